@@ -1,7 +1,7 @@
 """``pgsched executions``: what waits, runs and has finished."""
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import click
@@ -13,12 +13,15 @@ from pgsched.cli.parameters import identity, instant
 from pgsched.domain.states import STATUSES
 from pgsched.errors import NotFound
 
-_COLUMNS = ("id", "client", "key", "status", "fire_at", "attempt", "finished_at", "target", "reason")
+if TYPE_CHECKING:
+    from pgsched.store.lookup.rows import Execution
+
+_COLUMNS = ("id", "client", "key", "status", "fire_at", "attempt", "finished_at", "target", "held_by", "reason")
 
 
 @click.group()
 def executions() -> None:
-    """List, show and cancel executions."""
+    """List, show, explain and cancel executions."""
 
 
 @command(executions, "list")
@@ -49,11 +52,26 @@ async def show(connection: Any, id: UUID) -> Answer:
     from pgsched.store.ends import dependencies
     from pgsched.store.lookup import listings
 
-    found = await listings.get_execution(connection, id)
-    if found is None:
-        raise NotFound(f"there is no execution {id}; see pgsched executions list, and pgsched jobs list")
+    found = await _get(connection, id)
     waits_for = await dependencies.waits_for(connection, id)
     return shown(found, await listings.attempts_of(connection, id), waits_for=waits_for)
+
+
+@command(executions)
+@click.argument("id", type=identity)
+async def why(connection: Any, id: UUID) -> Answer:
+    """Say in sentences why an execution has not run, or what became of it."""
+    from pgsched.cli.why import reasons
+    from pgsched.store.admin import queues
+    from pgsched.store.ends import dependencies
+    from pgsched.store.lookup import listings
+
+    row = await _get(connection, id)
+    waits_for = await dependencies.waits_for(connection, id)
+    is_pulled = row.queue is not None and (await queues.get_queue(connection, row.queue)).pulled
+    attempts, now = await listings.attempts_of(connection, id), await listings.time_of(connection)
+    said = reasons(row, now, attempts=attempts, waits_for=waits_for, is_pulled=is_pulled)
+    return Answer({"id": id, "status": row.status, "why": said}, "\n".join(said))
 
 
 @command(executions)
@@ -67,3 +85,12 @@ async def cancel(connection: Any, id: UUID, **said: Any) -> Answer:
     if await calls.is_job(connection, id):
         raise NotFound(f"{id} is a job: use pgsched jobs cancel")
     return changed(await calls.cancel(connection, id, **said), "cancelled", "had ended before", id=id)
+
+
+async def _get(connection: Any, id: UUID) -> "Execution":
+    from pgsched.store.lookup import listings
+
+    found = await listings.get_execution(connection, id)
+    if found is None:
+        raise NotFound(f"there is no execution {id}; see pgsched executions list, and pgsched jobs list")
+    return found

@@ -90,8 +90,11 @@ def _live(conditions: Sequence[sa.ColumnElement[bool]], *, limit: int, queue: st
     held_by = sa.case((_AS_LIVE["held"], _executions.c.gate)).label("held_by")
     first_partition = sa.cast(_executions.c.partition.op("&")(_FIRST), sa.Text)
     stalled = sa.select(sa.func.pgsched_internal.stalls()).scalar_subquery().op("->>")(first_partition)
-    waits = _AS_LIVE["scheduled"] | _AS_LIVE["retrying"]
-    reason = sa.case((_executions.c.reason.is_(None) & waits, stalled), else_=_executions.c.reason).label("reason")
+    reason = sa.case(
+        (_AS_LIVE["running"], sa.null()),
+        (_AS_LIVE["held"], _executions.c.reason),
+        else_=sa.func.coalesce(stalled, _executions.c.reason),
+    ).label("reason")
     others = [column for column in _executions.c if column.name != "reason"]
     newest = (
         sa.select(*others, status, held_by, reason)

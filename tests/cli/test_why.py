@@ -1,0 +1,143 @@
+"""What `pgsched executions why` says, and that a listing shows the same reason as a row of its own."""
+
+import json
+from collections.abc import Callable
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from pgsched.cli.why import reasons
+from pgsched.store.lookup.rows import Attempt, Execution
+from tests.cli.conftest import Run
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ID = UUID("0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47")
+Db = psycopg.Connection[Any]
+
+
+def _execution(**given: Any) -> Execution:
+    row: dict[str, Any] = dict.fromkeys(field.name for field in fields(Execution))
+    row |= {"id": ID, "client": "payments", "queue": "orders", "status": "scheduled", "fire_at": NOON, "attempt": 0}
+    return Execution(**row | given)
+
+
+def _attempt(error: str) -> Attempt:
+    return Attempt(attempt=1, finished_at=NOON, duration=None, worker=1, status_code=None, error=error)
+
+
+def test_one_that_is_not_due_says_when_it_will_be() -> None:
+    assert reasons(_execution(), NOON - timedelta(minutes=5)) == [
+        "It is due at 2026-03-01 12:00:00+00:00, in 0:05:00 from now."
+    ]
+
+
+def test_one_that_retries_says_how_it_failed_last_and_when_it_is_tried_again() -> None:
+    row = _execution(status="retrying", attempt=1, reason="503")
+    said = reasons(row, NOON - timedelta(seconds=30), attempts=[_attempt("timed out"), _attempt("503")])
+    assert said == [
+        "Attempt 1 failed at 2026-03-01 12:00:00+00:00: 503",
+        "It is due at 2026-03-01 12:00:00+00:00, in 0:00:30 from now.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"reason": "waits: the queue is paused"}, "Its queue orders is paused; pgsched queues resume orders"),
+        ({"reason": "waits: no worker serves the queue"}, "No living worker serves its queue orders"),
+        ({"reason": "waits: an open transaction holds a lock"}, "put off for now (an open transaction holds a lock)"),
+        ({}, "nothing on record keeps it back"),
+    ],
+)
+def test_one_that_is_due_says_what_it_waits_for(given: dict[str, Any], sentence: str) -> None:
+    [said] = reasons(_execution(**given), NOON)
+    assert sentence in said
+
+
+def test_one_in_a_pulled_queue_waits_for_a_consumer() -> None:
+    [said] = reasons(_execution(), NOON, is_pulled=True)
+    assert "no consumer has claimed it from its queue orders" in said
+
+
+@pytest.mark.parametrize(
+    ("held_by", "sentence"),
+    [
+        ("client:payments", "client payments is on hold, or has reached its limit"),
+        ("host:shop.example", "limit of the host shop.example is used up"),
+        ("queue:orders", "limit of the queue orders"),
+        ("key:account-42", "limit of the key account-42"),
+        ("circuit:shop.example", "target host shop.example fails"),
+        ("order", "ordering key k comes first, or blocks the key: see pgsched ordering-keys blocked --client payments"),
+        ("worker:python:settle", "none has python:settle"),
+        ("alone:python:settle", "ended while python:settle ran"),
+        ("error", "set aside (it has a broken row)"),
+    ],
+)
+def test_a_held_one_says_what_holds_it(held_by: str, sentence: str) -> None:
+    row = _execution(status="held", held_by=held_by, ordering_key="k", reason="it has a broken row", fire_at=None)
+    [said] = reasons(row, NOON)
+    assert sentence in said
+
+
+def test_a_held_one_without_a_holder_waits_for_others_for_its_job_or_for_ever() -> None:
+    held = {"status": "held", "fire_at": None}
+    assert reasons(_execution(**held), NOON, waits_for=[ID]) == [f"It waits for the end of {ID}."]
+    assert "its job before it" in reasons(_execution(**held, job_id=ID), NOON)[0]
+    assert "infinity" in reasons(_execution(**held), NOON)[0]
+
+
+def test_one_that_runs_says_who_has_it() -> None:
+    running = {"status": "running", "lease_expires_at": NOON}
+    assert reasons(_execution(**running, lease_owner=7), NOON)[0].startswith("Worker 7 has it")
+    assert reasons(_execution(**running), NOON)[0].startswith("A consumer has it, or its target has answered 202")
+
+
+@pytest.mark.parametrize("status", ["succeeded", "failed", "expired", "skipped", "cancelled"])
+def test_one_that_has_ended_says_how(status: str) -> None:
+    [said] = reasons(_execution(status=status, finished_at=NOON, reason="sold out"), NOON)
+    assert status in said
+    assert ("(sold out)" in said) == (status != "succeeded")
+
+
+@pytest.fixture
+def ask(run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
+    monkeypatch.setenv("PGSCHED_DATABASE_URL", database_url)
+
+    def asking(*words: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(run("executions", *words, "--json").stdout)
+        return found
+
+    return asking
+
+
+def test_an_execution_is_asked_why(run: Run, ask: Callable[..., dict[str, Any]], db: Db) -> None:
+    db.execute("select pgsched.schedule('https://x.example/', delay => '1 hour')")
+    db.execute("update pgsched.queues set paused_at = now()")
+    [row] = ask("list")["items"]
+    found = ask("why", row["id"])
+    assert (found["id"], found["status"], len(found["why"])) == (row["id"], "scheduled", 2)
+    assert run("executions", "why", row["id"]).output.splitlines() == found["why"]
+    assert ask("why", str(ID))["error"]["code"] == "pgsched.not_found"
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ("attempt = 1", "waits: the queue is paused"),
+        ("fire_at = 'infinity', scheduled_for = fire_at, gate = 'error'", "503"),
+        ("lease_owner = 1, lease_token = 1, lease_expires_at = now() + '1 hour'", None),
+    ],
+)
+def test_a_listing_shows_the_reason_that_the_row_shows(
+    changed: str, reason: str | None, ask: Callable[..., dict[str, Any]], db: Db
+) -> None:
+    db.execute("select pgsched.schedule('https://x.example/')")
+    db.execute("update pgsched.queues set paused_at = now()")
+    db.execute(f"update pgsched.executions set reason = '503', {changed}".encode())
+    [listed] = ask("list")["items"]
+    assert listed["reason"] == reason == ask("show", listed["id"])["reason"]
+    assert listed["held_by"] == ask("show", listed["id"])["held_by"]
