@@ -1,4 +1,4 @@
-"""The loop, written once: everything that runs in the background is a Service.
+"""The loop, written once: everything that runs in the background is a Service, and tells others by a Signal.
 
 A service says what one turn of its work is; ``run`` calls it, sleeps as long as the turn asked for, and wakes early
 when told to. A turn that raises does not end the service: it is reported and tried again after a growing pause, so
@@ -9,8 +9,8 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import AsyncIterator, Iterator
-from typing import Protocol, TypeVar
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Generic, ParamSpec, Protocol, TypeVar
 
 import psycopg
 
@@ -25,6 +25,24 @@ def is_away(error: Exception) -> bool:
     if isinstance(error, psycopg.OperationalError):
         return error.sqlstate is None or error.sqlstate.startswith(_AWAY)
     return isinstance(error, OSError)  # and so is a TimeoutError
+
+
+_Told = ParamSpec("_Told")
+
+
+class Signal(Generic[_Told]):
+    """Tells others something without knowing them: calling a signal calls its listeners, in the order in which they
+    were connected. A listener must not wait and must not raise."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Callable[_Told, object]] = []
+
+    def connect(self, listener: Callable[_Told, object]) -> None:
+        self._listeners.append(listener)
+
+    def __call__(self, *args: _Told.args, **kwargs: _Told.kwargs) -> None:
+        for listener in self._listeners:
+            listener(*args, **kwargs)
 
 
 class Droppable(Protocol):

@@ -36,6 +36,7 @@ class Assembly(Foundation):
         self.admission = Admission(
             self.roster,
             self.clock,
+            self.in_hand,
             book=self.book,
             capabilities=self.capabilities,
             circuits=self.circuits,

@@ -18,8 +18,8 @@ from pgsched.delivery.threads import LoopsThreads, Threads
 from pgsched.domain.execution import Execution
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
+from pgsched.service import Signal
 from pgsched.settings import Settings
-from pgsched.signals import Signal
 from pgsched.store.core.connect import Connection, Link, signed
 from pgsched.store.jobs.definitions import Definitions
 from pgsched.store.live.warming import warm_settles

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from pgsched.domain.partitions import partitions_from
 from pgsched.events import Events
-from pgsched.service import DutyCycle, Service
-from pgsched.signals import Signal
+from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.admin import workers
 from pgsched.store.admin.workers import RegisteredWorker
 from pgsched.store.core.connect import Connection, Link

@@ -15,17 +15,22 @@ import time
 from collections.abc import Iterable, Sequence
 
 from pgsched.domain.execution import Execution
-from pgsched.signals import Signal
+from pgsched.service import Signal
 
 _NEVER = float("-inf")
+_QUICKEST = 1e-5
+_MOST_WAITING = 4_000
+WEIGHT = 0.02
+"""How much one attempt counts in the typical duration."""
 
 
 class InHand:
-    """Rows by their ids. ``left`` names the rows that are not in hand any more, ``eased`` says that there is more
-    room."""
+    """Rows by their ids. ``left`` names rows that are not in hand any more, of those whose leaving is ``announced``:
+    somebody counts them. ``eased`` says that there is more room."""
 
     def __init__(self) -> None:
         self.rows: dict[bytes, Execution] = {}
+        self.announced: set[bytes] = set()
         self.unrecorded: set[bytes] = set()
         """Rows that have ended but cannot be recorded yet, because somebody has locked them. They take no room."""
         self.left: Signal[[Sequence[bytes]]] = Signal()
@@ -45,14 +50,18 @@ class InHand:
 
     def leave(self, rows: Iterable[tuple[bytes, int]]) -> None:
         """Removes rows that were settled or handed back, each under its token."""
-        gone = []
+        announced = []
         for id, token in rows:
             held = self.rows.get(id)
             if held is not None and held.token == token:
                 del self.rows[id]
-                gone.append(id)
-        self.unrecorded.difference_update(gone)
-        self.left(gone)
+                if id in self.announced:
+                    announced.append(id)
+        if self.unrecorded:
+            self.unrecorded &= self.rows.keys()
+        if announced:
+            self.announced.difference_update(announced)
+            self.left(announced)
         self.eased()
 
     def keep_unrecorded(self, ids: Iterable[bytes]) -> None:
@@ -115,3 +124,25 @@ class Tenure:
         self._void_until = void_until
         self.is_given_up = True
         self.until = _NEVER
+
+
+class AttemptPace:
+    """Decides how many rows to have in hand. ``typical`` is the seconds that an attempt takes; the last count most."""
+
+    def __init__(self, *, concurrency: int, ahead: float) -> None:
+        self._concurrency, self._ahead = concurrency, ahead
+        self.typical = ahead
+
+    @property
+    def capacity(self) -> int:
+        """As many rows as there are lanes, and as many more as the lanes can finish within the look-ahead.
+
+        Quick handlers need more rows than lanes, or a lane would wait for each claim and each settle; slow ones no
+        more, or their rows would wait here while another worker has lanes to spare.
+        """
+        finished = int(self._concurrency * self._ahead / max(self.typical, _QUICKEST))
+        return self._concurrency + min(finished, _MOST_WAITING)
+
+    def observe_running(self, seconds: float) -> None:
+        """Takes the seconds that all attempts under way have taken together up to now."""
+        self.typical = max(self.typical, seconds / self._concurrency)

@@ -59,8 +59,8 @@ class Claimer(Claiming):
         self._batch, self._ahead = batch, ahead
         self._ahead_us = int(ahead.total_seconds() * 1e6)
         self._poll = poll.total_seconds()
-        self._admission, self._fairness, self._rear = admission, fairness, rear
-        self._selection = selection
+        self._admission, self._fairness, self._are_several = admission, fairness, fairness.known.are_several
+        self._rear, self._selection = rear, selection
         self._sight, self._watch, self._stride = Sight(), QueueWatch(), Stride()
         self._shared = Stride(most=FIRST)
         self._front = Front(self._sight, self._roster, self._clock, leave_behind=rear.read_from)
@@ -122,19 +122,15 @@ class Claimer(Claiming):
         if self._watch.on:
             return await self._keep_watch()
         wanted = self._wanted.now(self._looked_at)
-        if not wanted and not (self._fairness.clients and self._roster.open):
+        if not wanted and not (self._fairness.apart and self._roster.open):
             return await self._until_next()
         free = self._dispatcher.free
         pause = self._room_pause(free) or (self._gathering_pause(wanted[0]) if wanted else 0.0)
         if pause > 0:
             return pause
-        self._fairness.leave(self._admission.passed_over)
-        taken = self._dispatcher.taken() if self._fairness.clients else {}
-        for backlog, budget in self._fairness.budgets(free, capacity=self._dispatcher.capacity, taken=taken):
-            if backlog.client in self._dispatcher.shares.crowded:
-                continue
-            free -= await self._claim_apart(backlog, backlog.stride.bound(self._stride.bound(budget)))
-        if wanted and self._fairness.is_behind and free > 1:
+        if self._fairness.apart:
+            free -= await self._claim_from_each(free)
+        if wanted and self._fairness.is_behind and self._are_several() and free > 1:
             free -= await self._claim_latest(self._bound(free // 2))
         if wanted:
             await self._claim(self._shares(wanted, self._bound(max(free, _SMALLEST_SHARE))))
@@ -142,7 +138,17 @@ class Claimer(Claiming):
 
     def _bound(self, room: int) -> int:
         """How much of the room one claim may fill. Where several clients share it, none waits long for another's."""
-        return self._stride.bound(self._shared.bound(room) if self._fairness.is_wanted else room)
+        return int(min(room, self._stride.most, self._shared.most if self._are_several() else room))
+
+    async def _claim_from_each(self, free: int) -> int:
+        """Claims from all clients that have their own shares of the room. Returns how many rows."""
+        self._fairness.leave(self._selection.held)
+        budgets = self._fairness.budgets(free, capacity=self._dispatcher.capacity, taken=self._dispatcher.taken())
+        count = 0
+        for backlog, budget in budgets:
+            if backlog.client not in self._dispatcher.shares.crowded:
+                count += await self._claim_apart(backlog, int(min(budget, backlog.stride.most, self._stride.most)))
+        return count
 
     async def _claim_apart(self, backlog: Backlog, budget: int) -> int:
         """Claims from a client that has its own share of the room. Returns how many rows."""
@@ -207,7 +213,8 @@ class Claimer(Claiming):
 
     def _shares(self, wanted: list[int], free: int) -> list[Share]:
         shares = []
-        rooms = self._fairness.rooms({queue_of(partition) for partition in wanted}, free)
+        queues = {queue_of(partition) for partition in wanted}
+        rooms = self._fairness.rooms(queues, free) if len(queues) > 1 else dict.fromkeys(queues, free)
         for partition in wanted:
             room = rooms[queue_of(partition)]
             batch = min(self._batch, room, max(_SMALLEST_SHARE, 2 * self._sight.taken(partition)))
@@ -219,11 +226,12 @@ class Claimer(Claiming):
     async def _claim(self, shares: list[Share], *, look: bool = True) -> int:
         """Claims and submits. Returns how many rows."""
         now, row_filter = self._clock.now(), self._selection.row_filter
-        plain = (row_filter is ALL_ROWS or row_filter.is_by_target) and not self._admission.is_needed
+        plain = (row_filter is ALL_ROWS or row_filter.is_by_target) and not self._admission.book.names
         at_once = plain and len(shares) == 1 and self._sight.is_heard(shares[0].partition, now)
         self._sight.asking()
         answer = await self._ask(shares, row_filter, at_once=at_once)
-        self._fairness.observe(answer.taken, sum(share.batch for share in shares), now)
+        if self._are_several() or self._fairness.apart:
+            self._fairness.observe(answer.taken, sum(share.batch for share in shares), now)
         emptied = self._sight.claimed(shares, answer, all_kinds=not at_once)
         if look and emptied:
             await asyncio.sleep(0)  # what was claimed starts first

@@ -32,16 +32,14 @@ _LONGEST_APART = 0.03  # seconds that a claim for one client is to take: those o
 
 
 class Stride:
-    """How many rows one claim may ask for. A claim decides row by row whose turn it is under an ordering key, and what
-    a gate lets pass. Claims for other clients wait for it, and so do settles in the same partitions. So a claim that
-    took long is followed by smaller ones, until they are quick."""
+    """Bounds how many rows one claim asks for. A claim decides row by row whose turn it is under an ordering key, and
+    what a gate lets pass. Claims for other clients wait for it, and so do settles in the same partitions. So a claim
+    that took long is followed by smaller ones, until they are quick."""
 
     def __init__(self, *, long: float = _LONG, most: float = math.inf) -> None:
-        self._long, self.most = long, most
-
-    def bound(self, room: int) -> int:
-        """How much of the room one claim may fill."""
-        return int(min(room, self.most))
+        self._long = long
+        self.most = most
+        """How many rows one claim may ask for."""
 
     def took(self, seconds: float, admitted: int, *, of: int) -> None:
         """Notes how long a claim took, of whose ``of`` rows so many had to be admitted. Only these count, by their part
@@ -86,66 +84,49 @@ class Backlog:
 
 
 class Fairness:
-    """Which clients are claimed from apart, and what share of the room each has."""
+    """Which clients are claimed from ``apart``, and what share of the room each has."""
 
     def __init__(self, clients: Directory) -> None:
-        self._known = clients
-        self._apart: dict[str, Backlog] = {}
+        self.known = clients
+        self.apart: dict[str, Backlog] = {}
         self._others: Counter[str] = Counter()
         self.is_behind = False
         """Whether the last claim for all other clients left overdue rows: there are more clients than can be claimed
         from apart, or many with few rows each."""
 
-    @property
-    def loaded(self) -> bool:
-        """Whether the weights of clients and queues are known."""
-        return self._known.loaded
-
-    @property
-    def clients(self) -> tuple[str, ...]:
-        """The clients that are claimed from apart."""
-        return tuple(self._apart)
-
-    @property
-    def is_wanted(self) -> bool:
-        """Whether there are several clients."""
-        return self._known.are_several()
-
     def leave(self, held: Iterable[str]) -> None:
         """Claims from these clients apart no more: their gates hold their rows back, so claims would only hold rows."""
         for client in held:
-            self._apart.pop(client, None)
+            self.apart.pop(client, None)
 
     def observe(self, taken: Sequence[Execution], asked: int, now: int) -> None:
         """Notes that a claim for all other clients asked for so many rows and took these."""
         self.is_behind = False
-        if not self._known.are_several():
-            self._apart.clear()
+        if not self.known.are_several():
+            self.apart.clear()
             return
         self._others = Counter(row.client_id for row in taken)
         if not taken or len(taken) < asked or now - max(row.fire_at for row in taken) < _OVERDUE:
             return
         self.is_behind = True
-        whole = sum(map(self._known.weight, {*self._others, *self._apart}))
+        whole = sum(map(self.known.weight, {*self._others, *self.apart}))
         for client, count in self._others.items():
-            share = self._known.weight(client) / whole
+            share = self.known.weight(client) / whole
             most = max(_TOLERANCE * share, _SMALLEST_PART) * len(taken)
-            if (count > most or len(self._others) == 1) and len(self._apart) < _MOST_APART:
-                self._apart[client] = Backlog(client)
+            if (count > most or len(self._others) == 1) and len(self.apart) < _MOST_APART:
+                self.apart[client] = Backlog(client)
 
     def rooms(self, queues: Collection[int], free: int) -> dict[int, int]:
         """The room of each of these queues (by its number), all of which have due rows."""
-        if len(queues) == 1:
-            return dict.fromkeys(queues, free)
-        whole = sum(map(self._known.queue_weight, queues))
-        return {queue: max(free * self._known.queue_weight(queue) // whole, 1) for queue in queues}
+        whole = sum(map(self.known.queue_weight, queues))
+        return {queue: max(free * self.known.queue_weight(queue) // whole, 1) for queue in queues}
 
     def budgets(self, free: int, *, capacity: int, taken: Mapping[str, int]) -> Iterator[tuple[Backlog, int]]:
         """The budget of each client that is claimed from apart; the rest of the room is for all others. Of the whole
         ``capacity`` each client has ``taken`` so much already."""
-        whole = sum(map(self._known.weight, self._apart)) + self._weight_of_others()
-        for backlog in list(self._apart.values()):
-            share = self._known.weight(backlog.client) / whole
+        whole = sum(map(self.known.weight, self.apart)) + self._weight_of_others()
+        for backlog in list(self.apart.values()):
+            share = self.known.weight(backlog.client) / whole
             backlog.deficit = min(backlog.deficit + free * share, free)
             left = max(capacity * share, 1) - taken.get(backlog.client, 0)
             if (budget := int(min(backlog.deficit, left))) > 0:
@@ -155,7 +136,7 @@ class Fairness:
         """Notes how many rows of a client's share were asked for, and how many there were."""
         backlog.deficit -= taken
         if taken < asked / 2:
-            self._apart.pop(backlog.client, None)
+            self.apart.pop(backlog.client, None)
 
     def _weight_of_others(self) -> int:
-        return sum(map(self._known.weight, self._others.keys() - self._apart.keys()))
+        return sum(map(self.known.weight, self._others.keys() - self.apart.keys()))

@@ -9,7 +9,7 @@ claims what other clients have there.
 import time
 from datetime import timedelta
 
-from pgsched.signals import Signal
+from pgsched.service import Signal
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Share

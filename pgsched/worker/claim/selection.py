@@ -29,13 +29,18 @@ class Selection:
     @property
     def is_ready(self) -> bool:
         """Whether the settings of clients, the gates and the capabilities of others have been loaded."""
-        return self._fairness.loaded and self._admission.book.loaded and self._capabilities.known
+        return self._fairness.known.loaded and self._admission.book.loaded and self._capabilities.known
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The clients whose due rows claims pass over, because their gates hold executions back."""
+        return self._admission.clients_held if self._admission.holding else ()
 
     @property
     def row_filter(self) -> RowFilter:
         """The rows of all clients that are not claimed from apart and do not have too many rows waiting here, without
         those that a gate would hold."""
-        held, apart = self._admission.passed_over, self._fairness.clients
+        held, apart = self.held, tuple(self._fairness.apart)
         if self._shares.crowded:
             apart = tuple({*apart, *self._shares.crowded})
         left, missed = self._capabilities.left, self._capabilities.missed
@@ -55,12 +60,12 @@ class Selection:
     @property
     def is_partial(self) -> bool:
         """Whether claims read past some due rows."""
-        return bool(self._admission.passed_over or self._capabilities.left or self._capabilities.missed)
+        return bool(self.held or self._capabilities.left or self._capabilities.missed)
 
     @property
     def passed_over(self) -> frozenset[str]:
         """The clients and capabilities whose due rows claims read past until they are held; there may be any number."""
-        return frozenset((*self._admission.passed_over, *self._capabilities.missed))
+        return frozenset((*self.held, *self._capabilities.missed))
 
 
 class Front:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pgsched.domain.execution import Execution
 from pgsched.domain.gate import CLIENT, ORDER, Gate
 from pgsched.domain.passing import AHEAD, JUST_IN_TIME, Appointment, appoint
-from pgsched.signals import Signal
+from pgsched.service import Signal
 from pgsched.store.core.connect import Connection
 from pgsched.store.gates import gates, ordering
 from pgsched.store.live.executions import PostponedRow, postpone
@@ -16,6 +16,7 @@ from pgsched.worker.gates.book import Book, Tally
 from pgsched.worker.gates.capabilities import Capabilities
 from pgsched.worker.gates.circuits import Circuits
 from pgsched.worker.gates.held import Held
+from pgsched.worker.in_hand import InHand
 from pgsched.worker.roster import Roster
 from pgsched.worker.run.terms import Terms
 
@@ -33,6 +34,7 @@ class Admission:
         self,
         roster: Roster,
         clock: DatabaseClock,
+        in_hand: InHand,
         *,
         book: Book,
         capabilities: Capabilities,
@@ -40,7 +42,7 @@ class Admission:
         terms: Terms,
         ahead: float,
     ) -> None:
-        self._roster, self._clock = roster, clock
+        self._roster, self._clock, self._in_hand = roster, clock, in_hand
         self.book, self._capabilities, self._circuits, self._terms = book, capabilities, circuits, terms
         self._ahead = ahead
         self.holding: dict[str, Held] = {}
@@ -50,13 +52,8 @@ class Admission:
         """How many rows of the last claim have an ordering key, or a gate on their way."""
 
     @property
-    def is_needed(self) -> bool:
-        """Whether there is any gate."""
-        return bool(self.book.names)
-
-    @property
-    def passed_over(self) -> tuple[str, ...]:
-        """The clients whose due rows claims pass over, because their gates hold executions back."""
+    def clients_held(self) -> tuple[str, ...]:
+        """The clients whose gates hold executions back."""
         return tuple(name.removeprefix(CLIENT) for name in self.holding if name.startswith(CLIENT))
 
     async def admit(self, connection: Connection, rows: list[Execution]) -> list[Execution]:
@@ -139,6 +136,7 @@ class Admission:
             if appointment.behind is None:
                 for name in appointment.probes:
                     self._circuits.sent(row.id, name)
+                    self._in_hand.announced.add(row.id)
                 passing.append(row._replace(fire_at=appointment.start))
             else:
                 held[row.id] = appointment.behind.name
@@ -169,12 +167,13 @@ class Admission:
 
     def _count(self, passing: Sequence[Execution], wanted: dict[bytes, list[str]]) -> None:
         for row in passing:
-            self.tally.add(row.id, [name for name in wanted.get(row.id, ()) if name in self.book.counting])
+            counting = [name for name in wanted.get(row.id, ()) if name in self.book.counting]
+            self.tally.add(row.id, counting)
+            if counting:
+                self._in_hand.announced.add(row.id)
 
     def left(self, ids: Iterable[bytes]) -> None:
         """Counts executions no more that this process does not have in hand any more."""
-        if not self.tally:
-            return
         for id in ids:
             for name in self.tally.take(id):
                 if name in self.holding:

@@ -74,10 +74,6 @@ class Tally:
         self._gates: dict[bytes, Sequence[str]] = {}
         self._missing: set[bytes] = set()
 
-    def __len__(self) -> int:
-        """How many executions are counted."""
-        return len(self._gates)
-
     def add(self, id: bytes, gates: Sequence[str]) -> None:
         """Counts an execution for these gates, in place of those that it passed in a transaction that was undone."""
         self.take(id)

@@ -18,8 +18,7 @@ from functools import partial
 from pgsched.domain.capability import SQL, WORKER, left_to_others, needs
 from pgsched.domain.partitions import queue_of
 from pgsched.events import Events
-from pgsched.service import DutyCycle, Service
-from pgsched.signals import Signal
+from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.admin import workers
 from pgsched.store.admin.workers import RegisteredWorker
 from pgsched.store.core.connect import Connection, Link

@@ -18,8 +18,7 @@ from pgsched.domain.execution import Execution
 from pgsched.domain.gate import RECOVERED, circuit_name, host_of
 from pgsched.domain.outcome import Failed, Outcome, error_text
 from pgsched.events import Events
-from pgsched.service import Service
-from pgsched.signals import Signal
+from pgsched.service import Service, Signal
 from pgsched.store.core.connect import Link
 from pgsched.store.gates import circuits
 from pgsched.worker.gates.book import Book
@@ -69,10 +68,9 @@ class Circuits(Service):
 
     def forget(self, ids: Iterable[bytes]) -> None:
         """Forgets executions that this process does not have in hand any more."""
-        if self._probes:
-            for id in ids:
-                self._probes.pop(id, None)
-            self._look_at_what_is_watched()
+        for id in ids:
+            self._probes.pop(id, None)
+        self._look_at_what_is_watched()
 
     def _look_at_what_is_watched(self) -> None:
         self.is_watching = bool(self._windows or self._probes)

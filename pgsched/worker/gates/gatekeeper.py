@@ -80,9 +80,9 @@ class Gatekeeper(Claiming):
 
     async def turn(self) -> float:
         await self._read_book()
-        if time.monotonic() - self._looked_at >= (_LOOK_EVERY if self._admission.is_needed else _READ_EVERY):
+        if time.monotonic() - self._looked_at >= (_LOOK_EVERY if self._admission.book.names else _READ_EVERY):
             await self._look_on()
-        if not self._admission.is_needed and not self._admission.holding:
+        if not self._admission.book.names and not self._admission.holding:
             return _READ_EVERY
         if not self._clock.known:
             return _TRY_AGAIN
@@ -126,7 +126,9 @@ class Gatekeeper(Claiming):
     def _recount(self) -> None:
         if time.monotonic() - self._recounted_at >= _READ_EVERY:
             self._recounted_at = time.monotonic()
-            self._admission.left(self._admission.tally.strays(self._dispatcher.in_hand.rows.keys()))
+            strays = self._admission.tally.strays(self._dispatcher.in_hand.rows.keys())
+            self._dispatcher.in_hand.announced -= strays
+            self._admission.left(strays)
 
     async def _note_left(self) -> None:
         changed, self._admission.tally.changed = self._admission.tally.changed, set()
@@ -238,7 +240,7 @@ class Gatekeeper(Claiming):
 
     async def _tidy(self) -> None:
         """Holds due rows of clients that claims pass over."""
-        clients = self._admission.passed_over
+        clients = self._admission.clients_held
         own = self._roster.own
         if not clients or not own or not self._tidying.is_due:
             return
@@ -248,4 +250,4 @@ class Gatekeeper(Claiming):
     def _pause(self) -> float:
         now = time.monotonic()
         until = min([self._looked_at + _LOOK_EVERY, *(held.due for held in self._admission.holding.values())]) - now
-        return max(min(until, self._tidying.pause) if self._admission.passed_over else until, SOONEST)
+        return max(min(until, self._tidying.pause) if self._admission.clients_held else until, SOONEST)

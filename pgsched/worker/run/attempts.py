@@ -21,9 +21,9 @@ from pgsched.domain.policy import Options
 from pgsched.domain.target import Scheme
 from pgsched.errors import InvalidInput
 from pgsched.events import Events
-from pgsched.worker.in_hand import InHand, Tenure
+from pgsched.worker.in_hand import WEIGHT, AttemptPace, InHand, Tenure
 from pgsched.worker.run.beginnings import Beginnings
-from pgsched.worker.run.lane import WEIGHT, AttemptPace, Lane
+from pgsched.worker.run.lane import Lane
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.shares import Shares
 from pgsched.worker.run.terms import DEFAULT, Terms
@@ -115,6 +115,7 @@ class Attempts:
             pace.typical += (seconds - pace.typical) * WEIGHT
         if type(outcome) is Succeeded and outcome.result is not None and row.id in self._in_hand.rows:
             self._payloads.keep(row.id, outcome.result)
+            self._in_hand.announced.add(row.id)
         self._settle(row, options, outcome, seconds)
 
     async def _once(

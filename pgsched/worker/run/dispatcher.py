@@ -20,11 +20,11 @@ from datetime import timedelta
 
 from pgsched.domain.execution import KEPT_BACK, Execution
 from pgsched.domain.outcome import Released
-from pgsched.signals import Signal
+from pgsched.service import Signal
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.in_hand import Tenure
+from pgsched.worker.in_hand import AttemptPace, Tenure
 from pgsched.worker.run.attempts import Attempts, Equipment, ended_by_drain
-from pgsched.worker.run.lane import AttemptPace, Lane
+from pgsched.worker.run.lane import Lane
 from pgsched.worker.run.stand_in import Hand
 from pgsched.worker.run.terms import DEFAULT
 from pgsched.worker.run.upcoming import Rounds, Upcoming
@@ -115,7 +115,7 @@ class Dispatcher:
         waiting = self._waiting.count
         if not self.shares.wanted:  # else claims pass over those who have many waiting
             waiting = min(waiting, self.concurrency)
-        return self.capacity - len(self.in_hand) + self._upcoming.far + waiting + len(self.in_hand.unrecorded)
+        return self.capacity - len(self.in_hand) + len(self._upcoming.far) + waiting + len(self.in_hand.unrecorded)
 
     def submit(self, rows: list[Execution], sure_until: float = float("inf")) -> None:
         """Takes claimed rows, whose leases hold until ``sure_until`` (monotonic). Rows that are due start now, the
@@ -123,13 +123,16 @@ class Dispatcher:
         self.tenure.claimed(sure_until)
         now, start = self._clock.now(), self._rounds.add if self.shares.wanted else self._ready.append
         self.in_hand.take(rows)
+        some_wait = False
         for row in rows:
             if row.fire_at <= now:
                 start(row)
             else:
+                some_wait = True
                 self._upcoming.add(row, now)
         self._wake_lane()
-        self._upcoming.set_alarm()
+        if some_wait:
+            self._upcoming.set_alarm()
 
     def _look_for_room(self) -> None:
         if self._wants_room and self._places_left >= self.capacity // 2:
@@ -218,7 +221,7 @@ class Dispatcher:
         while not task.cancelling():
             while self._ready and not task.cancelling():
                 row = self._ready.popleft()
-                if not self._ready:
+                if self._rounds.behind and not self._ready:
                     self._rounds.begin_next()
                 self._wake_lane()
                 if self.shares.wanted and len(self._idle) < self.shares.scarce:

@@ -1,14 +1,9 @@
-"""Lanes, each of which delivers one row after another, and how many rows to have in hand for them."""
+"""Lanes, each of which delivers one row after another."""
 
 import asyncio
 from dataclasses import dataclass
 
 from pgsched.domain.execution import Execution
-
-WEIGHT = 0.02
-"""How much one attempt counts in the typical duration."""
-_QUICKEST = 1e-5
-_MOST_WAITING = 4_000
 
 
 @dataclass(slots=True, eq=False)
@@ -47,25 +42,3 @@ class Lane:
         more = min(seconds, own - self._lent)
         self._lent += more
         self.expires += more
-
-
-class AttemptPace:
-    """Decides how many rows to have in hand. ``typical`` is the seconds that an attempt takes; the last count most."""
-
-    def __init__(self, *, concurrency: int, ahead: float) -> None:
-        self._concurrency, self._ahead = concurrency, ahead
-        self.typical = ahead
-
-    @property
-    def capacity(self) -> int:
-        """As many rows as there are lanes, and as many more as the lanes can finish within the look-ahead.
-
-        Quick handlers need more rows than lanes, or a lane would wait for each claim and each settle; slow ones no
-        more, or their rows would wait here while another worker has lanes to spare.
-        """
-        finished = int(self._concurrency * self._ahead / max(self.typical, _QUICKEST))
-        return self._concurrency + min(finished, _MOST_WAITING)
-
-    def observe_running(self, seconds: float) -> None:
-        """Takes the seconds that all attempts under way have taken together up to now."""
-        self.typical = max(self.typical, seconds / self._concurrency)

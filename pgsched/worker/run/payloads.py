@@ -21,7 +21,8 @@ _LARGE = 8_192
 
 
 class Payloads(Places):
-    """``used`` bytes of ``bytes`` are in memory or reserved."""
+    """``used`` bytes are in memory or reserved. ``is_full`` says that results which are not settled yet leave no room
+    for another payload."""
 
     def __init__(self, link: Link, most_bytes: int, *, is_shared: Callable[[], bool] = alone) -> None:
         super().__init__("memory for large payloads", max(most_bytes // LARGEST, 1), is_shared=is_shared)
@@ -30,6 +31,7 @@ class Payloads(Places):
         self._reading: asyncio.Task[None] | None = None
         self.results: dict[bytes, int] = {}
         self.used = 0
+        self.is_full = False
 
     @property
     def free(self) -> int:
@@ -37,11 +39,6 @@ class Payloads(Places):
 
     def taken_by(self, client: str) -> int:
         return -(-self._by_client.get(client, 0) // LARGEST)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether results that are not settled yet leave no room for another payload."""
-        return bool(self.results) and self.used >= self._most_bytes
 
     @asynccontextmanager
     async def whole(self, row: Execution) -> AsyncIterator[Execution | None]:
@@ -63,20 +60,19 @@ class Payloads(Places):
     def keep(self, id: bytes, result: bytes) -> None:
         """Counts a result, which is in memory until its row is settled."""
         if len(result) > _LARGE:
-            self.used += len(result)
             self.results[id] = len(result)
+            self._use(len(result))
 
     def note_left(self, ids: Sequence[bytes]) -> None:
         """Counts the results of these rows no more, because the rows are not in hand any more."""
-        if self.results:
-            for id in ids:
-                self._put_back(self.results.pop(id, 0))
+        for id in ids:
+            self._put_back(self.results.pop(id, 0))
 
     async def close(self) -> None:
         await self._link.drop()
 
     def _reserve(self, client: str, count: int) -> int:
-        self.used += count
+        self._use(count)
         self._by_client[client] = self._by_client.get(client, 0) + count
         return count
 
@@ -91,9 +87,13 @@ class Payloads(Places):
 
     def _put_back(self, count: int) -> None:
         if count:
-            self.used -= count
+            self._use(-count)
             if self.free > 0:
                 self.tell()
+
+    def _use(self, count: int) -> None:
+        self.used += count
+        self.is_full = bool(self.results) and self.used >= self._most_bytes
 
     async def _read(self, row: Execution) -> Execution | None:
         answer = asyncio.get_running_loop().create_future()

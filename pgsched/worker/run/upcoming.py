@@ -20,7 +20,7 @@ _EACH = 8
 
 
 class Upcoming:
-    """Gives ``due`` each row at its instant, and then calls ``rung``. ``far`` counts rows that a gate lets pass later
+    """Gives ``due`` each row at its instant, and then calls ``rung``. ``far`` are rows that a gate lets pass later
     than claims look ahead: they take no room yet."""
 
     def __init__(
@@ -28,17 +28,13 @@ class Upcoming:
     ) -> None:
         self._clock, self._ahead, self._due, self._rung = clock, int(ahead * 1e6), due, rung
         self._rows: list[tuple[int, int, Execution]] = []
-        self._far: set[bytes] = set()
+        self.far: set[bytes] = set()
         self._order = 0
         self._alarm: Alarm | None = None
         self._rang_at = float("-inf")
 
     def __len__(self) -> int:
         return len(self._rows)
-
-    @property
-    def far(self) -> int:
-        return len(self._far)
 
     def start(self) -> None:
         self._alarm = Alarm(self._ring)
@@ -47,7 +43,7 @@ class Upcoming:
         """Adds a row. ``set_alarm`` must be called after the last one."""
         self._order += 1
         if row.fire_at > now + self._ahead:
-            self._far.add(row.id)
+            self.far.add(row.id)
         heapq.heappush(self._rows, (row.fire_at, self._order, row))
 
     def set_alarm(self) -> None:
@@ -59,7 +55,7 @@ class Upcoming:
         """Removes all rows and returns them."""
         rows = [row for _, _, row in self._rows]
         self._rows.clear()
-        self._far.clear()
+        self.far.clear()
         return rows
 
     def copy(self) -> list[Execution]:
@@ -76,67 +72,66 @@ class Upcoming:
         now = self._clock.now()
         while self._rows and self._rows[0][0] <= now:
             row = heapq.heappop(self._rows)[2]
-            self._far.discard(row.id)
+            self.far.discard(row.id)
             self._due(row)
         self._rung()
         self.set_alarm()
 
 
 class Rounds:
-    """The order in which due rows start. Lanes take rows from ``now``, which is empty only where no row waits for the
-    next round; whoever takes its last row begins the next round. ``is_wanted`` says whether there are several
-    clients."""
+    """The order in which due rows start. Lanes take rows from ``now``; whoever takes the last one begins the next round
+    if rows are left ``behind`` for it, by client. ``is_wanted`` says whether there are several clients."""
 
     def __init__(self, is_wanted: Callable[[], bool]) -> None:
         self.now: deque[Execution] = deque()
         self._is_wanted = is_wanted
         self._given: dict[str, int] = {}
-        self._behind: dict[str, deque[Execution]] = {}
+        self.behind: dict[str, deque[Execution]] = {}
 
     def __len__(self) -> int:
-        return len(self.now) + sum(map(len, self._behind.values()))
+        return len(self.now) + sum(map(len, self.behind.values()))
 
     def __iter__(self) -> Iterator[Execution]:
         yield from self.now
-        for rows in self._behind.values():
+        for rows in self.behind.values():
             yield from rows
 
     def add(self, row: Execution) -> None:
         """Adds a row to this round, or to a later one if its client has had its share of this one."""
-        if not self._is_wanted() and not self._behind:
+        if not self._is_wanted() and not self.behind:
             self.now.append(row)
             return
         if not self.now:
             self._given.clear()
         client = row.client_id
         given = self._given.get(client, 0)
-        if client in self._behind:
-            self._behind[client].append(row)
+        if client in self.behind:
+            self.behind[client].append(row)
         elif given < _EACH:
             self._given[client] = given + 1
             self.now.append(row)
         else:
-            self._behind[client] = deque((row,))
+            self.behind[client] = deque((row,))
 
     def begin_next(self) -> None:
         """To be called when all rows of a round have started."""
         self._given.clear()
-        for client, rows in list(self._behind.items()):
+        for client, rows in list(self.behind.items()):
             count = self._given[client] = min(_EACH, len(rows))
             self.now.extend(rows.popleft() for _ in range(count))
             if not rows:
-                del self._behind[client]
+                del self.behind[client]
 
     def take_last(self) -> Execution:
         """Removes and returns a row that would be among the last to start."""
-        if not self._behind:
+        if not self.behind:
             return self.now.pop()
-        client = max(self._behind, key=lambda client: len(self._behind[client]))
-        row = self._behind[client].pop()
-        if not self._behind[client]:
-            del self._behind[client]
+        client = max(self.behind, key=lambda client: len(self.behind[client]))
+        row = self.behind[client].pop()
+        if not self.behind[client]:
+            del self.behind[client]
         return row
 
     def clear(self) -> None:
-        for rows in (self.now, self._given, self._behind):
+        for rows in (self.now, self._given, self.behind):
             rows.clear()

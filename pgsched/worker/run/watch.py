@@ -65,7 +65,6 @@ class AttemptWatch:
         under way have taken together."""
         self._lanes, self._hand, self._look = lanes, hand, look
         self._watchdog.start()
-        meter()
         self._time.start()
         self.task = asyncio.create_task(self._look_on())
 
@@ -93,6 +92,8 @@ class AttemptWatch:
             self._beaten()
             occupied = self.look_at(self._lanes, now, now - before, blocked)
             self._look(occupied)
+            if self._shares.wanted:
+                meter()
             self._accounts.beat(now, wanted=self._shares.wanted, in_hand=self._hand.in_hand.rows.values())
             self._time.tell()
             before = now

@@ -36,8 +36,7 @@ from pgsched.domain.outcome import (
 from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.observer import BatchDelivered, BatchSettled
-from pgsched.service import DutyCycle, Service, is_away
-from pgsched.signals import Signal
+from pgsched.service import DutyCycle, Service, Signal, is_away
 from pgsched.store.core.connect import Link
 from pgsched.store.core.isolation import is_a_lock, is_of_a_row
 from pgsched.store.jobs.definitions import Definitions
