@@ -72,13 +72,6 @@ class NoAnswer(DeliveryFailed):
         super().__init__(f"no answer within {deadline:g} s")
 
 
-class Unreachable(DeliveryFailed):
-    """No connection could be made."""
-
-    def __init__(self, host: str, port: int, cause: BaseException) -> None:
-        super().__init__(f"cannot connect to {host}:{port}: {describe(cause)}")
-
-
 class Dropped(DeliveryFailed):
     """The connection ended before the head of an answer was complete."""
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from pgsched.delivery.channel import Verdict, outcome_of
+from pgsched.delivery.channel import outcome_of
 from pgsched.domain.capability import KAFKA
 from pgsched.domain.execution import Execution, instant_text
 from pgsched.domain.outcome import Failed, Outcome, Succeeded, Undeliverable
@@ -115,14 +115,16 @@ class KafkaChannel:
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
         """Sends one message. The caller may cancel the wait for its confirmation; the message may arrive all the
         same."""
+        if self._producer is None and not self.can_send:  # another worker may know brokers, and have the extra
+            return Undeliverable(capability=KAFKA)
         producer = None
         try:
-            producer = self._open()
+            producer = self._producer = self._producer or Producer(self._config)
             topic, key = execution.target[_PREFIX:], execution.ordering_key or execution.uuid
             # A value of null would have a compacted topic forget the key.
             await producer.send(topic, key, execution.payload or b"", _headers(execution, self._rng))
         except Exception as error:
-            return outcome_of(await self._verdict_on(error, producer))
+            return await self._outcome_of(error, producer)
         return _SENT
 
     async def close(self) -> None:
@@ -130,39 +132,13 @@ class KafkaChannel:
         if producer is not None:
             await producer.close()
 
-    def _open(self) -> Producer:
-        if self._producer is None:
-            if not self.can_send:
-                raise KafkaNotConfigured
-            self._producer = Producer(self._config)
-        return self._producer
-
-    async def _verdict_on(self, error: Exception, producer: Producer | None) -> Exception:
-        """The verdict on an error of librdkafka; other exceptions are returned as they are."""
+    async def _outcome_of(self, error: Exception, producer: Producer | None) -> Outcome:
         said: Any = error.args[0] if error.args else None
-        if not hasattr(said, "fatal"):
-            return error
+        if not hasattr(said, "fatal"):  # no error of librdkafka
+            return outcome_of(error)
         if said.fatal() and producer is self._producer:  # it cannot send any more; the next attempt makes a new one
             await self.close()
-        return Unsendable(f"{said.name()}: {said.str()}", retryable=said.name() not in _FINAL)
-
-
-class KafkaNotConfigured(Verdict):
-    """This worker knows no brokers, or the extra is not installed; another worker may be able to send."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "this worker knows no Kafka: set kafka_brokers, or PGSCHED_KAFKA_BROKERS=host:9092, and pip install "
-            "'pgsched[kafka]'",
-            Undeliverable(capability=KAFKA),
-        )
-
-
-class Unsendable(Verdict):
-    """The message could not be sent."""
-
-    def __init__(self, message: str, *, retryable: bool = False) -> None:
-        super().__init__(message, Failed(error=message, retryable=retryable))
+        return Failed(error=f"{said.name()}: {said.str()}", retryable=said.name() not in _FINAL)
 
 
 def _headers(execution: Execution, rng: random.Random) -> list[tuple[str, str | bytes | None]]:

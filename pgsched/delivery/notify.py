@@ -48,15 +48,11 @@ class NotifyChannel:
         await self._sessions.close()
 
 
-class Unnotifiable(FinalFailure):
-    """PostgreSQL or pgsched refuses this notification for good."""
-
-
 def _check(channel: str, payload: bytes) -> None:
     if channel.startswith(_OURS):
-        raise Unnotifiable(f"the channel {channel} is pgsched's own: write one that does not begin with {_OURS}")
+        raise FinalFailure(f"the channel {channel} is pgsched's own: write one that does not begin with {_OURS}")
     if len(payload) > LONGEST_PAYLOAD:
-        raise Unnotifiable(
+        raise FinalFailure(
             f"the payload has {len(payload)} bytes, and PostgreSQL sends at most {LONGEST_PAYLOAD} with a "
             "notification: put the data into a table and schedule its key"
         )

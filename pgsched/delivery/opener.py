@@ -13,10 +13,10 @@ from collections import deque
 from collections.abc import Callable
 from itertools import zip_longest
 
-from pgsched.delivery.channel import Verdict
+from pgsched.delivery.channel import Verdict, describe
 from pgsched.delivery.connection import Connection
 from pgsched.delivery.egress import AddressInfo, AddressRefused, Egress
-from pgsched.delivery.exchange import Unreachable
+from pgsched.delivery.exchange import DeliveryFailed
 from pgsched.delivery.places import alone
 from pgsched.delivery.resolver import Resolver
 from pgsched.delivery.tls import trusting_context
@@ -41,7 +41,7 @@ class Opener:
         self._turnstile = Turnstile(_MOST_A_TURN)
 
     async def open(self, origin: Origin, new: Callable[[], Connection], client: str) -> Connection:
-        """A connection made by ``new``, after the handshake. Raises AddressRefused or Unreachable, and NoPlace while
+        """A connection made by ``new``, after the handshake. Raises AddressRefused or DeliveryFailed, and NoPlace while
         too many names are asked for."""
         await self._turnstile.enter(client)
         try:
@@ -49,7 +49,7 @@ class Opener:
         except Verdict:
             raise
         except (OSError, ValueError) as error:  # ValueError: a name that TLS cannot ask for
-            raise Unreachable(origin.host, origin.port, error) from error
+            raise DeliveryFailed(f"cannot connect to {origin.host}:{origin.port}: {describe(error)}") from error
 
     async def reach(self, origin: Origin, client: str) -> socket.socket:
         """A socket that is connected to the origin. Raises AddressRefused, OSError and NoPlace."""

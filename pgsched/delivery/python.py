@@ -122,7 +122,7 @@ class PythonChannel:
         try:
             handler = self._handlers.get(execution.target[_PREFIX:])
             if handler is None:
-                raise UnknownHandler(execution.target)
+                return Undeliverable(capability=execution.target)  # another worker may have it
             if handler.wants_connection:
                 return await self._in_transaction(handler, execution)
             if not handler.is_async:
@@ -178,22 +178,12 @@ def _success(result: Any) -> Succeeded:
     return _DONE if result is None else Succeeded(result=_encode(result))
 
 
-class UnknownHandler(Verdict):
-    """No function is registered under this name; another worker may have it."""
-
-    def __init__(self, target: str) -> None:
-        super().__init__(f"this worker has no handler for {target}", Undeliverable(capability=target))
-
-
-class ResultRefused(FinalFailure):
-    """The result of a handler cannot be stored. Its work is done, so another try would only do it twice."""
-
-
 def _encode(result: Any) -> bytes:
+    """Raises FinalFailure for a result that cannot be stored: its work is done, and another try would do it twice."""
     try:
         encoded = orjson.dumps(result)
     except orjson.JSONEncodeError as error:
-        raise ResultRefused(f"the handler ran, but what it returned is not JSON: {error}") from error
+        raise FinalFailure(f"the handler ran, but what it returned is not JSON: {error}") from error
     if len(encoded) > LONGEST_RESULT:
-        raise ResultRefused(f"the handler ran, but its result is over {LONGEST_RESULT} bytes")
+        raise FinalFailure(f"the handler ran, but its result is over {LONGEST_RESULT} bytes")
     return encoded

@@ -8,8 +8,9 @@ import random
 from collections.abc import Sequence
 from functools import lru_cache
 
+from pgsched.delivery.channel import FinalFailure
 from pgsched.delivery.signature import sign_by_each
-from pgsched.delivery.url import Uncallable, Url
+from pgsched.delivery.url import Url
 from pgsched.domain.execution import Execution, instant_text, uuid_text
 from pgsched.domain.headers import check_header
 from pgsched.domain.policy import METHODS, Options
@@ -38,7 +39,7 @@ def compose(
     seconds from it. ``hop`` is a header line for a proxy on the way.
 
     The trace id is the execution's id, so that all attempts, and whatever they cause, are one trace; the
-    span is new. Raises Uncallable for a method or header that cannot be sent.
+    span is new. Raises FinalFailure for a method or header that cannot be sent.
     """
     method = options.method
     body = _body(method, execution.payload, signed=bool(secrets))
@@ -79,7 +80,7 @@ def _constant_lines(method: str, scheduled: tuple[tuple[str, str], ...], has_bod
 @lru_cache(maxsize=4096)
 def _constant(method: str, scheduled: tuple[tuple[str, str], ...], has_body: bool) -> str:
     if method not in METHODS:
-        raise Uncallable(f"the method {method[:20]!r} is not one of {', '.join(METHODS)}")
+        raise FinalFailure(f"the method {method[:20]!r} is not one of {', '.join(METHODS)}")
     lines = [_checked(name, value) for name, value in scheduled]
     if has_body:
         lines.append("Content-Type: application/json\r\n")
@@ -95,5 +96,5 @@ def _checked(name: str, value: str) -> str:
     try:
         check_header("headers", name, value)
     except InvalidOptions as error:
-        raise Uncallable(str(error)) from None
+        raise FinalFailure(str(error)) from None
     return f"{name}: {value}\r\n"

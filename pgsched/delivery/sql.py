@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 
 import psycopg
 
-from pgsched.delivery.channel import FinalFailure, Verdict, outcome_of
+from pgsched.delivery.channel import outcome_of
 from pgsched.delivery.places import Places, alone
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import AlreadySettled, Failed, Outcome
@@ -22,6 +22,10 @@ from pgsched.store.ends import called
 
 _PREFIX = len("sql:")
 _TIMED_OUT, _UNDEFINED = "57014", "42883"
+_NO_ROLE = (
+    "client {client} has no role to call functions as: set its database_role, or sql_role for all "
+    "clients that have none"
+)
 _GRACE = 2.0  # for a cancelled function to end by itself, before its session is cut
 # Errors of the set-up or the request, which another try would meet again.
 _FINAL = {
@@ -48,16 +52,16 @@ class SqlChannel:
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
         """Makes one call, which the server ends after ``deadline`` seconds."""
         role = self._role_of(execution.client_id)
+        if role is None:
+            return Failed(error=_NO_ROLE.format(client=execution.client_id), retryable=False)
         self._places.take(execution.client_id)
         try:
-            if role is None:
-                raise NoRole(execution.client_id)
             await self._sessions.work(role, partial(_call, execution, role, deadline))
         except Exception as error:
             if _is_cancelled():  # the session was cut after that, or the function ended all the same
                 raise asyncio.CancelledError from error
             if isinstance(error, psycopg.Error) and error.sqlstate:
-                return outcome_of(CallFailed(error, execution.target[_PREFIX:], role or "", deadline))
+                return _failed(error, execution.target[_PREFIX:], role, deadline)
             return outcome_of(error)
         finally:
             self._places.give_back(execution.client_id)
@@ -85,27 +89,15 @@ def function_of(target: str) -> tuple[str, str]:
     return schema, name
 
 
-class NoRole(FinalFailure):
-    """No role is set as which this client's functions are called."""
-
-    def __init__(self, client_id: str) -> None:
-        super().__init__(
-            f"client {client_id} has no role to call functions as: set its database_role, or sql_role for all "
-            "clients that have none"
-        )
-
-
-class CallFailed(Verdict):
-    """The function raised, or could not be called."""
-
-    def __init__(self, error: psycopg.Error, name: str, role: str, deadline: float) -> None:
-        state = error.sqlstate or ""
-        message = f"{state}: {error.diag.message_primary or error}"
-        if state == _TIMED_OUT:
-            message = f"no answer within {round(deadline, 3):g} s"
-        elif hint := _hint(error, state, name, role):
-            message += f" ({hint})"
-        super().__init__(message, Failed(error=message, retryable=state not in _FINAL))
+def _failed(error: psycopg.Error, name: str, role: str, deadline: float) -> Failed:
+    """The outcome of a call that raised, or that could not be made."""
+    state = error.sqlstate or ""
+    message = f"{state}: {error.diag.message_primary or error}"
+    if state == _TIMED_OUT:
+        message = f"no answer within {round(deadline, 3):g} s"
+    elif hint := _hint(error, state, name, role):
+        message += f" ({hint})"
+    return Failed(error=message, retryable=state not in _FINAL)
 
 
 def _hint(error: psycopg.Error, state: str, name: str, role: str) -> str | None:

@@ -25,17 +25,13 @@ class Url(NamedTuple):
     path: str
 
 
-class Uncallable(FinalFailure):
-    """The target or its options do not make a valid request."""
-
-
 @lru_cache(maxsize=16_384)
 def parse_url(target: str) -> Url:
-    """The parts of an http: or https: target, its path exactly as scheduled. Raises Uncallable."""
+    """The parts of an http: or https: target, its path exactly as scheduled. Raises FinalFailure."""
     try:
         parsed = parse_target(target)
     except InvalidTarget as error:
-        raise Uncallable(str(error)) from None
+        raise FinalFailure(str(error)) from None
     tls = parsed.scheme is Scheme.HTTPS
     usual = 443 if tls else 80
     host = parsed.name.lower()
@@ -53,7 +49,7 @@ def parse_url(target: str) -> Url:
 
 
 def _check_host(host: str) -> None:
-    """Raises Uncallable for an invalid name, and for a text that only looks like an address: some resolvers accept
+    """Raises FinalFailure for an invalid name, and for a text that only looks like an address: some resolvers accept
     these."""
     try:
         if host.startswith("["):
@@ -61,7 +57,7 @@ def _check_host(host: str) -> None:
         elif host.replace(".", "").isdigit():
             ipaddress.IPv4Address(host)
     except ValueError:
-        raise Uncallable(f"{host} is no address: write four numbers from 0 to 255, or IPv6 in brackets") from None
+        raise FinalFailure(f"{host} is no address: write four numbers from 0 to 255, or IPv6 in brackets") from None
     labels = host.removesuffix(".").split(".")
     if len(host) > 254 or (host[0] != "[" and not all(0 < len(label) < 64 for label in labels)):
-        raise Uncallable(f"{host[:300]} is no host name: between its dots stand 1 to 63 characters, 253 in all")
+        raise FinalFailure(f"{host[:300]} is no host name: between its dots stand 1 to 63 characters, 253 in all")

@@ -14,20 +14,6 @@ from pgsched.domain.duration import check_duration, parse_duration
 from pgsched.domain.spread import spread
 from pgsched.errors import InvalidSchedule
 
-__all__ = [
-    "Cron",
-    "Every",
-    "Fire",
-    "Gap",
-    "Once",
-    "Overlap",
-    "Schedule",
-    "ScheduleParts",
-    "from_parts",
-    "instant_of",
-    "next_instant",
-]
-
 SHORTEST_INTERVAL = timedelta(seconds=1)
 
 _Policy = TypeVar("_Policy", bound=StrEnum)
@@ -194,7 +180,3 @@ def _in_utc(value: datetime, name: str) -> datetime:
         return value.astimezone(UTC)
     except OverflowError:
         raise InvalidSchedule(f"{name} {shown} is out of range: write a year from 2 to 9998") from None
-
-
-def _iso(at: datetime) -> str:
-    return at.isoformat().replace("+00:00", "Z")

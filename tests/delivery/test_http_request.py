@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pgsched.delivery.channel import FinalFailure
 from pgsched.delivery.request import compose
 from pgsched.delivery.signature import sign
-from pgsched.delivery.url import Origin, Uncallable, parse_url
+from pgsched.delivery.url import Origin, parse_url
 from pgsched.domain.outcome import Failed
 from pgsched.domain.policy import Options
 from tests.delivery.receiver import ID, NOW, calling, deliver, execution, receiving
@@ -41,7 +42,7 @@ def test_a_target_says_where_to_connect_and_what_to_ask_for(
 def test_no_target_puts_a_line_of_its_own_into_the_request(rest: str) -> None:
     try:
         head = _head(f"http://shop.example/{rest}")
-    except Uncallable:
+    except FinalFailure:
         return
     assert head.count(b"\r\n") == _head("http://shop.example/").count(b"\r\n")
 

@@ -10,13 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pgsched.domain.cron import Cron, Gap, Overlap
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.schedule import (
-    Cron,
     Every,
-    Gap,
     Once,
-    Overlap,
     Schedule,
     from_parts,
     next_instant,

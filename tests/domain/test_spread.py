@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsched.domain.schedule import Cron, from_parts
+from pgsched.domain.cron import Cron
+from pgsched.domain.schedule import from_parts
 from pgsched.domain.spread import identity_of, spread
 from pgsched.errors import InvalidSchedule
 

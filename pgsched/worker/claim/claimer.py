@@ -16,7 +16,6 @@ import time
 from datetime import timedelta
 
 from pgsched.domain.partitions import queue_of
-from pgsched.service import is_away
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO
 from pgsched.store.live import looking
@@ -191,8 +190,6 @@ class Claimer(Claiming):
             await self._watch.leave(await self._link.get())
 
     async def recover(self, error: Exception) -> None:
-        if is_away(error):
-            self.events.emit("database.lost", role=self.name, error=str(error)[:200])
         await super().recover(error)
         self._watch.lose()
         self._looked_at = float("-inf")

@@ -36,7 +36,7 @@ from pgsched.domain.outcome import (
 from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.observer import BatchDelivered, BatchSettled
-from pgsched.service import DutyCycle, Service, Signal, is_away
+from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.core.connect import Link
 from pgsched.store.core.isolation import is_a_lock, is_of_a_row
 from pgsched.store.jobs.definitions import Definitions
@@ -168,11 +168,6 @@ class Settler(Service):
         else:
             await self._send(self._sending)
         return 0.0
-
-    async def recover(self, error: Exception) -> None:
-        if is_away(error):
-            self.events.emit("database.lost", role=self.name, error=str(error)[:200])
-        await super().recover(error)
 
     async def flush(self) -> None:
         """Settles all outcomes; for the end of a drain. Raises what the database raises."""
