@@ -4,7 +4,7 @@ There is one turn a second while any request is active. Otherwise the service lo
 that it shares with other chores; it opens a connection of its own only while there is work.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from uuid import UUID
 
 from pgsched.events import Events
@@ -22,6 +22,9 @@ _CHUNK, _BACKFILL_CHUNKS, _REPLAY_CHUNKS = 250, 20, 100
 class Advancing(Service):
     """Subclasses say which requests are active, and how to do the next part of one."""
 
+    any_active: Callable[[Connection], Awaitable[bool]]
+    """Says whether any request is active; asked on the shared connection."""
+    active: Callable[[Connection], Awaitable[Sequence[UUID]]]
     longest_turn = 300.0
     rest = 3.0  # any login can wake it by a notification
 
@@ -52,13 +55,6 @@ class Advancing(Service):
 
     async def give_up(self, id: UUID, error: Exception) -> None:
         """Ends a request that cannot be carried on."""
-
-    async def any_active(self, connection: Connection) -> bool:
-        """Whether any request is active; asked on the shared connection."""
-        raise NotImplementedError
-
-    async def active(self, connection: Connection) -> Sequence[UUID]:
-        """The active requests."""
         raise NotImplementedError
 
     async def advance(self, id: UUID) -> bool:
@@ -71,12 +67,7 @@ class Backfiller(Advancing):
     work. Woken when a backfill is started."""
 
     name = "backfiller"
-
-    async def any_active(self, connection: Connection) -> bool:
-        return await backfill_chunks.any_active(connection)
-
-    async def active(self, connection: Connection) -> Sequence[UUID]:
-        return await backfill_chunks.active(connection)
+    any_active, active = staticmethod(backfill_chunks.any_active), staticmethod(backfill_chunks.active)
 
     async def give_up(self, id: UUID, error: Exception) -> None:
         if await backfill_chunks.give_up(await self._link.get(), id, error):
@@ -98,12 +89,7 @@ class Replayer(Advancing):
     """Replays many dead letters, each replay at its rate. Woken when a replay of many is asked for."""
 
     name = "replayer"
-
-    async def any_active(self, connection: Connection) -> bool:
-        return await replay_chunks.any_active(connection)
-
-    async def active(self, connection: Connection) -> Sequence[UUID]:
-        return await replay_chunks.active(connection)
+    any_active, active = staticmethod(replay_chunks.any_active), staticmethod(replay_chunks.active)
 
     async def give_up(self, id: UUID, error: Exception) -> None:
         if await replay_chunks.give_up(await self._link.get(), id, error):
