@@ -125,7 +125,9 @@ async def carry_on(
         running = [row for row in taken if row.id not in planned.idle]
     if how.admit:
         running = await how.admit(connection, running)
-    return await with_own_tokens(connection, running), planned.instants
+    if any(row.options for row in running):
+        running = await with_own_tokens(connection, running)
+    return running, planned.instants
 
 
 async def claim_at_once(connection: Connection, lease: Lease, share: Share, row_filter: RowFilter = PLAIN) -> Claimed:
@@ -134,7 +136,8 @@ async def claim_at_once(connection: Connection, lease: Lease, share: Share, row_
     [claim] = _claims(lease, [share], row_filter)
     cursor = await connection.execute(*claim, binary=True)
     rows = [Execution._make(row) for row in await cursor.fetchall()]
-    return Claimed(rows, await with_own_tokens(connection, rows), {}, statements=1)
+    running = await with_own_tokens(connection, rows) if any(row.options for row in rows) else rows
+    return Claimed(rows, running, {}, statements=1)
 
 
 def _claims(
