@@ -166,7 +166,6 @@ class Foundation:
             Link(self._url, "settle", warm=self._warm_settles, patience=SETTLING_PATIENCE),
             self.clock,
             self.events,
-            self.roster,
             self.directory,
             self.circuits,
             self.in_hand,
