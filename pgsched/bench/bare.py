@@ -10,7 +10,7 @@ from typing import Any, LiteralString
 import psycopg
 import uvloop
 
-from pgsched.bench.answers import answers_of
+from pgsched.bench.processes import answers_of
 from pgsched.store.core.connect import connect
 from pgsched.store.core.sql import statement_over
 from pgsched.store.core.wire import Tokens, Uuids

@@ -15,7 +15,7 @@ from uuid import UUID
 import httptools
 import uvloop
 
-from pgsched.bench.answers import answers_of
+from pgsched.bench.processes import answers_of
 from pgsched.bench.receiver import CallbackReceiver
 from pgsched.delivery.http import HttpChannel
 from pgsched.domain.execution import Execution

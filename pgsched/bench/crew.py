@@ -1,23 +1,21 @@
 """Worker processes for a benchmark, which all start to claim at one moment."""
 
-import multiprocessing
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
 
-from pgsched.bench.answers import collect
 from pgsched.bench.hand import Signals, work
+from pgsched.bench.processes import CONTEXT, collect, running
 from pgsched.bench.report import Report, account
 from pgsched.settings import Settings
 
 _DRAIN = 60
 _STALLED = 60
-_context = multiprocessing.get_context("spawn")
 
 
 @dataclass(slots=True)
@@ -26,7 +24,7 @@ class Crew:
 
     signals: Signals
     traces: Path
-    processes: list[Any] = field(default_factory=list)
+    processes: list[Any]
 
     @property
     def go(self) -> Event:
@@ -72,25 +70,18 @@ class Crew:
 def crew(settings: Settings, *, processes: int) -> Iterator[Crew]:
     """Starts the processes and waits until each has joined; they claim from ``go`` on."""
     signals = Signals(
-        ready=_context.Barrier(processes + 1),
-        go=_context.Event(),
-        done=_context.Event(),
-        counts=_context.Array("q", processes),
-        reports=_context.Queue(),
+        ready=CONTEXT.Barrier(processes + 1),
+        go=CONTEXT.Event(),
+        done=CONTEXT.Event(),
+        counts=CONTEXT.Array("q", processes),
+        reports=CONTEXT.Queue(),
     )
     with tempfile.TemporaryDirectory(prefix="pgsched-bench-") as directory:
-        made = Crew(signals, Path(directory))
-        for number in range(processes):
-            process = _context.Process(target=work, args=(settings, number, signals, made.traces), daemon=True)
-            process.start()
-            made.processes.append(process)
-        try:
-            signals.ready.wait(60)
-            yield made
-        finally:
-            signals.done.set()
-            signals.go.set()
-            for process in made.processes:
-                process.join(10)
-                if process.is_alive():
-                    process.kill()
+        shares = [(settings, number, signals, Path(directory)) for number in range(processes)]
+        with running(work, shares, patience=10) as started:
+            try:
+                signals.ready.wait(60)
+                yield Crew(signals, Path(directory), started)
+            finally:
+                signals.done.set()
+                signals.go.set()

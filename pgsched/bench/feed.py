@@ -4,7 +4,6 @@ Open loop: every instant is fixed before the first row is inserted, and neither 
 A feeder that falls behind inserts overdue rows at once, and reports the shortest time between a commit and its instant.
 """
 
-import multiprocessing
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,8 +12,8 @@ from typing import Any
 
 import psycopg
 
-from pgsched.bench.answers import collect
 from pgsched.bench.load import seeded
+from pgsched.bench.processes import CONTEXT, collect, running
 
 _SPAN = 0.1  # seconds of instants that are inserted together
 _INSERTED_A_SECOND = 50_000  # at the least, when all is inserted at once
@@ -23,7 +22,6 @@ insert into pgsched.executions (target, payload, fire_at)
 select 'python:stamp', to_jsonb(extract(epoch from t.at)::float8), t.at
   from generate_series(%(first)s::bigint, %(last)s::bigint) as n,
        lateral (select %(start)s + n * interval '1 second' / %(rate)s) as t(at)"""
-_context = multiprocessing.get_context("spawn")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,14 +40,9 @@ def feeding(url: str, *, rate: int, seconds: int, ahead: bool, lead: float, seed
 
     ``ahead``: all of them before the first is due. Else each ``lead`` seconds before its instant.
     """
-    answers = _context.Queue()
-    process = _context.Process(target=_feed, args=(url, rate, seconds, ahead, lead, seed, answers), daemon=True)
-    process.start()
-    try:
+    answers = CONTEXT.Queue()
+    with running(_feed, [(url, rate, seconds, ahead, lead, seed, answers)]) as [process]:
         yield Feeder(process, answers)
-    finally:
-        process.kill()
-        process.join()
 
 
 @dataclass(slots=True)

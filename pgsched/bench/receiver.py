@@ -2,7 +2,6 @@
 each webhook-id and the moment at which it came."""
 
 import asyncio
-import multiprocessing
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +12,10 @@ from typing import Any
 import httptools
 import uvloop
 
+from pgsched.bench.processes import CONTEXT, running
+
 _ANSWER = b"HTTP/1.1 204 No Content\r\n\r\n"
 _LONGEST = 60
-_context = multiprocessing.get_context("spawn")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,16 +62,11 @@ class CallbackReceiver:
 @contextmanager
 def receiving() -> Iterator[CallbackReceiver]:
     """Starts the receiver on a free port of this machine, and ends it."""
-    ours, theirs = _context.Pipe()
-    process = _context.Process(target=_main, args=(theirs,), daemon=True)
-    process.start()
-    try:
+    ours, theirs = CONTEXT.Pipe()
+    with running(_main, [(theirs,)]):
         if not ours.poll(_LONGEST):
             raise AssertionError("the receiver did not start")
         yield CallbackReceiver(f"http://127.0.0.1:{ours.recv()}/callback", ours)
-    finally:
-        process.kill()
-        process.join()
 
 
 def _main(pipe: Connection) -> None:

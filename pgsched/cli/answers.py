@@ -3,15 +3,12 @@
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
+from uuid import UUID
 
 from pgsched.cli.reply import listing, table
 from pgsched.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from pgsched.store.lookup.rows import Page
+from pgsched.store.lookup.rows import Page
 
 _Row = TypeVar("_Row")
 _SECONDS = 5.0
@@ -53,11 +50,9 @@ def cells(columns: Sequence[str], rows: Sequence[Any]) -> list[list[Any]]:
 
 
 async def fill(
-    pages: "Callable[..., Awaitable[Page[_Row]]]", limit: int, after: "UUID | None"
-) -> "tuple[Page[_Row], str | None]":
+    pages: Callable[..., Awaitable[Page[_Row]]], limit: int, after: UUID | None
+) -> tuple[Page[_Row], str | None]:
     """Reads pages until there are ``limit`` rows, for some seconds at most; then a note says where to continue."""
-    from pgsched.store.lookup.rows import Page
-
     end = time.monotonic() + _SECONDS
     items: list[_Row] = []
     while True:

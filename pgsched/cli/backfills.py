@@ -7,10 +7,12 @@ from uuid import UUID
 
 import click
 
+from pgsched.answers import page_of
 from pgsched.cli.answers import Answer, changed, listed
 from pgsched.cli.commands import command
 from pgsched.cli.options import actor_option, page_options
 from pgsched.cli.parameters import identity, instant
+from pgsched.store.jobs import backfills
 
 _COLUMNS = (
     *("id", "state", "starts_at", "ends_at", "rate", "instants"),
@@ -32,8 +34,6 @@ async def backfill(
 
     Prints the backfill's id, and how many instants there are.
     """
-    from pgsched.store.jobs import backfills
-
     wanted = backfills.Range(start=start, end=end, rate=rate)
     found = await backfills.backfill(connection, id, wanted, dry_run=dry_run, actor=actor)
     text = f"{found.instants} instants, {found.run_already} have succeeded, {found.to_run} to run"
@@ -45,9 +45,6 @@ async def backfill(
 @page_options()
 async def list_backfills(connection: Any, id: UUID, limit: int, after: UUID | None) -> Answer:
     """List a job's backfills and how far they are, newest first."""
-    from pgsched.answers import page_of
-    from pgsched.store.jobs import backfills
-
     found = await backfills.of_job(connection, id, limit=limit + 1, after=after)
     return listed(page_of(found, limit, lambda row: row.id), _COLUMNS, "no backfills")
 
@@ -57,6 +54,4 @@ async def list_backfills(connection: Any, id: UUID, limit: int, after: UUID | No
 @actor_option
 async def cancel_backfill(connection: Any, id: UUID, actor: str | None) -> Answer:
     """Cancel a backfill: what it planned and still waits is cancelled."""
-    from pgsched.store.jobs import backfills
-
     return changed(await backfills.cancel(connection, id, actor=actor), "cancelled", "had ended before", id=id)

@@ -57,6 +57,9 @@ def bench() -> None:
     With no database URL an embedded server is started for it. Each run asserts by identity that nothing was lost and
     nothing was done twice.
     """
+    from pgsched.bench.processes import CONTEXT
+
+    CONTEXT.set_forkserver_preload(["pgsched.bench.hand"])
 
 
 @bench.command()

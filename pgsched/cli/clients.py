@@ -5,27 +5,24 @@ from typing import Any
 
 import click
 
+from pgsched.answers import page_of
 from pgsched.cli.answers import Answer, changed, changes_in, listed, shown
 from pgsched.cli.commands import command
-from pgsched.cli.options import actor_option, defaults_option, note_and_actor, page_options
+from pgsched.cli.options import actor_option, many_option, note_and_actor, page_options
+from pgsched.domain.request import length_of
+from pgsched.store.admin import clients as store
 
 _COLUMNS = ("client", "state", "weight", "keep", "options", "database_role", "reason")
 _CLEARABLE = ("keep", "options", "weight", "database-role", "dead-letter-target", "dead-letters-for")
 
-
-@click.group()
-def clients() -> None:
-    """List, show, set, hold and release clients, and rotate their signing secrets."""
+clients = click.Group("clients", help="List, show, set, hold and release clients, and rotate their signing secrets.")
 
 
 @command(clients, "list")
 @page_options(str, "NAME")
 async def list_clients(connection: Any, limit: int, after: str | None) -> Answer:
     """List the clients that something is set for."""
-    from pgsched.answers import page_of
-    from pgsched.store.admin import clients
-
-    found = await clients.all_clients(connection, limit=limit + 1, after=after)
+    found = await store.all_clients(connection, limit=limit + 1, after=after)
     return listed(page_of(found, limit, lambda row: row.client), _COLUMNS, "no clients")
 
 
@@ -33,15 +30,13 @@ async def list_clients(connection: Any, limit: int, after: str | None) -> Answer
 @click.argument("client")
 async def show(connection: Any, client: str) -> Answer:
     """Show what is set for a client; signing secrets by their last characters."""
-    from pgsched.store.admin import clients
-
-    return shown(await clients.get_client(connection, client))
+    return shown(await store.get_client(connection, client))
 
 
 @command(clients, "set")
 @click.argument("client")
 @click.option("--keep", metavar="WHAT", help="Executions that history keeps: all, failures or nothing.")
-@defaults_option("All defaults of its executions.")
+@many_option("--option", "All defaults of its executions.")
 @click.option("--weight", type=int, metavar="NUMBER", help="Its share where workers are saturated, from 1 to 100.")
 @click.option("--database-role", metavar="ROLE", help="The role that acts for it in SQL.")
 @click.option("--dead-letter-target", metavar="TARGET", help="Target that is told of its dead letters.")
@@ -50,9 +45,7 @@ async def show(connection: Any, client: str) -> Answer:
 @actor_option
 async def set_client(connection: Any, client: str, actor: str | None, **given: Any) -> Answer:
     """Set something for a client: only what is named."""
-    from pgsched.store.admin import clients
-
-    done = await clients.set_client(connection, client, changes_in(given), actor=actor)
+    done = await store.set_client(connection, client, changes_in(given), actor=actor)
     return changed(done, "set", "was so before", client=client)
 
 
@@ -61,9 +54,7 @@ async def set_client(connection: Any, client: str, actor: str | None, **given: A
 @note_and_actor
 async def hold(connection: Any, client: str, **said: Any) -> Answer:
     """Begin nothing more of a client until it is released."""
-    from pgsched.store.admin import clients
-
-    return changed(await clients.hold_client(connection, client, **said), "held", "was held already", client=client)
+    return changed(await store.hold_client(connection, client, **said), "held", "was held already", client=client)
 
 
 @command(clients)
@@ -71,9 +62,7 @@ async def hold(connection: Any, client: str, **said: Any) -> Answer:
 @note_and_actor
 async def release(connection: Any, client: str, **said: Any) -> Answer:
     """End the hold of a client."""
-    from pgsched.store.admin import clients
-
-    return changed(await clients.release_client(connection, client, **said), "released", "was not held", client=client)
+    return changed(await store.release_client(connection, client, **said), "released", "was not held", client=client)
 
 
 @command(clients)
@@ -81,9 +70,7 @@ async def release(connection: Any, client: str, **said: Any) -> Answer:
 @actor_option
 async def drop(connection: Any, client: str, actor: str | None) -> Answer:
     """Forget what is set for a client; its jobs and executions stay."""
-    from pgsched.store.admin import clients
-
-    done = await clients.drop_client(connection, client, actor=actor)
+    done = await store.drop_client(connection, client, actor=actor)
     return changed(done, "dropped", "nothing was set", client=client)
 
 
@@ -98,12 +85,9 @@ async def rotate_secret(
     connection: Any, client: str, secret: str | None, keep_for: str | None, actor: str | None
 ) -> Answer:
     """Sign a client's callbacks with a new secret. Prints it, this once."""
-    from pgsched.domain.request import length_of
-    from pgsched.store.admin import clients
-
-    kept = clients.KEPT_FOR if keep_for is None else length_of(keep_for)
+    kept = store.KEPT_FOR if keep_for is None else length_of(keep_for)
     given = sys.stdin.read().strip() if secret == "-" else secret
-    made = await clients.rotate_secret(connection, client, secret=given, keep_for=kept, actor=actor)
+    made = await store.rotate_secret(connection, client, secret=given, keep_for=kept, actor=actor)
     return Answer({"client": client, "secret": made}, made)
 
 
@@ -112,7 +96,5 @@ async def rotate_secret(
 @actor_option
 async def drop_secret(connection: Any, client: str, actor: str | None) -> Answer:
     """Sign a client's callbacks no more."""
-    from pgsched.store.admin import clients
-
-    done = await clients.drop_secret(connection, client, actor=actor)
+    done = await store.drop_secret(connection, client, actor=actor)
     return changed(done, "dropped", "there was none", client=client)

@@ -3,26 +3,25 @@
 import dataclasses
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import click
 
 from pgsched.cli.answers import Answer, changed, fill, listed, shown
 from pgsched.cli.commands import command
-from pgsched.cli.options import actor_option, defaults_option, options, page_options
+from pgsched.cli.options import actor_option, many_option, only_client, options, page_options
 from pgsched.cli.parameters import identity, instant, json_text
 from pgsched.cli.replays import cancel_replay, list_replays
 from pgsched.domain.states import LETTER_STATES
 from pgsched.errors import InvalidInput, NotFound
-
-if TYPE_CHECKING:
-    from pgsched.store.lookup.rows import DeadLetterFilter
+from pgsched.store.ends import dead_letters as store
+from pgsched.store.lookup.rows import DeadLetterFilter
 
 _COLUMNS = ("id", "client", "key", "state", "finished_at", "attempt", "status_code", "target", "reason")
 _FILTERS = ("client", "target", "host", "job", "key", "start", "end", "reason", "status_code")
 _filters = options(
-    click.option("--client", metavar="NAME", help="Only this client's."),
+    only_client,
     click.option("--target", metavar="TEXT", help="Only those whose target begins so."),
     click.option("--host", metavar="NAME", help="Only those whose target is at this host."),
     click.option("--job", type=identity, metavar="ID", help="Only those of this job."),
@@ -36,10 +35,7 @@ _filters = options(
 )
 _said = options(click.option("--note", metavar="TEXT", help="Why, for the audit log."), actor_option)
 
-
-@click.group("dead-letters")
-def dead_letters() -> None:
-    """List, show, replay and discard executions that failed for good."""
+dead_letters = click.Group("dead-letters", help="List, show, replay and discard executions that failed for good.")
 
 
 for _command in (list_replays, cancel_replay):
@@ -82,7 +78,7 @@ async def show(connection: Any, id: UUID) -> Answer:
 @_filters
 @click.option("--new-target", metavar="TARGET", help="Call this instead.")
 @click.option("--payload", type=json_text, metavar="JSON", help="Another payload; @FILE reads a file. With ID only.")
-@defaults_option("In place of all. With ID only.")
+@many_option("--option", "In place of all. With ID only.")
 @click.option("--rate", type=float, metavar="NUMBER", help="Of many, at most so many a second.  [default: 10]")
 @click.option("--dry-run", is_flag=True, help="Only count. Without ID only.")
 @_said
@@ -97,22 +93,18 @@ async def replay(
     **given: Any,
 ) -> Answer:
     """Run a dead letter again, or at a rate all that the filters name."""
-    from pgsched.store.ends import dead_letters
-
     wanted = _choice(id, given)
     if id is None:
         if payload is not None or options:
             raise InvalidInput("--payload and --option are for a single one: give its ID")
         how = {"rate": 10.0 if rate is None else rate, "target": new_target, "dry_run": dry_run, **given}
-        found = await dead_letters.replay_all(connection, wanted, **how)
+        found = await store.replay_all(connection, wanted, **how)
         text = f"{found.matched} dead letters{'' if found.complete else ' or more'}"
         return Answer(dataclasses.asdict(found), f"{found.id}\n{text}" if found.id else text)
     if rate is not None or dry_run:
         raise InvalidInput("--rate and --dry-run are for many: leave the ID out and give filters")
-    changes = dead_letters.Changes(
-        target=new_target, payload=payload, options=json.dumps(dict(options)) if options else None
-    )
-    new = await dead_letters.replay(connection, id, changes, **given)
+    changes = store.Changes(target=new_target, payload=payload, options=json.dumps(dict(options)) if options else None)
+    new = await store.replay(connection, id, changes, **given)
     return Answer({"id": new, "dead_letter": id}, str(new))
 
 
@@ -122,28 +114,24 @@ async def replay(
 @_said
 async def discard(connection: Any, id: UUID | None, **given: Any) -> Answer:
     """Discard a dead letter, or all that the filters name: they are open no more."""
-    from pgsched.store.ends import dead_letters
-
     wanted = _choice(id, given)
     if id is not None:
-        was_open = await dead_letters.discard(connection, id, **given)
+        was_open = await store.discard(connection, id, **given)
         return changed(was_open, "discarded", "was discarded already", id=id)
     total, complete = 0, False
     while not complete:
-        done = await dead_letters.discard_all(connection, wanted, **given)
+        done = await store.discard_all(connection, wanted, **given)
         await connection.commit()
         total, complete = total + done.discarded, done.complete
     return Answer({"discarded": total}, f"discarded: {total}")
 
 
-def _wanted(given: dict[str, Any]) -> "DeadLetterFilter":
+def _wanted(given: dict[str, Any]) -> DeadLetterFilter:
     """The filter, taken out of what was given."""
-    from pgsched.store.lookup.rows import DeadLetterFilter
-
     return DeadLetterFilter(**{name: given.pop(name) for name in _FILTERS})
 
 
-def _choice(id: UUID | None, given: dict[str, Any]) -> "DeadLetterFilter":
+def _choice(id: UUID | None, given: dict[str, Any]) -> DeadLetterFilter:
     """The filter. Raises InvalidInput unless there is either that or an id."""
     wanted = _wanted(given)
     many = any(value is not None for value in dataclasses.astuple(wanted))

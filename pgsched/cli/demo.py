@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pgsched.cli.answers import Answer
+from pgsched.cli.migrate import bring_up
+from pgsched.cli.processes import worker_program
+from pgsched.cli.receiver import Receiver, receiving
 from pgsched.cli.reply import Reply, json_option
+from pgsched.cli.supervisor import Supervisor
+from pgsched.embedded import EmbeddedPostgres
 from pgsched.errors import PgschedError
 from pgsched.settings import Settings
+from pgsched.store.core.sql import statement
+from pgsched.store.core.transactions import transaction
 
 if TYPE_CHECKING:
-    from pgsched.cli.receiver import Receiver
     from pgsched.client import Request
 
 ONE_SHOTS = 1000
@@ -43,9 +49,6 @@ def demo(context: click.Context, /) -> None:
 
     Uses a PostgreSQL of its own in a temporary directory. Exit status 0 only if everything arrived.
     """
-    from pgsched.cli.migrate import bring_up
-    from pgsched.embedded import EmbeddedPostgres
-
     reply: Reply = context.obj
     with tempfile.TemporaryDirectory(prefix="pgsched-demo-") as directory:
         reply.note("starting a PostgreSQL for the demo")
@@ -58,8 +61,6 @@ def demo(context: click.Context, /) -> None:
 
 
 async def _run(settings: Settings, reply: Reply) -> Answer:
-    from pgsched.cli.receiver import Receiver, receiving
-
     arrivals = Receiver()
     async with receiving(arrivals) as url, _workers(settings, reply) as supervising:
         await asyncio.to_thread(_schedule, settings, url)
@@ -71,9 +72,6 @@ async def _run(settings: Settings, reply: Reply) -> Answer:
 
 @asynccontextmanager
 async def _workers(settings: Settings, reply: Reply) -> AsyncIterator[asyncio.Task[None]]:
-    from pgsched.cli.processes import worker_program
-    from pgsched.cli.supervisor import Supervisor
-
     programs = [worker_program(number, settings) for number in range(1, _WORKERS + 1)]
     supervisor = Supervisor(programs, drain_timeout=settings.drain_timeout, report=_warnings_to(reply))
     ready = asyncio.Event()
@@ -91,7 +89,6 @@ async def _workers(settings: Settings, reply: Reply) -> AsyncIterator[asyncio.Ta
 
 def _schedule(settings: Settings, url: str) -> None:
     from pgsched.client import schedule, schedule_many
-    from pgsched.store.core.transactions import transaction
 
     with transaction(settings.database_url or "") as connection:
         for name, (kind, spec, _) in _JOBS.items():
@@ -104,7 +101,7 @@ def _one_shot(url: str, n: int) -> "Request":
     return {"target": f"{url}/once/{n}", "payload": {"n": n}, "delay": _FIRST + n * _SPREAD / ONE_SHOTS}
 
 
-async def _arrive(settings: Settings, arrivals: "Receiver", supervising: asyncio.Task[None]) -> datetime:
+async def _arrive(settings: Settings, arrivals: Receiver, supervising: asyncio.Task[None]) -> datetime:
     """Waits until everything is there or patience ends; returns the database's time of that moment."""
     loop = asyncio.get_running_loop()
     end = loop.time() + _PATIENCE
@@ -116,9 +113,6 @@ async def _arrive(settings: Settings, arrivals: "Receiver", supervising: asyncio
 
 
 def _finish(settings: Settings) -> datetime:
-    from pgsched.store.core.sql import statement
-    from pgsched.store.core.transactions import transaction
-
     with transaction(settings.database_url or "") as connection:
         row = connection.execute(statement("core/clock")).fetchone()
         connection.execute(
@@ -129,11 +123,11 @@ def _finish(settings: Settings) -> datetime:
     return moment - timedelta(milliseconds=500)
 
 
-def _complete(arrivals: "Receiver") -> bool:
+def _complete(arrivals: Receiver) -> bool:
     return len(arrivals.numbers) == ONE_SHOTS and all(arrivals.arrived(name) >= _FEWEST for name in _JOBS)
 
 
-async def _show(arrivals: "Receiver", reply: Reply) -> None:
+async def _show(arrivals: Receiver, reply: Reply) -> None:
     """Redraws the table on a terminal; elsewhere, writes a line a second."""
     live = sys.stderr.isatty()
     drawn = 0
@@ -149,7 +143,7 @@ async def _show(arrivals: "Receiver", reply: Reply) -> None:
         await asyncio.sleep(0.2 if live else 1)
 
 
-def _judge(arrivals: "Receiver", until: datetime) -> Answer:
+def _judge(arrivals: Receiver, until: datetime) -> Answer:
     missing = {name: len(arrivals.missing(name, every, until=until)) for name, (_, _, every) in _JOBS.items()}
     missing["once"] = ONE_SHOTS - len(arrivals.numbers)
     ok = not any(missing.values())

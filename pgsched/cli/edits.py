@@ -7,8 +7,8 @@ import click
 
 from pgsched.cli.answers import Answer, changes_in
 from pgsched.cli.commands import command
-from pgsched.cli.options import actor_option, defaults_option
-from pgsched.cli.parameters import assignment, identity, instant, json_text, label
+from pgsched.cli.options import actor_option, many_option, ordering_key_option, payload_option, recurrence_options
+from pgsched.cli.parameters import identity, instant, label
 
 _CLEARABLE = ("payload", "options", "rules", "labels", "ordering-key", "timezone", "gap", "overlap", "anchor")
 
@@ -16,22 +16,14 @@ _CLEARABLE = ("payload", "options", "rules", "labels", "ordering-key", "timezone
 @command()
 @click.argument("id", type=identity)
 @click.option("--target", metavar="TARGET", help="Target to call.")
-@click.option("--cron", metavar="EXPRESSION", help="Cron expression, instead of an interval.")
-@click.option("--every", metavar="DURATION", help="This far apart, instead of a cron expression.")
-@click.option("--timezone", metavar="ZONE", help="Time zone of --cron, such as Europe/Berlin.")
-@click.option("--gap", metavar="POLICY", help="--cron, hour left out in spring: shift or skip.")
-@click.option("--overlap", metavar="POLICY", help="--cron, hour twice in autumn: first, second or both.")
+@recurrence_options(is_new=False)
 @click.option("--anchor", type=instant, metavar="INSTANT", help="--every counts from here.")
-@click.option(
-    "--payload", type=json_text, metavar="JSON", help="Payload to deliver; @FILE reads a file, - standard input."
-)
-@defaults_option("All delivery options it has.")
-@click.option("--rule", "rules", type=assignment, multiple=True, metavar="NAME=VALUE", help="All rules it has.")
-@click.option("--label", "labels", type=label, multiple=True, metavar="NAME=TEXT", help="All labels it has.")
+@payload_option
+@many_option("--option", "All delivery options it has.")
+@many_option("--rule", "All rules it has.")
+@many_option("--label", "All labels it has.", label)
 @click.option("--queue", metavar="NAME", help="Queue to put it in.")
-@click.option(
-    "--ordering-key", metavar="KEY", help="Executions that share it are delivered one at a time and in order."
-)
+@ordering_key_option
 @click.option("--clear", type=click.Choice(_CLEARABLE), multiple=True, help="Take this away, or back to its default.")
 @actor_option
 async def edit(connection: Any, id: UUID, actor: str | None, **given: Any) -> Answer:

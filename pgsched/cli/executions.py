@@ -1,31 +1,30 @@
 """``pgsched executions``: what waits, runs and has finished."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import click
 
 from pgsched.cli.answers import Answer, changed, fill, listed, shown
 from pgsched.cli.commands import command
-from pgsched.cli.options import actor_option, page_options
+from pgsched.cli.options import actor_option, only_client, page_options
 from pgsched.cli.parameters import identity, instant
+from pgsched.cli.why import reasons
 from pgsched.domain.states import STATUSES
 from pgsched.errors import NotFound
-
-if TYPE_CHECKING:
-    from pgsched.store.lookup.rows import Execution
+from pgsched.store.admin import queues
+from pgsched.store.ends import dependencies
+from pgsched.store.lookup.rows import Execution, ExecutionFilter
+from pgsched.store.schedule import calls
 
 _COLUMNS = ("id", "client", "key", "status", "fire_at", "attempt", "finished_at", "target", "held_by", "reason")
 
-
-@click.group()
-def executions() -> None:
-    """List, show, explain and cancel executions."""
+executions = click.Group("executions", help="List, show, explain and cancel executions.")
 
 
 @command(executions, "list")
-@click.option("--client", metavar="NAME", help="Only this client's.")
+@only_client
 @click.option("--status", type=click.Choice(STATUSES), help="Only these.")
 @click.option("--queue", metavar="NAME", help="Only those of this queue.")
 @click.option("--job", type=identity, metavar="ID", help="Only those of this job.")
@@ -38,7 +37,6 @@ def executions() -> None:
 async def list_executions(connection: Any, limit: int, after: UUID | None, **given: Any) -> Answer:
     """List executions, newest first."""
     from pgsched.store.lookup import listings
-    from pgsched.store.lookup.rows import ExecutionFilter
 
     wanted = ExecutionFilter(**given)
     page, note = await fill(partial(listings.list_executions, connection, wanted), limit, after)
@@ -49,7 +47,6 @@ async def list_executions(connection: Any, limit: int, after: UUID | None, **giv
 @click.argument("id", type=identity)
 async def show(connection: Any, id: UUID) -> Answer:
     """Show one execution with its failed tries, and what it still waits for."""
-    from pgsched.store.ends import dependencies
     from pgsched.store.lookup import listings
 
     found = await _get(connection, id)
@@ -61,9 +58,6 @@ async def show(connection: Any, id: UUID) -> Answer:
 @click.argument("id", type=identity)
 async def why(connection: Any, id: UUID) -> Answer:
     """Say in sentences why an execution has not run, or what became of it."""
-    from pgsched.cli.why import reasons
-    from pgsched.store.admin import queues
-    from pgsched.store.ends import dependencies
     from pgsched.store.lookup import listings
 
     row = await _get(connection, id)
@@ -80,14 +74,12 @@ async def why(connection: Any, id: UUID) -> Answer:
 @actor_option
 async def cancel(connection: Any, id: UUID, **said: Any) -> Answer:
     """Cancel an execution that waits."""
-    from pgsched.store.schedule import calls
-
     if await calls.is_job(connection, id):
         raise NotFound(f"{id} is a job: use pgsched jobs cancel")
     return changed(await calls.cancel(connection, id, **said), "cancelled", "had ended before", id=id)
 
 
-async def _get(connection: Any, id: UUID) -> "Execution":
+async def _get(connection: Any, id: UUID) -> Execution:
     from pgsched.store.lookup import listings
 
     found = await listings.get_execution(connection, id)

@@ -1,25 +1,23 @@
 """``pgsched jobs pause``, ``resume`` and ``cancel``: of one job, or of all that a filter names."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import click
 
 from pgsched.cli.answers import Answer, changed
 from pgsched.cli.commands import command
-from pgsched.cli.options import actor_option, options
+from pgsched.cli.options import actor_option, many_option, options
 from pgsched.cli.parameters import identity, label
 from pgsched.errors import InvalidInput, NotFound
-
-if TYPE_CHECKING:
-    from pgsched.store.schedule.calls import Verb
+from pgsched.store.lookup.rows import JobFilter
+from pgsched.store.schedule import calls
+from pgsched.store.schedule.calls import Verb
 
 _of_jobs = options(
     click.argument("id", type=identity, required=False),
     click.option("--client", metavar="NAME", help="All jobs of this client."),
-    click.option(
-        "--label", "labels", type=label, multiple=True, metavar="NAME=TEXT", help="All jobs with these labels."
-    ),
+    many_option("--label", "All jobs with these labels.", label),
     click.option("--note", metavar="TEXT", help="Why; for the audit log, and as the job's reason."),
     actor_option,
 )
@@ -48,7 +46,7 @@ async def cancel(connection: Any, **given: Any) -> Answer:
 
 async def _change(
     connection: Any,
-    verb: "Verb",
+    verb: Verb,
     done: str,
     otherwise: str,
     *,
@@ -57,9 +55,6 @@ async def _change(
     labels: tuple[tuple[str, str], ...],
     **said: Any,
 ) -> Answer:
-    from pgsched.store.lookup.rows import JobFilter
-    from pgsched.store.schedule import calls
-
     many = client is not None or bool(labels)
     if (id is not None) == many:
         raise InvalidInput("give the ID of one job, or --client, --label or both for all jobs that have them")

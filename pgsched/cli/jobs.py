@@ -1,32 +1,29 @@
 """``pgsched jobs``: the recurring definitions."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import click
 
+from pgsched.answers import job_of
 from pgsched.cli.answers import Answer, fill
 from pgsched.cli.backfills import backfill, cancel_backfill, list_backfills
 from pgsched.cli.commands import command
 from pgsched.cli.edits import edit
 from pgsched.cli.groups import cancel, pause, resume
-from pgsched.cli.options import actor_option, page_options
+from pgsched.cli.options import actor_option, many_option, only_client, page_options
 from pgsched.cli.parameters import identity, label
 from pgsched.cli.reply import listing, table
 from pgsched.domain.duration import format_duration
 from pgsched.domain.states import JOB_STATES
 from pgsched.errors import NotFound
-
-if TYPE_CHECKING:
-    from pgsched.store.lookup.rows import JobRow
+from pgsched.store.lookup.rows import JobFilter, JobRow
+from pgsched.store.schedule import calls
 
 _COLUMNS = ("id", "client", "key", "state", "schedule", "target", "labels", "reason")
 
-
-@click.group()
-def jobs() -> None:
-    """List, show, edit, pause, resume, trigger and cancel recurring jobs."""
+jobs = click.Group("jobs", help="List, show, edit, pause, resume, trigger and cancel recurring jobs.")
 
 
 for _command in (edit, pause, resume, cancel, backfill, list_backfills, cancel_backfill):
@@ -34,17 +31,14 @@ for _command in (edit, pause, resume, cancel, backfill, list_backfills, cancel_b
 
 
 @command(jobs, "list")
-@click.option("--client", metavar="NAME", help="Only this client's.")
+@only_client
 @click.option("--state", type=click.Choice(JOB_STATES), help="Only these.")
 @click.option("--key", metavar="KEY", help="Only those under this key.")
-@click.option(
-    "--label", "labels", type=label, multiple=True, metavar="NAME=TEXT", help="Only those with all of these labels."
-)
+@many_option("--label", "Only those with all of these labels.", label)
 @page_options()
 async def list_jobs(connection: Any, limit: int, after: UUID | None, **given: Any) -> Answer:
     """List jobs, newest first."""
     from pgsched.store.lookup import listings
-    from pgsched.store.lookup.rows import JobFilter
 
     wanted = JobFilter(**given | {"labels": dict(given["labels"]) or None})
     page, note = await fill(partial(listings.list_jobs, connection, wanted), limit, after)
@@ -72,19 +66,15 @@ async def show(connection: Any, id: UUID) -> Answer:
 @actor_option
 async def trigger(connection: Any, id: UUID, actor: str | None) -> Answer:
     """Run a job now, besides its schedule. Prints the execution's id."""
-    from pgsched.store.schedule import calls
-
     execution = await calls.trigger(connection, id, actor=actor)
     return Answer({"id": execution, "job_id": id}, str(execution))
 
 
-def _shown(row: "JobRow") -> dict[str, Any]:
+def _shown(row: JobRow) -> dict[str, Any]:
     import msgspec
-
-    from pgsched.answers import job_of
 
     return msgspec.structs.asdict(job_of(row)) | {"runs": row.runs}
 
 
-def _summary(row: "JobRow") -> str:
+def _summary(row: JobRow) -> str:
     return f"{row.cron} {row.timezone}" if row.every is None else f"every {format_duration(row.every)}"

@@ -4,18 +4,18 @@ from typing import Any
 
 import click
 
+from pgsched.answers import page_of
 from pgsched.cli.answers import Answer, changed, listed
 from pgsched.cli.commands import command
 from pgsched.cli.options import actor_option, page_options
+from pgsched.domain.duration import parse_duration
 from pgsched.domain.states import LIMIT_KINDS
+from pgsched.store.gates import limits as store
 
 _COLUMNS = ("kind", "name", "rate", "per", "burst", "concurrency")
 _KIND = click.Choice(LIMIT_KINDS)
 
-
-@click.group()
-def limits() -> None:
-    """List, set and drop limits of clients, hosts, queues and keys."""
+limits = click.Group("limits", help="List, set and drop limits of clients, hosts, queues and keys.")
 
 
 @command(limits, "list")
@@ -23,10 +23,7 @@ def limits() -> None:
 @page_options(str, "KIND:NAME")
 async def list_limits(connection: Any, kind: str | None, limit: int, after: str | None) -> Answer:
     """List the limits that are set."""
-    from pgsched.answers import page_of
-    from pgsched.store.gates import limits
-
-    found = await limits.all_limits(connection, limit=limit + 1, after=after, kind=kind)
+    found = await store.all_limits(connection, limit=limit + 1, after=after, kind=kind)
     return listed(page_of(found, limit, lambda row: f"{row.kind}:{row.name}"), _COLUMNS, "no limits")
 
 
@@ -42,11 +39,8 @@ async def list_limits(connection: Any, kind: str | None, limit: int, after: str 
 @actor_option
 async def set_limit(connection: Any, kind: str, name: str, actor: str | None, per: str, **numbers: Any) -> Answer:
     """Set the limit of a KIND, which is client, host, queue or key. It takes the place of the one there was."""
-    from pgsched.domain.duration import parse_duration
-    from pgsched.store.gates import limits
-
-    amount = limits.Amount(per=parse_duration(per), **numbers)
-    done = await limits.set_limit(connection, kind, name, amount, actor=actor)
+    amount = store.Amount(per=parse_duration(per), **numbers)
+    done = await store.set_limit(connection, kind, name, amount, actor=actor)
     return changed(done, "set", "was so before", kind=kind, name=name)
 
 
@@ -56,7 +50,5 @@ async def set_limit(connection: Any, kind: str, name: str, actor: str | None, pe
 @actor_option
 async def drop(connection: Any, kind: str, name: str, actor: str | None) -> Answer:
     """Take a limit away: what it held back goes on."""
-    from pgsched.store.gates import limits
-
-    done = await limits.drop_limit(connection, kind, name, actor=actor)
+    done = await store.drop_limit(connection, kind, name, actor=actor)
     return changed(done, "dropped", "there was none", kind=kind, name=name)

@@ -2,13 +2,11 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from pgsched.cli.database import explained
 from pgsched.cli.reply import Reply
 from pgsched.errors import PgschedError
-
-if TYPE_CHECKING:
-    from pgsched.store.admin.logins import Logins
+from pgsched.store.admin.logins import Logins, is_superuser, make_logins
 
 _NOT_POSSIBLE = (
     "the API and the workers run as a superuser, for they cannot log in as a role of their own ({error}). Make one, "
@@ -16,19 +14,16 @@ _NOT_POSSIBLE = (
 )
 
 
-def own_logins(url: str, passwords: Path) -> "Logins":
+def own_logins(url: str, passwords: Path) -> Logins:
     """The logins of a cluster that is ours. Raises PgschedError."""
     return _make(url, passwords, is_ours=True)
 
 
-def instead_of_superuser(url: str, passwords: Path, reply: Reply) -> "Logins | None":
+def instead_of_superuser(url: str, passwords: Path, reply: Reply) -> Logins | None:
     """Logins of our own where the address is a superuser's; None where it is not, or, with a note, where none can be.
 
     Raises PgschedError where the database cannot be reached.
     """
-    from pgsched.cli.database import explained
-    from pgsched.store.admin.logins import is_superuser
-
     with explained():
         if not is_superuser(url):
             return None
@@ -39,10 +34,7 @@ def instead_of_superuser(url: str, passwords: Path, reply: Reply) -> "Logins | N
         return None
 
 
-def _make(url: str, passwords: Path, *, is_ours: bool) -> "Logins":
-    from pgsched.cli.database import explained
-    from pgsched.store.admin.logins import make_logins
-
+def _make(url: str, passwords: Path, *, is_ours: bool) -> Logins:
     with explained():
         logins = make_logins(url, passwords, is_ours=is_ours)
     os.environ.pop("PGPASSWORD", None)  # it was the superuser's, and libpq prefers it to the file

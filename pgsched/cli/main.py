@@ -11,25 +11,12 @@ from pgsched.cli.reply import Reply
 from pgsched.errors import InvalidInput, PgschedError
 from pgsched.version import __version__
 
-_COMMANDS = {
-    "up": "pgsched.cli.up:up",
-    "migrate": "pgsched.cli.migrate:migrate",
-    "api": "pgsched.cli.processes:api",
-    "worker": "pgsched.cli.processes:worker",
-    "schedule": "pgsched.cli.schedule:schedule",
-    "jobs": "pgsched.cli.jobs:jobs",
-    "executions": "pgsched.cli.executions:executions",
-    "dead-letters": "pgsched.cli.dead_letters:dead_letters",
-    "clients": "pgsched.cli.clients:clients",
-    "queues": "pgsched.cli.queues:queues",
-    "limits": "pgsched.cli.limits:limits",
-    "targets": "pgsched.cli.targets:targets",
-    "ordering-keys": "pgsched.cli.ordering_keys:ordering_keys",
-    "status": "pgsched.cli.status:status",
-    "preview": "pgsched.cli.preview:preview",
-    "demo": "pgsched.cli.demo:demo",
-    "bench": "pgsched.cli.bench:bench",
-}
+_COMMANDS = (
+    *("up", "migrate", "api", "worker", "schedule", "jobs", "executions", "dead-letters", "clients", "queues"),
+    *("limits", "targets", "ordering-keys", "status", "preview", "demo", "bench"),
+)
+_MODULES = {"api": "processes", "worker": "processes"}
+"""The modules of commands that have not one of their own."""
 
 
 class Commands(click.Group):
@@ -44,8 +31,8 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module, _, name = _COMMANDS[cmd_name].partition(":")
-        found: click.Command = getattr(import_module(module), name)
+        name = cmd_name.replace("-", "_")
+        found: click.Command = getattr(import_module(f"pgsched.cli.{_MODULES.get(name, name)}"), name)
         return found
 
     def resolve_command(

@@ -5,8 +5,11 @@ from typing import Any
 import click
 
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
+from pgsched.cli.database import ask, explained
 from pgsched.cli.reply import Reply, json_option
 from pgsched.settings import Settings
+from pgsched.store.admin.revisions import expected_revision
+from pgsched.store.core.room import remarks
 
 
 @click.command()
@@ -35,18 +38,13 @@ def migrate(context: click.Context, /, as_sql: bool, **flags: Any) -> None:
 
 def note_room(reply: Reply, settings: Settings) -> None:
     """Remarks that the server has too little room for locks, or that any login may fill it, where that is so."""
-    from pgsched.cli.database import ask
-    from pgsched.store.core.room import remarks
-
     for remark in ask(settings, remarks):
         reply.note(remark)
 
 
 def bring_up(url: str) -> tuple[str, list[str]]:
     """Migrates; returns the revision reached and the roles that could not be made. Raises PgschedError."""
-    from pgsched.cli.database import explained
     from pgsched.store.admin.migrate import migrate as upgrade
-    from pgsched.store.admin.revisions import expected_revision
 
     with explained():
         return expected_revision(), upgrade(url)

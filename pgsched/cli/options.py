@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from pgsched.cli.parameters import assignment, identity
+from pgsched.cli.parameters import assignment, identity, json_text
 from pgsched.cli.reply import Command
 
 actor_option = click.option(
@@ -13,6 +13,13 @@ actor_option = click.option(
 )
 limit_option = click.option(
     "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Most rows to show."
+)
+only_client = click.option("--client", metavar="NAME", help="Only this client's.")
+ordering_key_option = click.option(
+    "--ordering-key", metavar="KEY", help="Executions that share it are delivered one at a time and in order."
+)
+payload_option = click.option(
+    "--payload", type=json_text, metavar="JSON", help="Payload to deliver; @FILE reads a file, - standard input."
 )
 
 
@@ -32,9 +39,24 @@ note_and_actor = options(
 )
 
 
-def defaults_option(text: str) -> Callable[[Command], Command]:
-    """``--option NAME=VALUE``, any number of them."""
-    return click.option("--option", "options", type=assignment, multiple=True, metavar="NAME=VALUE", help=text)
+def many_option(flag: str, text: str, kind: Any = assignment) -> Callable[[Command], Command]:
+    """``--option NAME=VALUE`` and its like, any number of them; they arrive under the plural."""
+    name, metavar = f"{flag.removeprefix('--')}s", "NAME=VALUE" if kind is assignment else "NAME=TEXT"
+    return click.option(flag, name, type=kind, multiple=True, metavar=metavar, help=text)
+
+
+def recurrence_options(*, is_new: bool) -> Callable[[Command], Command]:
+    """``--cron``, ``--every`` and what goes with them; a schedule that is new has defaults for what is not given."""
+    zone, gap, overlap = (f"  [default: {name}]" if is_new else "" for name in ("UTC", "shift", "first"))
+    return options(
+        click.option("--cron", metavar="EXPRESSION", help="Again and again: five fields, or six with seconds first."),
+        click.option("--every", metavar="DURATION", help="Again and again, this far apart, such as 15m."),
+        click.option("--timezone", metavar="ZONE", help=f"Time zone of --cron, such as Europe/Berlin.{zone}"),
+        click.option("--gap", metavar="POLICY", help=f"--cron, hour left out in spring: shift or skip.{gap}"),
+        click.option(
+            "--overlap", metavar="POLICY", help=f"--cron, hour twice in autumn: first, second or both.{overlap}"
+        ),
+    )
 
 
 def page_options(kind: Any = identity, metavar: str = "ID") -> Callable[[Command], Command]:

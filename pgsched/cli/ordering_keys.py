@@ -5,26 +5,24 @@ from uuid import UUID
 
 import click
 
+from pgsched.answers import page_of
 from pgsched.cli.answers import Answer, changed, listed
 from pgsched.cli.commands import command
-from pgsched.cli.options import actor_option, page_options
+from pgsched.cli.options import actor_option, only_client, page_options
+from pgsched.store.gates import blocked_keys
 
 _COLUMNS = ("client", "ordering_key", "queue", "waiting", "blocked_at", "execution_id", "reason")
 
-
-@click.group("ordering-keys")
-def ordering_keys() -> None:
-    """List ordering keys that an execution blocks which failed for good, and let them go on."""
+ordering_keys = click.Group(
+    "ordering-keys", help="List the ordering keys that a failed execution blocks, and let them go on."
+)
 
 
 @command(ordering_keys)
-@click.option("--client", metavar="NAME", help="Only this client's.")
+@only_client
 @page_options()
 async def blocked(connection: Any, client: str | None, limit: int, after: UUID | None) -> Answer:
     """List the ordering keys that are blocked, the newest first."""
-    from pgsched.answers import page_of
-    from pgsched.store.gates import blocked_keys
-
     found = await blocked_keys.blocked_keys(connection, limit=limit + 1, client=client, after=after)
     return listed(page_of(found, limit, lambda row: row.execution_id), _COLUMNS, "no ordering key is blocked")
 
@@ -35,7 +33,5 @@ async def blocked(connection: Any, client: str | None, limit: int, after: UUID |
 @actor_option
 async def unblock(connection: Any, client: str, ordering_key: str, actor: str | None) -> Answer:
     """Let the executions of a CLIENT's ordering key go on, without the one that failed."""
-    from pgsched.store.gates import blocked_keys
-
     done = await blocked_keys.unblock(connection, client, ordering_key, actor=actor)
     return changed(done, "unblocked", "was not blocked", client=client, ordering_key=ordering_key)

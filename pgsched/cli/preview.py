@@ -9,7 +9,8 @@ import click
 
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
 from pgsched.cli.edits import job_changes_in
-from pgsched.cli.parameters import assignment, identity, instant
+from pgsched.cli.options import many_option, recurrence_options
+from pgsched.cli.parameters import identity, instant
 from pgsched.cli.reply import Reply, json_option, table
 from pgsched.errors import InvalidInput
 
@@ -18,16 +19,8 @@ from pgsched.errors import InvalidInput
 @settings_options(DATABASE)
 @click.option("--job", type=identity, metavar="ID", help="Of this job, before and after the change that is given.")
 @click.option("--at", metavar="INSTANT", help="Once, at this instant.")
-@click.option("--cron", metavar="EXPRESSION", help="Five fields, or six with seconds first.")
-@click.option("--every", metavar="DURATION", help="This far apart, such as 15m.")
-@click.option("--timezone", metavar="ZONE", help="Time zone of --cron.  [default: UTC]")
-@click.option("--gap", metavar="POLICY", help="--cron, hour left out in spring: shift or skip.  [default: shift]")
-@click.option(
-    "--overlap", metavar="POLICY", help="--cron, hour twice in autumn: first, second or both.  [default: first]"
-)
-@click.option(
-    "--rule", "rules", type=assignment, multiple=True, metavar="NAME=VALUE", help="How it recurs, such as max_runs=3."
-)
+@recurrence_options(is_new=True)
+@many_option("--rule", "How it recurs, such as max_runs=3.")
 @click.option("--identity", metavar="CLIENT/KEY", help="--cron with H: whose job it is, such as default/nightly.")
 @click.option("--anchor", metavar="INSTANT", help="--every counts from here.  [default: --from, or the job's]")
 @click.option("--from", "after", type=instant, metavar="INSTANT", help="Instants later than this.  [default: now]")

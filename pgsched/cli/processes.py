@@ -13,11 +13,17 @@ import click
 
 from pgsched.cli.child import Orders, program, stop_when_orphaned
 from pgsched.cli.configuration import API, WORKER, load_settings, settings_options, with_database
+from pgsched.cli.database import explained
 from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.supervisor import Program, Supervisor
 from pgsched.errors import NotFound, Unavailable
-from pgsched.events import printable
+from pgsched.events import Events, logging_listener, printable
 from pgsched.settings import Settings
+from pgsched.store.admin.revisions import check_schema
+from pgsched.store.admin.workers import of_host
+from pgsched.store.core.following import check_not_following
+from pgsched.store.core.pooling import check_sessions
+from pgsched.store.core.transactions import transaction
 
 supervised_option = click.option("--supervised", is_flag=True, hidden=True)
 alone_option = click.option("--alone", type=int, hidden=True)
@@ -40,8 +46,6 @@ def api(reply: Reply, /, supervised: bool, **flags: Any) -> None:
     """Serve the REST API until SIGTERM or Ctrl-C."""
     settings = with_database(load_settings(flags))
     from pgsched.api.server import serve
-    from pgsched.cli.database import explained
-    from pgsched.events import Events, logging_listener
 
     _begin(settings)
     if supervised:
@@ -86,10 +90,6 @@ def worker(
 
 def _check(settings: Settings, reply: Reply) -> None:
     """For a container's health. Raises NotFound where none is."""
-    from pgsched.cli.database import explained
-    from pgsched.store.admin.workers import of_host
-    from pgsched.store.core.transactions import transaction
-
     host = socket.gethostname()
     with explained(), transaction(settings.database_url or "") as connection:
         found = of_host(connection, host)
@@ -101,8 +101,6 @@ def _check(settings: Settings, reply: Reply) -> None:
 def _work(settings: Settings, reply: Reply, *, supervised: bool, alone: int | None, without: Sequence[str]) -> None:
     from pgsched.cli.alone import Alone, teller
     from pgsched.cli.app import load_app
-    from pgsched.cli.database import explained
-    from pgsched.events import Events, logging_listener
     from pgsched.process import run_worker
 
     _begin(settings)
@@ -119,12 +117,6 @@ def _work(settings: Settings, reply: Reply, *, supervised: bool, alone: int | No
 
 
 def _supervise(settings: Settings, reply: Reply) -> None:
-    from pgsched.cli.database import explained
-    from pgsched.store.admin.revisions import check_schema
-    from pgsched.store.core.following import check_not_following
-    from pgsched.store.core.pooling import check_sessions
-    from pgsched.store.core.transactions import transaction
-
     url = settings.database_url or ""
     with explained():
         with transaction(url) as connection:

@@ -6,28 +6,25 @@ import click
 
 from pgsched.cli.answers import Answer, cells, changed, changes_in, shown
 from pgsched.cli.commands import command
-from pgsched.cli.options import actor_option, defaults_option, note_and_actor, options
+from pgsched.cli.options import actor_option, many_option, note_and_actor, options
 from pgsched.cli.reply import table
+from pgsched.store.admin import queues as store
+from pgsched.store.core.room import find_room
 
 _COLUMNS = ("name", "pulled", "waiting", "max_waiting", "full_since", "paused_at", "reason", "weight", "options")
 _queue_options = options(
-    defaults_option("All its defaults."),
+    many_option("--option", "All its defaults."),
     click.option("--weight", type=int, metavar="NUMBER", help="Its share in a worker of several queues, 1 to 100."),
     click.option("--max-waiting", type=int, metavar="NUMBER", help="Number that may wait; scheduling more is refused."),
 )
 
-
-@click.group()
-def queues() -> None:
-    """List, show, create, set, pause, resume and drop queues."""
+queues = click.Group("queues", help="List, show, create, set, pause, resume and drop queues.")
 
 
 @command(queues, "list")
 async def list_queues(connection: Any) -> Answer:
     """List the queues; what waits in each is counted up to 10,000."""
-    from pgsched.store.admin import queues
-
-    found = await queues.all_queues(connection)
+    found = await store.all_queues(connection)
     return Answer({"items": found}, table(_COLUMNS, cells(_COLUMNS, found)))
 
 
@@ -35,9 +32,7 @@ async def list_queues(connection: Any) -> Answer:
 @click.argument("name")
 async def show(connection: Any, name: str) -> Answer:
     """Show one queue."""
-    from pgsched.store.admin import queues
-
-    return shown(await queues.get_queue(connection, name))
+    return shown(await store.get_queue(connection, name))
 
 
 @command(queues)
@@ -47,11 +42,8 @@ async def show(connection: Any, name: str) -> Answer:
 @actor_option
 async def create(connection: Any, name: str, pulled: bool, actor: str | None, **given: Any) -> Answer:
     """Make a queue, while everything goes on. Workers serve it that are started with its name."""
-    from pgsched.store.admin import queues
-    from pgsched.store.core.room import find_room
-
     settings = changes_in(given) | ({"pulled": True} if pulled else {})
-    await queues.create_queue(connection, name, settings, actor=actor)
+    await store.create_queue(connection, name, settings, actor=actor)
     how = "consumers claim from it" if pulled else f"serve it by pgsched worker --queues {name}"
     return Answer({"name": name}, f"created; {how}", (await find_room(connection)).advice())
 
@@ -65,10 +57,8 @@ async def create(connection: Any, name: str, pulled: bool, actor: str | None, **
 @actor_option
 async def set_queue(connection: Any, name: str, actor: str | None, **given: Any) -> Answer:
     """Set something for a queue: only what is named."""
-    from pgsched.store.admin import queues
-
     changes = changes_in(given, "--max-waiting 100000")
-    return changed(await queues.set_queue(connection, name, changes, actor=actor), "set", "was so before", name=name)
+    return changed(await store.set_queue(connection, name, changes, actor=actor), "set", "was so before", name=name)
 
 
 @command(queues)
@@ -76,9 +66,7 @@ async def set_queue(connection: Any, name: str, actor: str | None, **given: Any)
 @note_and_actor
 async def pause(connection: Any, name: str, **said: Any) -> Answer:
     """Have workers begin nothing more of a queue."""
-    from pgsched.store.admin import queues
-
-    return changed(await queues.pause_queue(connection, name, **said), "paused", "was paused already", name=name)
+    return changed(await store.pause_queue(connection, name, **said), "paused", "was paused already", name=name)
 
 
 @command(queues)
@@ -86,9 +74,7 @@ async def pause(connection: Any, name: str, **said: Any) -> Answer:
 @note_and_actor
 async def resume(connection: Any, name: str, **said: Any) -> Answer:
     """End the pause of a queue."""
-    from pgsched.store.admin import queues
-
-    return changed(await queues.resume_queue(connection, name, **said), "resumed", "was not paused", name=name)
+    return changed(await store.resume_queue(connection, name, **said), "resumed", "was not paused", name=name)
 
 
 @command(queues)
@@ -96,7 +82,5 @@ async def resume(connection: Any, name: str, **said: Any) -> Answer:
 @actor_option
 async def drop(connection: Any, name: str, actor: str | None) -> Answer:
     """Drop a queue in which nothing waits or runs; its history stays."""
-    from pgsched.store.admin import queues
-
-    await queues.drop_queue(connection, name, actor=actor)
+    await store.drop_queue(connection, name, actor=actor)
     return changed(True, "dropped", "", name=name)

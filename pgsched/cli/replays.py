@@ -5,10 +5,12 @@ from uuid import UUID
 
 import click
 
+from pgsched.answers import page_of
 from pgsched.cli.answers import Answer, changed, listed
 from pgsched.cli.commands import command
 from pgsched.cli.options import actor_option, page_options
 from pgsched.cli.parameters import identity
+from pgsched.store.ends import dead_letters
 
 _COLUMNS = ("id", "state", "rate", "replayed", "passed_over", "filter", "target", "actor", "created_at")
 
@@ -17,9 +19,6 @@ _COLUMNS = ("id", "state", "rate", "replayed", "passed_over", "filter", "target"
 @page_options()
 async def list_replays(connection: Any, limit: int, after: UUID | None) -> Answer:
     """List the replays of many and how far they are, newest first."""
-    from pgsched.answers import page_of
-    from pgsched.store.ends import dead_letters
-
     found = await dead_letters.list_replays(connection, limit=limit + 1, after=after)
     return listed(page_of(found, limit, lambda row: row.id), _COLUMNS, "no replays")
 
@@ -29,8 +28,6 @@ async def list_replays(connection: Any, limit: int, after: UUID | None) -> Answe
 @actor_option
 async def cancel_replay(connection: Any, id: UUID, actor: str | None) -> Answer:
     """Cancel a replay of many: what it has not replayed yet stays a dead letter."""
-    from pgsched.store.ends import dead_letters
-
     return changed(
         await dead_letters.cancel_replay(connection, id, actor=actor), "cancelled", "had ended before", id=id
     )

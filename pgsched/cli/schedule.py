@@ -6,24 +6,18 @@ import click
 
 from pgsched.cli.answers import Answer
 from pgsched.cli.commands import command
-from pgsched.cli.options import defaults_option
-from pgsched.cli.parameters import assignment, json_text, label
+from pgsched.cli.options import many_option, ordering_key_option, payload_option, recurrence_options
+from pgsched.cli.parameters import label
+from pgsched.store.schedule import calls
+from pgsched.store.schedule.order import order_of
 
 
 @command()
 @click.argument("target")
 @click.option("--at", metavar="INSTANT", help="Once, at this instant: ISO 8601 with an offset.")
 @click.option("--delay", metavar="DURATION", help="Once, this long from now, such as 10m or PT10M.")
-@click.option("--cron", metavar="EXPRESSION", help="Again and again: five fields, or six with seconds first.")
-@click.option("--every", metavar="DURATION", help="Again and again, this far apart, such as 15m.")
-@click.option("--timezone", metavar="ZONE", help="Time zone of --cron, such as Europe/Berlin.  [default: UTC]")
-@click.option("--gap", metavar="POLICY", help="--cron, hour left out in spring: shift or skip.  [default: shift]")
-@click.option(
-    "--overlap", metavar="POLICY", help="--cron, hour twice in autumn: first, second, both.  [default: first]"
-)
-@click.option(
-    "--payload", type=json_text, metavar="JSON", help="Payload to deliver; @FILE reads a file, - standard input."
-)
+@recurrence_options(is_new=True)
+@payload_option
 @click.option("--client", default="default", show_default=True, metavar="NAME", help="Whose it is.")
 @click.option("--key", metavar="KEY", help="Name, unique for the client.")
 @click.option(
@@ -33,17 +27,11 @@ from pgsched.cli.parameters import assignment, json_text, label
     metavar="POLICY",
     help="Where --key is taken: replace, keep, reject, debounce.",
 )
-@click.option(
-    "--ordering-key", metavar="KEY", help="Executions that share it are delivered one at a time and in order."
-)
+@ordering_key_option
 @click.option("--queue", default="default", show_default=True, metavar="NAME", help="Queue to put it in.")
-@defaults_option("Delivery option, such as timeout=5s.")
-@click.option(
-    "--rule", "rules", type=assignment, multiple=True, metavar="NAME=VALUE", help="How it recurs, such as jitter=5m."
-)
-@click.option(
-    "--label", "labels", type=label, multiple=True, metavar="NAME=TEXT", help="Label by which jobs are found."
-)
+@many_option("--option", "Delivery option, such as timeout=5s.")
+@many_option("--rule", "How it recurs, such as jitter=5m.")
+@many_option("--label", "Label by which jobs are found.", label)
 @click.option(
     "--after", multiple=True, metavar="ID-or-KEY", help="Wait until this execution has succeeded; repeatable."
 )
@@ -56,9 +44,6 @@ async def schedule(connection: Any, target: str, **given: Any) -> Answer:
     TARGET is one URI, such as https://host/path or python:name. Prints the id; with --json also whether that is of
     something created, replaced, existing or ended.
     """
-    from pgsched.store.schedule import calls
-    from pgsched.store.schedule.order import order_of
-
     for name in ("options", "rules", "labels"):
         given[name] = dict(given[name]) or None
     order = order_of(target, given | {"after": list(given["after"]) or None})

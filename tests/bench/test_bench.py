@@ -14,7 +14,7 @@ def test_drain_accounts_for_every_execution(server: EmbeddedPostgres) -> None:
 
 
 def test_lateness_is_never_negative(server: EmbeddedPostgres) -> None:
-    result = run_lateness(server.url, rate=100, seconds=2)
+    result = run_lateness(server.url, rate=200, seconds=1, lead=0.5)
     assert result["count"] == 200
     assert result["min_ms"] > -1
 

@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import multiprocessing
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ import psycopg
 from pgsched.api.server import serve
 from pgsched.bench.ground import ground
 from pgsched.bench.load import Progress, medians
+from pgsched.bench.processes import CONTEXT
 from pgsched.cli.bench import COUNT, ROUNDS, on_server, progress, tell
 from pgsched.settings import Settings
 
@@ -28,7 +28,6 @@ _BODY = {
 }
 _WAYS = ("plain", "keyed")
 _WITHIN = 60
-_context = multiprocessing.get_context("spawn")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +105,8 @@ def _call(address: str, load: Load, number: int) -> list[str]:
 @contextmanager
 def _api(url: str) -> Iterator[str]:
     """The address of an API in a process of its own."""
-    here, there = _context.Pipe()
-    process = _context.Process(target=_serve, args=(url, there), daemon=True)
+    here, there = CONTEXT.Pipe()
+    process = CONTEXT.Process(target=_serve, args=(url, there), daemon=True)
     process.start()
     try:
         if not here.poll(_WITHIN):

@@ -4,18 +4,17 @@ A feeder keeps a backlog topped up, at a rate or as fast as it is drained. Nothi
 does not fill; each handler notes the number of its execution in a file, and at the end each number must be there once.
 """
 
-import multiprocessing
 import time
 from typing import Any
 
 import click
 import psycopg
 
-from pgsched.bench.answers import collect
 from pgsched.bench.crew import Crew, crew
 from pgsched.bench.drain import keep_of_client, settings_of
 from pgsched.bench.ground import ground
 from pgsched.bench.load import Progress, seeded
+from pgsched.bench.processes import CONTEXT, collect
 from pgsched.bench.report import Report
 from pgsched.cli.bench import COUNT, NONE_OR_MORE, SEED, on_server, progress, tell, worker_processes
 from tests.benchmarks.measuring.memory import Sample, growth_per_hour, sample
@@ -28,7 +27,6 @@ select 'python:trace', jsonb_build_object('order', n, 'merchant', 'abcdefghij'),
 _CHUNK = 10_000
 _FULL = 0.01  # seconds until the backlog is looked at again
 _CATCH_UP = 120
-_context = multiprocessing.get_context("spawn")
 
 
 def run_soak(
@@ -52,11 +50,11 @@ def run_soak(
         keep_of_client(connection, "nothing")
         settings = settings_of(own)
         with crew(settings, processes=processes) as workers:
-            fed, stop = _context.Value("q", 0), _context.Event()
-            answers = _context.Queue()
+            fed, stop = CONTEXT.Value("q", 0), CONTEXT.Event()
+            answers = CONTEXT.Queue()
             in_hand = processes * settings.concurrency
             arguments = (own, rate, backlog, in_hand, seed, fed, workers.signals.counts, stop, answers)
-            feeder = _context.Process(target=_feed, args=arguments, daemon=True)
+            feeder = CONTEXT.Process(target=_feed, args=arguments, daemon=True)
             feeder.start()
             try:
                 _await_backlog(fed, min(backlog, rate or backlog), feeder)

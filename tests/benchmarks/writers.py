@@ -4,7 +4,6 @@ PostgreSQL takes one lock for the whole database while a transaction that notifi
 notifications and without, in turns within one run, while the workers work on what they schedule.
 """
 
-import multiprocessing
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,12 +17,11 @@ import psycopg
 
 from pgsched.bench.ground import ground
 from pgsched.bench.load import Progress, medians
+from pgsched.bench.processes import CONTEXT
 from pgsched.cli.bench import COUNT, ROUNDS, on_server, progress, tell, worker_processes
 from pgsched.settings import Settings
 from tests.benchmarks.measuring.spread import spread
 from tests.benchmarks.measuring.witnesses import NOW, account, await_empty, witnesses
-
-_context = multiprocessing.get_context("spawn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +113,10 @@ def _measure(
 
 @contextmanager
 def _crowd(url: str, writers: int) -> Iterator[Crowd]:
-    ready, ends, processes = _context.Barrier(writers), list[Any](), list[Any]()
+    ready, ends, processes = CONTEXT.Barrier(writers), list[Any](), list[Any]()
     for _ in range(writers):
-        here, there = _context.Pipe()
-        process = _context.Process(target=_writer, args=(url, ready, there), daemon=True)
+        here, there = CONTEXT.Pipe()
+        process = CONTEXT.Process(target=_writer, args=(url, ready, there), daemon=True)
         process.start()
         there.close()  # so that the death of the writer is seen at this end
         ends.append(here)

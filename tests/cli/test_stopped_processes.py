@@ -59,7 +59,7 @@ async def hangs():
 
 @app.handler("slow")
 async def slow():
-    await asyncio.sleep(1)
+    await asyncio.sleep(0.2)
 
 
 @app.handler("other")

@@ -1,11 +1,10 @@
 """Worker processes that are killed, and started again."""
 
-import multiprocessing
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-_context = multiprocessing.get_context("spawn")
+from pgsched.bench.processes import CONTEXT
 
 
 @dataclass(slots=True)
@@ -21,7 +20,7 @@ class Respawned:
         self.processes = [self._start() for _ in range(count)]
 
     def _start(self) -> Any:
-        process = _context.Process(target=self.work, args=(self.url,), daemon=True)
+        process = CONTEXT.Process(target=self.work, args=(self.url,), daemon=True)
         process.start()
         return process
 

@@ -1,6 +1,5 @@
 """Workers whose handler notes when it is called, and the account of what they were to run."""
 
-import multiprocessing
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from uuid import UUID
 
 import psycopg
 
+from pgsched.bench.processes import CONTEXT
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
 from pgsched.events import Events, Field
@@ -20,7 +20,6 @@ from pgsched.worker.claim.hints import Hints
 NOW: LiteralString = (
     """select pgsched.schedule('python:witness', '{"order": 42, "merchant": "abcdefghij"}', fire_at => now())"""
 )
-_context = multiprocessing.get_context("spawn")
 
 
 @dataclass(slots=True)
@@ -35,9 +34,9 @@ class Witnesses:
     """Worker processes whose one handler notes when it is called, and for which execution."""
 
     def __init__(self, settings: Settings, processes: int) -> None:
-        self._joined, self._told = _context.Semaphore(0), _context.Queue()
+        self._joined, self._told = CONTEXT.Semaphore(0), CONTEXT.Queue()
         self._processes = [
-            _context.Process(target=_witness, args=(settings, self._joined, self._told), daemon=True)
+            CONTEXT.Process(target=_witness, args=(settings, self._joined, self._told), daemon=True)
             for _ in range(processes)
         ]
 

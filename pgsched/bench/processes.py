@@ -1,13 +1,34 @@
-"""Processes that measure side by side: starts them, collects their answers, and stops waiting when one has died."""
+"""Processes that measure side by side: starts them, collects their answers, and stops waiting when one has died.
+
+They are forked from one that has imported what they need: to import it takes each a second of CPU.
+"""
 
 import multiprocessing
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from queue import Empty
 from typing import Any
 
+CONTEXT = multiprocessing.get_context("forkserver")
 _LAST_WORDS = 2.0  # seconds in which the answer of a process that has ended may still arrive
-_context = multiprocessing.get_context("spawn")
+
+
+@contextmanager
+def running(
+    main: Callable[..., None], shares: Sequence[tuple[Any, ...]], *, patience: float = 0
+) -> Iterator[list[Any]]:
+    """Starts a process for each share, its arguments. At the end it waits for them with ``patience``, and kills."""
+    processes = [CONTEXT.Process(target=main, args=share, daemon=True) for share in shares]
+    for process in processes:
+        process.start()
+    try:
+        yield processes
+    finally:
+        for process in processes:
+            process.join(patience)
+            process.kill()
+            process.join()
 
 
 def answers_of(main: Callable[..., None], shares: Sequence[tuple[Any, ...]], *, within: float) -> list[Any]:
@@ -15,16 +36,9 @@ def answers_of(main: Callable[..., None], shares: Sequence[tuple[Any, ...]], *, 
 
     Raises AssertionError as ``collect`` does.
     """
-    ready, answers = _context.Barrier(len(shares)), _context.Queue()
-    started = [_context.Process(target=main, args=(*share, ready, answers), daemon=True) for share in shares]
-    for process in started:
-        process.start()
-    try:
-        return collect(answers, started, within=within)
-    finally:
-        for process in started:
-            process.join(10)
-            process.kill()
+    ready, answers = CONTEXT.Barrier(len(shares)), CONTEXT.Queue()
+    with running(main, [(*share, ready, answers) for share in shares], patience=10) as processes:
+        return collect(answers, processes, within=within)
 
 
 def collect(answers: Any, processes: Sequence[Any], *, within: float) -> list[Any]:
