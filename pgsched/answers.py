@@ -65,7 +65,7 @@ class Rescheduled(msgspec.Struct, frozen=True, kw_only=True):
     fire_at: datetime
 
 
-class Recurrence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class JobSchedule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """cron with its time zone and what happens when the clocks change, or every; with it the zone of excluded days."""
 
     cron: str | None = None
@@ -85,7 +85,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     ordering_key: str | None
     target: str
     payload: Json
-    schedule: Recurrence
+    schedule: JobSchedule
     options: Json
     rules: Json
     labels: Json
@@ -153,9 +153,9 @@ def with_attempts(kind: type[_Item], row: Execution | DeadLetter, **more: Any) -
 def _of_job(row: JobRow) -> dict[str, Any]:
     if row.every is not None:
         zone = None if row.timezone == "UTC" else row.timezone
-        schedule = Recurrence(every=format_duration(row.every), timezone=zone)
+        schedule = JobSchedule(every=format_duration(row.every), timezone=zone)
     else:
-        schedule = Recurrence(cron=row.cron, timezone=row.timezone, gap=row.gap, overlap=row.overlap)
+        schedule = JobSchedule(cron=row.cron, timezone=row.timezone, gap=row.gap, overlap=row.overlap)
     names = (name for name in Job.__struct_fields__ if name != "schedule")
     bounded = row.rules is not None and "max_runs" in msgspec.json.decode(bytes(row.rules))
     found = {name: getattr(row, name) for name in names}

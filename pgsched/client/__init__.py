@@ -16,8 +16,8 @@ from pgsched.answers import (
     ExecutionDetail,
     Job,
     JobDetail,
+    JobSchedule,
     Page,
-    Recurrence,
     Scheduled,
 )
 from pgsched.client.http import AsyncClient, Client
@@ -52,12 +52,12 @@ __all__ = [
     "Fire",
     "Job",
     "JobDetail",
+    "JobSchedule",
     "LimitRow",
     "Message",
     "Page",
     "Placed",
     "QueueRow",
-    "Recurrence",
     "Replay",
     "Replaying",
     "Request",

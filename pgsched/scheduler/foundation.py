@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from pgsched.delivery.accounts import Accounts
+from pgsched.delivery.channel import Channels
 from pgsched.delivery.completion import TransactionalCompletion
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.python import App
-from pgsched.delivery.router import Channels
 from pgsched.delivery.threads import LoopsThreads, Threads
 from pgsched.domain.execution import Execution
 from pgsched.errors import InvalidSettings

@@ -9,7 +9,7 @@ import httpx
 import psycopg
 import pytest
 
-from pgsched.client import AsyncClient, Client, Execution, Job, Page, Recurrence, Scheduled
+from pgsched.client import AsyncClient, Client, Execution, Job, JobSchedule, Page, Scheduled
 from pgsched.errors import (
     Conflict,
     InvalidInput,
@@ -70,13 +70,13 @@ def test_a_job_reads_back_with_its_recurrence(client: Client) -> None:
     found = client.get_job(asked.id)
     assert asked.kind == "job"
     assert found.next_fires == asked.next_fires
-    recurrence = Recurrence(cron="30 2 * * *", timezone="Europe/Berlin", gap="skip", overlap="both")
+    recurrence = JobSchedule(cron="30 2 * * *", timezone="Europe/Berlin", gap="skip", overlap="both")
     assert found.schedule == recurrence
 
 
 def test_an_interval_reads_back_as_iso(client: Client) -> None:
     asked = client.schedule("notify:a", every=timedelta(minutes=90))
-    assert client.get_job(str(asked.id)).schedule == Recurrence(every="PT1H30M")
+    assert client.get_job(str(asked.id)).schedule == JobSchedule(every="PT1H30M")
 
 
 def test_a_job_is_paused_resumed_triggered_and_cancelled(client: Client) -> None:
@@ -101,7 +101,7 @@ def test_a_job_is_edited(client: Client) -> None:
     job = client.schedule("notify:a", cron="@daily", payload={"n": 1}, labels={"team": "a"}).id
     edited = client.edit(job, every=timedelta(minutes=90), payload={"n": 2}, labels=None)
     assert edited == client.get_job(job)
-    assert (edited.schedule, edited.payload, edited.labels) == (Recurrence(every="PT1H30M"), {"n": 2}, None)
+    assert (edited.schedule, edited.payload, edited.labels) == (JobSchedule(every="PT1H30M"), {"n": 2}, None)
     assert (edited.target, edited.client) == ("notify:a", "default")
 
 

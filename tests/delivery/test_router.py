@@ -1,6 +1,6 @@
 import pytest
 
-from pgsched.delivery.router import Channels
+from pgsched.delivery.channel import Channels
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, Outcome, Succeeded
 from pgsched.domain.policy import Options

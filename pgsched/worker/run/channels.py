@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TypedDict
 
 from pgsched.delivery.accounts import Accounts
+from pgsched.delivery.channel import Channels
 from pgsched.delivery.completion import TransactionalCompletion
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.http import HttpChannel
@@ -13,7 +14,6 @@ from pgsched.delivery.kafka import KafkaChannel
 from pgsched.delivery.notify import NotifyChannel
 from pgsched.delivery.proxy import Proxy, parse_proxy
 from pgsched.delivery.python import App, PythonChannel
-from pgsched.delivery.router import Channels
 from pgsched.delivery.sql import SqlChannel
 from pgsched.delivery.threads import Threads
 from pgsched.delivery.tls import certificate_contexts, trusting_context
