@@ -23,7 +23,8 @@ from pgsched.delivery.failure_log import Raised
 from pgsched.delivery.places import NoPlace, Places, alone
 from pgsched.delivery.steps import ACCOUNT
 
-_CLOCK_OF = getattr(time, "pthread_getcpuclockid", None)
+CLOCK_OF = getattr(time, "pthread_getcpuclockid", None)
+"""Returns the clock of a thread's processor time; None where the system has none."""
 THREAD_NAME = "pgsched-handler"
 _Answer = TypeVar("_Answer")
 _PATIENCE = 30.0
@@ -114,11 +115,11 @@ class Threads(Places):
     @contextlib.contextmanager
     def counting(self, client: str) -> Iterator[None]:
         """Counts the processor time of the block, in this thread, for this client."""
-        if _CLOCK_OF is None:
+        if CLOCK_OF is None:
             yield
             return
         thread, since = threading.get_ident(), time.thread_time()
-        self._at_work[thread] = client, _CLOCK_OF(thread), since
+        self._at_work[thread] = client, CLOCK_OF(thread), since
         try:
             yield
         finally:

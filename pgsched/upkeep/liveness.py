@@ -17,15 +17,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pgsched.store.admin.workers import RegisteredWorker
+from pgsched.worker.roster import RENEWALS, TERM
 
 _PROMPT = 1.0  # seconds: for an answer, between two turns beyond the planned pause, and between the two clocks
 _GAP = 4.0
 _STEP = 0.5
 _GRACE = 0.75  # a live worker that was cut off on all its sessions has one again
 CATCH_UP = 3.0  # living workers reconnect, extend their leases and settle finished attempts meanwhile
-_RENEWS = 1 / 4  # of its lease: how often a worker extends it
 _LATE = 1.5
-_TERM = 2 / 3
 
 
 @dataclass(slots=True)
@@ -85,7 +84,7 @@ class Liveness:
     def ended_by(self) -> float | None:
         """The database's time before which leases have truly run out, because their holders have had time to renew them
         since the last disturbance; None while they have not had that time."""
-        patience = _LATE * _RENEWS * self._longest_lease + _PROMPT
+        patience = _LATE * self._longest_lease / RENEWALS + _PROMPT
         return self._now if self._seen_at - self._steady_since >= patience else None
 
     def is_steady_since(self, moment: float) -> bool:
@@ -105,8 +104,8 @@ class Liveness:
             before = _Sighting(worker.expires_at, at)
         before.gone_since = _since(before.gone_since, worker.gone, at)
         unchanged = at - max(before.since, self._steady_since)
-        late = worker.expires_at < self._now and unchanged >= _LATE * _RENEWS * worker.lease + _PROMPT / 2
-        before.silent_since = _since(before.silent_since, late or unchanged >= _TERM * worker.lease, at)
+        late = worker.expires_at < self._now and unchanged >= _LATE * worker.lease / RENEWALS + _PROMPT / 2
+        before.silent_since = _since(before.silent_since, late or unchanged >= TERM * worker.lease, at)
         return before
 
     def _is_gone(self, seen: _Sighting) -> bool:

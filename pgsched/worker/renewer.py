@@ -15,7 +15,7 @@ from pgsched.store.core.connect import Connection, Link
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Group
 from pgsched.worker.claim.leases import SURE
-from pgsched.worker.roster import Roster
+from pgsched.worker.roster import RENEWALS, Roster
 from pgsched.worker.run.dispatcher import Dispatcher
 
 
@@ -63,7 +63,7 @@ class Renewer(Service):
         for partition, group in groups.items():
             await executions.renew(connection, partition, group, self._lease)
         self._dispatcher.tenure.renewed(sure_until)
-        return self._lease.total_seconds() / 4
+        return self._lease.total_seconds() / RENEWALS
 
     async def _stop_ended(self, connection: Connection) -> None:
         """Ends the attempts at doubted rows that do not belong to this worker any more."""

@@ -16,8 +16,11 @@ from pgsched.store.admin import workers
 from pgsched.store.core.connect import Connection
 from pgsched.version import __version__
 
-# A worker counts as frozen after two thirds of a lease, so that others find it out and have its rows within the whole.
-_TERM = 2 / 3
+TERM = 2 / 3
+"""The part of a lease after which a worker counts as frozen, so that others find it out and have its rows within the
+whole."""
+RENEWALS = 4
+"""How many times within a lease a worker renews itself and the leases of its rows."""
 
 
 class Roster:
@@ -40,7 +43,7 @@ class Roster:
     ) -> None:
         self._name, self.instance, self._queues = name, instance, list(queues)
         self._delivers, self._tries, self._alone = delivers, tries, alone
-        self._lease, self._term = lease, lease * _TERM
+        self._lease, self._term = lease, lease * TERM
         self._joining = asyncio.Lock()
         self.number = 0
         self.partitions: list[int] = []

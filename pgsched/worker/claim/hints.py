@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 
 from pgsched.domain.notice import MOST_ROWS, STOP, parse_notice
 from pgsched.store.core.wire import UNIX_TO_WIRE
+from pgsched.worker.claim.watch import RINGS, WITHIN
 
-_AT_ONCE, _WITHIN = 20, 0.1  # as many rings as call a worker to the watch
 _APART, _WORDS_APART, _FAR_BACK_APART = 0.005, 0.05, 0.25
 _READ_EACH, _READ_BYTES = 0.02, 16_384
 _FAR_BACK = 10_000_000  # microseconds: what is older lies behind rows that have been settled, and takes long to read
@@ -86,7 +86,7 @@ class Hints:
         self._unread = False
         self._far_back: dict[int, int] = {}
         self._ids: set[bytes] = set()
-        self._near = Throttle(_APART, self._pass_on_rows, at_once=_AT_ONCE, within=_WITHIN)
+        self._near = Throttle(_APART, self._pass_on_rows, at_once=RINGS, within=WITHIN)
         self._far = Throttle(_FAR_BACK_APART, self._pass_on_far_back)
         self._ends = Throttle(_WORDS_APART, self._pass_on_ended)
         self._tellings, self._stops = ReadBudget(), ReadBudget()
@@ -133,7 +133,7 @@ class Hints:
         self._rows, self._rings, self._unread = {}, 0, False
         served = [self._expect(partition, instant) for partition, instant in rows.items()]
         if unread or any(served):
-            for _ in range(_AT_ONCE if unread else min(rings, _AT_ONCE)):
+            for _ in range(RINGS if unread else min(rings, RINGS)):
                 self._rung()
         if unread:
             self._look()

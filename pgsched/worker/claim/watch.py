@@ -18,7 +18,8 @@ from pgsched.store.core.connect import Connection
 # A claim every few milliseconds, and no more than a fourth of the time. Whoever writes relies on it, though: a claim
 # that took long (somebody else's rows had to be held) is followed by another soon all the same.
 _SHORTEST_INTERVAL, _LONGEST_INTERVAL, _SHARE_OF_TIME = 0.003, 0.02, 4
-_RINGS, _WITHIN = 20, 0.1  # so many rings in so many seconds call a worker to the watch
+RINGS, WITHIN = 20, 0.1
+"""So many rings in so many seconds call a worker to the watch."""
 _WORTH, _PERIOD = 25, 0.25  # so few rows in so many seconds are not worth it
 _AFTERGLOW, _AFTERGLOW_INTERVAL = 1.0, 0.05
 _KEPT = 0.4  # seconds after which a worker says again that it is on watch: writers believe it for 1.5
@@ -40,14 +41,14 @@ class QueueWatch:
     def ring(self) -> None:
         """Notes that a writer notified."""
         now = time.monotonic()
-        if now - self._rung_since > _WITHIN:
+        if now - self._rung_since > WITHIN:
             self._rings, self._rung_since = 0, now
         self._rings += 1
 
     @property
     def called(self) -> bool:
         """Whether so many writers notify that this worker had better look by itself."""
-        return not self.on and self._rings >= _RINGS and time.monotonic() - self._rung_since <= _WITHIN
+        return not self.on and self._rings >= RINGS and time.monotonic() - self._rung_since <= WITHIN
 
     @property
     def look_interval(self) -> float:

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pgsched.delivery.accounts import OVERDUE, PERIOD, Accounts
+from pgsched.delivery.threads import CLOCK_OF
 from pgsched.events import Events
 
 _TELL_EVERY = 10.0
 _NEGLIGIBLE = 10
-_CLOCK_OF = getattr(time, "pthread_getcpuclockid", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class ProcessTime:
             self._accounts.charge(self._accounts.of(client), passed * seconds / whole)
 
     def _watch(self, thread: int) -> None:
-        clock = _CLOCK_OF(thread) if _CLOCK_OF else None
+        clock = CLOCK_OF(thread) if CLOCK_OF else None
         accounts, before = self._accounts, self._read(clock)
         while not self._closing.wait(PERIOD):
             after = self._read(clock)

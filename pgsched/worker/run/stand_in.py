@@ -32,12 +32,11 @@ from pgsched.store.live import standing_in
 from pgsched.store.live.standing_in import Connection
 from pgsched.worker.claim.leases import SURE
 from pgsched.worker.in_hand import InHand, Tenure
-from pgsched.worker.roster import Roster
+from pgsched.worker.roster import RENEWALS, Roster
 from pgsched.worker.run.process_exit import ExitStatus, ProcessExit
 from pgsched.worker.run.upcoming import Upcoming
 from pgsched.worker.run.waiting import Waiting
 
-_RENEWS = 4  # times a lease
 _SPARED = 0.5
 _TRY_AGAIN = 1.0
 _TRIES = 10
@@ -138,7 +137,7 @@ class StandIn:
             if culprit is not None:
                 standing_in.suspect(connection, culprit)
         elif now >= self._renew_at:
-            self._renew_at = now + self._lease.total_seconds() / _RENEWS
+            self._renew_at = now + self._lease.total_seconds() / RENEWALS
             if standing_in.renew_worker(connection, self._roster.number, self._roster.term):
                 standing_in.renew(connection, hand.begun(given_up), self._lease)
             else:

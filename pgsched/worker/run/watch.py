@@ -42,23 +42,15 @@ class AttemptWatch:
         self._accounts = accounts or Accounts()
         self._accounts.hold_back = shares.hold_back
         self._time = ProcessTime(events, self._accounts, functions=functions)
-        self._watchdog = self._make_watchdog(events, process_exit)
+        rest = stand_in.rest if stand_in else lambda: None
+        self._watchdog = Watchdog(
+            events, self._delivered_by, stand_in=self._have_stood_in, rest=rest, process_exit=process_exit
+        )
         self.task: asyncio.Task[None] | None = None
         """The task that looks after the lanes, once it was started."""
         self._lanes: Sequence[Lane] = ()
         self._hand: Hand
         self._look: Callable[[float], None]
-
-    def _make_watchdog(self, events: Events, process_exit: ProcessExit | None) -> Watchdog:
-        if self._stand_in is None:
-            return Watchdog(events, self._delivered_by)
-        return Watchdog(
-            events,
-            self._delivered_by,
-            stand_in=self._have_stood_in,
-            rest=self._stand_in.rest,
-            process_exit=process_exit,
-        )
 
     def start(self, lanes: Sequence[Lane], hand: Hand, look: Callable[[float], None]) -> None:
         """Looks after these lanes in the running loop. ``look`` is called each time, with the seconds that all attempts
@@ -77,8 +69,8 @@ class AttemptWatch:
 
     def _have_stood_in(self, since: float, culprit: Execution | None) -> None:
         until = next((lane.expires for lane in self._lanes if culprit and lane.execution is culprit), None)
-        assert self._stand_in is not None
-        self._stand_in.step(self._hand, since, culprit, until)
+        if self._stand_in is not None:
+            self._stand_in.step(self._hand, since, culprit, until)
 
     def _delivered_by(self, task: asyncio.Task[object]) -> Execution | None:
         return next((lane.execution for lane in self._lanes if lane.task is task), None)

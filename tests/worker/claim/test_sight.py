@@ -171,7 +171,7 @@ async def test_rows_of_a_queue_it_does_not_serve_do_not_call_a_worker_to_the_wat
     db: Connection, running: Running, recorder: Recorder, orders: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pgsched.worker.claim.watch._WORTH", 0)  # it would stay on it
-    monkeypatch.setattr("pgsched.worker.claim.watch._WITHIN", 5.0)
+    monkeypatch.setattr("pgsched.worker.claim.watch.WITHIN", 5.0)
     app, _ = counting_app()
     async with running(app, poll_interval=30.0, queues="orders"):
         await recorder.wait_for("worker.joined")
@@ -184,7 +184,7 @@ async def test_rows_of_a_queue_it_does_not_serve_do_not_call_a_worker_to_the_wat
 async def test_a_worker_called_to_the_watch_before_its_first_look_runs_what_it_claims(
     db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pgsched.worker.claim.watch._WITHIN", 5.0)
+    monkeypatch.setattr("pgsched.worker.claim.watch.WITHIN", 5.0)
     app, calls = counting_app()
     await db.execute(
         "insert into pgsched.executions (target, payload, fire_at)"

@@ -38,7 +38,7 @@ IN_PARTITION = "insert into pgsched.executions (target, payload, fire_at, partit
 def endless(monkeypatch: pytest.MonkeyPatch) -> None:
     """A watch is worth it however little comes in, and called to by rings that a slow machine hears one by one."""
     monkeypatch.setattr("pgsched.worker.claim.watch._WORTH", 0)
-    monkeypatch.setattr("pgsched.worker.claim.watch._WITHIN", 5.0)
+    monkeypatch.setattr("pgsched.worker.claim.watch.WITHIN", 5.0)
 
 
 @pytest.fixture
