@@ -1,10 +1,9 @@
 """Outcomes that are settled together."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection
 from datetime import timedelta
-from enum import Enum, auto
-from typing import Any, NamedTuple
+from typing import Any
 
 from pgsched.domain.execution import Execution
 from pgsched.store.core.isolation import clean
@@ -12,150 +11,170 @@ from pgsched.store.ends.deferred import AcceptedRow
 from pgsched.store.gates.gates import HeldRow
 from pgsched.store.live.executions import Finished, Group, PostponedRow
 
-Turn = tuple[int, str, str]
-"""Partition, client and ordering key."""
-
-
-class How(Enum):
-    """The statement that settles a row."""
-
-    SUCCEED = auto()
-    DISCARD = auto()
-    RELEASE = auto()
-    CUT_SHORT = auto()
-    POSTPONE = auto()
-    FINISH = auto()
-    DEFER = auto()
-    HOLD = auto()
-
-
-class Entry(NamedTuple):
-    """How a row is settled. ``what`` is the status code of a success, the instant of a row that is handed back, or what
-    the statement is told of the row. ``turn`` is the ordering key of a row that ends, ``job`` its job, if that counts
-    the outcomes of its runs."""
-
-    partition: int
-    token: int
-    how: How
-    what: Any = None
-    turn: Turn | None = None
-    job: bytes | None = None
+ByPartition = dict[int, Group]
+_Answers = dict[int, list[Any]]  # of Finished, PostponedRow, AcceptedRow or HeldRow
 
 
 class Batch:
-    """Outcomes that are settled together, by their rows' ids."""
+    """Outcomes that are settled together, by partition and statement."""
 
-    def __init__(self, rows: dict[bytes, Entry] | None = None) -> None:
-        self.rows = {} if rows is None else rows
-
-    def __len__(self) -> int:
-        return len(self.rows)
+    def __init__(self) -> None:
+        self.count = 0
+        self.succeeded: dict[int | None, ByPartition] = {}
+        self.discarded: ByPartition = {}
+        self.released: ByPartition = {}
+        self.cut_short: ByPartition = {}
+        self.finished: dict[int, list[Finished]] = {}
+        self.postponed: dict[int, list[PostponedRow]] = {}
+        self.deferred: dict[int, list[AcceptedRow]] = {}
+        self.held: dict[int, list[HeldRow]] = {}
+        self.returning: dict[int, int] = {}
+        self.keys: dict[bytes, tuple[int, str, str]] = {}
+        """The partition, client and ordering key of each row that ends, by its id."""
+        self.jobs: dict[bytes, bytes] = {}
+        """The job of each row that ends, by its id, where the job counts the outcomes of its runs."""
 
     def succeed(self, row: Execution, code: int | None) -> None:
-        self.rows[row.id] = Entry(row.partition, row.token, How.SUCCEED, code, _turn(row))
+        self._add(self.succeeded.setdefault(code, {}), row)
+        if row.ordering_key is not None:
+            self._end(row)
 
     def discard(self, row: Execution) -> None:
-        self.rows[row.id] = Entry(row.partition, row.token, How.DISCARD, None, _turn(row))
+        self._add(self.discarded, row)
+        if row.ordering_key is not None:
+            self._end(row)
 
     def release(self, row: Execution, *, by_drain: bool = False) -> None:
-        """Hands a row back."""
-        how = How.CUT_SHORT if by_drain else How.RELEASE
-        self.rows[row.id] = Entry(row.partition, row.token, how, row.fire_at)
+        """Hands a row back. ``returning`` has the earliest instant of these rows in each partition."""
+        self._add(self.cut_short if by_drain else self.released, row)
+        self.returning[row.partition] = min(row.fire_at, self.returning.get(row.partition, row.fire_at))
 
     def finish(self, row: Execution, outcome: str, seconds: float | None, *, counts: bool, **told: Any) -> None:
         """Takes an outcome other than a plain success. ``counts`` says that the row's job counts its failures; ``told``
         are the further fields of ``Finished``."""
+        self.count += 1
+        if row.ordering_key is not None:
+            self._end(row)
+        if counts and row.job_id is not None:
+            self.jobs[row.id] = row.job_id
         given = {"status_code": None, "result": None, "reason": None} | told
-        what = Finished(id=row.id, token=row.token, outcome=outcome, seconds=seconds, **given)
-        job = row.job_id if counts else None
-        self.rows[row.id] = Entry(row.partition, row.token, How.FINISH, what, _turn(row), job)
+        self.finished.setdefault(row.partition, []).append(
+            Finished(id=row.id, token=row.token, outcome=outcome, seconds=seconds, **given)
+        )
 
     def postpone(self, row: Execution, after: timedelta, reason: str | None) -> None:
-        what = PostponedRow(row.id, row.token, after.total_seconds(), reason)
-        self.rows[row.id] = Entry(row.partition, row.token, How.POSTPONE, what)
+        self.count += 1
+        self.postponed.setdefault(row.partition, []).append(
+            PostponedRow(row.id, row.token, after.total_seconds(), reason)
+        )
 
     def defer(self, row: Execution, seconds: float) -> None:
-        self.rows[row.id] = Entry(row.partition, row.token, How.DEFER, AcceptedRow(row.id, row.token, seconds))
+        self.count += 1
+        self.deferred.setdefault(row.partition, []).append(AcceptedRow(row.id, row.token, seconds))
 
     def hold(self, row: Execution, gate: str) -> None:
         """Makes a row wait behind a gate."""
-        self.rows[row.id] = Entry(row.partition, row.token, How.HOLD, HeldRow(row.id, row.token, gate))
+        self.count += 1
+        self.held.setdefault(row.partition, []).append(HeldRow(row.id, row.token, gate))
 
-    def leases(self) -> list[tuple[bytes, int]]:
+    def _groups(self) -> tuple[ByPartition, ...]:
+        return (*self.succeeded.values(), self.discarded, self.released, self.cut_short)
+
+    def _answers(self) -> tuple[_Answers, ...]:
+        return (self.finished, self.postponed, self.deferred, self.held)
+
+    def rows(self) -> list[tuple[bytes, int]]:
         """(id, token) of everything in the batch."""
-        return [(id, row.token) for id, row in self.rows.items()]
+        return [pair for group in self.homes().values() for pair in zip(group.ids, group.tokens, strict=True)]
 
     def only(self, ids: Collection[bytes]) -> "Batch":
         """The part of the batch that concerns these rows."""
-        return Batch({id: row for id, row in self.rows.items() if id in ids})
-
-    def without(self, ids: Collection[bytes]) -> "Batch":
-        """The part of the batch that concerns all other rows."""
-        return Batch({id: row for id, row in self.rows.items() if id not in ids})
+        part = Batch()
+        part.succeeded = {code: {} for code in self.succeeded}
+        for groups, found in zip(self._groups(), part._groups(), strict=True):
+            found.update(_of(groups, ids))
+        part.succeeded = {code: groups for code, groups in part.succeeded.items() if groups}
+        for answers, some in zip(self._answers(), part._answers(), strict=True):
+            of_these = {p: [row for row in rows if row.id in ids] for p, rows in answers.items()}
+            some.update({p: rows for p, rows in of_these.items() if rows})
+        part.returning = {p: self.returning[p] for p in [*part.released, *part.cut_short]}
+        part.keys = {id: key for id, key in self.keys.items() if id in ids}
+        part.jobs = {id: job for id, job in self.jobs.items() if id in ids}
+        part.count = len(part.rows())
+        return part
 
     def in_two(self, most: int) -> tuple["Batch", "Batch"]:
         """Itself with at most so many rows that have an ordering key, of each client in turn; and the rest."""
-        keyed = [(id, row.turn) for id, row in self.rows.items() if row.turn is not None]
-        if len(keyed) <= most:
+        if len(self.keys) <= most:
             return self, Batch()
-        counts, places = Counter[str](), list[tuple[int, int, bytes]]()
-        for place, (id, (_, client, _)) in enumerate(keyed):
-            places.append((counts[client], place, id))
-            counts[client] += 1
-        later = {id for _, _, id in sorted(places)[most:]}
-        return self.without(later), self.only(later)
+        later = set(self._keyed_by_turns()[most:])
+        return self.only({id for id, _ in self.rows()} - later), self.only(later)
+
+    def add(self, other: "Batch") -> None:
+        """Takes over the rows of another batch."""
+        for code, groups in other.succeeded.items():
+            _join(self.succeeded.setdefault(code, {}), groups)
+        for groups, others in zip(self._groups()[-3:], other._groups()[-3:], strict=True):
+            _join(groups, others)
+        for answers, more in zip(self._answers(), other._answers(), strict=True):
+            for partition, rows in more.items():
+                answers.setdefault(partition, []).extend(rows)
+        for partition, instant in other.returning.items():
+            self.returning[partition] = min(instant, self.returning.get(partition, instant))
+        self.keys |= other.keys
+        self.jobs |= other.jobs
+        self.count += other.count
 
     def without_answers(self, why: str) -> tuple["Batch", str | None]:
         """The same batch without the rows' answers, and with the reason why these cannot be stored; and how the first
         row ended, or None where none has."""
-        ended, rows = None, dict(self.rows)
-        for id, row in self.rows.items():
-            if row.how is How.FINISH:
-                said: Finished = row.what
-                plain = said._replace(result=None, status_code=_code(said.status_code), reason=_told(said, why))
-                rows[id] = row._replace(what=plain)
-                ended = ended or ("succeeded" if said.outcome == "succeeded" else "failed")
-            elif row.how in (How.SUCCEED, How.DISCARD):
-                ended = ended or "succeeded"
-        return Batch(rows), ended
+        plain = self.only({id for id, _ in self.rows()})
+        ended = "succeeded" if plain.succeeded or plain.discarded else None
+        for partition, rows in plain.finished.items():
+            ended = "succeeded" if rows[0].outcome == "succeeded" else "failed"
+            plain.finished[partition] = [
+                row._replace(result=None, status_code=_code(row.status_code), reason=_told(row, why)) for row in rows
+            ]
+        return plain, ended
 
-    def by_statement(self) -> dict[How, dict[bytes, Entry]]:
-        found = defaultdict[How, dict[bytes, Entry]](dict)
-        for id, row in self.rows.items():
-            found[row.how][id] = row
+    def homes(self) -> ByPartition:
+        """All rows, by partition."""
+        found: ByPartition = {}
+        for groups in self._groups():
+            _join(found, groups)
+        for answers in self._answers():
+            for partition, some in answers.items():
+                group = found.setdefault(partition, Group([], []))
+                group.ids.extend(row.id for row in some)
+                group.tokens.extend(row.token for row in some)
         return found
 
-    def returning(self) -> list[tuple[int, int]]:
-        """The partition and instant of each row that is handed back."""
-        return [(row.partition, row.what) for row in self.rows.values() if row.how in (How.RELEASE, How.CUT_SHORT)]
+    @property
+    def ended_keys(self) -> dict[int, set[tuple[str, str]]]:
+        """The ordering keys of the rows that end, by partition."""
+        found: dict[int, set[tuple[str, str]]] = {}
+        for partition, client, key in self.keys.values():
+            found.setdefault(partition, set()).add((client, key))
+        return found
 
-    def turns(self) -> set[Turn]:
-        """The ordering keys of the rows that end."""
-        return {row.turn for row in self.rows.values() if row.turn is not None}
+    def _keyed_by_turns(self) -> list[bytes]:
+        """The rows with an ordering key: the first of each client, then the second of each, and so on."""
+        counts, turns = Counter[str](), list[tuple[int, int, bytes]]()
+        for place, (id, (_, client, _)) in enumerate(self.keys.items()):
+            turns.append((counts[client], place, id))
+            counts[client] += 1
+        return [id for _, _, id in sorted(turns)]
 
+    def _end(self, row: Execution) -> None:
+        self.keys[row.id] = (row.partition, row.client_id, str(row.ordering_key))
 
-def by_partition(rows: dict[bytes, Entry]) -> dict[int, Group]:
-    """The ids and tokens of rows."""
-    found: dict[int, Group] = {}
-    for id, row in rows.items():
-        group = found.get(row.partition)
+    def _add(self, groups: ByPartition, row: Execution) -> None:
+        self.count += 1
+        group = groups.get(row.partition)
         if group is None:
-            group = found[row.partition] = Group([], [])
-        group.ids.append(id)
+            group = groups[row.partition] = Group([], [])
+        group.ids.append(row.id)
         group.tokens.append(row.token)
-    return found
-
-
-def told_by_partition(rows: dict[bytes, Entry]) -> dict[int, list[Any]]:
-    """What a statement is told of each row."""
-    found = defaultdict[int, list[Any]](list)
-    for row in rows.values():
-        found[row.partition].append(row.what)
-    return found
-
-
-def _turn(row: Execution) -> Turn | None:
-    return None if row.ordering_key is None else (row.partition, row.client_id, row.ordering_key)
 
 
 def _told(row: Finished, why: str) -> str:
@@ -165,3 +184,19 @@ def _told(row: Finished, why: str) -> str:
 
 def _code(code: int | None) -> int | None:
     return code if code is None or 0 <= code < 1000 else None
+
+
+def _of(groups: ByPartition, ids: Collection[bytes]) -> ByPartition:
+    found: ByPartition = {}
+    for partition, group in groups.items():
+        pairs = [pair for pair in zip(group.ids, group.tokens, strict=True) if pair[0] in ids]
+        if pairs:
+            found[partition] = Group([id for id, _ in pairs], [token for _, token in pairs])
+    return found
+
+
+def _join(groups: ByPartition, others: ByPartition) -> None:
+    for partition, other in others.items():
+        group = groups.setdefault(partition, Group([], []))
+        group.ids.extend(other.ids)
+        group.tokens.extend(other.tokens)

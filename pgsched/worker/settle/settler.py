@@ -44,8 +44,8 @@ from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.directory import Directory
 from pgsched.worker.gates.circuits import Circuits
 from pgsched.worker.in_hand import InHand
-from pgsched.worker.settle.batch import Batch, Turn
-from pgsched.worker.settle.settling import SettleReport, Wary, let_turns, settle
+from pgsched.worker.settle.batch import Batch
+from pgsched.worker.settle.settling import SettleReport, Turn, Wary, let_turns, settle
 
 SETTLING_PATIENCE: LiteralString = "50ms"
 """How long a batch waits for a row that somebody else has locked, before it is settled without it."""
@@ -100,11 +100,11 @@ class Settler(Service):
             self.events.emit("lease.refused", count=1)
             return
         batch = self._gathering
-        if not batch.rows:
+        if not batch.count:
             self._since = time.monotonic()
             self.wake()
         self._put(batch, row, options, outcome, seconds)
-        if len(batch.rows) == self._batch:
+        if batch.count == self._batch:
             self.wake()
 
     def _put(self, batch: Batch, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
@@ -157,10 +157,10 @@ class Settler(Service):
     async def turn(self) -> float:
         again = await self._try_again() if self._sending is None else 0.0
         if self._sending is None:
-            if not self._gathering:
+            if not self._gathering.count:
                 return again
             pause = self._since + self._window - time.monotonic()
-            if pause > 0 and len(self._gathering) < self._batch and not self.stopping:
+            if pause > 0 and self._gathering.count < self._batch and not self.stopping:
                 return min(pause, again)
             await self._send(self._take_gathered())
         else:
@@ -169,9 +169,9 @@ class Settler(Service):
 
     async def flush(self) -> None:
         """Settles all outcomes; for the end of a drain. Raises what the database raises."""
-        while self._sending is not None or self._gathering:
+        while self._sending is not None or self._gathering.count:
             await self._send(self._sending or self._take_gathered())
-        while self._locked or self._turns:  # noqa: ASYNC110  the database has no event for it; this is shutdown
+        while self._locked.count or self._turns:  # noqa: ASYNC110  the database has no event for it; this is shutdown
             await asyncio.sleep(await self._try_again())
 
     async def close(self) -> None:
@@ -182,7 +182,7 @@ class Settler(Service):
         self._sending = batch
         for observer in self.events.observers:
             seconds = time.monotonic() - self._since
-            observer.delivered(BatchDelivered(rows=len(batch), seconds=seconds))
+            observer.delivered(BatchDelivered(rows=batch.count, seconds=seconds))
         return batch
 
     async def _send(self, batch: Batch) -> None:
@@ -199,12 +199,12 @@ class Settler(Service):
         if settled is None:
             settled = await Wary(connection, batch).settle()
             self._keep_apart(settled)
-            self._locked.rows |= batch.only(settled.locked).rows
-            batch = batch.without(settled.locked)
+            self._locked.add(batch.only(settled.locked))
+            batch = batch.only({id for id, _ in batch.rows()} - settled.locked)
         self._sending = None
         self._note(batch, settled, started)
-        grows = 8 < len(batch) < self._batch
-        self._window = min(_LONGEST_WINDOW, self._window * 2) if grows else _SHORTEST_WINDOW
+        full = batch.count >= self._batch
+        self._window = min(_LONGEST_WINDOW, self._window * 2) if batch.count > 8 and not full else _SHORTEST_WINDOW
 
     def _keep_apart(self, settled: SettleReport) -> None:
         """Keeps locked rows, and ordering keys whose turn could not be decided, to try them again in a moment."""
@@ -218,7 +218,7 @@ class Settler(Service):
 
     async def _try_again(self) -> float:
         """Tries locked rows again, when it is time to. Returns the seconds until the next time."""
-        if not self._locked and not self._turns:
+        if not self._locked.count and not self._turns:
             return 60.0
         if not self._again.is_due and not self.stopping:
             return self._again.pause
@@ -228,23 +228,23 @@ class Settler(Service):
             settled.fires += await let_turns(connection, self._turns)
             self._keep_apart(settled)
             self._locked = batch.only(settled.locked)
-            self._note(batch.without(settled.locked), settled, started)
-        return self._again.pause if self._locked or self._turns else 60.0
+            self._note(batch.only({id for id, _ in batch.rows()} - settled.locked), settled, started)
+        return self._again.pause if self._locked.count or self._turns else 60.0
 
     def _note(self, batch: Batch, settled: SettleReport, started: float) -> None:
         """Lets the rows of a batch go, and tells listeners what became of them."""
         self.settled_count += settled.count
-        for observer in self.events.observers if batch else ():
+        for observer in self.events.observers if batch.count else ():
             seconds = time.monotonic() - started
             observer.settled(
                 BatchSettled(
                     rows=settled.count, outcomes=settled.outcomes, statements=settled.statements, seconds=seconds
                 )
             )
-        refused = len(batch) - settled.count - len(settled.parked)
+        refused = batch.count - settled.count - len(settled.parked)
         if refused > 0:
             self.events.emit("lease.refused", count=refused)
-        self._in_hand.leave(batch.leases())
-        for partition, instant in [*batch.returning(), *settled.fires]:
+        self._in_hand.leave(batch.rows())
+        for partition, instant in [*batch.returning.items(), *settled.fires]:
             self.expected(partition, instant)
         self.ended()

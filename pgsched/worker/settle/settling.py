@@ -6,11 +6,13 @@ database refuses to settle is first settled without its answer, and if that fail
 (``store.live.parking``).
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import psycopg
+from psycopg import AsyncCursor
 
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.isolation import Culprit, by_halves, is_a_lock, is_of_a_row, reason_of
@@ -18,9 +20,11 @@ from pgsched.store.ends import deferred
 from pgsched.store.gates import gates
 from pgsched.store.gates.ordering import let_next
 from pgsched.store.live import executions, settling
-from pgsched.store.live.executions import Answer
 from pgsched.store.live.parking import SetAside, park
-from pgsched.worker.settle.batch import Batch, Entry, How, Turn, by_partition, told_by_partition
+from pgsched.worker.settle.batch import Batch
+
+Turn = tuple[int, str, str]
+"""Partition, client and ordering key."""
 
 
 @dataclass(slots=True)
@@ -50,29 +54,31 @@ class SettleReport:
 
 async def settle(connection: Connection, batch: Batch, *, turns: bool = True) -> SettleReport:
     """Sends the statements of a batch together; they are committed together."""
-    settled, rows = SettleReport(), batch.by_statement()
-    moved: list[tuple[str, Answer]] = []
-    finished: dict[int, Answer] = {}
-    deferrals, held = told_by_partition(rows[How.DEFER]), told_by_partition(rows[How.HOLD])
+    settled = SettleReport()
+    moved: list[tuple[str, AsyncCursor[tuple[Any, ...]]]] = []
+    finished: dict[int, AsyncCursor[tuple[Any, ...]]] = {}
     async with connection.pipeline():
-        for code, succeeded in _by_code(rows[How.SUCCEED]).items():
-            groups = by_partition(succeeded)
+        for code, groups in batch.succeeded.items():
             moved += [("succeeded", one) for one in await executions.settle_succeeded(connection, code, groups)]
-        discarded = by_partition(rows[How.DISCARD])
-        moved += [("succeeded", one) for one in await executions.settle_discarded(connection, discarded)]
-        for partition, group in by_partition(rows[How.RELEASE]).items():
+        moved += [("succeeded", one) for one in await executions.settle_discarded(connection, batch.discarded)]
+        for partition, group in batch.released.items():
             moved.append(("released", await executions.release(connection, partition, group)))
-        for partition, group in by_partition(rows[How.CUT_SHORT]).items():
+        for partition, group in batch.cut_short.items():
             moved.append(("released", await executions.cut_short(connection, partition, group)))
-        for partition, some in told_by_partition(rows[How.POSTPONE]).items():
-            moved.append(("postponed", await executions.postpone(connection, partition, some)))
-        for partition, some in told_by_partition(rows[How.FINISH]).items():
-            finished[partition] = await executions.settle_finished(connection, partition, some)
-        for partition, some in deferrals.items():
-            await deferred.defer(connection, partition, some)
-        for partition, some in held.items():
-            await gates.hold_in(connection, partition, some)
-        nexts = await _let_next(connection, batch.turns() if turns else set())
+        for partition, put_off in batch.postponed.items():
+            moved.append(("postponed", await executions.postpone(connection, partition, put_off)))
+        for partition, ends in batch.finished.items():
+            finished[partition] = await executions.settle_finished(connection, partition, ends)
+        for partition, accepted in batch.deferred.items():
+            await deferred.defer(connection, partition, accepted)
+            settled.outcomes["deferred"] += len(accepted)
+        for partition, held in batch.held.items():
+            await gates.hold_in(connection, partition, held)
+            settled.outcomes["held"] += len(held)
+        nexts = {
+            partition: await let_next(connection, partition, sorted(keys))
+            for partition, keys in (sorted(batch.ended_keys.items()) if turns else ())
+        }
     for outcome, cursor in moved:
         settled.outcomes[outcome] += cursor.rowcount
     for partition, cursor in finished.items():
@@ -81,24 +87,9 @@ async def settle(connection: Connection, batch: Batch, *, turns: bool = True) ->
             settled.fires += [(partition, instant)] if instant is not None else []
     for partition, cursor in nexts.items():
         settled.fires += [(partition, instant) for (instant,) in await cursor.fetchall() if instant is not None]
-    settled.outcomes += Counter(deferred=len(rows[How.DEFER]), held=len(rows[How.HOLD]))
-    settled.statements = sum(map(len, (moved, finished, deferrals, held, nexts)))
+    settled.outcomes = +settled.outcomes
+    settled.statements = len(moved) + len(finished) + len(batch.deferred) + len(batch.held) + len(nexts)
     return settled
-
-
-def _by_code(rows: dict[bytes, Entry]) -> dict[int | None, dict[bytes, Entry]]:
-    found = defaultdict[int | None, dict[bytes, Entry]](dict)
-    for id, row in rows.items():
-        found[row.what][id] = row
-    return found
-
-
-async def _let_next(connection: Connection, turns: set[Turn]) -> dict[int, Answer]:
-    """Lets the next execution of each ordering key have its turn, partition by partition."""
-    keys = defaultdict[int, list[tuple[str, str]]](list)
-    for partition, client, key in sorted(turns):
-        keys[partition].append((client, key))
-    return {partition: await let_next(connection, partition, some) for partition, some in keys.items()}
 
 
 class Wary:
@@ -111,7 +102,7 @@ class Wary:
     async def settle(self) -> SettleReport:
         """Raises errors for which no row is to blame; rows that were settled by then are refused when they are sent
         again."""
-        parted = await by_halves(list(self._batch.rows), self._work)
+        parted = await by_halves([id for id, _ in self._batch.rows()], self._work)
         self._settled.locked.update(parted.untried)
         for culprit in parted.culprits:
             if is_a_lock(culprit.error):
@@ -124,16 +115,17 @@ class Wary:
     async def _work(self, ids: Sequence[bytes]) -> None:
         batch = self._batch.only(set(ids))
         async with self._connection.transaction():
-            free = await settling.lock_free(self._connection, by_partition(batch.rows))
-            if jobs := {id: row.job for id, row in batch.rows.items() if row.job is not None}:
-                free_jobs = await settling.lock_free_jobs(self._connection, jobs.values())
-                free -= {id for id, job in jobs.items() if job not in free_jobs}
+            free = await settling.lock_free(self._connection, batch.homes())
+            if batch.jobs:
+                jobs = await settling.lock_free_jobs(self._connection, batch.jobs.values())
+                free -= {id for id, job in batch.jobs.items() if job not in jobs}
             part = batch.only(free)
             settled = await settle(self._connection, part, turns=False)
         self._settled.add(settled)
-        self._settled.turns |= part.turns()
-        if rest := batch.without(free).rows:
-            self._settled.locked |= await settling.still_leased(self._connection, by_partition(rest))
+        self._settled.turns.update(part.keys.values())
+        if part.count < batch.count:
+            rest = batch.only({id for id, _ in batch.rows()} - free)
+            self._settled.locked |= await settling.still_leased(self._connection, rest.homes())
 
     async def _put_away(self, culprit: Culprit[bytes]) -> None:
         """Settles a row without its answer; where that is refused, too, the row is set aside, although it has ended."""
@@ -143,18 +135,18 @@ class Wary:
                 async with self._connection.transaction():
                     settled = await settle(self._connection, plain, turns=False)
                 self._settled.add(settled)
-                self._settled.turns |= plain.turns()
+                self._settled.turns.update(plain.keys.values())
                 return
             except psycopg.Error as error:
                 if not is_of_a_row(error):
                     raise
         before = f"it has {ended}, which cannot be recorded: " if ended else ""
-        row = plain.rows[culprit.row]
+        [(partition, group)] = plain.homes().items()
         try:
             self._settled.parked.append(
                 await park(
-                    self._connection, row.partition, culprit.row, culprit.error,
-                    token=row.token, with_job=False, before=before,
+                    self._connection, partition, culprit.row, culprit.error,
+                    token=group.tokens[0], with_job=False, before=before,
                 )
             )  # fmt: skip
         except psycopg.Error as error:

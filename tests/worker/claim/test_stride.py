@@ -59,9 +59,9 @@ def test_a_batch_with_many_ordering_keys_is_settled_in_parts() -> None:
     for number in range(300):
         succeeded(batch, number, f"k{number}" if number % 2 else None)
     first, rest = batch.in_two(64)
-    assert (len(first), len(first.turns())) == (150 + 64, 64)
-    assert (len(rest), len(rest.turns())) == (86, 86)
-    assert sorted(first.leases() + rest.leases()) == sorted(batch.leases())
+    assert (first.count, len(first.keys)) == (150 + 64, 64)
+    assert (rest.count, len(rest.keys)) == (86, 86)
+    assert sorted(first.rows() + rest.rows()) == sorted(batch.rows())
 
 
 def test_whose_keys_are_few_is_settled_before_the_rest_of_whose_are_many() -> None:
@@ -69,7 +69,7 @@ def test_whose_keys_are_few_is_settled_before_the_rest_of_whose_are_many() -> No
     for number in range(300):
         succeeded(batch, number, f"k{number}", client="b" if number in {150, 299} else "a")
     first, _ = batch.in_two(64)
-    assert [client for _, client, _ in first.turns()].count("b") == 2
+    assert [client for _, client, _ in first.keys.values()].count("b") == 2
 
 
 def test_a_batch_with_few_is_settled_as_it_is() -> None:
