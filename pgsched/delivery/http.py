@@ -15,11 +15,11 @@ from functools import lru_cache
 
 from pgsched.delivery.channel import outcome_of
 from pgsched.delivery.egress import Egress
-from pgsched.delivery.exchange import Exchange
+from pgsched.delivery.exchange import DeliveryFailed, Exchange
 from pgsched.delivery.opener import Opener
 from pgsched.delivery.places import NoPlace, alone
 from pgsched.delivery.pool import Pool
-from pgsched.delivery.proxy import WANTS_CREDENTIALS, Proxy, ProxyFailed, Tunneller
+from pgsched.delivery.proxy import WANTS_CREDENTIALS, Proxy, Tunneller
 from pgsched.delivery.request import compose
 from pgsched.delivery.tls import certificate_for
 from pgsched.delivery.url import Url, parse_url
@@ -122,7 +122,7 @@ class HttpChannel:
 
     def _outcome(self, answer: Exchange, options: Options) -> Outcome:
         if answer.status == WANTS_CREDENTIALS and self._proxy is not None:
-            return outcome_of(ProxyFailed("the proxy wants credentials: give them in the setting proxy"))
+            return outcome_of(DeliveryFailed("the proxy wants credentials: give them in the setting proxy"))
         retry_after = answer.retry_after
         return outcome_of_answer(
             answer.status,

@@ -44,10 +44,6 @@ class Proxy:
         return "" if url.origin.tls else self.line
 
 
-class ProxyFailed(DeliveryFailed):
-    """The proxy refused or failed; another try may succeed."""
-
-
 class Tunneller(Opener):
     """Opens connections to targets by way of the proxy."""
 
@@ -84,11 +80,11 @@ class Tunneller(Opener):
             piece = await loop.sock_recv(sock, 4096)
             head += piece
             if not piece or len(head) > _LONGEST_HEAD:
-                raise ProxyFailed(f"the proxy opened no tunnel to {host}:{origin.port} and gave no reason")
+                raise DeliveryFailed(f"the proxy opened no tunnel to {host}:{origin.port} and gave no reason")
         found = _STATUS.match(head)
         if found is None or not 200 <= int(found[1]) < 300:
             said = b" ".join(found.groups()) if found else head[:200]
-            raise ProxyFailed(
+            raise DeliveryFailed(
                 f"the proxy opened no tunnel to {host}:{origin.port}: {said.decode('utf-8', 'replace').strip()}"
             )
 

@@ -26,8 +26,9 @@ RENEWALS = 4
 class Roster:
     """This worker's number and its share of the partitions.
 
-    ``instance`` is the name that its sessions carry. ``partitions`` are those of all its queues, ``open`` those that
-    may be claimed from, ``own`` its share of these.
+    ``instance`` is the name that its sessions carry, and ``channel`` the one on which its listener notifies itself. A
+    worker that has renewed itself counts as living for the ``term``. ``partitions`` are those of all its queues,
+    ``open`` those that may be claimed from, ``own`` its share of these.
     """
 
     def __init__(
@@ -43,22 +44,13 @@ class Roster:
     ) -> None:
         self._name, self.instance, self._queues = name, instance, list(queues)
         self._delivers, self._tries, self._alone = delivers, tries, alone
-        self._lease, self._term = lease, lease * TERM
+        self._lease, self.term = lease, lease * TERM
+        self.channel = f"pgsched_worker_{instance}"
         self._joining = asyncio.Lock()
         self.number = 0
         self.partitions: list[int] = []
         self.open: list[int] = []
         self.own: list[int] = []
-
-    @property
-    def term(self) -> timedelta:
-        """The time for which a worker that has renewed itself counts as living."""
-        return self._term
-
-    @property
-    def channel(self) -> str:
-        """The channel on which its listener notifies itself."""
-        return f"pgsched_worker_{self.instance}"
 
     @property
     def partitions_to_reap(self) -> list[int]:
@@ -73,7 +65,7 @@ class Roster:
     async def _join(self, connection: Connection) -> None:
         found = await workers.served(connection, self._queues)
         self._take(found.queues, found.paused)
-        if self.number and await workers.renew(connection, self.number, self._term):
+        if self.number and await workers.renew(connection, self.number, self.term):
             return
         introduction = workers.Introduction(
             name=self._name,
@@ -84,14 +76,14 @@ class Roster:
             tries=self._tries,
             alone=self._alone,
             lease=self._lease,
-            term=self._term,
+            term=self.term,
         )
         self.number = await workers.register(connection, introduction)
         self.own = self.own or list(self.open)
 
     async def renew(self, connection: Connection) -> bool:
         """Says that this worker lives. Returns False if it was declared lost meanwhile."""
-        return not self.number or await workers.renew(connection, self.number, self._term)
+        return not self.number or await workers.renew(connection, self.number, self.term)
 
     def share(self, alive: Sequence[workers.RegisteredWorker]) -> bool:
         """Works out this worker's share among the workers that serve the same queues. Returns whether other partitions

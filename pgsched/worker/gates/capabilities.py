@@ -82,7 +82,9 @@ class Capabilities(Service):
             if worker.id != number and not (worker.gone or worker.lost or worker.alone):
                 for first in worker.served:
                     peers.setdefault(queue_of(first), []).append(frozenset(worker.delivers))
-        self._note_changes({worker.id: frozenset(worker.delivers) for worker in alive if not worker.gone})
+        others = {worker.id: frozenset(worker.delivers) for worker in alive if not worker.gone}
+        if others != self._others:
+            self._others, self._changed_at = others, time.monotonic()
         self.mine = self._own_ones()
         left = {queue: rest for queue, some in peers.items() if (rest := left_to_others(self.mine, some))}
         self.to_try = self._to_try(alive, number)
@@ -90,10 +92,6 @@ class Capabilities(Service):
         self.left, self.known = left, True
         if is_news:
             self.changed()
-
-    def _note_changes(self, others: dict[int, frozenset[str]]) -> None:
-        if others != self._others:
-            self._others, self._changed_at = others, time.monotonic()
 
     def _to_try(self, alive: Sequence[RegisteredWorker], number: int) -> frozenset[str]:
         """Its capabilities for which no worker before it, among those that serve all of its queues, starts a

@@ -66,11 +66,6 @@ class Watchdog:
         self._events.emit("loop.resumed", seconds=round(blocked, 3), **_described(self.culprit))
         return blocked
 
-    @property
-    def turned_at(self) -> float:
-        """When the loop was last seen to turn (monotonic)."""
-        return self._turned_at
-
     def close(self) -> None:
         self._closing.set()
 
