@@ -1,6 +1,6 @@
 """Outcomes that are settled together."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
@@ -12,7 +12,7 @@ from pgsched.store.gates.gates import HeldRow
 from pgsched.store.live.executions import Finished, Group, PostponedRow
 
 ByPartition = dict[int, Group]
-_Answers = dict[int, list[Any]]  # of Finished, PostponedRow, AcceptedRow or HeldRow
+DISCARDED, RELEASED, CUT_SHORT = ("discarded", None), ("released", None), ("cut_short", None)
 
 
 class Batch:
@@ -20,14 +20,13 @@ class Batch:
 
     def __init__(self) -> None:
         self.count = 0
-        self.succeeded: dict[int | None, ByPartition] = {}
-        self.discarded: ByPartition = {}
-        self.released: ByPartition = {}
-        self.cut_short: ByPartition = {}
-        self.finished: dict[int, list[Finished]] = {}
-        self.postponed: dict[int, list[PostponedRow]] = {}
-        self.deferred: dict[int, list[AcceptedRow]] = {}
-        self.held: dict[int, list[HeldRow]] = {}
+        self.groups = defaultdict[tuple[str, int | None], ByPartition](dict)
+        """Rows of which a statement is told no more than which they are, by the statement and the status code."""
+        self.finished = defaultdict[int, list[Finished]](list)
+        self.postponed = defaultdict[int, list[PostponedRow]](list)
+        self.deferred = defaultdict[int, list[AcceptedRow]](list)
+        self.held = defaultdict[int, list[HeldRow]](list)
+        self.answers: tuple[dict[int, list[Any]], ...] = (self.finished, self.postponed, self.deferred, self.held)
         self.returning: dict[int, int] = {}
         self.keys: dict[bytes, tuple[int, str, str]] = {}
         """The partition, client and ordering key of each row that ends, by its id."""
@@ -35,18 +34,18 @@ class Batch:
         """The job of each row that ends, by its id, where the job counts the outcomes of its runs."""
 
     def succeed(self, row: Execution, code: int | None) -> None:
-        self._add(self.succeeded.setdefault(code, {}), row)
+        self._add(self.groups["succeeded", code], row)
         if row.ordering_key is not None:
             self._end(row)
 
     def discard(self, row: Execution) -> None:
-        self._add(self.discarded, row)
+        self._add(self.groups[DISCARDED], row)
         if row.ordering_key is not None:
             self._end(row)
 
     def release(self, row: Execution, *, by_drain: bool = False) -> None:
         """Hands a row back. ``returning`` has the earliest instant of these rows in each partition."""
-        self._add(self.cut_short if by_drain else self.released, row)
+        self._add(self.groups[CUT_SHORT if by_drain else RELEASED], row)
         self.returning[row.partition] = min(row.fire_at, self.returning.get(row.partition, row.fire_at))
 
     def finish(self, row: Execution, outcome: str, seconds: float | None, *, counts: bool, **told: Any) -> None:
@@ -58,30 +57,27 @@ class Batch:
         if counts and row.job_id is not None:
             self.jobs[row.id] = row.job_id
         given = {"status_code": None, "result": None, "reason": None} | told
-        self.finished.setdefault(row.partition, []).append(
+        self.finished[row.partition].append(
             Finished(id=row.id, token=row.token, outcome=outcome, seconds=seconds, **given)
         )
 
     def postpone(self, row: Execution, after: timedelta, reason: str | None) -> None:
         self.count += 1
-        self.postponed.setdefault(row.partition, []).append(
-            PostponedRow(row.id, row.token, after.total_seconds(), reason)
-        )
+        self.postponed[row.partition].append(PostponedRow(row.id, row.token, after.total_seconds(), reason))
 
     def defer(self, row: Execution, seconds: float) -> None:
         self.count += 1
-        self.deferred.setdefault(row.partition, []).append(AcceptedRow(row.id, row.token, seconds))
+        self.deferred[row.partition].append(AcceptedRow(row.id, row.token, seconds))
 
     def hold(self, row: Execution, gate: str) -> None:
         """Makes a row wait behind a gate."""
         self.count += 1
-        self.held.setdefault(row.partition, []).append(HeldRow(row.id, row.token, gate))
+        self.held[row.partition].append(HeldRow(row.id, row.token, gate))
 
-    def _groups(self) -> tuple[ByPartition, ...]:
-        return (*self.succeeded.values(), self.discarded, self.released, self.cut_short)
-
-    def _answers(self) -> tuple[_Answers, ...]:
-        return (self.finished, self.postponed, self.deferred, self.held)
+    @property
+    def succeeded(self) -> dict[int | None, ByPartition]:
+        """Plain successes, by their status code."""
+        return {code: groups for (outcome, code), groups in self.groups.items() if outcome == "succeeded"}
 
     def rows(self) -> list[tuple[bytes, int]]:
         """(id, token) of everything in the batch."""
@@ -90,14 +86,13 @@ class Batch:
     def only(self, ids: Collection[bytes]) -> "Batch":
         """The part of the batch that concerns these rows."""
         part = Batch()
-        part.succeeded = {code: {} for code in self.succeeded}
-        for groups, found in zip(self._groups(), part._groups(), strict=True):
-            found.update(_of(groups, ids))
-        part.succeeded = {code: groups for code, groups in part.succeeded.items() if groups}
-        for answers, some in zip(self._answers(), part._answers(), strict=True):
+        for which, groups in self.groups.items():
+            if found := _of(groups, ids):
+                part.groups[which] = found
+        for answers, some in zip(self.answers, part.answers, strict=True):
             of_these = {p: [row for row in rows if row.id in ids] for p, rows in answers.items()}
             some.update({p: rows for p, rows in of_these.items() if rows})
-        part.returning = {p: self.returning[p] for p in [*part.released, *part.cut_short]}
+        part.returning = {p: self.returning[p] for which in (RELEASED, CUT_SHORT) for p in part.groups[which]}
         part.keys = {id: key for id, key in self.keys.items() if id in ids}
         part.jobs = {id: job for id, job in self.jobs.items() if id in ids}
         part.count = len(part.rows())
@@ -112,13 +107,11 @@ class Batch:
 
     def add(self, other: "Batch") -> None:
         """Takes over the rows of another batch."""
-        for code, groups in other.succeeded.items():
-            _join(self.succeeded.setdefault(code, {}), groups)
-        for groups, others in zip(self._groups()[-3:], other._groups()[-3:], strict=True):
-            _join(groups, others)
-        for answers, more in zip(self._answers(), other._answers(), strict=True):
+        for which, groups in other.groups.items():
+            _join(self.groups[which], groups)
+        for answers, more in zip(self.answers, other.answers, strict=True):
             for partition, rows in more.items():
-                answers.setdefault(partition, []).extend(rows)
+                answers[partition].extend(rows)
         for partition, instant in other.returning.items():
             self.returning[partition] = min(instant, self.returning.get(partition, instant))
         self.keys |= other.keys
@@ -129,7 +122,7 @@ class Batch:
         """The same batch without the rows' answers, and with the reason why these cannot be stored; and how the first
         row ended, or None where none has."""
         plain = self.only({id for id, _ in self.rows()})
-        ended = "succeeded" if plain.succeeded or plain.discarded else None
+        ended = "succeeded" if plain.succeeded or plain.groups[DISCARDED] else None
         for partition, rows in plain.finished.items():
             ended = "succeeded" if rows[0].outcome == "succeeded" else "failed"
             plain.finished[partition] = [
@@ -140,9 +133,9 @@ class Batch:
     def homes(self) -> ByPartition:
         """All rows, by partition."""
         found: ByPartition = {}
-        for groups in self._groups():
+        for groups in self.groups.values():
             _join(found, groups)
-        for answers in self._answers():
+        for answers in self.answers:
             for partition, some in answers.items():
                 group = found.setdefault(partition, Group([], []))
                 group.ids.extend(row.id for row in some)

@@ -21,7 +21,7 @@ from pgsched.store.gates import gates
 from pgsched.store.gates.ordering import let_next
 from pgsched.store.live import executions, settling
 from pgsched.store.live.parking import SetAside, park
-from pgsched.worker.settle.batch import Batch
+from pgsched.worker.settle.batch import CUT_SHORT, DISCARDED, RELEASED, Batch
 
 Turn = tuple[int, str, str]
 """Partition, client and ordering key."""
@@ -60,10 +60,10 @@ async def settle(connection: Connection, batch: Batch, *, turns: bool = True) ->
     async with connection.pipeline():
         for code, groups in batch.succeeded.items():
             moved += [("succeeded", one) for one in await executions.settle_succeeded(connection, code, groups)]
-        moved += [("succeeded", one) for one in await executions.settle_discarded(connection, batch.discarded)]
-        for partition, group in batch.released.items():
+        moved += [("succeeded", one) for one in await executions.settle_discarded(connection, batch.groups[DISCARDED])]
+        for partition, group in batch.groups[RELEASED].items():
             moved.append(("released", await executions.release(connection, partition, group)))
-        for partition, group in batch.cut_short.items():
+        for partition, group in batch.groups[CUT_SHORT].items():
             moved.append(("released", await executions.cut_short(connection, partition, group)))
         for partition, put_off in batch.postponed.items():
             moved.append(("postponed", await executions.postpone(connection, partition, put_off)))
