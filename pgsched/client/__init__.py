@@ -11,64 +11,37 @@
 What goes wrong is raised as one of ``pgsched.errors``, the same classes on both ways.
 """
 
-from pgsched.answers import (
-    DeadLetterDetail,
-    ExecutionDetail,
-    Job,
-    JobDetail,
-    JobSchedule,
-    Page,
-    Scheduled,
-)
-from pgsched.client.http import AsyncClient, Client
-from pgsched.client.many import Request, schedule_many, schedule_many_async
-from pgsched.client.pull import Ticket
-from pgsched.client.transaction import schedule, schedule_async, schedule_outcome, schedule_outcome_async
-from pgsched.domain.schedule import Fire
-from pgsched.store.admin.clients import ClientRow, SecretHint
-from pgsched.store.admin.queues import QueueRow
-from pgsched.store.ends.dead_letters import Replay, Replaying
-from pgsched.store.gates.blocked_keys import BlockedKey
-from pgsched.store.gates.limits import LimitRow
-from pgsched.store.gates.targets import Sidelined
-from pgsched.store.jobs.backfills import Backfill, Backfilled
-from pgsched.store.lookup.rows import Attempt, DeadLetter, EditPreview, Execution
-from pgsched.store.pull.messages import Message
-from pgsched.store.schedule.calls import Placed
-
-__all__ = [
-    "AsyncClient",
-    "Attempt",
-    "Backfill",
-    "Backfilled",
-    "BlockedKey",
-    "Client",
-    "ClientRow",
-    "DeadLetter",
-    "DeadLetterDetail",
-    "EditPreview",
-    "Execution",
-    "ExecutionDetail",
-    "Fire",
-    "Job",
-    "JobDetail",
-    "JobSchedule",
-    "LimitRow",
-    "Message",
-    "Page",
-    "Placed",
-    "QueueRow",
-    "Replay",
-    "Replaying",
-    "Request",
-    "Scheduled",
-    "SecretHint",
-    "Sidelined",
-    "Ticket",
-    "schedule",
-    "schedule_async",
-    "schedule_many",
-    "schedule_many_async",
-    "schedule_outcome",
-    "schedule_outcome_async",
-]
+from pgsched.answers import DeadLetterDetail as DeadLetterDetail
+from pgsched.answers import ExecutionDetail as ExecutionDetail
+from pgsched.answers import Job as Job
+from pgsched.answers import JobDetail as JobDetail
+from pgsched.answers import JobSchedule as JobSchedule
+from pgsched.answers import Page as Page
+from pgsched.answers import Scheduled as Scheduled
+from pgsched.client.http import AsyncClient as AsyncClient
+from pgsched.client.http import Client as Client
+from pgsched.client.many import Request as Request
+from pgsched.client.many import schedule_many as schedule_many
+from pgsched.client.many import schedule_many_async as schedule_many_async
+from pgsched.client.pull import Ticket as Ticket
+from pgsched.client.transaction import schedule as schedule
+from pgsched.client.transaction import schedule_async as schedule_async
+from pgsched.client.transaction import schedule_outcome as schedule_outcome
+from pgsched.client.transaction import schedule_outcome_async as schedule_outcome_async
+from pgsched.domain.schedule import Fire as Fire
+from pgsched.store.admin.clients import ClientRow as ClientRow
+from pgsched.store.admin.clients import SecretHint as SecretHint
+from pgsched.store.admin.queues import QueueRow as QueueRow
+from pgsched.store.ends.dead_letters import Replay as Replay
+from pgsched.store.ends.dead_letters import Replaying as Replaying
+from pgsched.store.gates.blocked_keys import BlockedKey as BlockedKey
+from pgsched.store.gates.limits import LimitRow as LimitRow
+from pgsched.store.gates.targets import Sidelined as Sidelined
+from pgsched.store.jobs.backfills import Backfill as Backfill
+from pgsched.store.jobs.backfills import Backfilled as Backfilled
+from pgsched.store.lookup.rows import Attempt as Attempt
+from pgsched.store.lookup.rows import DeadLetter as DeadLetter
+from pgsched.store.lookup.rows import EditPreview as EditPreview
+from pgsched.store.lookup.rows import Execution as Execution
+from pgsched.store.pull.messages import Message as Message
+from pgsched.store.schedule.calls import Placed as Placed

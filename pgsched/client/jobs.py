@@ -16,33 +16,38 @@ from pgsched.store.schedule.order import check_given, names_after
 _TIMING = ("at", "delay", "cron", "every", "timezone", "gap", "overlap", "anchor")
 
 
-class ScheduleOptions(TypedDict, total=False):
-    """The options of ``schedule``.
+class Recurring(TypedDict, total=False):
+    """How a job recurs, and what goes with each of its executions. ``gap`` and ``overlap`` say what a cron expression
+    does when the clocks change."""
 
-    ``payload`` is anything JSON; of ``at`` (a datetime with an offset, or RFC 3339), ``delay`` (timedelta, ``PT10M`` or
-    ``10m``), ``cron`` with ``timezone``, and ``every`` at most one. With none of them it fires now; none of them can be
-    None. ``gap`` and ``overlap`` say what a cron expression does when the clocks change. A second call under the same
-    ``client`` and ``key`` replaces what still waits, unless ``on_conflict`` is ``keep``, ``reject`` or ``debounce``.
-    With ``after``, ids or keys of executions, it waits until all of them have succeeded, or ended where
-    ``after_outcome`` is ``any``.
-    """
-
-    payload: Any
-    at: datetime | str
-    delay: timedelta | str
     cron: str
     every: timedelta | str
     timezone: str | None
     gap: str | None
     overlap: str | None
-    client: str
-    key: str | None
-    ordering_key: str | None
-    queue: str
     options: Mapping[str, Any] | None
-    on_conflict: str
     rules: Mapping[str, Any] | None
     labels: Mapping[str, str] | None
+    ordering_key: str | None
+    queue: str
+    payload: Any
+
+
+class ScheduleOptions(Recurring, total=False):
+    """The options of ``schedule``.
+
+    ``payload`` is anything JSON; of ``at`` (a datetime with an offset, or RFC 3339), ``delay`` (timedelta, ``PT10M`` or
+    ``10m``), ``cron`` with ``timezone``, and ``every`` at most one. With none of them it fires now; none of them can be
+    None. A second call under the same ``client`` and ``key`` replaces what still waits, unless ``on_conflict`` is
+    ``keep``, ``reject`` or ``debounce``. With ``after``, ids or keys of executions, it waits until all of them have
+    succeeded, or ended where ``after_outcome`` is ``any``.
+    """
+
+    at: datetime | str
+    delay: timedelta | str
+    client: str
+    key: str | None
+    on_conflict: str
     after: Sequence[Id] | None
     after_outcome: str
 
@@ -61,7 +66,7 @@ class JobQuery(JobGroup, total=False):
     key: str | None
 
 
-class JobChanges(TypedDict, total=False):
+class JobChanges(Recurring, total=False):
     """The changes that ``edit`` makes. Fields that are left out stay; None removes one, or sets the default.
 
     ``cron`` replaces ``every``, and the reverse; ``payload``, ``options``, ``rules`` and ``labels`` are replaced as a
@@ -69,18 +74,7 @@ class JobChanges(TypedDict, total=False):
     """
 
     target: str
-    payload: Any
-    cron: str
-    every: timedelta | str
-    timezone: str | None
-    gap: str | None
-    overlap: str | None
     anchor: datetime | str | None
-    options: Mapping[str, Any] | None
-    rules: Mapping[str, Any] | None
-    labels: Mapping[str, str] | None
-    queue: str
-    ordering_key: str | None
 
 
 class PreviewOptions(TypedDict, total=False):

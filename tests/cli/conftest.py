@@ -13,6 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pgsched.cli.main import cli
+from pgsched.cli.migrate import bring_up
+from pgsched.embedded import EmbeddedPostgres
 from tests.conftest import forget_settings
 
 Run = Callable[..., Result]
@@ -35,6 +37,23 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands run in a directory of the test's own, with no settings around them."""
     monkeypatch.chdir(tmp_path)
     forget_settings(monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def _migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data directory of a PostgreSQL that was made and migrated as `up` does it, and stopped."""
+    directory = tmp_path_factory.mktemp("made") / "postgres"
+    with EmbeddedPostgres(directory) as server:
+        bring_up(server.url)
+    (directory / "port").unlink()
+    return directory
+
+
+@pytest.fixture
+def made_before(_migrated: Path, tmp_path: Path) -> None:
+    """Has `up` find a PostgreSQL of its own here, which it need not make: that takes longer than most tests."""
+    (tmp_path / ".pgsched").mkdir()
+    subprocess.run(["cp", "-a", str(_migrated), str(tmp_path / ".pgsched")], check=True)
 
 
 @pytest.fixture

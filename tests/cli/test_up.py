@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import time
 import urllib.request
@@ -77,14 +78,11 @@ def test_up_with_its_own_postgresql_keeps_the_jobs_and_is_found_by_other_command
     assert second.wait(30) == 0
 
 
-def test_a_port_that_is_taken_is_refused_before_anything_starts(start: Start, database_url: str, run: Run) -> None:
-    api = start("api", "--port", "0", "--json", PGSCHED_DATABASE_URL=database_url)
-    port = answer(api)["url"].rpartition(":")[2]
-    result = run("up", "--port", port, "--json")
+def test_a_port_that_is_taken_is_refused_before_anything_starts(run: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = run("up", "--port", str(taken.getsockname()[1]), "--json")
     assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (1, "pgsched.conflict")
     assert not Path(".pgsched").exists()
-    api.terminate()
-    assert api.wait(20) == 0
 
 
 def test_several_worker_processes_drain_on_sigterm(start: Start, database_url: str, db: Db) -> None:

@@ -13,6 +13,8 @@ import pytest
 
 from tests.cli.conftest import Run, Start, answer
 
+pytestmark = pytest.mark.usefixtures("made_before")
+
 _HANDLERS = "import pgsched\napp = pgsched.App()\n@app.handler('note')\nasync def note(payload): ...\n"
 
 

@@ -67,6 +67,7 @@ def test_what_up_runs_is_no_superuser_and_sql_targets_work_without_more_said(sta
     assert process.wait(30) == 0
 
 
+@pytest.mark.usefixtures("made_before")
 def test_no_login_but_our_own_can_fill_the_table_of_locks(start: Start) -> None:
     process = start("up", "--port", "0", "--json")
     said = answer(process)
@@ -90,6 +91,7 @@ def test_no_login_but_our_own_can_fill_the_table_of_locks(start: Start) -> None:
     assert process.wait(30) == 0
 
 
+@pytest.mark.usefixtures("made_before")
 def test_no_password_is_in_an_address_an_environment_or_readable_by_others(start: Start) -> None:
     process = start("up", "--port", "0", "--json")
     said = answer(process)
@@ -105,6 +107,7 @@ def test_no_password_is_in_an_address_an_environment_or_readable_by_others(start
     assert process.wait(30) == 0
 
 
+@pytest.mark.usefixtures("made_before")
 def test_a_postgresql_that_is_killed_is_started_again_and_work_goes_on(start: Start, tmp_path: Path) -> None:
     process = start("up", "--port", "0", "--json")
     said = answer(process)
