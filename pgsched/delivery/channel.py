@@ -9,7 +9,7 @@ from collections.abc import Coroutine, Mapping
 from typing import Any, Protocol
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import LONGEST_ERROR, Failed, Outcome
+from pgsched.domain.outcome import LONGEST_ERROR, Failed, Outcome, Undeliverable
 from pgsched.domain.policy import Options
 from pgsched.domain.target import Scheme
 from pgsched.errors import PgschedError
@@ -20,11 +20,12 @@ _NOT_PULLED = "workers serve this queue, and queue: targets are for consumers: s
 
 
 class Channel(Protocol):
-    """A way of delivering."""
+    """A way of delivering. A worker opens what a channel needs at the first attempt, not when it starts."""
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
-        """One attempt. ``deadline`` is how many seconds from now the caller waits before it cancels. Raises NoPlace
-        where it cannot begin now."""
+        """One attempt. ``deadline`` is how many seconds from now the caller waits before it cancels; the channel must
+        serve others after that. Raises NoPlace where it cannot begin now, and CancelledError only when it is cancelled:
+        a library that raises it for a lost connection must not be heard."""
         ...
 
     async def close(self) -> None:
@@ -33,14 +34,14 @@ class Channel(Protocol):
 
 
 class Undelivered:
-    """The channel of targets that no worker can deliver."""
+    """The channel of targets that this worker has no channel for."""
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
-        """Answers with a final failure that says so."""
+        """Leaves them to workers of a later release, which know schemes that this one does not."""
         scheme = execution.target.partition(":")[0]
         if scheme == Scheme.QUEUE:
             return Failed(error=_NOT_PULLED, retryable=False)
-        return Failed(error=f"no worker can deliver {scheme}: targets", retryable=False)
+        return Undeliverable(capability=f"{scheme}:")
 
     async def close(self) -> None:
         """Nothing is held open."""

@@ -25,7 +25,8 @@ Connection = psycopg.Connection[Any]
 
 # A view, and a function whose body is bound when it is made, come after what they name; rights come last.
 INTERFACE_FILES = (
-    "core/checks", "core/json", "core/options", "core/partitions", "core/locks", "core/lookups", "core/isolation",
+    "core/checks", "core/targets", "core/json", "core/options", "core/partitions", "core/locks", "core/lookups",
+    "core/isolation",
     "jobs/rules", "schedule/checks", "schedule/schedule", "schedule/keyed", "schedule/keys", "admin/audit",
     "jobs/waiting", "schedule/job", "jobs/control", "jobs/edit", "jobs/pause_after", "jobs/bulk", "ends/dependencies",
     "jobs/backfill", "ends/ending", "ends/outcomes", "ends/dead_letters", "ends/calls", "admin/clients",

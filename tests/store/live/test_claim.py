@@ -299,11 +299,6 @@ async def test_rows_with_which_nothing_can_be_done_are_passed_over_by_claims_and
     assert [row.id for row in claimed] == [second.bytes]
 
 
-@pytest.mark.parametrize("target", ["python:send_email", "kafka:orders", "sql:shop.settle"])
-def test_the_database_and_python_know_the_same_capability_of_a_target(db: Session, target: str) -> None:
-    assert value(db, "select pgsched_internal.capability_of(%s)", [target]) == needs(target)
-
-
 async def test_a_row_that_stands_last_and_cannot_be_claimed_is_found_where_claims_begin_there(
     db: Session, worker: Connection
 ) -> None:

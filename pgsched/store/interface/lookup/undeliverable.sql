@@ -1,8 +1,3 @@
--- What a worker must be able to do to deliver a target. One expression, which becomes a part of the claim that calls it.
-create or replace function pgsched_internal.capability_of(target text) returns text language sql immutable parallel safe
-  return case when target like 'kafka:%' then 'kafka:' when target like 'sql:%' then 'sql:' else target end;
-comment on function pgsched_internal.capability_of(text) is 'What a worker must be able to do to deliver a target, as workers declare it.';
-
 -- What no worker can deliver, or could when it came: each gate is one probe, and what it holds is counted no further than tells that it is much.
 create or replace view pgsched.undeliverable with (security_invoker = true) as
 with recursive held as (
