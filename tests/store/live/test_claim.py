@@ -8,7 +8,6 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from pgsched.domain.capability import needs
 from pgsched.domain.execution import Execution
 from pgsched.store.core.connect import Connection, connect
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO, microseconds, to_instant
