@@ -55,7 +55,11 @@ def schedule_outcome(
     ``existing`` left what stands under the key as it is; ``ended`` scheduled nothing, since what had the key succeeded
     lately. ``fire_at`` is None for a job, and for what runs, is held or has ended.
     """
-    order = _order(target, **options)
+    return place(connection_or_session, _order(target, **options))
+
+
+def place(connection_or_session: psycopg.Connection[Any] | Executes, order: Order) -> Placed:
+    """Has the database schedule what was asked for."""
     with raises_ours():
         if isinstance(connection_or_session, psycopg.Connection):
             cursor = psycopg.Cursor(connection_or_session, row_factory=tuple_row)
@@ -75,7 +79,11 @@ async def schedule_outcome_async(
     connection_or_session: psycopg.AsyncConnection[Any] | Executes, target: str, **options: Unpack[ScheduleOptions]
 ) -> Placed:
     """``schedule_outcome`` for a psycopg AsyncConnection, or an SQLAlchemy AsyncConnection or AsyncSession."""
-    order = _order(target, **options)
+    return await place_async(connection_or_session, _order(target, **options))
+
+
+async def place_async(connection_or_session: psycopg.AsyncConnection[Any] | Executes, order: Order) -> Placed:
+    """``place`` for connections and sessions that are awaited."""
     with raises_ours():
         if isinstance(connection_or_session, psycopg.AsyncConnection):
             cursor = psycopg.AsyncCursor(connection_or_session, row_factory=tuple_row)

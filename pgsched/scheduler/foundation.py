@@ -72,6 +72,7 @@ class Foundation:
     rear: Rear
     gatekeeper: Gatekeeper
     trial: Trial | None
+    settler_type = Settler
 
     def __init__(self, settings: Settings, *, app: App | None, events: Events | None, trials: Trials) -> None:
         if settings.database_url is None:
@@ -162,7 +163,7 @@ class Foundation:
         )
 
     def _make_settler(self) -> Settler:
-        return Settler(
+        return self.settler_type(
             Link(self._url, "settle", warm=self._warm_settles, patience=SETTLING_PATIENCE),
             self.clock,
             self.events,

@@ -93,7 +93,8 @@ class Worker(Assembly):
     async def _leave(self) -> None:
         for task in self._tasks:
             task.cancel()
-        await asyncio.wait(self._tasks, timeout=5)
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=5)
         with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
             async with asyncio.timeout(5):
                 for claiming in self._claiming:

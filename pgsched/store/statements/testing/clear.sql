@@ -1,0 +1,11 @@
+-- testing: takes away what was scheduled and what became of it; settings of clients, queues and limits stay. Locks the rows that it
+-- deletes, of the live ones before those that refer to them.
+with executions as (delete from pgsched.executions),
+     jobs as (delete from pgsched.jobs),
+     history as (delete from pgsched.history),
+     attempts as (delete from pgsched.attempts),
+     dependencies as (delete from pgsched.dependencies),
+     letters as (delete from pgsched_internal.kept_dead_letters),
+     keys as (delete from pgsched_internal.keys),
+     blocked as (delete from pgsched.blocked_keys)
+delete from pgsched.workers

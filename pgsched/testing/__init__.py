@@ -1,0 +1,25 @@
+"""For the tests of applications: a worker that is stepped by hand, time that is travelled in, and what is scheduled.
+
+    pytest_plugins = ["pgsched.testing"]  # in conftest.py, beside the fixtures pgsched_database_url and pgsched_app
+
+    def test_an_order_is_shipped_after_a_day(pgsched_kit, shop):
+        shop.place_order(42)
+        pgsched_kit.assert_scheduled("python:ship", payload={"order": 42}, delay="1d")
+        pgsched_kit.advance("1d")
+        [ran] = pgsched_kit.run_due()
+        assert ran.status == "succeeded"
+
+All of it works on the application's own database, by the statements that workers use. pytest is needed for the fixtures
+only; ``Kit`` works without.
+"""
+
+from importlib.util import find_spec
+
+from pgsched.testing.kit import Kit
+from pgsched.testing.ran import Ran
+from pgsched.testing.scheduled import Waiting
+
+if find_spec("pytest"):
+    from pgsched.testing.fixtures import pgsched_app, pgsched_database_url, pgsched_kit
+
+__all__ = ["Kit", "Ran", "Waiting", "pgsched_app", "pgsched_database_url", "pgsched_kit"]

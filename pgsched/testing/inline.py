@@ -1,0 +1,142 @@
+"""Inline mode: what is scheduled for now runs at once, where it is scheduled.
+
+The database checks the schedule, in a savepoint that is undone, so nothing is left that would run again. Then the
+handler is called with what a worker would give it. What it raises is raised where it was scheduled.
+"""
+
+import asyncio
+import contextvars
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+from unittest import mock
+
+import orjson
+import psycopg
+
+from pgsched.client import transaction
+from pgsched.client.transaction import Executes, place, place_async
+from pgsched.delivery.handlers import Context, Handler
+from pgsched.delivery.python import App
+from pgsched.errors import InvalidInput
+from pgsched.store.schedule.calls import Placed
+from pgsched.store.schedule.order import Order, When
+
+_PREFIX = "python:"
+_NOW = When()
+
+
+class Inline:
+    """Takes the place of ``place`` and ``place_async``: every schedule in the application's own transaction comes
+    there."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    def place(self, connection_or_session: psycopg.Connection[Any] | Executes, order: Order) -> Placed:
+        if not _is_for_now(order):
+            return place(connection_or_session, order)
+        with _undone(connection_or_session):
+            placed = place(connection_or_session, order)
+        if placed.outcome in ("created", "replaced"):
+            handler, given = self._call(order, placed)
+            if handler.wants_connection:
+                raise InvalidInput(
+                    f"{handler.name!r} asks for the connection: schedule it by schedule_async, or run_due"
+                )
+            _finish(handler, given)
+        return placed
+
+    async def place_async(self, connection_or_session: psycopg.AsyncConnection[Any] | Executes, order: Order) -> Placed:
+        if not _is_for_now(order):
+            return await place_async(connection_or_session, order)
+        async with _undone_async(connection_or_session):
+            placed = await place_async(connection_or_session, order)
+        if placed.outcome in ("created", "replaced"):
+            handler, given = self._call(order, placed)
+            if handler.wants_connection:
+                given["connection"] = _own(connection_or_session, handler)
+            answer = handler.function(**given)
+            if handler.is_async:
+                await answer
+        return placed
+
+    def _call(self, order: Order, placed: Placed) -> tuple[Handler, dict[str, Any]]:
+        """The handler and what it is called with. Raises InvalidInput where there is none."""
+        name = order.target.removeprefix(_PREFIX)
+        handler = self._app.handlers.get(name)
+        if handler is None:
+            raise InvalidInput(f"the application has no handler {name!r}: register it, or leave inline mode")
+        given: dict[str, Any] = {}
+        if handler.payload_name is not None:
+            given[handler.payload_name] = None if order.payload is None else orjson.loads(order.payload)
+        if handler.context_name is not None:
+            assert placed.fire_at is not None
+            given[handler.context_name] = Context(
+                execution_id=str(placed.id),
+                attempt=1,
+                scheduled_for=placed.fire_at,
+                client=order.client,
+                key=order.key,
+            )
+        return handler, given
+
+
+@contextmanager
+def inline(app: App) -> Iterator[None]:
+    """Runs what is scheduled for now at once, within the block."""
+    taking = Inline(app)
+    with (
+        mock.patch.object(transaction, "place", taking.place),
+        mock.patch.object(transaction, "place_async", taking.place_async),
+    ):
+        yield
+
+
+def _is_for_now(order: Order) -> bool:
+    return order.target.startswith(_PREFIX) and order.when == _NOW and not order.after
+
+
+def _finish(handler: Handler, given: dict[str, Any]) -> None:
+    """Calls a handler to its end; an async one in a loop of its own, for one may run here already."""
+    if not handler.is_async:
+        handler.function(**given)
+        return
+    context = contextvars.copy_context()
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(context.run, asyncio.run, handler.function(**given)).result()
+
+
+@contextmanager
+def _undone(connection_or_session: Any) -> Iterator[None]:
+    if isinstance(connection_or_session, psycopg.Connection):
+        with connection_or_session.transaction(force_rollback=True):
+            yield
+        return
+    from sqlalchemy import text
+
+    connection_or_session.execute(text("savepoint pgsched_inline"))
+    yield
+    connection_or_session.execute(text("rollback to savepoint pgsched_inline"))
+    connection_or_session.execute(text("release savepoint pgsched_inline"))
+
+
+@asynccontextmanager
+async def _undone_async(connection_or_session: Any) -> AsyncIterator[None]:
+    if isinstance(connection_or_session, psycopg.AsyncConnection):
+        async with connection_or_session.transaction(force_rollback=True):
+            yield
+        return
+    from sqlalchemy import text
+
+    await connection_or_session.execute(text("savepoint pgsched_inline"))
+    yield
+    await connection_or_session.execute(text("rollback to savepoint pgsched_inline"))
+    await connection_or_session.execute(text("release savepoint pgsched_inline"))
+
+
+def _own(connection_or_session: Any, handler: Handler) -> psycopg.AsyncConnection[Any]:
+    if not isinstance(connection_or_session, psycopg.AsyncConnection):
+        raise InvalidInput(f"{handler.name!r} asks for psycopg's connection: schedule it on one, or by run_due")
+    return connection_or_session

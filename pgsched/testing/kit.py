@@ -1,0 +1,206 @@
+"""The kit: one object for a test that has all of it."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from datetime import datetime, timedelta
+from typing import Any
+
+import psycopg
+
+from pgsched.client.transaction import Executes
+from pgsched.delivery.python import App
+from pgsched.domain.request import length_of
+from pgsched.domain.schedule import instant_of
+from pgsched.store.core.sql import statement
+from pgsched.testing import scheduled
+from pgsched.testing.clock import Clock
+from pgsched.testing.inline import inline
+from pgsched.testing.ran import Ran
+from pgsched.testing.scheduled import ANYTHING, Expected, Waiting
+from pgsched.testing.stepped import SteppedWorker
+
+_MOST = 1_000
+
+
+class Kit:
+    """Works on a database of tests, in which pgsched was migrated, by a role that owns it there.
+
+        with Kit("postgresql://user@host/shop_test", app) as kit:
+            kit.travel_to("2026-03-01T08:59:00Z")
+            ...
+            kit.run_due()
+
+    ``settings`` are those of a worker, such as ``queues="default,orders"``; ``patience`` is how many seconds what runs
+    may take. Raises RuntimeError where a worker lives: it would run what the test schedules, and time would be another
+    for it too.
+    """
+
+    def __init__(self, database_url: str, app: App | None = None, *, patience: float = 60.0, **settings: Any) -> None:
+        self._url, self.app = database_url, app or App()
+        self._patience, self._settings = patience, settings
+        self._session = psycopg.connect(database_url, autocommit=True)
+        try:
+            self._check_alone()
+            self.clock = Clock(self._session)
+            if self.clock.stands_still:  # a test before it was killed
+                self.clock.restore()
+        except BaseException:
+            self._session.close()
+            raise
+
+    def __enter__(self) -> "Kit":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Has the database's clock go on, if it was stopped."""
+        if self._session.closed:
+            return
+        if self.clock.stands_still:
+            self.clock.restore()
+        self._session.close()
+
+    def clear(self) -> None:
+        """Takes away all executions, jobs and history in the database, of all clients."""
+        self._check_alone()
+        self._session.execute(statement("testing/clear"))
+
+    def now(self) -> datetime:
+        """The time that pgsched goes by."""
+        return self.clock.now()
+
+    def travel_to(self, instant: datetime | str) -> datetime:
+        """Stops pgsched's clock at an instant. Nothing runs by that alone. Raises InvalidSchedule for one without an
+        offset."""
+        return self.clock.travel_to(instant)
+
+    def advance(self, by: timedelta | str) -> datetime:
+        """Stops pgsched's clock so much later than it is now, as in ``advance("1d")``."""
+        return self.clock.advance(by)
+
+    def run_due(self, *, check: bool = True, most: int = _MOST) -> list[Ran]:
+        """Runs what is due at this moment, what that makes due, and so on; returns the attempts in their order.
+
+        A job has its first row planned. What waits for a later instant stays, and so does what a limit holds back.
+        Raises AssertionError where an attempt failed, with the handler's traceback, unless ``check`` is False; where a
+        target has no handler, where a job cannot be planned, and after ``most`` attempts.
+        """
+        return _in_own_loop(self.run_due_async(check=check, most=most), "run_due_async")
+
+    async def run_due_async(self, *, check: bool = True, most: int = _MOST) -> list[Ran]:
+        """``run_due`` in the loop of an async test: handlers run there, too."""
+        return await self._stepping(None, check=check, most=most)
+
+    def run_until(self, instant: datetime | str, *, check: bool = True, most: int = _MOST) -> list[Ran]:
+        """Travels to an instant by way of all those at which something is due, and runs what is due at each of them."""
+        return _in_own_loop(self.run_until_async(instant, check=check, most=most), "run_until_async")
+
+    async def run_until_async(self, instant: datetime | str, *, check: bool = True, most: int = _MOST) -> list[Ran]:
+        """``run_until`` in the loop of an async test."""
+        return await self._stepping(instant_of(instant, "instant"), check=check, most=most)
+
+    async def _stepping(self, until: datetime | None, *, check: bool, most: int) -> list[Ran]:
+        self._check_alone()
+        worker = SteppedWorker(self._url, self.app, patience=self._patience, **self._settings)
+        try:
+            await worker.open()
+            found = await worker.run_due(most=most)
+            while until is not None and self._move_on(until):
+                found += await worker.run_due(most=most - len(found))
+        finally:
+            await worker.close()
+        if check:
+            _check(found)
+        return found
+
+    def _move_on(self, until: datetime) -> bool:
+        """Travels to the next instant at which something is due, and no further than ``until``; whether that was on."""
+        if self.now() >= until and self.clock.stands_still:
+            return False
+        [due] = self._session.execute(statement("testing/next_due")).fetchone() or (None,)
+        self.travel_to(until if due is None else min(due, until))
+        return True
+
+    def scheduled(self, connection_or_session: psycopg.Connection[Any] | Executes | None = None) -> list[Waiting]:
+        """What is scheduled, the nearest first. A connection or session of the test sees what it has not committed."""
+        return scheduled.read(self._session if connection_or_session is None else connection_or_session)
+
+    def assert_scheduled(
+        self,
+        target: str,
+        *,
+        key: str | None = ANYTHING,
+        client: str = ANYTHING,
+        payload: Any | Callable[[Any], bool] = ANYTHING,
+        at: datetime | str | None = None,
+        delay: timedelta | str | None = None,
+        within: timedelta | str = timedelta(seconds=5),
+        cron: str | None = ANYTHING,
+        every: timedelta | str | None = ANYTHING,
+        connection: psycopg.Connection[Any] | Executes | None = None,
+    ) -> Waiting:
+        """Asserts that this waits, and returns it. What is left out may be anything.
+
+        ``payload`` is compared as JSON, or is a function that says whether one will do. ``at``, or ``delay`` from now,
+        may differ by ``within``. ``connection`` is the test's own connection or session, where what was scheduled is
+        not committed. The failure names what is scheduled instead, the most similar first.
+        """
+        expected = Expected(
+            target=target,
+            key=key,
+            client=client,
+            payload=payload,
+            at=self.now() + length_of(delay) if delay is not None else at if at is None else instant_of(at, "at"),
+            within=length_of(within),
+            cron=cron,
+            every=every if every is ANYTHING or every is None else length_of(every),
+        )
+        found = self.scheduled(connection)
+        for one in scheduled.matching(found, expected):
+            return one
+        raise AssertionError(scheduled.nothing_like(found, expected))
+
+    def assert_not_scheduled(
+        self,
+        target: str,
+        *,
+        key: str | None = ANYTHING,
+        client: str = ANYTHING,
+        payload: Any | Callable[[Any], bool] = ANYTHING,
+        connection: psycopg.Connection[Any] | Executes | None = None,
+    ) -> None:
+        """Asserts that nothing like this waits."""
+        expected = Expected(target=target, key=key, client=client, payload=payload)
+        if unwanted := scheduled.matching(self.scheduled(connection), expected):
+            raise AssertionError(f"scheduled, although it should not be:\n  {unwanted[0]}")
+
+    def inline(self) -> AbstractContextManager[None]:
+        """Within the block, what is scheduled for now runs at once: handlers are called by ``schedule`` and
+        ``schedule_async`` themselves, and raise from there; nothing of it is kept. What is scheduled for later, for
+        other targets, by ``schedule_many`` or by plain SQL is scheduled as ever."""
+        return inline(self.app)
+
+    def _check_alone(self) -> None:
+        if living := [name for (name,) in self._session.execute(statement("testing/living_workers"))]:
+            raise RuntimeError(
+                f"a worker serves this database ({', '.join(living)}): give the tests a database of their own"
+            )
+
+
+def _in_own_loop(stepping: Any, instead: str) -> list[Ran]:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        found: list[Ran] = asyncio.run(stepping)
+        return found
+    stepping.close()
+    raise RuntimeError(f"an event loop runs here: write await kit.{instead}(…)")
+
+
+def _check(found: Iterable[Ran]) -> None:
+    if failed := [one for one in found if one.error is not None]:
+        told = "\n".join(f"{one}\n{one.traceback or ''}".rstrip() for one in failed)
+        raise AssertionError(f"{len(failed)} of the attempts failed:\n{told}")

@@ -1,0 +1,129 @@
+"""What is scheduled, compared with what a test expects."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import orjson
+import psycopg
+from psycopg.rows import tuple_row
+
+from pgsched.client.transaction import Executes, execute_of
+from pgsched.domain.duration import format_duration
+from pgsched.store.core.sql import statement
+
+_MOST_SHOWN = 10
+_LONGEST = 300
+
+ANYTHING: Any = ...
+"""Says that a test does not expect anything in particular."""
+
+
+class Waiting(NamedTuple):
+    """An execution that waits, or a recurring job. ``at`` is its next instant: None for what waits for other
+    executions or is held, and for a job that no worker has planned yet."""
+
+    id: UUID
+    client: str
+    key: str | None
+    target: str
+    payload: Any
+    at: datetime | None
+    cron: str | None
+    every: timedelta | None
+
+    def __str__(self) -> str:
+        when = self.at.isoformat() if self.at else "no instant yet"
+        recurs = f" cron={self.cron!r}" if self.cron else f" every={format_duration(self.every)}" if self.every else ""
+        shown = f"{self.target} key={self.key!r} client={self.client!r} at={when}{recurs} payload={_json(self.payload)}"
+        return shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "…"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What a test expects of one of those that wait. ``payload`` may be a function that says whether one will do."""
+
+    target: str
+    key: str | None = ANYTHING
+    client: str = ANYTHING
+    payload: Any = ANYTHING
+    at: datetime | None = None
+    within: timedelta = timedelta(seconds=5)
+    cron: str | None = ANYTHING
+    every: timedelta | None = ANYTHING
+
+    def differences(self, found: Waiting) -> list[str]:
+        """The names of what is not as expected."""
+        plain = ("target", "key", "client", "cron", "every")
+        names = [
+            name
+            for name in plain
+            if getattr(self, name) is not ANYTHING and getattr(self, name) != getattr(found, name)
+        ]
+        if not names and callable(self.payload):  # which may rely on the target's own payload
+            names += [] if self.payload(found.payload) else ["payload"]
+        elif not callable(self.payload) and self.payload is not ANYTHING and found.payload != self._payload:
+            names.append("payload")
+        if self.at is not None and (found.at is None or abs(found.at - self.at) > self.within):
+            names.append("at")
+        return names
+
+    @property
+    def _payload(self) -> Any:
+        """As a row has it."""
+        return orjson.loads(_json(self.payload))
+
+    def __str__(self) -> str:
+        return "\n".join(f"  {name:8}{value}" for name, value in self._shown())
+
+    def _shown(self) -> Iterator[tuple[str, str]]:
+        yield "target", self.target
+        for name in ("key", "client", "cron", "every"):
+            if (value := getattr(self, name)) is not ANYTHING:
+                yield name, repr(value)
+        if self.payload is not ANYTHING:
+            yield "payload", _named(self.payload) if callable(self.payload) else _json(self.payload)
+        if self.at is not None:
+            yield "at", f"{self.at.isoformat()}, within {format_duration(self.within)}"
+
+
+def matching(found: list[Waiting], expected: Expected) -> list[Waiting]:
+    return [one for one in found if not expected.differences(one)]
+
+
+def nothing_like(found: list[Waiting], expected: Expected) -> str:
+    """Says that nothing matches, and what there is, the most similar first."""
+    if not found:
+        return f"nothing is scheduled. Expected:\n{expected}"
+    differing = sorted(((expected.differences(one), one) for one in found), key=lambda pair: len(pair[0]))
+    lines = [f"  {one}\n    differs in {', '.join(names)}" for names, one in differing[:_MOST_SHOWN]]
+    more = [f"  and {len(found) - _MOST_SHOWN} more"] if len(found) > _MOST_SHOWN else []
+    return "\n".join([f"nothing that is scheduled matches. Expected:\n{expected}\nScheduled:", *lines, *more])
+
+
+def read(connection_or_session: psycopg.Connection[Any] | Executes) -> list[Waiting]:
+    """What is scheduled, as this connection or session sees it: also what it has not committed."""
+    text = statement("testing/scheduled")
+    if isinstance(connection_or_session, psycopg.Connection):
+        rows: Any = psycopg.Cursor(connection_or_session, row_factory=tuple_row).execute(text).fetchall()
+    else:
+        execute = execute_of(connection_or_session, waits=False, name="assert_scheduled")
+        from sqlalchemy import text as textual  # only those who use it wait for its import
+
+        rows = execute(textual(text.replace(":", r"\:")), {}).all()
+    return [_waiting(*row) for row in rows]
+
+
+def _waiting(id: Any, client: str, key: str | None, target: str, payload: str | None, *rest: Any) -> Waiting:
+    decoded = None if payload is None else orjson.loads(payload)
+    return Waiting(id if isinstance(id, UUID) else UUID(str(id)), client, key, target, decoded, *rest)
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _named(function: Callable[..., Any]) -> str:
+    return f"for which {getattr(function, '__qualname__', repr(function))} is true"

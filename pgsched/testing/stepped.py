@@ -1,0 +1,140 @@
+"""A worker that does what is due at this moment and then stops.
+
+It is a whole worker, without the services that wait for the next moment: its planner, claims, gates, lanes, channels
+and settler are those of every worker, and so are their statements. It claims nothing that is due later.
+"""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+from pgsched.delivery.python import App
+from pgsched.domain.outcome import Undeliverable
+from pgsched.events import Events, Field
+from pgsched.scheduler import Worker
+from pgsched.settings import Settings
+from pgsched.store.core.connect import Connection
+from pgsched.store.core.sql import statement
+from pgsched.store.core.wire import LONG_AGO
+from pgsched.store.ends import dependencies
+from pgsched.store.live.executions import Share
+from pgsched.testing.ran import NotingSettler, Ran, is_attempt, ran
+
+_MOST = 500
+_LEASE = 3_600.0
+_AT_ONCE = timedelta(0)
+
+
+class SteppedWorker(Worker):
+    """``open``, then ``run_due`` any number of times, then ``close``."""
+
+    settler_type = NotingSettler
+
+    def __init__(self, database_url: str, app: App, *, patience: float, **settings: Any) -> None:
+        given: dict[str, Any] = {"allow_private_targets": True, "concurrency": 20} | settings
+        self._patience = patience
+        self._tracebacks: dict[str, str] = {}
+        self._refused: list[str] = []
+        super().__init__(
+            Settings(database_url=database_url, lease=_LEASE, look_ahead=0.0, blocked_timeout=0.0, **given),
+            app=app,
+            events=Events(self._hear),
+        )
+        assert isinstance(self.settler, NotingSettler)
+        self._noted = self.settler.noted = []
+        self._idle = asyncio.Event()
+        self.in_hand.eased.connect(self._idle.set)
+
+    def _hear(self, event: str, fields: dict[str, Field]) -> None:
+        if event == "handler.failed":
+            self._tracebacks[str(fields["execution"])] = str(fields["traceback"])
+        elif event == "job.invalid":
+            self._refused.append(f"the job {fields['job']} has no schedule that can be planned: {fields['reason']}")
+
+    async def open(self) -> None:
+        """Registers, and reads what workers know: the settings of clients, the gates, and what is held for it."""
+        await self._rejoin(await self._chores.get())
+        self.dispatcher.start()
+        self._settling = asyncio.create_task(self.settler.run())
+        self.capabilities.note_others([], self.roster.number)
+        await self.capabilities.turn()
+
+    async def close(self) -> None:
+        """Hands back what it has in hand, and leaves."""
+        await self.dispatcher.drain(timedelta(0))
+        self.settler.stop()
+        if self._settling is not None:
+            await asyncio.wait([self._settling], timeout=self._patience)
+        await self._leave()
+
+    async def run_due(self, *, most: int) -> list[Ran]:
+        """Runs what is due, what that makes due, and so on, until nothing is. Raises AssertionError after ``most``
+        attempts, for a job that cannot be planned, and for a target that has no handler; TimeoutError for what does not
+        end."""
+        self._noted.clear()
+        await self.directory.turn()
+        connection = await self._chores.get()
+        while await self._step(connection):
+            if len(self._noted) > most:
+                raise AssertionError(f"after {most} attempts there is still something due: {self._noted[-1][0].target}")
+        return await self._report(connection)
+
+    async def _step(self, connection: Connection) -> bool:
+        """Does what is due now; whether there was anything."""
+        await self._read_clock(connection)
+        await self._plan()
+        released = await self._release(connection)
+        before = len(self._noted)
+        self.gatekeeper.look()
+        await self.gatekeeper.turn()
+        shares = [Share(partition, LONG_AGO, _MOST) for partition in self.roster.open]
+        admit, row_filter = self.admission.admit, self.selection.row_filter
+        claimed = await self.claimer.leases.claim(shares, _AT_ONCE, admit=admit, row_filter=row_filter)
+        self.dispatcher.submit(claimed.rows, claimed.sure_until)
+        await self._all_settled()
+        return bool(claimed.taken) or released or len(self._noted) > before
+
+    async def _read_clock(self, connection: Connection) -> None:
+        """Has its own clock agree with the database's, which may have been set since."""
+        loop = asyncio.get_running_loop()
+        sent = loop.time()
+        cursor = await connection.execute(statement("core/now"), binary=True)
+        [now] = await cursor.fetchone() or (0,)
+        self.clock.observe(now, sent, loop.time())
+
+    async def _plan(self) -> None:
+        while await self.upkeep.planner.turn() == 0.0:
+            pass
+
+    async def _release(self, connection: Connection) -> bool:
+        """Releases executions whose predecessors have ended; whether there were any."""
+        is_open, _ = await dependencies.pending(connection)
+        if not is_open:
+            return False
+        noted, decided, _ = await dependencies.release(connection, most=_MOST)
+        return bool(noted or decided)
+
+    async def _all_settled(self) -> None:
+        try:
+            async with asyncio.timeout(self._patience):
+                while self.in_hand.rows:
+                    self._idle.clear()
+                    await self._idle.wait()
+        except TimeoutError:
+            left = ", ".join(sorted({row.target for row in self.in_hand.rows.values()}))
+            raise TimeoutError(f"not done after {self._patience:g} s: {left}") from None
+
+    async def _report(self, connection: Connection) -> list[Ran]:
+        missed = sorted({row.target for row, outcome in self._noted if isinstance(outcome, Undeliverable)})
+        if missed:
+            known = ", ".join(sorted(self._app.handlers)) or "none"
+            self._refused.append(f"no handler for {', '.join(missed)}; the application's handlers are: {known}")
+        if self._refused:
+            raise AssertionError("\n".join(self._refused))
+        attempts = [(row, outcome) for row, outcome in self._noted if is_attempt(outcome)]
+        cursor = await connection.execute(statement("testing/ended"), {"ids": [row.uuid for row, _ in attempts]})
+        became = {str(id): status for id, status in await cursor.fetchall()}
+        return [
+            ran(row, outcome, status=became.get(row.uuid, "forgotten"), traceback=self._tracebacks.get(row.uuid))
+            for row, outcome in attempts
+        ]

@@ -1,0 +1,109 @@
+"""What a test expects to be scheduled, and inline mode."""
+
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import create_engine
+from sqlalchemy.orm import Session
+
+import pgsched
+from pgsched.errors import InvalidInput
+from pgsched.testing import Kit, kit
+from tests.testing.conftest import Calls
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+@pytest.fixture
+def session(database_url: str) -> Any:
+    engine = create_engine(database_url.replace("postgresql://", "postgresql+psycopg://"))
+    with Session(engine) as session:
+        yield session
+    engine.dispose()
+
+
+def test_what_is_expected_is_found(pgsched_kit: Kit, db: Connection) -> None:
+    pgsched.schedule(db, "python:ship", payload={"order": 42}, delay="1d", key="ship-42")
+    pgsched.schedule(db, "python:count", every="15m", key="poll")
+    found = pgsched_kit.assert_scheduled("python:ship", key="ship-42", payload={"order": 42}, delay="1d")
+    pgsched_kit.assert_scheduled("python:ship", at=found.at, payload=lambda payload: payload["order"] > 40)
+    assert pgsched_kit.assert_scheduled("python:count", every="15m").at is None
+    pgsched_kit.assert_not_scheduled("python:ship", key="ship-43")
+
+
+def test_a_failure_says_what_is_scheduled_and_what_differs(pgsched_kit: Kit, db: Connection) -> None:
+    pgsched.schedule(db, "python:ship", payload={"order": 41}, at="2031-03-01T12:00:00Z", key="ship-41")
+    with pytest.raises(AssertionError) as caught:
+        pgsched_kit.assert_scheduled("python:ship", payload={"order": 42}, at="2031-03-01T13:00:00Z")
+    assert str(caught.value).splitlines() == [
+        "nothing that is scheduled matches. Expected:",
+        "  target  python:ship",
+        '  payload {"order":42}',
+        "  at      2031-03-01T13:00:00+00:00, within PT5S",
+        "Scheduled:",
+        "  python:ship key='ship-41' client='default' at=2031-03-01T12:00:00+00:00 payload={\"order\":41}",
+        "    differs in payload, at",
+    ]
+    with pytest.raises(AssertionError, match="scheduled, although it should not be"):
+        pgsched_kit.assert_not_scheduled("python:ship")
+
+
+def test_where_nothing_is_scheduled_the_failure_says_so(pgsched_kit: Kit) -> None:
+    with pytest.raises(AssertionError, match=r"nothing is scheduled\. Expected:\n  target  python:ship"):
+        pgsched_kit.assert_scheduled("python:ship")
+
+
+def test_what_a_test_has_not_committed_is_found_on_its_own_connection(
+    pgsched_kit: Kit, database_url: str, session: Session
+) -> None:
+    with psycopg.connect(database_url) as connection:
+        pgsched.schedule(connection, "python:ship", key="a")
+        pgsched_kit.assert_scheduled("python:ship", key="a", connection=connection)
+        pgsched_kit.assert_not_scheduled("python:ship")
+        connection.rollback()
+    pgsched.schedule(session, "python:ship", payload={"b": 1})
+    pgsched_kit.assert_scheduled("python:ship", payload={"b": 1}, connection=session)
+
+
+def test_inline_handlers_run_where_they_are_scheduled_and_nothing_is_kept(
+    pgsched_kit: Kit, db: Connection, session: Session, calls: Calls
+) -> None:
+    with pgsched_kit.inline():
+        pgsched.schedule(db, "python:ship", payload={"order": 42})
+        pgsched.schedule(session, "python:count", payload=2)
+        assert calls == [("ship", {"order": 42}), ("count", 2)]
+        session.commit()
+        with pytest.raises(ValueError, match="out of paper"):
+            pgsched.schedule(db, "python:break")
+        pgsched.schedule(db, "python:count", delay="1d")
+    [later] = pgsched_kit.scheduled()
+    assert later.target == "python:count"
+    pgsched.schedule(db, "python:count", payload=3)
+    assert len(calls) == 2
+
+
+def test_inline_schedules_are_checked_by_the_database(pgsched_kit: Kit, db: Connection) -> None:
+    with pgsched_kit.inline(), pytest.raises(InvalidInput, match="no handler 'nobody'"):
+        pgsched.schedule(db, "python:nobody")
+    with pgsched_kit.inline(), pytest.raises(InvalidInput):
+        pgsched.schedule(db, "python:ship", options={"timeout": "never"})
+    with pgsched_kit.inline(), pytest.raises(InvalidInput, match="asks for the connection"):
+        pgsched.schedule(db, "python:book")
+
+
+async def test_inline_handlers_write_in_the_transaction_of_an_async_test(
+    pgsched_kit: Kit, database_url: str, db: Connection
+) -> None:
+    db.execute("create table bookings (n integer)")
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        with pgsched_kit.inline():
+            await pgsched.schedule_async(connection, "python:book", payload=7)
+        await connection.rollback()
+    assert db.execute("select n from bookings").fetchall() == []
+
+
+def test_only_the_fixtures_need_pytest() -> None:
+    needing = [path.name for path in Path(kit.__file__).parent.glob("*.py") if "import pytest" in path.read_text()]
+    assert needing == ["fixtures.py"]

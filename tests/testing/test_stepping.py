@@ -1,0 +1,159 @@
+"""A worker that is stepped by hand, and time that is travelled in."""
+
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+
+import pgsched
+from pgsched.testing import Kit
+from pgsched.testing.clock import Clock
+from tests.testing.conftest import Calls
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+NOON = "2031-03-01T12:00:00+00:00"
+
+
+def test_what_is_due_runs_and_is_recorded(pgsched_kit: Kit, db: Connection, calls: Calls) -> None:
+    id = pgsched.schedule(db, "python:ship", payload={"order": 42}, key="ship-42")
+    pgsched.schedule(db, "python:ship", payload={"order": 43}, delay="1h")
+    [ran] = pgsched_kit.run_due()
+    assert (ran.id, ran.key, ran.payload, ran.status, ran.attempt) == (id, "ship-42", {"order": 42}, "succeeded", 1)
+    assert ran.result == {"attempt": 1}
+    assert calls == [("ship", {"order": 42})]
+    assert db.execute("select status::text from pgsched.status order by id").fetchall() == [
+        ("succeeded",),
+        ("scheduled",),
+    ]
+
+
+def test_what_runs_may_make_something_else_due(
+    pgsched_kit: Kit, db: Connection, pgsched_app: pgsched.App, calls: Calls, database_url: str
+) -> None:
+    @pgsched_app.handler("first")
+    def first() -> None:
+        with psycopg.connect(database_url) as connection:
+            pgsched.schedule(connection, "python:count", payload=1)
+
+    before = pgsched.schedule(db, "python:first")
+    pgsched.schedule(db, "python:count", payload=2, after=[before])
+    assert sorted(ran.target for ran in pgsched_kit.run_due()) == ["python:count", "python:count", "python:first"]
+    assert sorted(calls) == [("count", 1), ("count", 2)]
+
+
+def test_time_stands_still_where_a_test_has_travelled_to(pgsched_kit: Kit, db: Connection) -> None:
+    pgsched_kit.travel_to(NOON)
+    assert db.execute("select pgsched.now()::text = %s::timestamptz::text", [NOON]).fetchone() == (True,)
+    pgsched.schedule(db, "python:ship", delay="2d")
+    assert pgsched_kit.run_due() == []
+    pgsched_kit.advance(timedelta(days=2) - timedelta(microseconds=1))
+    assert pgsched_kit.run_due() == []
+    pgsched_kit.advance(timedelta(microseconds=1))
+    [ran] = pgsched_kit.run_due()
+    assert ran.scheduled_for.isoformat() == "2031-03-03T12:00:00+00:00"
+
+
+def test_a_job_runs_at_each_instant_on_the_way(pgsched_kit: Kit, db: Connection) -> None:
+    pgsched_kit.travel_to(NOON)
+    pgsched.schedule(db, "python:count", cron="0 2 * * *", timezone="Europe/Berlin", key="nightly")
+    found = pgsched_kit.run_until("2031-03-04T12:00:00Z")
+    assert [ran.scheduled_for.isoformat() for ran in found] == [f"2031-03-0{day}T01:00:00+00:00" for day in (2, 3, 4)]
+    assert pgsched_kit.now().isoformat() == "2031-03-04T12:00:00+00:00"
+
+
+def test_a_failure_is_raised_with_its_traceback(pgsched_kit: Kit, db: Connection) -> None:
+    pgsched.schedule(db, "python:break", options={"max_attempts": 1})
+    with pytest.raises(AssertionError, match="1 of the attempts failed") as caught:
+        pgsched_kit.run_due()
+    assert "the printer is out of paper" in str(caught.value)
+    assert 'in broken\n    raise ValueError("the printer is out of paper")' in str(caught.value)
+
+
+def test_a_failure_that_is_expected_is_told_and_tried_again_when_that_is_due(pgsched_kit: Kit, db: Connection) -> None:
+    pgsched_kit.travel_to(NOON)
+    pgsched.schedule(db, "python:break", options={"max_attempts": 2, "backoff": ["10m"]})
+    [first] = pgsched_kit.run_due(check=False)
+    assert (first.status, first.error) == ("retrying", "ValueError: the printer is out of paper")
+    assert pgsched_kit.run_due() == []
+    pgsched_kit.advance("15m")
+    [second] = pgsched_kit.run_due(check=False)
+    assert (second.attempt, second.status) == (2, "failed")
+
+
+def test_a_target_without_a_handler_is_named(pgsched_kit: Kit, db: Connection) -> None:
+    pgsched.schedule(db, "python:shipp")
+    with pytest.raises(
+        AssertionError, match="no handler for python:shipp; the application's handlers are: book, break"
+    ):
+        pgsched_kit.run_due()
+
+
+def test_a_job_without_a_schedule_is_named(pgsched_kit: Kit, db: Connection) -> None:
+    db.execute("insert into pgsched.jobs (target, cron) values ('python:ship', '0 0 30-31 2 *')")
+    with pytest.raises(AssertionError, match="has no schedule that can be planned"):
+        pgsched_kit.run_due()
+
+
+def test_what_a_handler_writes_on_its_connection_is_there(pgsched_kit: Kit, db: Connection) -> None:
+    db.execute("create table bookings (n integer)")
+    pgsched.schedule(db, "python:book", payload=7)
+    assert [ran.status for ran in pgsched_kit.run_due()] == ["succeeded"]
+    assert db.execute("select n from bookings").fetchall() == [(7,)]
+
+
+def test_what_shares_a_limit_of_one_at_a_time_runs_one_after_the_other(pgsched_kit: Kit, db: Connection) -> None:
+    db.execute("select pgsched.set_limit('client', 'default', concurrency => 1)")
+    for n in range(3):
+        pgsched.schedule(db, "python:count", payload=n)
+    assert sorted(ran.payload for ran in pgsched_kit.run_due()) == [0, 1, 2]
+
+
+def test_what_keeps_itself_due_is_stopped(pgsched_kit: Kit, db: Connection, pgsched_app: pgsched.App) -> None:
+    @pgsched_app.handler("again")
+    def again() -> None:
+        pgsched.schedule(db, "python:again")
+
+    again()
+    with pytest.raises(AssertionError, match="after 3 attempts there is still something due: python:again"):
+        pgsched_kit.run_due(most=3)
+
+
+async def test_handlers_run_in_the_loop_of_an_async_test(pgsched_kit: Kit, db: Connection, calls: Calls) -> None:
+    pgsched.schedule(db, "python:ship", payload=1)
+    with pytest.raises(RuntimeError, match="run_due_async"):
+        pgsched_kit.run_due()
+    assert [ran.status for ran in await pgsched_kit.run_due_async()] == ["succeeded"]
+    assert calls == [("ship", 1)]
+
+
+def test_the_clock_goes_on_as_it_was_and_its_function_is_the_same(database_url: str, db: Connection) -> None:
+    defined = """select pg_get_functiondef(oid), proacl, obj_description(oid, 'pg_proc') from pg_proc
+                  where oid = 'pgsched.now'::regproc"""
+    before = db.execute(defined.encode()).fetchall()
+    Clock(db).travel_to(NOON)  # and the test was killed
+    with Kit(database_url) as kit:
+        assert not kit.clock.stands_still
+        kit.travel_to(NOON)
+    assert db.execute(defined.encode()).fetchall() == before
+
+
+def test_a_database_that_a_worker_serves_is_refused(database_url: str, db: Connection) -> None:
+    db.execute(
+        "insert into pgsched.workers (name, queues, release, instance, expires_at)"
+        " values ('w', '{}', '0', 'abc', now())"
+    )
+    with (
+        psycopg.connect(database_url, application_name="pgsched claim abc"),
+        pytest.raises(RuntimeError, match=r"a worker serves this database \(w\)"),
+    ):
+        Kit(database_url)
+
+
+def test_nothing_is_left_of_a_test_that_ended(pgsched_kit: Kit, db: Connection) -> None:
+    pgsched.schedule(db, "python:count", every="1h", key="hourly")
+    pgsched.schedule(db, "python:count", payload=1, key="one")
+    pgsched_kit.run_due()
+    pgsched_kit.clear()
+    for table in ("pgsched.status", "pgsched.jobs", "pgsched_internal.keys"):
+        assert db.execute(f"select count(*) from {table}".encode()).fetchone() == (0,)
