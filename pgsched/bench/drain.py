@@ -67,7 +67,7 @@ def measure_drain(
     tidy: bool = True,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """One backlog, scheduled and drained. ``tidy`` vacuums it first. Raises AssertionError when the account is off."""
+    """Schedules a backlog and drains it. ``tidy`` vacuums first. Raises AssertionError if any is missing or double."""
     cpu = ServerCpu(connection)
     with crew(settings, processes=processes) as workers:
         wal = wal_bytes(connection)

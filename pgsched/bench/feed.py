@@ -53,7 +53,7 @@ class Feeder:
     answers: Any
 
     def finished(self, *, within: float) -> Fed:
-        """Waits until all is scheduled. Raises AssertionError when the feeder died or the time is over."""
+        """Waits until everything is scheduled. Raises AssertionError if the feeder died or the time is over."""
         fed: Fed = collect(self.answers, [self.process], within=within)[0]
         return fed
 

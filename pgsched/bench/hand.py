@@ -31,7 +31,7 @@ class Signals:
 
 
 def work(settings: Settings, number: int, signals: Signals, traces: Path) -> None:
-    """What a hand runs: waits for the others and for ``go``, works until ``done``, drains and reports."""
+    """What a worker process runs: waits for the others and ``go``, works until ``done``, drains and reports."""
     uvloop.run(_work(settings, number, signals, traces / str(number)))
 
 
@@ -91,7 +91,7 @@ def _ahead_of_server(settings: Settings) -> float:
 
 
 class _Counting(Observer):
-    """Notes what the worker tells of its batches, and lets the crew see how far it is."""
+    """Notes what the worker reports of its batches, and how many rows it has settled so far."""
 
     def __init__(self, report: Report, settled: Any, number: int) -> None:
         self._report, self._settled, self._number = report, settled, number

@@ -42,7 +42,7 @@ class Histogram:
         self.lowest, self.highest = min(self.lowest, other.lowest), max(self.highest, other.highest)
 
     def percentile_ms(self, percent: float) -> float | None:
-        """The duration, in milliseconds, that so many percent do not exceed; None where there is none."""
+        """The duration in milliseconds that this percentage does not exceed; None where nothing was counted."""
         if not self.count:
             return None
         wanted = max(math.ceil(self.count * percent / 100), 1)
@@ -53,7 +53,7 @@ class Histogram:
         raise AssertionError("fewer are held than were counted")
 
     def summary(self) -> dict[str, float | None]:
-        """The percentiles that benchmarks tell, in milliseconds."""
+        """The percentiles that benchmarks report, in milliseconds."""
         told = {
             "p50_ms": self.percentile_ms(50),
             "p90_ms": self.percentile_ms(90),

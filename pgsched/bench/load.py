@@ -49,7 +49,7 @@ def load(
 
 
 def seeded(connection: psycopg.Connection[Any], seed: int) -> None:
-    """Makes what the session's ``random()`` draws the same in every run with this seed."""
+    """Seeds the session's ``random()``, so that it draws the same in every run with this seed."""
     connection.execute("select setseed(%s)", [(seed % 2_000_001 - 1_000_000) / 1_000_000])
 
 

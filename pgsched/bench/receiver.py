@@ -36,11 +36,11 @@ class CallbackReceiver:
     pipe: Connection
 
     def answer(self, answer: bytes) -> None:
-        """Has it answer so from now on."""
+        """Sets the bytes that every request is answered with from now on."""
         self.pipe.send(answer)
 
     def take(self) -> Received:
-        """What has come since the last time."""
+        """What has arrived since the last call."""
         self.pipe.send(None)
         if not self.pipe.poll(_LONGEST):
             raise AssertionError("the receiver does not say what it received")
@@ -48,7 +48,7 @@ class CallbackReceiver:
         return received
 
     def take_each_once(self, ids: set[bytes]) -> Received:
-        """What has come. Raises AssertionError unless it is each of these ids once."""
+        """What has arrived. Raises AssertionError unless that is each of these ids once."""
         received = self.take()
         came = set(received.ids)
         if came != ids or len(received.ids) != len(ids):

@@ -1,4 +1,4 @@
-"""The process that runs alone what may end its process: how a worker starts it, and how it says what it will run.
+"""The process that runs suspected executions one by one: how a worker starts it, and how it says what it will run.
 
 It is a worker of the same settings and application (``pgsched worker --alone FD``). Before each execution it writes a
 line to that pipe. Its standard input is a lifeline, as that of a supervised process: it drains when its worker is gone.
@@ -32,7 +32,7 @@ class Alone:
         self._settings = dataclasses.replace(settings, processes=1, concurrency=_LANES)
 
     async def __call__(self, trying: Trying) -> Ended:
-        """Cancelled, it has the process drain first."""
+        """Waits for the process to end. If this is cancelled, the process drains first."""
         with _Heard(trying) as heard:
             process = await self._start(heard, trying)
             watching = asyncio.create_task(kill_if_stopped(process, longest_stop(self._settings)))
@@ -106,13 +106,13 @@ class _Heard:
             os.close(self.writing)
 
     def begin(self) -> None:
-        """The process has its end."""
+        """Closes the end of the pipe that the process has inherited, and begins to read."""
         os.close(self.writing)
         self.writing = -1
         asyncio.get_running_loop().add_reader(self._reading, self._read)
 
     def read_all(self) -> None:
-        """The process has ended."""
+        """Reads what is left once the process has ended."""
         while self._read():
             pass
 
@@ -124,7 +124,7 @@ class _Heard:
         return Running(partition=int(partition), id=UUID(id), token=int(token), client=client)
 
     def _read(self) -> bool:
-        """Whether there may be more."""
+        """Reads a piece; false at the end of what there is."""
         try:
             said = os.read(self._reading, 65_536)
         except BlockingIOError:

@@ -25,12 +25,12 @@ class Answer:
 
 
 def changed(is_changed: bool, done: str, otherwise: str, **what: Any) -> Answer:
-    """The answer of a command after which something is so, whether it was before or not."""
+    """The answer of a command that makes something so, and says whether it was not so before."""
     return Answer({**what, "changed": is_changed}, done if is_changed else otherwise)
 
 
 def shown(row: Any, attempts: Sequence[Any] | None = None, **more: Any) -> Answer:
-    """All of one row, and its failed tries where it is shown with them; of ``more``, people see what there is."""
+    """One row in full, with its failed attempts where they are given. The text leaves empty fields of ``more`` out."""
     fields = {name: getattr(row, name) for name in row.__dataclass_fields__}
     text = listing(fields | {name: value for name, value in more.items() if value})
     if attempts is None:

@@ -25,7 +25,7 @@ def program(name: str, command: Sequence[str], settings: Settings) -> Program:
 
 
 def longest_stop(settings: Settings) -> float | None:
-    """For how many seconds a worker process may stay stopped by a signal."""
+    """How many seconds a worker process may stay stopped by a signal."""
     return settings.blocked_timeout + settings.lease if settings.blocked_timeout else None
 
 
@@ -35,8 +35,8 @@ def stop_when_orphaned(settings: Settings) -> None:
 
 
 class Orders:
-    """What a process that runs handlers hears from its supervisor. It comes by the standard input, which is put where
-    they neither read nor close it. Until somebody listens nothing is in hand, and the process ends on the spot."""
+    """The orders that a process with handlers gets from its supervisor, by its standard input, which is moved to where
+    handlers neither read nor close it. Until somebody listens nothing is in hand, and an order ends the process."""
 
     def __init__(self, settings: Settings) -> None:
         self._stop: Callable[[], None] = lambda: os._exit(0)

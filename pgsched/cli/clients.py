@@ -95,6 +95,6 @@ async def rotate_secret(
 @click.argument("client")
 @actor_option
 async def drop_secret(connection: Any, client: str, actor: str | None) -> Answer:
-    """Sign a client's callbacks no more."""
+    """Stop signing a client's callbacks."""
     done = await store.drop_secret(connection, client, actor=actor)
     return changed(done, "dropped", "there was none", client=client)

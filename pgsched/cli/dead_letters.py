@@ -1,4 +1,4 @@
-"""``pgsched dead-letters``: what failed for good, run again or discarded."""
+"""``pgsched dead-letters``: executions that failed for good, to be run again or discarded."""
 
 import dataclasses
 import json
@@ -113,7 +113,7 @@ async def replay(
 @_filters
 @_said
 async def discard(connection: Any, id: UUID | None, **given: Any) -> Answer:
-    """Discard a dead letter, or all that the filters name: they are open no more."""
+    """Discard a dead letter, or all that the filters name: they are no longer open."""
     wanted = _choice(id, given)
     if id is not None:
         was_open = await store.discard(connection, id, **given)
@@ -127,12 +127,12 @@ async def discard(connection: Any, id: UUID | None, **given: Any) -> Answer:
 
 
 def _wanted(given: dict[str, Any]) -> DeadLetterFilter:
-    """The filter, taken out of what was given."""
+    """Takes the filter out of the parameters."""
     return DeadLetterFilter(**{name: given.pop(name) for name in _FILTERS})
 
 
 def _choice(id: UUID | None, given: dict[str, Any]) -> DeadLetterFilter:
-    """The filter. Raises InvalidInput unless there is either that or an id."""
+    """Takes the filter out. Raises InvalidInput unless exactly one of an id and a filter is given."""
     wanted = _wanted(given)
     many = any(value is not None for value in dataclasses.astuple(wanted))
     if (id is not None) == many:

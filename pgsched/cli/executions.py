@@ -1,4 +1,4 @@
-"""``pgsched executions``: what waits, runs and has finished."""
+"""``pgsched executions``: those that wait, run and have finished."""
 
 from functools import partial
 from typing import Any

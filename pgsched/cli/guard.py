@@ -17,7 +17,7 @@ _LOOK = 0.2
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 10.0
 _STEADY = 60.0
-"""A server that ran for so long is started again at once."""
+"""Seconds after which a server that ends is started again at once."""
 
 
 async def keep_running(server: EmbeddedPostgres, report: Callable[[str], None]) -> None:
@@ -58,7 +58,7 @@ async def _start_again(server: EmbeddedPostgres, report: Callable[[str], None], 
 
 
 async def _restart(server: EmbeddedPostgres) -> None:
-    """In a thread, since it blocks for as long as a recovery takes; cancelled, it is told to end, and waited for."""
+    """Restarts it in a thread, since that blocks for as long as a recovery takes. Cancelled, it gives the start up."""
     starting = asyncio.create_task(asyncio.to_thread(server.restart, same_port=True))
     try:
         await asyncio.shield(starting)

@@ -1,4 +1,4 @@
-"""As whom ``pgsched up`` has the API and the workers log in: never as a superuser, where that can be helped."""
+"""The logins of the API and the workers under ``pgsched up``: not a superuser's, where that can be avoided."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The entry point. Commands are imported when they are named, so that each starts as fast as what it needs."""
+"""The entry point. A command is imported when it is named, so that none waits for the imports of another."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -16,11 +16,11 @@ _COMMANDS = (
     *("limits", "targets", "ordering-keys", "status", "preview", "demo", "bench"),
 )
 _MODULES = {"api": "processes", "worker": "processes"}
-"""The modules of commands that have not one of their own."""
+"""The modules of commands that do not have one of their own name."""
 
 
 class Commands(click.Group):
-    """A group whose every ending is one answer: see ``pgsched.cli.reply``.
+    """A group whose commands all end with one answer: see ``pgsched.cli.reply``.
 
     Exit status 0: done. 1: it failed. 2: the request is invalid. 130: Ctrl-C.
     """

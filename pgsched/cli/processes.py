@@ -31,7 +31,7 @@ without_option = click.option("--without", multiple=True, hidden=True)
 
 
 class Printable(logging.Formatter):
-    """Escapes what a terminal would take for more than characters, whoever logged it."""
+    """Escapes control characters in log lines, whoever logged them."""
 
     def format(self, record: logging.LogRecord) -> str:
         return "\n".join(map(printable, super().format(record).split("\n")))
@@ -89,7 +89,7 @@ def worker(
 
 
 def _check(settings: Settings, reply: Reply) -> None:
-    """For a container's health. Raises NotFound where none is."""
+    """Answers whether a worker of this machine is alive, for a container's health. Raises NotFound where none is."""
     host = socket.gethostname()
     with explained(), transaction(settings.database_url or "") as connection:
         found = of_host(connection, host)

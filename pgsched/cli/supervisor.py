@@ -217,7 +217,7 @@ async def _finish(reading: Sequence[asyncio.Task[None]]) -> None:
 
 
 def tell_to_stop(process: asyncio.subprocess.Process) -> None:
-    """Has a child drain and end."""
+    """Makes a child drain and end."""
     if process.stdin is not None and not process.stdin.is_closing():
         process.stdin.write(b"stop\n")
     with suppress(ProcessLookupError):
@@ -225,8 +225,8 @@ def tell_to_stop(process: asyncio.subprocess.Process) -> None:
 
 
 async def kill_if_stopped(process: asyncio.subprocess.Process, longest: float | None) -> None:
-    """Kills a child that a signal has stopped for so many seconds: it can neither work nor end. Where that cannot be
-    found out, nothing happens."""
+    """Kills a child that a signal has stopped for ``longest`` seconds: it can neither work nor end. Does nothing on
+    systems that do not tell whether a child is stopped."""
     if longest is None or not hasattr(os, "waitid"):
         return
     since = None
