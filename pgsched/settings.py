@@ -124,16 +124,20 @@ _ADDRESS = re.compile(r"(?:tcp|udp|sctp)://")
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
-def load(*, flags: Mapping[str, Any], environment: Mapping[str, str], file: Path | None = None) -> Settings:
-    """Merges the three sources. Flags that are None count as not given.
+def load(
+    *,
+    flags: Mapping[str, Any],
+    environment: Mapping[str, str],
+    file: Path | None = None,
+    defaults: Mapping[str, Any] | None = None,
+) -> Settings:
+    """Merges the three sources; ``defaults`` hold where none of them speaks. Flags that are None count as not given.
 
     Raises InvalidSettings for an unknown name in the file, for a variable that looks like a misspelt setting, and for a
     value that does not fit.
     """
-    merged: dict[str, Any] = {}
-    merged.update(_from_file(file))
-    merged.update(from_environment(environment))
-    merged.update({name: value for name, value in flags.items() if value is not None})
+    given = {name: value for name, value in flags.items() if value is not None}
+    merged = dict(defaults or {}) | _from_file(file) | _from_environment(environment) | given
     return Settings(**{name: _convert(name, value) for name, value in merged.items()})
 
 
@@ -151,7 +155,7 @@ def _from_file(file: Path | None) -> dict[str, Any]:
     return found
 
 
-def from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     """The settings among the variables. Other variables may begin with ``PGSCHED_`` too: a Kubernetes service or a
     linked container with the name ``pgsched`` gives every process variables such as
     ``PGSCHED_PORT=tcp://10.0.0.7:8080``.

@@ -1,19 +1,15 @@
-"""Schedules executions while a benchmark runs, in a process of its own.
+"""Schedules executions while the workers of a benchmark run.
 
 Open loop: every instant is fixed before the first row is inserted, and neither slow workers nor a slow insert moves it.
-A feeder that falls behind inserts overdue rows at once, and reports the shortest time between a commit and its instant.
+Whoever falls behind inserts overdue rows at once, and reports the shortest time between a commit and its instant.
 """
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import psycopg
 
 from pgsched.bench.load import seeded
-from pgsched.bench.processes import CONTEXT, collect, running
 
 _SPAN = 0.1  # seconds of instants that are inserted together
 _INSERTED_A_SECOND = 50_000  # at the least, when all is inserted at once
@@ -26,39 +22,18 @@ select 'python:stamp', to_jsonb(extract(epoch from t.at)::float8), t.at
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fed:
-    """What was scheduled. ``first`` is the monotonic moment of the first instant; ``slack`` is the least number of
+    """When it was scheduled. ``first`` is the monotonic moment of the first instant; ``slack`` is the least number of
     seconds by which a row was committed before its instant."""
 
-    count: int
     first: float
     slack: float
 
 
-@contextmanager
-def feeding(url: str, *, rate: int, seconds: int, ahead: bool, lead: float, seed: int) -> Iterator["Feeder"]:
-    """Schedules rate x seconds executions of ``python:stamp``, each for an instant of its own.
+def schedule_evenly(url: str, *, rate: int, seconds: int, ahead: bool, lead: float, seed: int) -> Fed:
+    """Schedules rate x seconds executions of ``python:stamp``, each for an instant of its own; returns when all are.
 
     ``ahead``: all of them before the first is due. Else each ``lead`` seconds before its instant.
     """
-    answers = CONTEXT.Queue()
-    with running(_feed, [(url, rate, seconds, ahead, lead, seed, answers)]) as [process]:
-        yield Feeder(process, answers)
-
-
-@dataclass(slots=True)
-class Feeder:
-    """The process that schedules."""
-
-    process: Any
-    answers: Any
-
-    def finished(self, *, within: float) -> Fed:
-        """Waits until everything is scheduled. Raises AssertionError if the feeder died or the time is over."""
-        fed: Fed = collect(self.answers, [self.process], within=within)[0]
-        return fed
-
-
-def _feed(url: str, rate: int, seconds: int, ahead: bool, lead: float, seed: int, answers: Any) -> None:
     with psycopg.connect(url, autocommit=True, prepare_threshold=0) as connection:
         seeded(connection, seed)
         count, size = rate * seconds, rate * seconds if ahead else max(round(rate * _SPAN), 1)
@@ -73,4 +48,4 @@ def _feed(url: str, rate: int, seconds: int, ahead: bool, lead: float, seed: int
             parameters = {"first": first, "last": min(first + size, count) - 1, "start": start, "rate": rate}
             connection.execute(_SCHEDULE.encode(), parameters)
             slack = min(slack, due - time.monotonic())
-    answers.put(Fed(count=count, first=first_due, slack=slack))
+    return Fed(first=first_due, slack=slack)

@@ -6,7 +6,7 @@ import psycopg
 
 from pgsched.bench.crew import crew
 from pgsched.bench.drain import assert_history
-from pgsched.bench.feed import feeding
+from pgsched.bench.feed import schedule_evenly
 from pgsched.bench.ground import loading
 from pgsched.bench.histogram import ByMinute
 from pgsched.bench.load import WAITING, Progress, load, medians
@@ -80,9 +80,8 @@ def measure_lateness(
     url, count = str(settings.database_url), rate * seconds
     with crew(settings, processes=processes) as workers:
         workers.go.set()
-        with feeding(url, rate=rate, seconds=seconds, ahead=not feed, lead=lead, seed=seed) as feeder:
-            fed = feeder.finished(within=lead + seconds + count / 10_000 + _CATCH_UP)
-            workers.await_settled(count, within=lead + seconds + _CATCH_UP)
+        fed = schedule_evenly(url, rate=rate, seconds=seconds, ahead=not feed, lead=lead, seed=seed)
+        workers.await_settled(count, within=lead + seconds + _CATCH_UP)
         reports = workers.finish()
     assert_history(connection, count, reports)
     late, claims = together(report.lateness for report in reports), together(report.claims for report in reports)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from pgsched.cli.options import options
 from pgsched.cli.reply import Command
 from pgsched.cli.running import running_url
 from pgsched.errors import InvalidSettings
-from pgsched.settings import Settings, from_environment, load, unread
+from pgsched.settings import Settings, load, unread
 
 DEFAULT_FILE = Path("pgsched.toml")
 
@@ -40,12 +39,10 @@ def load_settings(flags: Mapping[str, Any], *, defaults: Mapping[str, Any] | Non
     Raises InvalidSettings.
     """
     given = {name: value for name, value in flags.items() if name != "config"}
-    file = _file(flags.get("config"))
-    settings = load(flags=given, environment=os.environ, file=file)
+    settings = load(flags=given, environment=os.environ, file=_file(flags.get("config")), defaults=defaults)
     for variable in unread(os.environ):
         click.echo(f"note: {variable} is no setting, and not read", err=True)
-    unsaid = {name: value for name, value in (defaults or {}).items() if not _is_said(name, given, file)}
-    return dataclasses.replace(settings, **unsaid)
+    return settings
 
 
 def with_database(settings: Settings) -> Settings:
@@ -85,9 +82,3 @@ def _file(chosen: str | None) -> Path | None:
     if chosen is not None:
         return Path(chosen)
     return DEFAULT_FILE if DEFAULT_FILE.is_file() else None
-
-
-def _is_said(name: str, flags: Mapping[str, Any], file: Path | None) -> bool:
-    if flags.get(name) is not None or name in from_environment(os.environ):
-        return True
-    return file is not None and name in tomllib.loads(file.read_text(encoding="utf-8"))

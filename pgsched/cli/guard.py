@@ -59,7 +59,7 @@ async def _start_again(server: EmbeddedPostgres, report: Callable[[str], None], 
 
 async def _restart(server: EmbeddedPostgres) -> None:
     """Restarts it in a thread, since that blocks for as long as a recovery takes. Cancelled, it gives the start up."""
-    starting = asyncio.create_task(asyncio.to_thread(server.restart, same_port=True))
+    starting = asyncio.create_task(asyncio.to_thread(server.restart))
     try:
         await asyncio.shield(starting)
     except asyncio.CancelledError:

@@ -38,27 +38,21 @@ _NAME_PREFIX = "pgsched-"
 class EmbeddedPostgres:
     """One PostgreSQL server on one data directory, started and stopped by this process; calls block.
 
-    ``bin_dir`` is the directory of `initdb` and `postgres` (15 to 18; default: the wheel's), ``port`` a fixed
-    TCP port (default: a free one, chosen once and kept), ``settings`` go over the defaults. Whatever
-    keeps the server from running raises EmbeddedPostgresError.
+    ``bin_dir`` is the directory of `initdb` and `postgres` (15 to 18; default: the wheel's), ``settings`` go over the
+    defaults. The port is a free one, chosen once and kept. Whatever keeps the server from running raises
+    EmbeddedPostgresError.
 
         with EmbeddedPostgres(Path(".pgsched")) as server:
             connection = psycopg.connect(server.url)
     """
 
     def __init__(
-        self,
-        data_dir: Path,
-        *,
-        bin_dir: Path | None = None,
-        port: int | None = None,
-        settings: Mapping[str, str] | None = None,
+        self, data_dir: Path, *, bin_dir: Path | None = None, settings: Mapping[str, str] | None = None
     ) -> None:
         self._directory = data_dir.absolute()
         self._cluster = self._directory / "cluster"
         self._log = self._directory / "postgres.log"
         self._bin_dir = bin_dir.absolute() if bin_dir else None
-        self._fixed_port = port
         self._settings = _SETTINGS | dict(settings or {})
         # Shown in the server's command line, by which a left-over server is known to be this directory's.
         self._name = _NAME_PREFIX + hashlib.sha256(os.fsencode(self._directory.resolve())).hexdigest()[:12]
@@ -108,16 +102,16 @@ class EmbeddedPostgres:
             if lock is not None:
                 processes.drop_lock(lock)
 
-    def restart(self, *, same_port: bool = False) -> str:
-        """Stops the server if it has not crashed, and starts it; on the same port if that is still free.
+    def restart(self) -> str:
+        """Stops the server if it has not crashed, and starts it on the same port.
 
-        With ``same_port`` it starts on no other: a port that is taken raises EmbeddedPostgresError.
+        Raises EmbeddedPostgresError where another has taken the port.
         """
         if self._lock is None:
             raise self._not_started()
         with self._explained():
             self._end_process()
-            self._launch(port=self._port if same_port else None)
+            self._launch(port=self._port)
         return self.url
 
     def give_up(self) -> None:
@@ -151,7 +145,7 @@ class EmbeddedPostgres:
             cluster.initialise(self._directory, bin_dir, account, options=options)
         cluster.refuse_other_major(self._cluster, major)
         self._stop_left_over()
-        self._port = self._serve(bin_dir, account, port or self._fixed_port)
+        self._port = self._serve(bin_dir, account, port)
         password = (self._directory / "password").read_text().strip()
         _ensure_database(self._port, password)
         self._url = f"postgresql://postgres:{password}@127.0.0.1:{self._port}/pgsched"
@@ -169,11 +163,11 @@ class EmbeddedPostgres:
         else:
             cluster.remove_stale_pid_file(self._cluster)
 
-    def _serve(self, bin_dir: Path, account: ServerAccount | None, fixed_port: int | None) -> int:
+    def _serve(self, bin_dir: Path, account: ServerAccount | None, wanted: int | None) -> int:
         """Starts the server and returns its port; tries again if the port was lost or old backends linger."""
         deadline = time.monotonic() + _RETRY_TIMEOUT
         while True:
-            port = self._choose_port(fixed_port)
+            port = self._choose_port(wanted)
             offset = cluster.size_after_rotation(self._log)
             self._process = self._spawn(bin_dir, account, port)
             if self._is_up(self._process):
@@ -217,11 +211,12 @@ class EmbeddedPostgres:
             raise EmbeddedPostgresError(f"PostgreSQL is not ready in {_START_TIMEOUT:g} s; see {self._log}")
         return process.poll() is None
 
-    def _choose_port(self, fixed: int | None) -> int:
-        if fixed is not None:
-            if not processes.is_free(fixed):
-                raise EmbeddedPostgresError(f"port {fixed} of 127.0.0.1 is taken: choose another")
-            return fixed
+    def _choose_port(self, wanted: int | None) -> int:
+        """The port that is wanted, or else the one that was kept if it is free, or another."""
+        if wanted is not None:
+            if not processes.is_free(wanted):
+                raise EmbeddedPostgresError(f"port {wanted} of 127.0.0.1 is taken")
+            return wanted
         kept = self._directory / "port"
         text = kept.read_text().strip() if kept.exists() else ""
         port = int(text) if text.isdigit() else 0

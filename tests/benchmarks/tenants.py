@@ -11,7 +11,7 @@ import click
 import psycopg
 
 from pgsched.bench.crew import crew
-from pgsched.bench.feed import feeding
+from pgsched.bench.feed import schedule_evenly
 from pgsched.bench.ground import ground
 from pgsched.bench.lateness import settings_on_time
 from pgsched.bench.load import Progress, load, medians, seeded
@@ -20,7 +20,6 @@ from pgsched.cli.bench import COUNT, ROUNDS, SEED, on_server, progress, tell, wo
 from pgsched.settings import Settings
 
 _LEAD = 1.0
-_SETTLING = 60
 _STARTING = 10
 _FLOOD = """
 insert into pgsched.executions (client_id, target, payload, fire_at)
@@ -114,12 +113,10 @@ def _lateness(
     mine = "select count(*) from pgsched.history where client_id = 'default'"
     with crew(settings, processes=processes) as workers:
         workers.go.set()
-        with feeding(str(settings.database_url), rate=rate, seconds=seconds, ahead=False, lead=_LEAD, seed=seed) as fed:
-            fed.finished(within=_LEAD + seconds + _SETTLING)
-            reports = None
-            while connection.execute(mine).fetchone() != (count,):
-                if not workers.alive():
-                    raise AssertionError("a worker has died")
+        schedule_evenly(str(settings.database_url), rate=rate, seconds=seconds, ahead=False, lead=_LEAD, seed=seed)
+        while connection.execute(mine).fetchone() != (count,):
+            if not workers.alive():
+                raise AssertionError("a worker has died")
         reports = workers.finish()
     connection.execute("delete from pgsched.history where client_id = 'default'")
     late = together(report.lateness for report in reports).whole()

@@ -217,11 +217,11 @@ def test_backends_that_a_killed_server_left_behind_do_not_hold_up_the_next(
         backend = busy.info.backend_pid
         os.kill(backend, signal.SIGSTOP)  # as one that computes, and looks at nothing
         os.kill(server.pid, signal.SIGKILL)
-        assert execute(server.restart(same_port=True), "select 1") == [(1,)]
+        assert execute(server.restart(), "select 1") == [(1,)]
         assert command_line(backend) == ""
 
 
-def test_a_restart_on_the_same_port_waits_for_no_other(data_dir: Path, bin_dir: Path | None) -> None:
+def test_a_restart_takes_no_other_port(data_dir: Path, bin_dir: Path | None) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
         url = server.url
         os.kill(server.pid, signal.SIGKILL)
@@ -232,8 +232,8 @@ def test_a_restart_on_the_same_port_waits_for_no_other(data_dir: Path, bin_dir: 
             socket.create_server(("127.0.0.1", int(str(port)))),
             pytest.raises(EmbeddedPostgresError, match=f"port {port} of 127.0.0.1 is taken"),
         ):
-            server.restart(same_port=True)
-        assert server.restart(same_port=True) == url
+            server.restart()
+        assert server.restart() == url
 
 
 def test_a_restart_that_is_no_longer_wanted_ends(data_dir: Path, bin_dir: Path | None) -> None:
@@ -252,12 +252,6 @@ def test_a_kept_port_that_is_taken_gives_way_to_a_free_one(
         chosen = (data_dir / "port").read_text().strip()
         assert chosen != str(occupied_port)
         assert execute(server.url, "show port") == [(chosen,)]
-
-
-def test_a_fixed_port_that_is_taken_is_refused(data_dir: Path, bin_dir: Path | None, occupied_port: int) -> None:
-    server = EmbeddedPostgres(data_dir, bin_dir=bin_dir, port=occupied_port, settings=_MINE)
-    with pytest.raises(EmbeddedPostgresError, match=f"port {occupied_port} of 127.0.0.1 is taken"):
-        server.start()
 
 
 def test_data_of_another_major_version_is_refused_with_what_to_do(tmp_path: Path, bin_dir: Path | None) -> None:
