@@ -64,7 +64,7 @@ def _who_has_it(row: Execution) -> str:
 def _what_holds_it(row: Execution, waits_for: Sequence[UUID]) -> str:
     if row.held_by is not None:
         kind, _, name = row.held_by.partition(":")
-        return _of(row, _HOLDERS[kind], name=name)
+        return _of(row, _HOLDERS.get(kind, "It is held back by {held_by}."), name=name)
     if waits_for:
         return f"It waits for the end of {', '.join(map(str, waits_for))}."
     return "It waits for the run of its job before it." if row.job_id else "It was scheduled for no instant: infinity."
@@ -89,7 +89,7 @@ def _when_it_comes(row: Execution, now: datetime, known: set[str], is_pulled: bo
 
 
 def _of(row: Execution, sentence: str, **more: str) -> str:
-    fields = {name: getattr(row, name) for name in ("id", "client", "queue", "ordering_key", "reason")}
+    fields = {name: getattr(row, name) for name in ("id", "client", "queue", "ordering_key", "held_by", "reason")}
     filled = {name: "no reason is on record" if value is None else value for name, value in fields.items()}
     return sentence.format(**filled, finished_at=_at(row.finished_at), **more)
 

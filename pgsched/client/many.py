@@ -5,7 +5,7 @@ transaction can then only be rolled back. On a connection in autocommit it is a 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Required, TypedDict, TypeVar
@@ -52,7 +52,8 @@ def schedule_many(connection_or_session: psycopg.Connection[Any] | Executes, req
     """
     with raises_ours():
         connection = _driver_of(connection_or_session)
-        with _transaction(connection), psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
+        own = connection.transaction() if _stands_alone(connection) else nullcontext()
+        with own, psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
             register_arrays(cursor)
             load = _load(cursor.execute(statement("schedule/start_many")).fetchone(), connection, requests)
             while not load.exhausted:
@@ -73,7 +74,8 @@ async def schedule_many_async(
     """``schedule_many`` for a psycopg AsyncConnection, or an SQLAlchemy AsyncConnection or AsyncSession."""
     with raises_ours():
         connection = await _async_driver_of(connection_or_session)
-        async with _async_transaction(connection), psycopg.AsyncCursor(connection, row_factory=tuple_row) as cursor:
+        own = connection.transaction() if _stands_alone(connection) else nullcontext()
+        async with own, psycopg.AsyncCursor(connection, row_factory=tuple_row) as cursor:
             register_arrays(cursor)
             await cursor.execute(statement("schedule/start_many"))
             load = _load(await cursor.fetchone(), connection, requests)
@@ -164,14 +166,6 @@ def _checked(driver: Any, wanted: type[_Driver]) -> _Driver:
     if not isinstance(driver, wanted):
         raise TypeError(f"{type(driver).__module__} cannot load many rows this way: use SQLAlchemy over psycopg 3")
     return driver
-
-
-def _transaction(connection: psycopg.Connection[Any]) -> AbstractContextManager[Any]:
-    return connection.transaction() if _stands_alone(connection) else nullcontext()
-
-
-def _async_transaction(connection: psycopg.AsyncConnection[Any]) -> AbstractAsyncContextManager[Any]:
-    return connection.transaction() if _stands_alone(connection) else nullcontext()
 
 
 def _stands_alone(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:

@@ -80,17 +80,12 @@ def identity(id: Id) -> str:
 
 def body(given: Mapping[str, Any]) -> dict[str, Any]:
     """Keyword arguments as a body has them: lengths in ISO 8601, mappings as objects, a payload just as it is."""
-    return {name: _payload(value, name) if name in _PAYLOADS else _plain(value) for name, value in given.items()}
+    return {name: _in_body(name, value) for name, value in given.items()}
 
 
-_PAYLOADS = ("payload", "result")
-
-
-def _payload(value: Any, name: str) -> Any:
-    return orjson.Fragment(encode(value, name))
-
-
-def _plain(value: Any) -> Any:
+def _in_body(name: str, value: Any) -> Any:
+    if name in ("payload", "result"):
+        return orjson.Fragment(encode(value, name))
     if isinstance(value, timedelta):
         return format_duration(value)
     return dict(value) if isinstance(value, Mapping) else value
