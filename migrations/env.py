@@ -10,7 +10,6 @@ from sqlalchemy import NullPool, create_engine, event
 
 from pgsched.store.admin.ddl import VERSION_TABLE, after_upgrade, before_upgrade
 from pgsched.store.core.pinned import PINNED_LOCALLY
-from pgsched.store.core.tables import metadata
 from pgsched.store.core.transactions import connect
 
 config = context.config
@@ -33,9 +32,7 @@ def online() -> None:
     engine = create_engine("postgresql+psycopg://", creator=lambda: connect(address), poolclass=NullPool)
     event.listen(engine, "begin", lambda begun: begun.connection.driver_connection.execute(PINNED_LOCALLY))
     with engine.begin() as connection:
-        context.configure(
-            connection=connection, target_metadata=metadata, transaction_per_migration=False, **VERSION_TABLE
-        )
+        context.configure(connection=connection, transaction_per_migration=False, **VERSION_TABLE)
         before_upgrade()
         context.run_migrations()
         after_upgrade()

@@ -19,7 +19,7 @@ from pgsched.scheduler import Trials, Worker
 from pgsched.settings import Settings
 from pgsched.store.admin.revisions import check_schema
 from pgsched.store.admin.workers import check_queues
-from pgsched.store.core.following import check_not_following
+from pgsched.store.core.fitness import check_not_following
 from pgsched.store.core.pooling import check_sessions, watch_sessions
 from pgsched.store.core.transactions import transaction
 from pgsched.worker.run import forks

@@ -28,6 +28,6 @@ def position(cursor: str | None) -> UUID | None:
         raise Unreadable(f"after: {detail}", faults=[Fault(parameter="after", detail=detail)]) from None
 
 
-def page(found: rows.Page[_Item]) -> Page[_Item]:
+def page(found: rows.RowPage[_Item]) -> Page[_Item]:
     """A page of rows as the API answers with it."""
     return Page(items=found.items, next=cursor(found.next))

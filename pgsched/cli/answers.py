@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pgsched.cli.reply import listing, table
 from pgsched.errors import InvalidInput
-from pgsched.store.lookup.rows import Page
+from pgsched.store.lookup.rows import RowPage
 
 _Row = TypeVar("_Row")
 _SECONDS = 5.0
@@ -50,8 +50,8 @@ def cells(columns: Sequence[str], rows: Sequence[Any]) -> list[list[Any]]:
 
 
 async def fill(
-    pages: Callable[..., Awaitable[Page[_Row]]], limit: int, after: UUID | None
-) -> tuple[Page[_Row], str | None]:
+    pages: Callable[..., Awaitable[RowPage[_Row]]], limit: int, after: UUID | None
+) -> tuple[RowPage[_Row], str | None]:
     """Reads pages until there are ``limit`` rows, for some seconds at most; then a note says where to continue."""
     end = time.monotonic() + _SECONDS
     items: list[_Row] = []
@@ -59,10 +59,10 @@ async def fill(
         page = await pages(limit=limit - len(items), after=after)
         items += page.items
         if len(items) == limit or page.next is None:
-            return Page(items=items, next=page.next), None
+            return RowPage(items=items, next=page.next), None
         if time.monotonic() > end:
             note = f"looked for {_SECONDS:g} seconds, and there is more to look at: go on with --after {page.next}"
-            return Page(items=items, next=page.next), note
+            return RowPage(items=items, next=page.next), note
         after = page.next
 
 

@@ -21,7 +21,7 @@ from pgsched.events import Events, logging_listener, printable
 from pgsched.settings import Settings
 from pgsched.store.admin.revisions import check_schema
 from pgsched.store.admin.workers import of_host
-from pgsched.store.core.following import check_not_following
+from pgsched.store.core.fitness import check_not_following
 from pgsched.store.core.pooling import check_sessions
 from pgsched.store.core.transactions import transaction
 

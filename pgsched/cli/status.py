@@ -5,6 +5,7 @@ from typing import Any
 from pgsched.cli.answers import Answer, cells
 from pgsched.cli.commands import command
 from pgsched.cli.reply import listing, table
+from pgsched.store.jobs.zone_rules import versions
 from pgsched.store.lookup import overview
 
 _WORKER = ("id", "name", "queues", "release", "started_at")
@@ -22,7 +23,7 @@ async def status(connection: Any) -> Answer:
         "executions": counts.executions,
         "at_least": counts.at_least,
         "oldest_due_seconds": await overview.oldest_due(connection),
-        "tzdata": await overview.zone_rules(connection),
+        "tzdata": (await versions(connection)).planned_by,
         "workers": await overview.living_workers(connection),
         "undeliverable": await overview.undeliverable(connection),
         "prepared": await overview.prepared_transactions(connection),

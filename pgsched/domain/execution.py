@@ -4,6 +4,8 @@ Tens of thousands of these are made a second, positionally from rows, so everyth
 needs (the payload, the options, readable instants and ids) stays raw until it is asked for.
 """
 
+from collections import defaultdict
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -51,6 +53,14 @@ class Execution(NamedTuple):
     def decode_payload(self) -> Any:
         """The payload as Python values; None when there is none, and also for a JSON null."""
         return None if self.payload is None else orjson.loads(self.payload)
+
+
+def by_partition(rows: Iterable[Execution]) -> dict[int, list[Execution]]:
+    """The same rows, apart by partition."""
+    found: dict[int, list[Execution]] = defaultdict(list)
+    for row in rows:
+        found[row.partition].append(row)
+    return found
 
 
 def uuid_text(id: bytes) -> str:

@@ -22,9 +22,8 @@ _CHUNK, _BACKFILL_CHUNKS, _REPLAY_CHUNKS = 250, 20, 100
 class Advancing(Service):
     """Subclasses say which requests are active, and how to do the next part of one."""
 
-    any_active: Callable[[Connection], Awaitable[bool]]
-    """Says whether any request is active; asked on the shared connection."""
     active: Callable[[Connection], Awaitable[Sequence[UUID]]]
+    """Finds the active requests; asked on the shared connection."""
     longest_turn = 300.0
     rest = 3.0  # any login can wake it by a notification
 
@@ -33,11 +32,12 @@ class Advancing(Service):
         self._chores, self._link = chores, link
 
     async def turn(self) -> float:
-        if not await self.any_active(await self._chores.get()):
+        active = await self.active(await self._chores.get())
+        if not active:
             await self._link.drop()
             return _LOOK_EVERY
         again = False
-        for id in await self.active(await self._link.get()):
+        for id in active:
             again |= await self._advance(id)
         return 0.0 if again else _EVERY
 
@@ -67,7 +67,7 @@ class Backfiller(Advancing):
     work. Woken when a backfill is started."""
 
     name = "backfiller"
-    any_active, active = staticmethod(backfill_chunks.any_active), staticmethod(backfill_chunks.active)
+    active = staticmethod(backfill_chunks.active)
 
     async def give_up(self, id: UUID, error: Exception) -> None:
         if await backfill_chunks.give_up(await self._link.get(), id, error):
@@ -89,7 +89,7 @@ class Replayer(Advancing):
     """Replays many dead letters, each replay at its rate. Woken when a replay of many is asked for."""
 
     name = "replayer"
-    any_active, active = staticmethod(replay_chunks.any_active), staticmethod(replay_chunks.active)
+    active = staticmethod(replay_chunks.active)
 
     async def give_up(self, id: UUID, error: Exception) -> None:
         if await replay_chunks.give_up(await self._link.get(), id, error):

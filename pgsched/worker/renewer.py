@@ -5,10 +5,10 @@ then the rows that it still has in hand belong to others, and their outcomes are
 """
 
 import time
-from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
+from pgsched.domain.execution import by_partition
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store.core.connect import Connection, Link
@@ -55,13 +55,8 @@ class Renewer(Service):
             self.events.emit("worker.lost", worker=self._roster.number, why="declared lost by the others")
             self._dispatcher.hand_back()
             await self._rejoin(connection)
-        groups: dict[int, Group] = defaultdict(lambda: Group([], []))
-        for row in self._dispatcher.in_hand.rows.values():
-            group = groups[row.partition]
-            group.ids.append(row.id)
-            group.tokens.append(row.token)
-        for partition, group in groups.items():
-            await executions.renew(connection, partition, group, self._lease)
+        for partition, rows in by_partition(self._dispatcher.in_hand.rows.values()).items():
+            await executions.renew(connection, partition, Group.of(rows), self._lease)
         self._dispatcher.tenure.renewed(sure_until)
         return self._lease.total_seconds() / RENEWALS
 
@@ -70,9 +65,7 @@ class Renewer(Service):
         doubted, self._doubted = self._doubted, set()
         rows = [row for id in doubted if (row := self._dispatcher.in_hand.rows.get(id))]
         if rows:
-            leased = await executions.still_leased(
-                connection, Group([row.id for row in rows], [row.token for row in rows])
-            )
+            leased = await executions.still_leased(connection, Group.of(rows))
             for row in rows:
                 if row.id not in leased:
                     self._dispatcher.stop_row(row.id)

@@ -7,9 +7,8 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
-from pgsched.errors import NotFound
 from pgsched.store.admin.setting import changes_of
-from pgsched.store.core.query import rows, value
+from pgsched.store.core.query import one, rows, value
 from pgsched.store.lookup.rows import Json
 
 MOST_COUNTED = 10_000
@@ -32,16 +31,14 @@ class QueueRow:
     first_partition: int
 
 
-async def all_queues(connection: AsyncConnection[Any], *, name: str | None = None) -> list[QueueRow]:
-    return await rows(connection, QueueRow, "admin/queues", name=name, most=MOST_COUNTED)
+async def all_queues(connection: AsyncConnection[Any]) -> list[QueueRow]:
+    return await rows(connection, QueueRow, "admin/queues", name=None, most=MOST_COUNTED)
 
 
 async def get_queue(connection: AsyncConnection[Any], name: str) -> QueueRow:
     """Raises NotFound."""
-    found = await all_queues(connection, name=name)
-    if not found:
-        raise NotFound(f"there is no queue {name[:100]!r}; create it, or look in the list of queues")
-    return found[0]
+    missing = f"there is no queue {name[:100]!r}; create it, or look in the list of queues"
+    return await one(connection, QueueRow, "admin/queues", missing, name=name, most=MOST_COUNTED)
 
 
 async def create_queue(

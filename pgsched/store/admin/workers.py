@@ -10,6 +10,7 @@ from psycopg.rows import class_row
 
 from pgsched.domain.partitions import queue_of
 from pgsched.errors import Conflict, NotFound
+from pgsched.store.core.query import column, rows, value
 from pgsched.store.core.sql import statement
 
 
@@ -55,9 +56,7 @@ async def register(connection: AsyncConnection[Any], introduction: Introduction)
     """Announces a worker; returns its number."""
     given = asdict(introduction)
     parameters = given | {"queues": list(introduction.queues), "delivers": list(introduction.delivers)}
-    cursor = await connection.execute(statement("admin/register_worker"), parameters)
-    row = await cursor.fetchone()
-    return int(row[0]) if row else 0
+    return int(await value(connection, "admin/register_worker", **parameters) or 0)
 
 
 async def declare(connection: AsyncConnection[Any], worker: int, delivers: Sequence[str]) -> None:
@@ -78,16 +77,13 @@ async def retire(connection: AsyncConnection[Any], worker: int) -> None:
 
 async def watch(connection: AsyncConnection[Any]) -> list[RegisteredWorker]:
     """Every registered worker."""
-    async with connection.cursor(row_factory=class_row(RegisteredWorker)) as cursor:
-        await cursor.execute(statement("admin/watch_workers"))
-        return await cursor.fetchall()
+    return await rows(connection, RegisteredWorker, "admin/watch_workers")
 
 
 async def declare_lost(connection: AsyncConnection[Any], found: Sequence[RegisteredWorker]) -> list[int]:
     """Bars these workers from renewing, but those that have done so since they were looked at; returns the barred."""
-    parameters = {"workers": [worker.id for worker in found], "ends": [worker.expires_at for worker in found]}
-    cursor = await connection.execute(statement("admin/declare_lost"), parameters)
-    return [row[0] for row in await cursor.fetchall()]
+    named = {"workers": [worker.id for worker in found], "ends": [worker.expires_at for worker in found]}
+    return await column(connection, "admin/declare_lost", **named)
 
 
 async def forget(connection: AsyncConnection[Any], workers: Sequence[int]) -> None:
@@ -105,8 +101,8 @@ class Served:
 
 async def served(connection: AsyncConnection[Any], queues: Sequence[str]) -> Served:
     cursor = await connection.execute(statement("admin/queue_partitions"), {"queues": list(queues)})
-    rows = [row for row in await cursor.fetchall() if not row[3]]
-    return Served(queues=[row[1] for row in rows], paused=[row[1] for row in rows if row[2]])
+    found = [row for row in await cursor.fetchall() if not row[3]]
+    return Served(queues=[row[1] for row in found], paused=[row[1] for row in found if row[2]])
 
 
 async def watch_queues(connection: AsyncConnection[Any], worker: int, partitions: Iterable[int]) -> bool:
@@ -184,6 +180,4 @@ async def delete_ended_jobs(connection: AsyncConnection[Any], *, batch: int) -> 
 
 async def tidy_keys(connection: AsyncConnection[Any], *, batch: int) -> int:
     """Forgets keys that stand for nothing any more; looks at no more than ``batch``, and returns at how many."""
-    cursor = await connection.execute(statement("admin/tidy_keys"), {"most": batch})
-    row = await cursor.fetchone()
-    return int(row[0]) if row else 0
+    return int(await value(connection, "admin/tidy_keys", most=batch) or 0)

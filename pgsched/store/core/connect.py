@@ -16,6 +16,14 @@ from pgsched.store.core.pinned import SILENT, WORKER, pin, pin_now, waiting_for_
 Connection = AsyncConnection[tuple[Any, ...]]
 
 PATIENCE: LiteralString = "250ms"
+KEPT_ALIVE: dict[str, Any] = {
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+"""Connection parameters by which a session notices within seconds that its server is gone."""
 _INSTANCE = "fallback_application_name"
 _PREPARED = 1000  # texts over each partition of a queue, and over all of them: some dozens for each queue
 
@@ -65,14 +73,7 @@ def connect_now(url: str, role: str) -> psycopg.Connection[tuple[Any, ...]]:
 
 
 def _ways(url: str, role: str) -> dict[str, Any]:
-    return {
-        "connect_timeout": 5,
-        "application_name": f"pgsched {role} {conninfo_to_dict(url).get(_INSTANCE, '')}".rstrip(),
-        "keepalives_idle": 10,
-        "keepalives_interval": 5,
-        "keepalives_count": 3,
-        "tcp_user_timeout": 10_000,
-    }
+    return KEPT_ALIVE | {"application_name": f"pgsched {role} {conninfo_to_dict(url).get(_INSTANCE, '')}".rstrip()}
 
 
 _LAST_STATEMENT = 1.0

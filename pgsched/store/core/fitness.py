@@ -1,10 +1,10 @@
-"""Checks that a database is fit for pgsched: the settings that a session cannot change for itself."""
+"""Checks that a database is fit for pgsched: its settings, and that no rows arrive from another."""
 
 from typing import Any, NamedTuple
 
 import psycopg
 
-from pgsched.errors import InvalidSettings, Unavailable
+from pgsched.errors import Conflict, InvalidSettings, Unavailable
 from pgsched.store.core.sql import statement
 
 OLDEST = 15
@@ -34,6 +34,15 @@ def check_fitness(connection: psycopg.Connection[Any]) -> None:
         raise Unavailable(READ_ONLY)
     if problem := _problem(found):
         raise InvalidSettings(f"pgsched cannot be in this database: {problem}")
+
+
+def check_not_following(connection: psycopg.Connection[Any]) -> None:
+    """Raises Conflict while executions arrive from another database: the workers there call their targets."""
+    if found := [row[0] for row in connection.execute(statement("core/subscriptions"))]:
+        raise Conflict(
+            f"executions arrive here from another database, by the subscription {', '.join(found)}: run workers there,"
+            " or stop them and drop the subscription before any begins here"
+        )
 
 
 def _problem(found: _Found) -> str | None:

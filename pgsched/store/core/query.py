@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from psycopg import AsyncConnection, AsyncCursor
 from psycopg.rows import AsyncRowFactory, class_row, tuple_row
 
+from pgsched.errors import NotFound
 from pgsched.store.core.exact import read_exactly
 from pgsched.store.core.sql import statement
 from pgsched.store.core.text import check_texts
@@ -41,6 +42,14 @@ async def rows(connection: AsyncConnection[Any], kind: type[Row], name: str, /, 
     async with _cursor(connection, class_row(kind)) as cursor:
         await _send(cursor, name, parameters)
         return await cursor.fetchall()
+
+
+async def one(connection: AsyncConnection[Any], kind: type[Row], name: str, missing: str, /, **parameters: Any) -> Row:
+    """The first row as an object of this kind. Raises NotFound, with what is missing, where there is none."""
+    found = await rows(connection, kind, name, **parameters)
+    if not found:
+        raise NotFound(missing)
+    return found[0]
 
 
 async def _send(cursor: AsyncCursor[Any], name: str, parameters: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
 from pgsched.errors import InvalidSettings, Unavailable
+from pgsched.store.core.connect import KEPT_ALIVE
 from pgsched.store.core.pinned import CALL
 from pgsched.store.core.pooling import check_sessions
 from pgsched.store.core.sql import statement
@@ -30,14 +31,7 @@ from pgsched.store.core.sql import statement
 Connection = AsyncConnection[Any]
 STATEMENT_SECONDS = 30.0
 """After so long a session's statement is ended, unless its transaction says otherwise."""
-_KEPT_ALIVE = {
-    "connect_timeout": "5",
-    "application_name": "pgsched call",
-    "keepalives_idle": "10",
-    "keepalives_interval": "5",
-    "keepalives_count": "3",
-    "tcp_user_timeout": "10000",
-}
+_WAYS = KEPT_ALIVE | {"application_name": "pgsched call"}
 _ROLE = "{role}"
 _REFUSED_FOR = 0.5  # seconds for which a login that failed is not tried again: a try costs as much as many calls
 _WHERE = ("host", "hostaddr", "port", "dbname", "service")  # that the database's own address has sessions is known
@@ -120,7 +114,7 @@ class Sessions:
         self._open += 1
         try:
             connection = await AsyncConnection.connect(
-                make_conninfo(**(_KEPT_ALIVE | login)), autocommit=True, prepare_threshold=None
+                make_conninfo(**(_WAYS | login)), autocommit=True, prepare_threshold=None
             )
             return await _prepared(connection)
         except BaseException as error:

@@ -1,57 +1,38 @@
 """The tables that listings read, for SQLAlchemy Core. The schema itself is the migrations'."""
 
+from typing import Any
+
 from sqlalchemy import (
-    BigInteger,
     Column,
     DateTime,
     Integer,
     Interval,
     MetaData,
+    Select,
     SmallInteger,
     Table,
     Text,
     Uuid,
+    cast,
+    func,
     literal_column,
+    select,
+    true,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, ENUM, JSONB
+from sqlalchemy.dialects.postgresql import ENUM, JSONB
 
+from pgsched.domain.partitions import PARTITIONS_PER_QUEUE
 from pgsched.domain.states import JOB_STATES, STATUSES
 
 metadata = MetaData(schema="pgsched")
 _instant = DateTime(timezone=True)
-_status = ENUM(*STATUSES, name="execution_status", schema="pgsched", create_type=False)
+STATUS = ENUM(*STATUSES, name="execution_status", schema="pgsched", create_type=False)
 _state = ENUM(*JOB_STATES, name="job_state", schema="pgsched", create_type=False)
 
 # Written out, so that also a plan for any parameters finds the indexes that have failed executions alone.
-FAILED = literal_column("'failed'::pgsched.execution_status", _status)
+FAILED = literal_column("'failed'::pgsched.execution_status", STATUS)
 
-status = Table(
-    "status",
-    metadata,
-    Column("id", Uuid),
-    Column("client_id", Text),
-    Column("key", Text),
-    Column("job_id", Uuid),
-    Column("queue", Text),
-    Column("status", _status),
-    Column("target", Text),
-    Column("payload", JSONB),
-    Column("scheduled_for", _instant),
-    Column("fire_at", _instant),
-    Column("attempt", SmallInteger),
-    Column("created_at", _instant),
-    Column("finished_at", _instant),
-    Column("status_code", SmallInteger),
-    Column("result", JSONB),
-    Column("reason", Text),
-    Column("options", JSONB),
-    Column("ordering_key", Text),
-    Column("lease_owner", Integer),
-    Column("lease_expires_at", _instant),
-    Column("instants", BigInteger),
-    Column("last_scheduled_for", _instant),
-    Column("held_by", Text),
-)
+queues = Table("queues", metadata, Column("name", Text), Column("first_partition", SmallInteger))
 
 jobs = Table(
     "jobs",
@@ -74,11 +55,8 @@ jobs = Table(
     Column("overlap", Text),
     Column("state", _state),
     Column("reason", Text),
-    Column("revision", Integer),
-    Column("planned_revision", Integer),
     Column("runs", Integer),
     Column("paused_at", _instant),
-    Column("accounted_to", _instant),
     Column("created_at", _instant),
     Column("updated_at", _instant),
 )
@@ -109,14 +87,10 @@ dead_letters = Table(
     Column("expires_at", _instant),
 )
 
-workers = Table(
-    "workers",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("name", Text),
-    Column("queues", ARRAY(Text)),
-    Column("release", Text),
-    Column("started_at", _instant),
-    Column("expires_at", _instant),
-    Column("lost_since", _instant),
-)
+
+def homes(queue: str | None = None) -> Select[Any]:
+    """The partitions, each with the name of its queue; of one queue or of all."""
+    slots = func.generate_series(0, PARTITIONS_PER_QUEUE - 1).table_valued("slot").render_derived("slots")
+    partition = cast(queues.c.first_partition + slots.c.slot, SmallInteger).label("partition")
+    found = select(queues.c.name, partition).select_from(queues.join(slots, true()))
+    return found if queue is None else found.where(queues.c.name == queue)

@@ -13,7 +13,12 @@ from psycopg import AsyncConnection, Connection, IsolationLevel
 
 from pgsched.store.core.pinned import PINNED_LOCALLY
 
-_SECONDS, _NAME = 10, "pgsched"
+_WAYS: dict[str, Any] = {
+    "connect_timeout": 10,
+    "application_name": "pgsched",
+    "prepare_threshold": None,
+    "client_encoding": "UTF8",
+}
 
 
 @contextmanager
@@ -26,9 +31,7 @@ def transaction(url: str) -> Iterator[Connection[Any]]:
 
 def connect(url: str) -> Connection[Any]:
     """A connection that prepares nothing, and whose transactions see what was committed before each statement."""
-    connection = psycopg.connect(
-        url, connect_timeout=_SECONDS, application_name=_NAME, prepare_threshold=None, client_encoding="UTF8"
-    )
+    connection = psycopg.connect(url, **_WAYS)
     connection.isolation_level = IsolationLevel.READ_COMMITTED
     return connection
 
@@ -36,9 +39,7 @@ def connect(url: str) -> Connection[Any]:
 @asynccontextmanager
 async def transaction_async(url: str) -> AsyncIterator[AsyncConnection[Any]]:
     """``transaction`` for who awaits."""
-    async with await AsyncConnection.connect(
-        url, connect_timeout=_SECONDS, application_name=_NAME, prepare_threshold=None, client_encoding="UTF8"
-    ) as connection:
+    async with await AsyncConnection.connect(url, **_WAYS) as connection:
         await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
         await connection.execute(PINNED_LOCALLY)
         yield connection

@@ -7,8 +7,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.errors import NotFound
-from pgsched.store.core.query import first, rows, value
+from pgsched.store.core.query import first, one, rows, value
 from pgsched.store.lookup.rows import DeadLetterFilter, Json
 
 
@@ -97,11 +96,8 @@ async def discard_all(
     connection: AsyncConnection[Any], wanted: DeadLetterFilter, *, note: str | None, actor: str | None
 ) -> DiscardedMany:
     """Discards as many as one call may."""
-    filter = wanted.as_json()
-    discarded, complete = await first(connection, "ends/discard_all", filter=filter, note=note, actor=actor) or (
-        0,
-        True,
-    )
+    named = {"filter": wanted.as_json(), "note": note, "actor": actor}
+    discarded, complete = await first(connection, "ends/discard_all", **named) or (0, True)
     return DiscardedMany(discarded=discarded, complete=complete)
 
 
@@ -112,10 +108,8 @@ async def cancel_replay(connection: AsyncConnection[Any], id: UUID, *, actor: st
 
 async def get_replay(connection: AsyncConnection[Any], id: UUID) -> Replay:
     """Raises NotFound."""
-    found = await rows(connection, Replay, "ends/replays", replay=id, after=None, limit=1)
-    if not found:
-        raise NotFound(f"there is no replay {id}; look it up among the replays of dead letters")
-    return found[0]
+    missing = f"there is no replay {id}; look it up among the replays of dead letters"
+    return await one(connection, Replay, "ends/replays", missing, replay=id, after=None, limit=1)
 
 
 async def list_replays(connection: AsyncConnection[Any], *, limit: int, after: UUID | None = None) -> list[Replay]:

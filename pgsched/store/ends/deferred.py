@@ -5,13 +5,12 @@ called: so nobody can guess it, and it is good at once, for a target may be quic
 """
 
 import secrets
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import Execution, by_partition
 from pgsched.domain.policy import parse_options
 from pgsched.errors import InvalidInput
 from pgsched.store.core.sql import statement_in
@@ -39,11 +38,7 @@ async def with_own_tokens(connection: AsyncConnection[Any], rows: list[Execution
     own = {row.id: new_token(row.partition) for row in rows if row.options and _may_be_deferred(row.options)}
     if not own:
         return rows
-    partitions: dict[int, list[Execution]] = defaultdict(list)
-    for row in rows:
-        if row.id in own:
-            partitions[row.partition].append(row)
-    for partition, some in partitions.items():
+    for partition, some in by_partition(row for row in rows if row.id in own).items():
         parameters = {
             "ids": Uuids(row.id for row in some),
             "tokens": Tokens({row.token for row in some}),

@@ -6,7 +6,7 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.store.core.connect import Connection
-from pgsched.store.core.query import column
+from pgsched.store.core.query import column, value
 from pgsched.store.core.sql import statement
 
 
@@ -26,9 +26,7 @@ async def pending(connection: Connection) -> Pending:
 
 async def record_results(connection: Connection, *, most: int) -> int:
     """Records what was said of executions that somebody had locked just then; how many of them are dealt with."""
-    cursor = await connection.execute(statement("ends/record_results"), {"most": most})
-    row = await cursor.fetchone()
-    return row[0] if row else 0
+    return int(await value(connection, "ends/record_results", most=most) or 0)
 
 
 class ReleasePosition(NamedTuple):

@@ -10,7 +10,7 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.store.core.isolation import reason_of
-from pgsched.store.core.query import column, first, value
+from pgsched.store.core.query import column, first
 from pgsched.store.core.sql import statement
 
 MOST = 50
@@ -22,10 +22,6 @@ class ReplayChunk(NamedTuple):
     replayed: int
     more: bool
     finished: bool
-
-
-async def any_active(connection: AsyncConnection[Any]) -> bool:
-    return bool(await value(connection, "ends/any_replay"))
 
 
 async def active(connection: AsyncConnection[Any]) -> list[UUID]:

@@ -1,8 +1,10 @@
 """Circuits in the database: opened, recovering, gone. They are gates; see ``store.gates.gates``."""
 
 from datetime import timedelta
+from typing import Any
 
 from pgsched.store.core.connect import Connection
+from pgsched.store.core.query import column
 from pgsched.store.core.sql import statement
 
 
@@ -11,26 +13,23 @@ async def open_circuit(
 ) -> bool:
     """Leaves a failing target alone; ``rate`` is how many a second pass first once it is back, ``asked`` for how long
     it asked itself, ``probe`` whether it failed the probe. False where it is left alone already."""
-    parameters = {"name": name, "rate": rate, "asked": asked, "probe": probe, "reason": reason}
-    opened = await (await connection.execute(statement("gates/open_circuit"), parameters)).fetchall()
-    await _tell(connection, bool(opened))
-    return bool(opened)
+    asked_for = {"rate": rate, "asked": asked, "probe": probe, "reason": reason}
+    return bool(await _change(connection, "gates/open_circuit", name=name, **asked_for))
 
 
 async def recover(connection: Connection, name: str) -> bool:
     """The target answered a probe: lets more and more pass. False where that was known."""
-    found = await (await connection.execute(statement("gates/recover_circuit"), {"name": name})).fetchall()
-    await _tell(connection, bool(found))
-    return bool(found)
+    return bool(await _change(connection, "gates/recover_circuit", name=name))
 
 
 async def close(connection: Connection, *, after: timedelta) -> list[str]:
     """Ends the recovery of gates that have recovered for so long; their names."""
-    found = await (await connection.execute(statement("gates/close_circuits"), {"after": after})).fetchall()
-    await _tell(connection, bool(found))
-    return [row[0] for row in found]
+    return await _change(connection, "gates/close_circuits", after=after)
 
 
-async def _tell(connection: Connection, changed: bool) -> None:
-    if changed:
+async def _change(connection: Connection, statement_name: str, /, **parameters: Any) -> list[str]:
+    """The names of the gates that a statement has changed; the workers are told of them."""
+    found = await column(connection, statement_name, **parameters)
+    if found:
         await connection.execute(statement("core/notify_workers"), {"word": "gates"})
+    return found

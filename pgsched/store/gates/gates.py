@@ -10,6 +10,7 @@ from uuid import UUID
 from pgsched.domain.execution import Execution
 from pgsched.domain.gate import Gate
 from pgsched.store.core.connect import Connection
+from pgsched.store.core.query import column, rows, value
 from pgsched.store.core.sql import statement, statement_in, statement_with
 from pgsched.store.core.wire import Instants, Tokens, Uuids
 from pgsched.store.live.executions import Lease
@@ -28,16 +29,12 @@ class Standing:
 
 async def standing(connection: Connection) -> list[Standing]:
     """All gates there are."""
-    cursor = await connection.execute(statement("gates/gates"), binary=True)
-    return [
-        Standing(name=row[0], rate=row[1], counts=row[2], first_partition=row[3]) for row in await cursor.fetchall()
-    ]
+    return await rows(connection, Standing, "gates/gates")
 
 
 async def holding(connection: Connection, *, after: str, most: int) -> list[str]:
     """The names of the next gates that hold executions back, in their order, no more than ``most``."""
-    cursor = await connection.execute(statement("gates/holding_gates"), {"after": after, "most": most})
-    return [row[0] for row in await cursor.fetchall()]
+    return await column(connection, "gates/holding_gates", after=after, most=most)
 
 
 async def read(connection: Connection, names: Sequence[str], *, worker: int, lock: bool = True) -> dict[str, Gate]:
@@ -62,9 +59,7 @@ async def read(connection: Connection, names: Sequence[str], *, worker: int, loc
 
 async def try_feeding(connection: Connection, gate: str) -> bool:
     """Has this transaction alone feed on from a gate; False where another does."""
-    cursor = await connection.execute(statement("gates/feed_gate"), {"gate": gate})
-    row = await cursor.fetchone()
-    return bool(row and row[0])
+    return bool(await value(connection, "gates/feed_gate", gate=gate))
 
 
 async def note_draws(connection: Connection, gates: Iterable[Gate]) -> None:
@@ -138,8 +133,7 @@ async def hold_undeliverable(connection: Connection, capabilities: Sequence[str]
 
 async def holding_among(connection: Connection, names: Sequence[str]) -> list[str]:
     """Which of these gates hold executions back."""
-    cursor = await connection.execute(statement("gates/holding_among"), {"names": list(names)})
-    return [row[0] for row in await cursor.fetchall()]
+    return await column(connection, "gates/holding_among", names=list(names))
 
 
 class Suspects(NamedTuple):
@@ -174,7 +168,7 @@ async def claim_held(
     capabilities that are ``left`` to other workers, without what was lost more often than ``losses`` times, and without
     these clients'."""
     named = {"left": list(left), "losses": losses, "apart": list(without)}
-    clauses = tuple(name for name, value in named.items() if value not in ([], None))
+    clauses = tuple(name for name, given in named.items() if given not in ([], None))
     cursor = await connection.execute(
         statement_with("gates/claim_held", clauses),
         {

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from pgsched.domain.partitions import partitions_from
 from pgsched.store.core.connect import Connection
+from pgsched.store.core.query import rows
 from pgsched.store.core.sql import statement, statement_over
 
 
@@ -18,8 +19,7 @@ class Bounded(NamedTuple):
 
 async def bounded_queues(connection: Connection, worker: int) -> list[Bounded]:
     """The queues that this worker is to count: all with a maximum, or none where another counts."""
-    cursor = await connection.execute(statement("gates/bounded_queues"), {"worker": worker})
-    return [Bounded._make(row) for row in await cursor.fetchall()]
+    return await rows(connection, Bounded, "gates/bounded_queues", worker=worker)
 
 
 async def count(connection: Connection, queue: Bounded) -> int:

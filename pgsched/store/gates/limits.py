@@ -6,8 +6,7 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
-from pgsched.errors import NotFound
-from pgsched.store.core.query import rows, value
+from pgsched.store.core.query import one, rows, value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,24 +33,17 @@ class LimitRow:
 
 
 async def all_limits(
-    connection: AsyncConnection[Any],
-    *,
-    limit: int,
-    after: str | None = None,
-    kind: str | None = None,
-    name: str | None = None,
+    connection: AsyncConnection[Any], *, limit: int, after: str | None = None, kind: str | None = None
 ) -> list[LimitRow]:
     """At most ``limit`` of them in the order of kind and name, those behind ``after``, which is ``kind:name``."""
-    return await rows(connection, LimitRow, "gates/limits", kind=kind, name=name, after=after, limit=limit)
+    return await rows(connection, LimitRow, "gates/limits", kind=kind, name=None, after=after, limit=limit)
 
 
 async def get_limit(connection: AsyncConnection[Any], kind: str, name: str) -> LimitRow:
     """Raises NotFound."""
     asked = name.lower() if kind == "host" else name
-    found = await all_limits(connection, limit=1, kind=kind, name=asked)
-    if not found:
-        raise NotFound(f"there is no limit for the {kind[:20]} {name[:100]!r}")
-    return found[0]
+    missing = f"there is no limit for the {kind[:20]} {name[:100]!r}"
+    return await one(connection, LimitRow, "gates/limits", missing, kind=kind, name=asked, after=None, limit=1)
 
 
 async def set_limit(

@@ -1,28 +1,26 @@
 """Whose turn it is among executions with one ordering key."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from psycopg import AsyncConnection, AsyncCursor
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import Execution, by_partition
+from pgsched.store.core.query import value
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import Tokens, Uuids
 
 
-class Turns(NamedTuple):
+class KeyHeads(NamedTuple):
     """The ids of those claimed rows that are at the head of their keys, and the rows of which it is not known now."""
 
     heads: set[bytes]
     undecided: list[Execution]
 
 
-async def whose_turn(connection: AsyncConnection[Any], rows: Iterable[Execution]) -> Turns:
+async def whose_turn(connection: AsyncConnection[Any], rows: Iterable[Execution]) -> KeyHeads:
     """Whose turn it is among claimed rows. Locks the order of their partitions, but for those where it is locked."""
-    partitions: dict[int, list[Execution]] = defaultdict(list)
-    for row in rows:
-        partitions[row.partition].append(row)
+    partitions = by_partition(rows)
     cursor = await connection.execute(statement("gates/try_orderings"), {"partitions": sorted(partitions)})
     [(taken,)] = await cursor.fetchall()
     undecided = [row for partition, some in partitions.items() if partition not in taken for row in some]
@@ -32,7 +30,7 @@ async def whose_turn(connection: AsyncConnection[Any], rows: Iterable[Execution]
         parameters = {"ids": Uuids(row.id for row in some), "tokens": Tokens({row.token for row in some})}
         query = statement_in("gates/order_claimed", partition)
         cursors.append(await connection.execute(query, parameters, binary=True))
-    return Turns({found[0] for cursor in cursors for found in await cursor.fetchall()}, undecided)
+    return KeyHeads({found[0] for cursor in cursors for found in await cursor.fetchall()}, undecided)
 
 
 async def let_next(
@@ -55,8 +53,7 @@ async def let_next_at_commit(
 
 async def anybody_waits(connection: AsyncConnection[Any]) -> bool:
     """Whether any execution is held because it is not its turn."""
-    row = await (await connection.execute(statement("gates/waits_for_turn"))).fetchone()
-    return bool(row and row[0])
+    return bool(await value(connection, "gates/waits_for_turn"))
 
 
 class Key(NamedTuple):

@@ -17,7 +17,7 @@ from psycopg import AsyncConnection
 from pgsched.domain.recurrence import Recurrence
 from pgsched.errors import InvalidSchedule
 from pgsched.store.core.isolation import reason_of
-from pgsched.store.core.query import column, rows, value
+from pgsched.store.core.query import column, rows
 from pgsched.store.core.sql import statement
 from pgsched.store.jobs.backfills import MICROSECOND, Range, cancel, instants_in, recurrence_of
 
@@ -68,10 +68,6 @@ class BackfillChunk:
 async def active(connection: AsyncConnection[Any]) -> list[UUID]:
     """The backfills that are not done, the oldest first."""
     return await column(connection, "jobs/active_backfills")
-
-
-async def any_active(connection: AsyncConnection[Any]) -> bool:
-    return bool(await value(connection, "jobs/any_backfill"))
 
 
 async def plan_chunk(connection: AsyncConnection[Any], id: UUID, *, most: int) -> BackfillChunk:

@@ -13,8 +13,7 @@ from psycopg.rows import tuple_row
 
 from pgsched.domain.definition import Definition
 from pgsched.domain.recurrence import Recurrence
-from pgsched.errors import NotFound
-from pgsched.store.core.query import rows, value
+from pgsched.store.core.query import one, rows, value
 from pgsched.store.core.sql import statement
 
 _AT_ONCE = 10_000
@@ -98,10 +97,8 @@ async def cancel(connection: AsyncConnection[Any], id: UUID, *, actor: str | Non
 
 async def get(connection: AsyncConnection[Any], id: UUID) -> Backfill:
     """Raises NotFound."""
-    found = await rows(connection, Backfill, "jobs/backfills", backfill=id, job=None, after=None, limit=1)
-    if not found:
-        raise NotFound(f"there is no backfill {id}; look it up among those of its job")
-    return found[0]
+    missing = f"there is no backfill {id}; look it up among those of its job"
+    return await one(connection, Backfill, "jobs/backfills", missing, backfill=id, job=None, after=None, limit=1)
 
 
 async def of_job(
@@ -122,10 +119,8 @@ async def recurrence_of(connection: AsyncConnection[Any], job_id: UUID) -> Recur
 
 async def _job(connection: AsyncConnection[Any], job_id: UUID) -> Definition:
     """Raises NotFound."""
-    found = await rows(connection, Definition, "jobs/job_to_backfill", job=job_id)
-    if not found:
-        raise NotFound(f"there is no job {job_id}; look it up among the jobs")
-    return found[0]
+    missing = f"there is no job {job_id}; look it up among the jobs"
+    return await one(connection, Definition, "jobs/job_to_backfill", missing, job=job_id)
 
 
 def instants_in(found: Recurrence, wanted: Range) -> int:

@@ -1,13 +1,12 @@
 """Finds the runs of a job that go on when the next one is claimed, waits for them, or ends them."""
 
-from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.execution import Execution, instant_text, uuid_text
+from pgsched.domain.execution import Execution, by_partition, instant_text, uuid_text
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import Instant, Instants, Uuids
 
@@ -71,11 +70,3 @@ async def marked_busy(connection: Connection, rows: Iterable[Execution]) -> set[
         cursor = await connection.execute(statement_in("jobs/marked_busy", partition), named, binary=True)
         marked.update([row[0] for row in await cursor.fetchall()])
     return marked
-
-
-def by_partition(rows: Iterable[Execution]) -> dict[int, list[Execution]]:
-    """The same rows, apart."""
-    found: dict[int, list[Execution]] = defaultdict(list)
-    for row in rows:
-        found[row.partition].append(row)
-    return found

@@ -5,11 +5,10 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import Execution, by_partition
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import Tokens, Uuids
 from pgsched.store.jobs.definitions import ClaimedDefinition
-from pgsched.store.jobs.earlier import by_partition
 
 
 async def count_runs(connection: AsyncConnection[Any], jobs: Sequence[bytes]) -> dict[bytes, int]:

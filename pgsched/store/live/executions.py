@@ -1,7 +1,7 @@
 """The live rows: claim, settle, renew, release. One method a verb; every result is fenced by (id, token)."""
 
 import contextlib
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, LiteralString, NamedTuple
@@ -161,6 +161,12 @@ class Group:
 
     ids: list[bytes]
     tokens: list[int]
+
+    @classmethod
+    def of(cls, rows: Iterable[Execution]) -> "Group":
+        """The group of these rows."""
+        ids, tokens = zip(*[(row.id, row.token) for row in rows], strict=True)
+        return cls(list(ids), list(tokens))
 
     def parameters(self) -> dict[str, Any]:
         return {"ids": Uuids(self.ids), "tokens": Tokens(dict.fromkeys(self.tokens))}

@@ -10,12 +10,12 @@ from pgsched.store.live.executions import Groups, over_partitions
 
 async def lock_free(connection: Connection, groups: Groups) -> set[bytes]:
     """Those of a worker's rows that nobody else has locked; they are locked until the transaction ends."""
-    return await _ids(connection, "live/free_rows", groups)
+    return await _leased(connection, groups, ("free",))
 
 
 async def still_leased(connection: Connection, groups: Groups) -> set[bytes]:
     """Those that are still leased as they are named, also where somebody has locked them."""
-    return await _ids(connection, "live/leased_rows", groups)
+    return await _leased(connection, groups)
 
 
 async def lock_free_jobs(connection: Connection, jobs: Iterable[bytes]) -> set[bytes]:
@@ -24,9 +24,10 @@ async def lock_free_jobs(connection: Connection, jobs: Iterable[bytes]) -> set[b
     return {row[0] for row in await cursor.fetchall()}
 
 
-async def _ids(connection: Connection, name: str, groups: Groups) -> set[bytes]:
+async def _leased(connection: Connection, groups: Groups, clauses: tuple[str, ...] = ()) -> set[bytes]:
     found: set[bytes] = set()
     for partitions, parameters in over_partitions(groups):
-        cursor = await connection.execute(statement_over(name, partitions), parameters, binary=True)
+        text = statement_over("live/leased_rows", partitions, clauses)
+        cursor = await connection.execute(text, parameters, binary=True)
         found.update([row[0] for row in await cursor.fetchall()])
     return found

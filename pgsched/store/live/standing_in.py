@@ -3,14 +3,13 @@
 Each statement is fenced by the rows' tokens, as everywhere: what the loop or others do at the same time counts once.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
 import psycopg
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import Execution, by_partition
 from pgsched.domain.notice import CHANNEL, MOST_ROWS
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import LONG_AGO, UNIX_TO_WIRE, Instants, Tokens
@@ -23,9 +22,11 @@ _DEPTH = 1000  # of the due rows of a partition, in which a claim's rows are loo
 def release(connection: Connection, rows: Iterable[Execution]) -> int:
     """Hands rows back as if they had not been claimed, but what somebody has locked; how many."""
     released = 0
-    for partition, group in _homes(rows):
+    for partition, some in by_partition(rows).items():
         try:
-            released += connection.execute(statement_in("live/release", partition), group.parameters()).rowcount
+            released += connection.execute(
+                statement_in("live/release", partition), Group.of(some).parameters()
+            ).rowcount
         except psycopg.errors.LockNotAvailable:
             continue
     return released
@@ -67,19 +68,10 @@ def renew_worker(connection: Connection, worker: int, term: timedelta) -> bool:
 
 def renew(connection: Connection, rows: Iterable[Execution], lease: timedelta) -> None:
     """Prolongs the leases that are past a third of their life."""
-    for partition, group in _homes(rows):
-        connection.execute(statement_in("live/renew", partition), {**group.parameters(), "lease": lease})
+    for partition, some in by_partition(rows).items():
+        connection.execute(statement_in("live/renew", partition), {**Group.of(some).parameters(), "lease": lease})
 
 
 def suspect(connection: Connection, row: Execution) -> None:
     """Has it run alone once it is taken back from this worker."""
-    connection.execute(statement_in("live/suspect", row.partition), Group([row.id], [row.token]).parameters())
-
-
-def _homes(rows: Iterable[Execution]) -> Iterator[tuple[int, Group]]:
-    groups: dict[int, Group] = defaultdict(lambda: Group([], []))
-    for row in rows:
-        group = groups[row.partition]
-        group.ids.append(row.id)
-        group.tokens.append(row.token)
-    return iter(groups.items())
+    connection.execute(statement_in("live/suspect", row.partition), Group.of([row]).parameters())

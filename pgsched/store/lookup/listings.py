@@ -28,7 +28,7 @@ from pgsched.store.lookup.rows import (
     ExecutionFilter,
     JobFilter,
     JobRow,
-    Page,
+    RowPage,
 )
 from pgsched.store.lookup.written import Query, asked, one_of, page
 
@@ -38,7 +38,7 @@ _Listed = TypeVar("_Listed", Execution, DeadLetter, JobRow)
 
 async def list_executions(
     connection: AsyncConnection[Any], wanted: ExecutionFilter, *, limit: int, after: UUID | None = None
-) -> Page[Execution]:
+) -> RowPage[Execution]:
     """At most ``limit`` executions older than the one with the id ``after``, the newest first."""
     return await _look(
         connection,
@@ -61,7 +61,7 @@ async def attempts_of(connection: AsyncConnection[Any], id: UUID) -> list[Attemp
 
 async def list_dead_letters(
     connection: AsyncConnection[Any], wanted: DeadLetterFilter, *, state: str, limit: int, after: UUID | None = None
-) -> Page[DeadLetter]:
+) -> RowPage[DeadLetter]:
     """At most ``limit`` dead letters in this state, older than the one with the id ``after``, the newest first."""
     return await _look(
         connection,
@@ -79,7 +79,7 @@ async def get_dead_letter(connection: AsyncConnection[Any], id: UUID) -> DeadLet
 
 async def list_jobs(
     connection: AsyncConnection[Any], wanted: JobFilter, *, limit: int, after: UUID | None = None
-) -> Page[JobRow]:
+) -> RowPage[JobRow]:
     """At most ``limit`` jobs older than the one with the id ``after``, the newest first."""
     return await _look(
         connection,
@@ -118,7 +118,7 @@ async def _look(
     page_of: Callable[..., Query],
     row: type[_Listed],
     limit: int,
-) -> Page[_Listed]:
+) -> RowPage[_Listed]:
     """A page of what is found where one more is asked for: in a part of what it may look at, or else in all of that."""
     reach = None
     found: list[_Listed] = []
@@ -128,7 +128,7 @@ async def _look(
         if len(found) > limit or reach is None:
             break
     following = found[limit - 1].id if len(found) > limit else reach
-    return Page(items=found[:limit], next=following)
+    return RowPage(items=found[:limit], next=following)
 
 
 async def _reach(connection: AsyncConnection[Any], query: Query | None) -> UUID | None:

@@ -73,12 +73,6 @@ async def oldest_due(connection: AsyncConnection[Any]) -> float:
     return float(await value(connection, "lookup/oldest_due", most=MOST_COUNTED))
 
 
-async def zone_rules(connection: AsyncConnection[Any]) -> str | None:
-    """The version of the time zone rules by which rows were planned."""
-    version: str | None = await value(connection, "lookup/zone_rules")
-    return version
-
-
 async def living_workers(connection: AsyncConnection[Any]) -> list[LivingWorker]:
     """The workers that live, in the order in which they registered."""
     return await rows(connection, LivingWorker, "lookup/living_workers")

@@ -15,7 +15,7 @@ from pgsched.domain.partitions import PARTITIONS_PER_QUEUE
 from pgsched.store.core import tables
 from pgsched.store.lookup.rows import Execution, ExecutionFilter
 
-_queues = sa.table("queues", sa.column("name"), sa.column("first_partition", sa.SmallInteger), schema="pgsched")
+_queues = tables.queues
 
 
 def _half(name: str, *columns: str, schema: str = "pgsched") -> sa.TableClause:
@@ -59,7 +59,7 @@ def page_of_executions(
         conditions = _conditions(_history, wanted, after, reach)
         if wanted.status is not None:
             failed = wanted.status == "failed"
-            ended = tables.FAILED if failed else sa.cast(wanted.status, tables.status.c.status.type)
+            ended = tables.FAILED if failed else sa.cast(wanted.status, tables.STATUS)
             conditions.append(_history.c.status == ended)
         halves.append(_ended(_history, conditions, queue=wanted.queue, limit=limit))
     if wanted.status in (None, "failed"):
@@ -82,10 +82,7 @@ def _conditions(
 
 def _live(conditions: Sequence[sa.ColumnElement[bool]], *, limit: int, queue: str | None = None) -> sa.Select[Any]:
     """The newest live rows of each partition, each reached through its primary key."""
-    slots = sa.func.generate_series(0, PARTITIONS_PER_QUEUE - 1).table_valued("slot").render_derived("slots")
-    partition = sa.cast(_queues.c.first_partition + slots.c.slot, sa.SmallInteger).label("partition")
-    homes = sa.select(_queues.c.name, partition).select_from(_queues.join(slots, sa.true()))
-    home = (homes.where(_queues.c.name == queue) if queue is not None else homes).subquery("home")
+    home = tables.homes(queue).subquery("home")
     status = sa.case(*((condition, name) for name, condition in _AS_LIVE.items())).label("status")
     held_by = sa.case((_AS_LIVE["held"], _executions.c.gate)).label("held_by")
     first_partition = sa.cast(_executions.c.partition.op("&")(_FIRST), sa.Text)

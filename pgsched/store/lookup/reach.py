@@ -31,7 +31,6 @@ def _table(name: str, *columns: str, schema: str = "pgsched") -> sa.TableClause:
 _executions = _table("executions", "partition")
 _history = _table("history", "status")
 _kept = _table("kept_dead_letters", schema="pgsched_internal")
-_queues = _table("queues", "name", "first_partition")
 
 
 def reach_of_executions(wanted: ExecutionFilter, *, after: UUID | None, share: int = 1) -> sa.Select[Any] | None:
@@ -72,10 +71,7 @@ def reach_of_jobs(wanted: JobFilter, *, after: UUID | None, share: int = 1) -> s
 
 def _last_of_queue(queue: str, most: int, after: UUID | None) -> sa.ScalarSelect[Any]:
     """The newest of those at which its partitions end, each of which gets its share."""
-    slots = sa.func.generate_series(0, PARTITIONS_PER_QUEUE - 1).table_valued("slot").render_derived("slots")
-    partition = sa.cast(_queues.c.first_partition + slots.c.slot, sa.SmallInteger).label("partition")
-    homes = sa.select(partition).select_from(_queues.join(slots, sa.true())).where(_queues.c.name == queue)
-    home = homes.subquery("home")
+    home = tables.homes(queue).subquery("home")
     older = [_executions.c.id < after] if after is not None else []
     ends = sa.select(_executions.c.id).where(_executions.c.partition == home.c.partition, *older)
     last = ends.order_by(_executions.c.id.desc()).offset(most // PARTITIONS_PER_QUEUE).limit(1).lateral("last")

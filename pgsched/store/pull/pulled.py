@@ -4,16 +4,16 @@ A job's row is claimed a moment before its instant, as one in any queue: with th
 what is not to run is accounted for. What runs is handed back in the same transaction, and then consumers may have it.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import AsyncConnection
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import Execution, by_partition
 from pgsched.domain.partitions import partitions_of
 from pgsched.store.core.isolation import is_of_a_row
+from pgsched.store.core.query import column
 from pgsched.store.core.sql import statement, statement_over
 from pgsched.store.core.wire import Instant
 from pgsched.store.jobs.successors import plan_successors
@@ -35,8 +35,7 @@ class Passing(NamedTuple):
 
 async def queues(connection: AsyncConnection[Any], *, worker: int) -> list[int]:
     """The first partitions of the queues that are pulled, for the first of the living workers; nothing for others."""
-    cursor = await connection.execute(statement("pull/pulled_queues"), {"worker": worker})
-    return [row[0] for row in await cursor.fetchall()]
+    return await column(connection, "pull/pulled_queues", worker=worker)
 
 
 async def pass_on(connection: AsyncConnection[Any], lease: Lease, what: Passing, *, now: int) -> int:
@@ -97,12 +96,8 @@ async def _pass_on(connection: AsyncConnection[Any], lease: Lease, what: Passing
 
 
 async def _hand_back(connection: AsyncConnection[Any], rows: Sequence[Execution]) -> None:
-    partitions: dict[int, list[Execution]] = defaultdict(list)
-    for row in rows:
-        partitions[row.partition].append(row)
-    for partition, some in partitions.items():
-        group = Group([row.id for row in some], [row.token for row in some])
-        await executions.release(connection, partition, group)
+    for partition, some in by_partition(rows).items():
+        await executions.release(connection, partition, Group.of(some))
         first = Instant(min(row.fire_at for row in some))
         await connection.execute(statement("pull/tell_waiting"), {"partition": partition, "fire_at": first})
 
@@ -110,15 +105,13 @@ async def _hand_back(connection: AsyncConnection[Any], rows: Sequence[Execution]
 async def reap(connection: AsyncConnection[Any], partitions: Sequence[int], *, depth: int, ended_by: float) -> int:
     """Takes back what no worker has in hand and whose lease had run out by a moment of the database, as far as the
     first depth due rows tell."""
-    parameters = {"partitions": list(partitions), "depth": depth, "ended_by": ended_by}
-    cursor = await connection.execute(statement("pull/reap_in_hand"), parameters)
-    return sum([row[0] for row in await cursor.fetchall()])
+    named = {"partitions": list(partitions), "depth": depth, "ended_by": ended_by}
+    return sum(await column(connection, "pull/reap_in_hand", **named))
 
 
 async def held_clients(connection: AsyncConnection[Any]) -> list[str]:
     """The clients that are held."""
-    cursor = await connection.execute(statement("pull/held_clients"))
-    return [row[0] for row in await cursor.fetchall()]
+    return await column(connection, "pull/held_clients")
 
 
 async def let_held(

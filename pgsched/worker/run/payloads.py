@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from pgsched.delivery.places import NoPlace, Places, alone
 from pgsched.domain.execution import Execution
 from pgsched.store.core.connect import Link
-from pgsched.store.live import payloads
+from pgsched.store.live import beginnings
 
 LARGEST = 1_048_576
 _AT_ONCE = 16  # readings in one round trip
@@ -108,7 +108,7 @@ class Payloads(Places):
         while self._asked:
             some, self._asked = self._asked[:_AT_ONCE], self._asked[_AT_ONCE:]
             try:
-                found = await payloads.bring(await self._link.get(), [row for row, _ in some])
+                found = await beginnings.bring_payloads(await self._link.get(), [row for row, _ in some])
             except Exception as error:
                 await self._link.drop(error)
                 for _, answer in some:

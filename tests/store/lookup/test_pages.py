@@ -9,10 +9,10 @@ import pytest
 
 from pgsched.store.core import connect
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter, Page
+from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter, RowPage
 from tests.store.lookup.lookup_arrange import bounds, fill, make_days
 
-Pages = Callable[[UUID | None], Awaitable[Page[Any]]]
+Pages = Callable[[UUID | None], Awaitable[RowPage[Any]]]
 _ROWS = 2000
 
 
@@ -66,7 +66,7 @@ async def _all(pages: Pages) -> tuple[list[UUID], list[int]]:
 async def test_pages_of_executions_have_all_that_the_view_has_once(
     planning: connect.Connection, wanted: dict[str, Any], condition: str
 ) -> None:
-    async def page(after: UUID | None) -> Page[Any]:
+    async def page(after: UUID | None) -> RowPage[Any]:
         return await listings.list_executions(planning, ExecutionFilter(**wanted), limit=40, after=after)
 
     ids, lengths = await _all(page)
@@ -82,11 +82,11 @@ async def test_a_page_that_looked_at_all_it_may_is_short_and_says_where_to_go_on
 
 
 async def test_pages_of_dead_letters_and_jobs_have_all_once(planning: connect.Connection) -> None:
-    async def letters(after: UUID | None) -> Page[Any]:
+    async def letters(after: UUID | None) -> RowPage[Any]:
         wanted = DeadLetterFilter(reason="503")
         return await listings.list_dead_letters(planning, wanted, state="open", limit=7, after=after)
 
-    async def jobs(after: UUID | None) -> Page[Any]:
+    async def jobs(after: UUID | None) -> RowPage[Any]:
         return await listings.list_jobs(planning, JobFilter(labels={"team": "t3"}), limit=7, after=after)
 
     for pages, query in (

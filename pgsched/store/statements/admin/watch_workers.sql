@@ -4,7 +4,7 @@
 -- there are, and of those that are paused.
 with sessions as materialized (
   select a.usesysid as login, substring(a.application_name from '^pgsched [a-z]+ ([0-9a-f]+)') as instance
-    from pg_catalog.pg_stat_activity a where a.application_name like 'pgsched %'
+    from pg_catalog.pg_stat_activity a where a.application_name like 'pgsched %%'
 )
 select w.id, w.queues,
        array(select q.first_partition from pgsched.queues q where q.name = any (w.queues) and not q.pulled order by 1) as served,

@@ -22,5 +22,7 @@ and coalesce(due.losses, 0) <= %(losses)s
 and due.plan > 0
 -- locked: has the gates that are read locked
 for update of g
+-- free: locks what nobody else has locked, and leaves out the rest
+for update skip locked
 -- unless_it_stands: leaves out what somebody else has inserted already
 on conflict do nothing

@@ -1,5 +1,5 @@
 -- levels: the queues with a maximum, for the first of the living workers: one is enough to count, and two do no harm.
-select name, first_partition, max_waiting, full_since is not null from pgsched.queues
+select name, first_partition, max_waiting, full_since is not null as "full" from pgsched.queues
  where max_waiting is not null
    and not exists (select from pgsched.workers w
                     where w.id < %(worker)s and w.lost_since is null and w.expires_at > pgsched.now())

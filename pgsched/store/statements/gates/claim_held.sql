@@ -1,9 +1,8 @@
--- claim: leases executions that a gate holds, by priority and instant. Locks what it
--- takes and passes over what another worker holds. Index: executions_gate; then the primary key, without a
--- join: a plan that was made while there were few rows read these whole for each. An update returns rows as it finds them,
--- partition by partition: they are put in order once more, as the first of them begin first.
--- A payload that is large, or compressed and so of unknown size, is kept back (store/live/payloads.py); both are told by its
--- head, without reading it.
+-- claim: leases executions that a gate holds, by priority and instant. Locks the rows that it takes and passes over those that another
+-- worker holds. Index: executions_gate; then the primary key, without a join: a plan that was made for few rows would read these indexes
+-- whole. An update returns its rows partition by partition, and the first of them begin first: so they are sorted once more.
+-- A payload that is large, or compressed and so of unknown size, is kept back (store/live/beginnings.py). Its head tells both, without
+-- reading the rest.
 with fed as materialized (
   select due.id from pgsched.executions due
    where due.gate = %(gate)s and not isfinite(due.fire_at) and due.lease_token is null and due.partition = any (%(partitions)s){clauses}

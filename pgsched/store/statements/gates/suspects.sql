@@ -1,6 +1,6 @@
--- gates: which of these hold executions back that are to run alone, but those of some clients, and the fewest losses that one of them has
--- had, of the first fifty; those with fewest first. Of two that are alike the one comes last of whose target one has been found out, among the last three
--- hundred that were. Locks nothing. Index: executions_gate.
+-- gates: which of these gates hold executions that are to run alone, without those of some clients; and the fewest times that one of
+-- the first fifty was lost. The gates with the fewest losses come first. Among equals a gate comes last if an execution of its target is
+-- among the last three hundred that were parked after a loss. Locks nothing. Index: executions_gate.
 select n.name, found.losses, guilt.is_known
   from unnest(%(names)s::text[]) as n(name)
  cross join lateral (

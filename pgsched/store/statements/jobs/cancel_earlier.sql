@@ -1,5 +1,5 @@
--- claim: ends the runs of a job before an instant, also those in hand: their workers' results are refused from now on.
--- Passes over what somebody else has locked. Index: executions_job. Answers with those that were in hand.
+-- claim: ends the runs of a job before an instant, including those in hand, whose workers' results are refused from now on. Passes over
+-- rows that somebody else has locked. Answers with the runs that were in hand. Index: executions_job.
 with gone as (
   delete from pgsched_internal.executions_{p} e
    where e.id = any (array(select o.id from pgsched_internal.executions_{p} o

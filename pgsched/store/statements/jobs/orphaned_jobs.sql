@@ -1,9 +1,8 @@
--- The sweep: of the next active jobs from a mark on, no more than most, those without a row that will carry them on: none
--- waiting and none in hand whose successor is still to be planned. Takes them up for planning again, from their latest
--- planned instant that has a row, live or finished, whatever became of it and whichever gates it went through (plan below 0):
--- neither a triggered row nor one of a backfill accounts for the instants before it. From now where the client does not keep
--- all history. Answers with the last job looked at if there may be more, and how many were taken up.
--- Indexes: the primary key of jobs; executions_job; history_job.
+-- The sweep: among the next active jobs from a mark on, finds those without a row to carry them on, neither waiting nor in hand with its
+-- successor still to be planned. It has them planned again from their latest planned instant that has a live or finished row, whatever
+-- became of it and whichever gates it passed (plan below 0). A triggered row or one of a backfill does not count: it accounts for no
+-- instants before it. If the client does not keep all history, planning starts from now. Answers with the last job that it looked at if
+-- there may be more, and with the number of jobs to plan. Indexes: the primary key of jobs; executions_job; history_job.
 with looked_at as materialized (
   select j.id, j.state = 'active' and j.planned_revision = j.revision
            and (select e.id from pgsched.executions e  -- "not exists" might be hashed, and read them all

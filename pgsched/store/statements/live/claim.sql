@@ -1,10 +1,9 @@
--- claim: leases the due rows of each partition, earliest first (or latest first, with order " desc"), no more than there
--- are free slots for.
--- Locks the rows it takes and passes over those another worker holds. Index: executions_fire_at. No lease column is
--- in an index, so the update is HOT. low is a hint that skips the dead entries at the left edge; rows that stand
--- behind it are found by the sweep.
--- A payload that is large, or compressed and so of unknown size, is kept back (store/live/payloads.py); both are told by its
--- head, without reading it.
+-- claim: leases the due rows of each partition, earliest first (or latest first, with order " desc"), at most as many as there are free
+-- slots. Locks the rows that it takes and passes over those that another worker holds. Index: executions_fire_at. No lease column is in
+-- an index, so the update is HOT. low is a hint by which the dead entries at the left edge of the index are skipped; the sweep finds rows
+-- that stand before it.
+-- A payload that is large, or compressed and so of unknown size, is kept back (store/live/beginnings.py). Its head tells both, without
+-- reading the rest.
 update pgsched_internal.executions_{p} e
    set lease_owner = %(owner)s, lease_token = %(token)s,
        lease_expires_at = pgsched.now() + %(lease)s, attempt = e.attempt + 1

@@ -1,6 +1,6 @@
--- release: hands back what ran when its worker stopped, as if it had not been claimed, and notes that as a loss, two at the most. A handler
--- that had two before may be what stops its workers: it is held until it has run alone, where a worker can see to that. Fenced by the
--- token; index: the primary key.
+-- release: hands back the executions that ran when their worker stopped, as if they had not been claimed. It counts that as a loss, up to
+-- two. A handler that was lost twice before may be what stops its workers: its execution is held until it has run alone, if a living worker
+-- can run it alone. Fenced by the token; index: the primary key.
 with cut as materialized (
   select e.id, e.target like 'python:%%' as is_handler,
          e.losses > 1 and e.target like 'python:%%' and exists (

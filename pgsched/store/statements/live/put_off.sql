@@ -1,7 +1,7 @@
--- claim: claimed rows for which somebody else holds a lock are given back, to be read again beyond the look-ahead: sooner
--- or later as they are a little or long overdue, so that any number of them stands in nobody's way. Where the instant at
--- which they fire says something of them, the mark 'busy' says that it does not any more. Fenced by the token; index: the
--- primary key; "any (array[…])" keeps it from being read whole to be joined in its order.
+-- claim: gives back claimed rows that need something that somebody else has locked. They are read again after the look-ahead: soon if they
+-- are a little overdue, later if they are long overdue, so that they never stand in the way of others, however many they are. If the
+-- instant at which a row fires would tell that it waited, the mark 'busy' says that it did not. Fenced by the token; index: the primary
+-- key; "any (array[…])" keeps it from being read whole to be joined in its order.
 update pgsched_internal.executions_{p} e
    set fire_at = greatest(e.fire_at, pgsched.now() + %(ahead)s + least(greatest((pgsched.now() - o.instant) * 0.5, interval '20 ms'), interval '5 s')),
        scheduled_for = o.instant, gate = case when o.marked then 'busy' else e.gate end,

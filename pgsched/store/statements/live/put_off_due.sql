@@ -1,5 +1,4 @@
--- sift: a due row for which somebody else holds a lock is read again beyond the look-ahead, as put_off has it. Index: the
--- primary key.
+-- sift: postpones a due row that somebody else has locked until after the claim's look-ahead, as put_off does. Index: the primary key.
 update pgsched_internal.executions_{p} e
    set fire_at = greatest(e.fire_at, pgsched.now() + %(ahead)s
          + least(greatest((pgsched.now() - coalesce(e.scheduled_for, e.fire_at)) * 0.5, interval '20 ms'), interval '5 s')),
