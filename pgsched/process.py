@@ -167,7 +167,7 @@ def run_worker(
     Unavailable or psycopg's OperationalError when the database cannot be reached at the start; afterwards it may come
     and go.
     """
-    url = _checked_database(settings)
+    url = checked_database(settings)
     forks.guard()
     _tune_interpreter()
     events = events or Events()
@@ -183,8 +183,8 @@ def run_worker(
     run_to_its_end(_run(url, make, ready=ready, over=over, orders=orders, process_exit=process_exit), events)
 
 
-def _checked_database(settings: Settings) -> str:
-    """The address of the database, where a worker can work with it."""
+def checked_database(settings: Settings) -> str:
+    """The address of the database. Raises what ``run_worker`` says where no worker can work with it."""
     if settings.database_url is None:
         raise InvalidSettings("no database is named: set database_url, or PGSCHED_DATABASE_URL")
     with transaction(settings.database_url) as connection:

@@ -1,5 +1,6 @@
 """`pgsched bench lateness`: how long after its instant each execution starts, at a steady rate of distinct instants."""
 
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -38,22 +39,10 @@ def run_lateness(
     with loading(url, seed) as (own, connection):
         load(connection, WAITING, waiting, progress)
         settings = settings_on_time(own)
-        measured = [
-            measure_lateness(
-                connection,
-                settings,
-                rate=rate,
-                seconds=seconds,
-                processes=processes,
-                feed=feed,
-                lead=lead,
-                seed=seed,
-                progress=progress,
-            )
-            for _ in range(rounds)
-        ]
-    asked = {"rate": rate, "seconds": seconds, "processes": processes, "waiting": waiting, "feed": feed}
-    return asked | medians(measured)
+        asked: dict[str, Any] = {"rate": rate, "seconds": seconds, "processes": processes, "feed": feed}
+        measure = partial(measure_lateness, connection, settings, lead=lead, seed=seed, progress=progress, **asked)
+        measured = [measure() for _ in range(rounds)]
+    return asked | {"waiting": waiting} | medians(measured)
 
 
 def settings_on_time(url: str) -> Settings:

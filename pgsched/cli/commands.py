@@ -8,7 +8,8 @@
         ...
 
 The function is given a connection, in a transaction that is committed when it returns. ``--database-url`` and its like
-and ``--json`` are added to what it takes.
+and ``--json`` are added to what it takes. Its module imports the calls of the store at the top, except those that bring
+SQLAlchemy along, which takes longer to import than most commands take.
 """
 
 from collections.abc import Awaitable, Callable

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -19,10 +20,7 @@ from pgsched.cli.supervisor import Program, Supervisor
 from pgsched.errors import NotFound, Unavailable
 from pgsched.events import Events, logging_listener, printable
 from pgsched.settings import Settings
-from pgsched.store.admin.revisions import check_schema
 from pgsched.store.admin.workers import of_host
-from pgsched.store.core.fitness import check_not_following
-from pgsched.store.core.pooling import check_sessions
 from pgsched.store.core.transactions import transaction
 
 supervised_option = click.option("--supervised", is_flag=True, hidden=True)
@@ -111,25 +109,22 @@ def _work(settings: Settings, reply: Reply, *, supervised: bool, alone: int | No
         if alone is not None:
             run_worker(settings, app=app, events=events, alone=teller(alone), without=without, orders=orders)
         else:
-            ready = lambda: _ready(settings, reply)  # noqa: E731
-            start_alone = Alone(settings) if app else None
+            ready, start_alone = partial(_ready, settings, reply), Alone(settings) if app else None
             run_worker(settings, app=app, events=events, ready=ready, start_alone=start_alone, orders=orders)
 
 
 def _supervise(settings: Settings, reply: Reply) -> None:
-    url = settings.database_url or ""
+    from pgsched.process import checked_database
+
     with explained():
-        with transaction(url) as connection:
-            check_schema(connection)
-            check_not_following(connection)
-        asyncio.run(check_sessions(url))
+        checked_database(settings)  # here, so that it is said once and not by each process
     asyncio.run(_keep_running(settings, reply))
 
 
 async def _keep_running(settings: Settings, reply: Reply) -> None:
     programs = [worker_program(number, settings) for number in range(1, settings.processes + 1)]
     supervisor = Supervisor(programs, drain_timeout=settings.drain_timeout, report=reply.note)
-    await supervisor.run(on_ready=lambda: _ready(settings, reply))
+    await supervisor.run(on_ready=partial(_ready, settings, reply))
 
 
 def worker_program(number: int, settings: Settings) -> Program:
