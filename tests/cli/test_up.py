@@ -85,6 +85,11 @@ def test_a_port_that_is_taken_is_refused_before_anything_starts(run: Run) -> Non
     assert not Path(".pgsched").exists()
 
 
+def test_an_unknown_queue_is_refused_before_any_process_starts(run: Run, database_url: str) -> None:
+    result = run("worker", "--processes", "2", "--queues", "nowhere", "--json", "--database-url", database_url)
+    assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (1, "pgsched.not_found")
+
+
 def test_several_worker_processes_drain_on_sigterm(start: Start, database_url: str, db: Db) -> None:
     process = start("worker", "--processes", "2", "--json", PGSCHED_DATABASE_URL=database_url)
     assert answer(process)["processes"] == 2
