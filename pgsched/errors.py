@@ -10,6 +10,7 @@
     ├── NotFound                     pgsched.not_found            PS010
     ├── Conflict                     pgsched.conflict             PS011  the row's state does not allow it
     ├── Refused                      pgsched.refused              PS012  the caller may not do it
+    ├── Unauthenticated              pgsched.unauthenticated      the API was given no key, or one that it does not take
     ├── StaleLease                   pgsched.stale_lease          PS013  leased anew; the result does not count
     ├── QueueFull                    pgsched.queue_full           PS014  the queue has reached its max_waiting
     ├── SchemaMismatch               pgsched.schema_mismatch      the database is not at this release's schema
@@ -91,6 +92,12 @@ class Refused(PgschedError):
 
     code = "pgsched.refused"
     sqlstate = "PS012"
+
+
+class Unauthenticated(PgschedError):
+    """The API was given no key, or one that is unknown, expired or revoked."""
+
+    code = "pgsched.unauthenticated"
 
 
 class StaleLease(PgschedError):

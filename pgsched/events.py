@@ -37,6 +37,7 @@ _WARNINGS = frozenset(
         "replay.given_up",
         "tzdata.behind",
         "api.failed",
+        "api.open",
         "listener.lost",
         "client.invalid",
     }

@@ -5,6 +5,7 @@ once, at the end of the merge. Only the command line and the API's entry call ``
 """
 
 import difflib
+import ipaddress
 import json
 import re
 import tomllib
@@ -108,6 +109,14 @@ class Settings:
     def queue_names(self) -> list[str]:
         """The queues a worker serves, in order of preference."""
         return [name.strip() for name in self.queues.split(",") if name.strip()]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody but this machine reaches what listens on this address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 _JSON_OBJECTS = {

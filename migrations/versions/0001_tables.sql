@@ -13,6 +13,9 @@ create function pgsched.now() returns timestamptz
 create function pgsched.new_id() returns uuid
   language sql volatile parallel safe as 'select pg_catalog.gen_random_uuid()';
 
+create function pgsched_internal.authenticated() returns text
+  language sql stable parallel safe as 'select null::text';
+
 create function pgsched_internal.refuse(code text, message text, hint text) returns boolean
   language plpgsql volatile parallel safe as $$
 begin
@@ -106,13 +109,20 @@ create table pgsched_internal.former_secrets (
   primary key (client_id, secret)
 );
 
-create table pgsched.api_keys (
-  id         uuid primary key default pgsched.new_id(),
-  client_id  text not null references pgsched.clients,
-  name       text not null,
-  hash       bytea not null unique,
-  created_at timestamptz not null default pgsched.now(),
-  revoked_at timestamptz
+-- Of the secret only the SHA-256 is kept. Clients are all where they are null. A revoked key keeps its row.
+create table pgsched_internal.api_keys (
+  id           text primary key constraint api_key_id_is_16_hexadecimal_digits check (id ~ '^[0-9a-f]{16}$'),
+  hash         bytea not null constraint hash_is_a_sha256 check (octet_length(hash) = 32),
+  former_hash  bytea constraint former_hash_is_a_sha256 check (octet_length(former_hash) = 32),
+  former_until timestamptz,
+  subject      text not null constraint subject_is_1_to_200_characters check (length(subject) between 1 and 200),
+  clients      text[] constraint clients_are_1_to_100 check (cardinality(clients) between 1 and 100 and array_position(clients, null) is null),
+  scopes       text[] not null constraint scopes_are_schedule_read_operate_admin
+                 check (cardinality(scopes) between 1 and 4 and scopes <@ array['schedule', 'read', 'operate', 'admin']),
+  created_at   timestamptz not null default pgsched.now(),
+  expires_at   timestamptz,
+  last_used_at timestamptz,
+  revoked_at   timestamptz
 );
 
 -- A queue owns the partitions that start at first_partition; the slot of a key is the same in every queue.
@@ -509,7 +519,10 @@ create table pgsched.audit_log (
   actor   text not null,
   action  text not null,
   subject uuid,
-  detail  jsonb
+  detail  jsonb,
+  authenticated text default pgsched_internal.authenticated(),
+  login   name not null default session_user,
+  process integer not null default pg_catalog.pg_backend_pid()
 );
 create index audit_log_subject on pgsched.audit_log (subject, id) where subject is not null;
 

@@ -3,12 +3,14 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Any
 
-from litestar import Litestar, Router
+from litestar import Litestar, Request, Router
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
+from litestar.openapi.spec import Components, SecurityScheme
 
 from pgsched.api import (
     backfills,
@@ -19,6 +21,7 @@ from pgsched.api import (
     executions,
     health,
     jobs,
+    keys,
     limits,
     methods,
     ordering_keys,
@@ -27,17 +30,21 @@ from pgsched.api import (
     replays,
     targets,
 )
+from pgsched.api.access import PUBLIC, SCOPE, Gate, grant_of
 from pgsched.api.arrivals import Arrivals
+from pgsched.api.authentication import Authentication
 from pgsched.api.database import WAIT, Database
 from pgsched.api.description import Description, name_of
 from pgsched.api.parameters import actor
 from pgsched.api.problems import failed, refused, refused_by_litestar
 from pgsched.api.requests import ApiRequest, check_request
+from pgsched.domain.api_key import EVERYBODY
 from pgsched.errors import InvalidSettings, PgschedError
 from pgsched.events import Events
-from pgsched.settings import Settings
+from pgsched.settings import Settings, is_loopback
 from pgsched.version import __version__
 
+_SCHEME, _KEYS = "key", "A key that pgsched keys create has made: psk_, its id, _ and its secret."
 LARGEST_REQUEST = 2 * 1024 * 1024
 """Bytes of a request's body."""
 
@@ -55,9 +62,11 @@ _ROOMS = (
     limits,
     targets,
     ordering_keys,
+    keys,
 )
 _ROUTES = [route for room in _ROOMS for route in vars(room).values() if isinstance(route, HTTPRouteHandler)]
 _OPTIONS = methods.answering({path for handler in _ROUTES for path in handler.paths})
+_HEALTH = Router("/", route_handlers=[methods.answering({"/healthz", "/readyz"}), health.alive, health.ready])
 _VERSIONED = Router("/v1", route_handlers=[_OPTIONS, *_ROUTES], before_request=check_request)
 
 
@@ -71,7 +80,11 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
         raise InvalidSettings("database_url is missing: set PGSCHED_DATABASE_URL or give --database-url")
     events = events or Events()
     database = Database(settings.database_url, events, wait=wait)
-    arrivals = Arrivals(settings.database_url, database, events)
+    arrivals = Arrivals(settings.database_url, database.acting(EVERYBODY), events)
+    gate = Gate(Authentication(database, is_open=is_loopback(settings.host)))
+
+    def acting(request: Request[Any, Any, Any]) -> Database:
+        return database.acting(grant_of(request))
 
     @asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
@@ -82,12 +95,13 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
             await database.close()
 
     return Litestar(
-        route_handlers=[_VERSIONED, health.alive, health.ready],
+        route_handlers=[_VERSIONED, _HEALTH],
         dependencies={
-            "database": Provide(lambda: database, sync_to_thread=False),
+            "database": Provide(acting, sync_to_thread=False),
             "arrivals": Provide(lambda: arrivals, sync_to_thread=False),
             "actor": Provide(actor, sync_to_thread=False),
         },
+        guards=[gate.admit],
         lifespan=[lifespan],
         request_class=ApiRequest,
         request_max_body_size=LARGEST_REQUEST,
@@ -109,4 +123,9 @@ def _described() -> OpenAPIConfig:
         description="at and cron for a whole company, on the PostgreSQL it already runs.",
         operation_id_creator=name_of,
         render_plugins=[Description()],
+        openapi_router=Router("/schema", route_handlers=[], opt={SCOPE: PUBLIC}, include_in_schema=False),
+        components=Components(
+            security_schemes={_SCHEME: SecurityScheme(type="http", scheme="bearer", description=_KEYS)}
+        ),
+        security=[{_SCHEME: []}],
     )

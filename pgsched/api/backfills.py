@@ -40,6 +40,7 @@ class StartBackfill(
     409,
     otherwise=(Backfilled, DRY_RUN),
     response_description="Committed: it will be run.",
+    scope="operate",
 )
 async def start_backfill(
     job_id: JobId,
@@ -65,7 +66,7 @@ async def get_backfill(backfill_id: BackfillId, database: Pooled) -> Backfill:
     return await database.ask(backfills.get, backfill_id)
 
 
-@removes("/backfills/{backfill_id:str}", "Cancel a backfill", 404)
+@removes("/backfills/{backfill_id:str}", "Cancel a backfill", 404, scope="operate")
 async def cancel_backfill(backfill_id: BackfillId, database: Pooled, actor: Actor) -> Changed:
     """Its waiting executions are cancelled; running ones continue."""
     return Changed(id=backfill_id, changed=await database.ask(backfills.cancel, backfill_id, actor=actor))

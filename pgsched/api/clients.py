@@ -41,7 +41,7 @@ async def get_client(client: ClientName, database: Pooled) -> ClientRow:
     return await database.ask(clients.get_client, client)
 
 
-@replaces("/clients/{client:str}", "Set all of a client")
+@replaces("/clients/{client:str}", "Set all of a client", scope="admin", everywhere=True)
 async def put_client(client: ClientName, data: JSONBody[ClientSettings], database: Pooled, actor: Actor) -> ClientRow:
     """Fields that are left out get their defaults. Secrets and a hold stay."""
     defaults = dict.fromkeys(ClientSettings.__struct_fields__)
@@ -50,7 +50,7 @@ async def put_client(client: ClientName, data: JSONBody[ClientSettings], databas
         return await clients.get_client(connection, client)
 
 
-@sets("/clients/{client:str}", "Set something of a client")
+@sets("/clients/{client:str}", "Set something of a client", scope="admin")
 async def patch_client(client: ClientName, data: JSONBody[ClientSettings], database: Pooled, actor: Actor) -> ClientRow:
     """Only what is named; null is the default."""
     async with database.connection() as connection, connection.transaction():
@@ -58,26 +58,26 @@ async def patch_client(client: ClientName, data: JSONBody[ClientSettings], datab
         return await clients.get_client(connection, client)
 
 
-@removes("/clients/{client:str}", "Forget what is set for a client", 409)
+@removes("/clients/{client:str}", "Forget what is set for a client", 409, scope="admin")
 async def drop_client(client: ClientName, database: Pooled, actor: Actor) -> ClientChanged:
     """Its jobs and executions stay, and go by the defaults."""
     return ClientChanged(client=client, changed=await database.ask(clients.drop_client, client, actor=actor))
 
 
-@acts("/clients/{client:str}/hold", "Hold a client")
+@acts("/clients/{client:str}/hold", "Hold a client", scope="operate")
 async def hold_client(client: ClientName, database: Pooled, actor: Actor, data: Noted = None) -> ClientChanged:
     """Nothing more of it begins until it is released; what runs goes on."""
     changed = await database.ask(clients.hold_client, client, note=note_in(data), actor=actor)
     return ClientChanged(client=client, changed=changed)
 
 
-@acts("/clients/{client:str}/release", "Release a client that is held")
+@acts("/clients/{client:str}/release", "Release a client that is held", scope="operate")
 async def release_client(client: ClientName, database: Pooled, actor: Actor, data: Noted = None) -> ClientChanged:
     changed = await database.ask(clients.release_client, client, note=note_in(data), actor=actor)
     return ClientChanged(client=client, changed=changed)
 
 
-@makes("/clients/{client:str}/secret", "Sign by a new secret", 409)
+@makes("/clients/{client:str}/secret", "Sign by a new secret", 409, scope="admin")
 async def rotate_secret(
     client: ClientName, database: Pooled, actor: Actor, data: JSONBody[Rotation | None] = None
 ) -> NewSecret:
@@ -88,7 +88,7 @@ async def rotate_secret(
     return NewSecret(client=client, secret=secret)
 
 
-@removes("/clients/{client:str}/secret", "Sign a client's callbacks no more")
+@removes("/clients/{client:str}/secret", "Sign a client's callbacks no more", scope="admin")
 async def drop_secret(client: ClientName, database: Pooled, actor: Actor) -> ClientChanged:
     """The former secrets end too."""
     return ClientChanged(client=client, changed=await database.ask(clients.drop_secret, client, actor=actor))

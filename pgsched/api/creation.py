@@ -51,6 +51,7 @@ _EXAMPLES = [
     429,
     otherwise=(Scheduled, "Nothing new: outcome says what stands under the key."),
     response_description="Committed: it will fire.",
+    scope="schedule",
 )
 async def create(
     data: Annotated[CreateJob, Body(examples=_EXAMPLES)],

@@ -4,17 +4,20 @@ import asyncio
 import select
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from copy import copy
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection, IsolationLevel
 from psycopg_pool import AsyncConnectionPool
 
-from pgsched.errors import Unavailable
+from pgsched.domain.api_key import NOBODY, Grant
+from pgsched.errors import SchemaMismatch, Unavailable
 from pgsched.events import Events
 from pgsched.store.core.exact import read_exactly
-from pgsched.store.core.pinned import REQUEST, REQUEST_LOCALLY, pin
+from pgsched.store.core.pinned import AS_API, REQUEST, REQUEST_LOCALLY, pin
 from pgsched.store.core.pooling import is_pooled
+from pgsched.store.core.query import first
 from pgsched.store.core.refusals import refusal
 
 _Given = ParamSpec("_Given")
@@ -28,13 +31,21 @@ _CANCELLING = 0.5  # seconds in which a server that is still there cancels a sta
 _LISTED = 3  # of ten connections: whoever asks for hundreds of pages keeps nobody waiting who schedules
 
 
+class _Connection(AsyncConnection[Any]):
+    """One that remembers for whom its session acts; None before it acts for anybody."""
+
+    acts_for: Grant | None = None
+
+
 class Database:
     """Lends connections between ``open`` and ``close``, which may come again. It starts, and keeps on, without a
     database: requests then get Unavailable.
 
     A connection is in autocommit, and set up once. Behind a pooler, which may give the server's connection to anybody
     after each transaction, it is one transaction for each time that it is lent, which sets it up for itself. In neither
-    case is a statement prepared: its name would stay with the server's connection."""
+    case is a statement prepared: its name would stay with the server's connection.
+
+    Each connection acts as the role of the API, for nobody's clients unless ``acting`` says for whose."""
 
     def __init__(
         self, url: str, events: Events, *, most: int = 10, wait: float = WAIT, longest: float = LONGEST
@@ -43,10 +54,18 @@ class Database:
         self._wait, self._longest = wait, longest
         self._pool = self._made()
         self._pages = asyncio.Semaphore(max(1, most * _LISTED // 10))
+        self._grant, self._lender = NOBODY, self
 
-    def _made(self) -> AsyncConnectionPool[Any]:
+    def acting(self, grant: Grant) -> Self:
+        """The same connections, which act for the clients of a grant while they are lent; opened and closed as this."""
+        found = copy(self)
+        found._grant = grant
+        return found
+
+    def _made(self) -> AsyncConnectionPool[_Connection]:
         return AsyncConnectionPool(
             self._url,
+            connection_class=_Connection,
             min_size=1,
             max_size=self._most,
             open=False,
@@ -98,9 +117,8 @@ class Database:
             async with _within(self._longest, "the database did not answer"), AsyncExitStack() as stack:
                 async with _within(self._wait, "the database cannot be reached: no connection was free"):
                     await stack.enter_async_context(turn)
-                    connection = await stack.enter_async_context(self._pool.connection())
-                if not connection.autocommit:
-                    await connection.execute(REQUEST_LOCALLY)
+                    connection = await stack.enter_async_context(self._lender._pool.connection())
+                await _act(connection, self._grant)
                 try:
                     yield connection
                 except psycopg.errors.ReadOnlySqlTransaction:
@@ -109,7 +127,7 @@ class Database:
         except psycopg.Error as error:
             raise refusal(error) or error from error
 
-    def _lost(self, _pool: AsyncConnectionPool[Any]) -> None:
+    def _lost(self, _pool: AsyncConnectionPool[_Connection]) -> None:
         self._events.emit("database.lost", service="api")
 
 
@@ -122,6 +140,28 @@ async def _within(seconds: float, otherwise: str) -> AsyncIterator[None]:
             yield
     except TimeoutError:
         raise Unavailable(f"{otherwise} within {seconds:g} s: try again") from None
+
+
+async def _act(connection: _Connection, grant: Grant) -> None:
+    """Says for whom the session acts, or in a transaction that began for this request, that one. Raises SchemaMismatch
+    where the login may not act as the API."""
+    if connection.acts_for == grant and connection.autocommit:
+        return
+    found, connection.acts_for = connection.acts_for, None
+    try:
+        if not connection.autocommit:
+            await connection.execute(REQUEST_LOCALLY)
+        elif found is None:
+            await connection.execute(AS_API)
+    except (psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidParameterValue) as error:
+        login = connection.info.user
+        await connection.close()
+        raise SchemaMismatch(
+            f"the API's login {login!r} cannot act as the role pgsched_api: run pgsched migrate, then "
+            f'grant pgsched_api to "{login}"; {str(error).partition(chr(10))[0]}'
+        ) from error
+    await first(connection, "core/act_for", local=not connection.autocommit, **grant.settings())
+    connection.acts_for = grant
 
 
 async def _configure(connection: AsyncConnection[Any]) -> None:

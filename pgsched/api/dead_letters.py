@@ -97,7 +97,14 @@ async def get_dead_letter(execution_id: DeadLetterId, database: Pooled) -> DeadL
         return with_attempts(DeadLetterDetail, found, attempts=await listings.attempts_of(connection, execution_id))
 
 
-@makes("/executions/{execution_id:str}/retry", "Replay a dead letter: run it again as a new execution", 404, 409, 429)
+@makes(
+    "/executions/{execution_id:str}/retry",
+    "Replay a dead letter: run it again as a new execution",
+    404,
+    409,
+    429,
+    scope="operate",
+)
 async def replay(
     execution_id: ExecutionId, database: Pooled, actor: Actor, data: JSONBody[ReplayOne | None] = None
 ) -> Response[Replayed]:
@@ -107,14 +114,14 @@ async def replay(
     return made_at(f"/v1/executions/{id}", Replayed(id=id, dead_letter=execution_id))
 
 
-@removes("/dead-letters/{execution_id:str}", "Discard a dead letter", 404, 409)
+@removes("/dead-letters/{execution_id:str}", "Discard a dead letter", 404, 409, scope="operate")
 async def discard(execution_id: DeadLetterId, database: Pooled, actor: Actor, note: Why = None) -> Changed:
     """It is open no more; in history it stays."""
     changed = await database.ask(dead_letters.discard, execution_id, note=note, actor=actor)
     return Changed(id=execution_id, changed=changed)
 
 
-@removes("/dead-letters", "Discard the dead letters that a filter names", dependencies=_FILTERED)
+@removes("/dead-letters", "Discard the dead letters that a filter names", dependencies=_FILTERED, scope="operate")
 async def discard_all(database: Pooled, actor: Actor, wanted: Wanted, note: Why = None) -> DiscardedMany:
     """At least one filter must be given."""
     return await database.ask(dead_letters.discard_all, wanted, note=note, actor=actor)

@@ -26,7 +26,7 @@ _LATER = Example(
 )
 
 
-@sets("/jobs/{job_id:str}", "Change a job", 404, 409)
+@sets("/jobs/{job_id:str}", "Change a job", 404, 409, scope="schedule")
 async def edit_job(
     job_id: JobId, data: Annotated[EditJob, Body(examples=[_LATER])], database: Pooled, actor: Actor
 ) -> JobDetail:
@@ -38,7 +38,7 @@ async def edit_job(
         return job_detail(row, await next_fires(connection, row))
 
 
-@acts("/jobs/{job_id:str}/preview", "When a job fires, before and after an edit", 404, 409)
+@acts("/jobs/{job_id:str}/preview", "When a job fires, before and after an edit", 404, 409, scope="read")
 async def preview_edit(job_id: JobId, data: JSONBody[PreviewEdit], database: Pooled) -> EditPreview:
     """Takes what PATCH takes, and writes nothing. A paused job is shown as it would fire if it were not."""
     changes = edits.changes_of(data.changes())
@@ -46,7 +46,7 @@ async def preview_edit(job_id: JobId, data: JSONBody[PreviewEdit], database: Poo
     return await database.ask(edits.preview_job, job_id, changes, start=start, count=data.count)
 
 
-@acts("/preview", "When a schedule would fire")
+@acts("/preview", "When a schedule would fire", scope="read")
 async def preview_spec(data: JSONBody[PreviewSpec], database: Pooled) -> Preview:
     """For a schedule that is no job yet. Nothing is written."""
     start = _start(data.start)
@@ -63,7 +63,7 @@ async def preview_spec(data: JSONBody[PreviewSpec], database: Pooled) -> Preview
         timezone=asked.timezone,
         gap=asked.gap,
         overlap=asked.overlap,
-        identity=None if data.key is None else identity_of(data.client, data.key, None),
+        identity=None if data.key is None else identity_of(data.client or "default", data.key, None),
         rules=data.rules,
     )
     return Preview(next=fires)

@@ -62,7 +62,7 @@ async def get_execution(execution_id: ExecutionId, database: Pooled) -> Executio
         return with_attempts(ExecutionDetail, found, attempts=attempts, waits_for=waits_for)
 
 
-@acts("/executions/{execution_id:str}/cancel", "Cancel an execution that waits", 404, 409)
+@acts("/executions/{execution_id:str}/cancel", "Cancel an execution that waits", 404, 409, scope="schedule")
 async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: Actor) -> Changed:
     """One that is running cannot be cancelled; one that has ended stays as it is."""
     async with database.connection() as connection:
@@ -72,7 +72,13 @@ async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: A
     return Changed(id=execution_id, changed=changed)
 
 
-@acts("/executions/{execution_id:str}/reschedule", "Move a waiting one-shot to another instant", 404, 409)
+@acts(
+    "/executions/{execution_id:str}/reschedule",
+    "Move a waiting one-shot to another instant",
+    404,
+    409,
+    scope="schedule",
+)
 async def reschedule(
     execution_id: ExecutionId, database: Pooled, actor: Actor, data: JSONBody[Reschedule]
 ) -> Rescheduled:

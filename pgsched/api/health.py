@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 from litestar import get
 
+from pgsched.api.access import PUBLIC, SCOPE
 from pgsched.api.parameters import Pooled
 from pgsched.api.routing import problems
 from pgsched.errors import Unavailable
@@ -21,13 +22,19 @@ class Health(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     revision: str | None = None
 
 
-@get("/healthz", summary="The process is alive")
+@get("/healthz", summary="The process is alive", opt={SCOPE: PUBLIC}, security=[{}])
 async def alive() -> Health:
     """It does not ask the database."""
     return Health(status="alive")
 
 
-@get("/readyz", summary="The database can be reached and is migrated", responses={503: problems()[503]})
+@get(
+    "/readyz",
+    summary="The database can be reached and is migrated",
+    responses={503: problems()[503]},
+    opt={SCOPE: PUBLIC},
+    security=[{}],
+)
 async def ready(database: Pooled) -> Health:
     """503 while the database is away or takes no writes, or its schema is not the one this release needs."""
     wanted = await asyncio.to_thread(expected_revision)

@@ -50,25 +50,25 @@ async def get_job(job_id: JobId, database: Pooled) -> JobDetail:
         return job_detail(row, await next_fires(connection, row))
 
 
-@removes("/jobs/{job_id:str}", "Cancel a job, or an execution that waits", 404, 409)
+@removes("/jobs/{job_id:str}", "Cancel a job, or an execution that waits", 404, 409, scope="schedule")
 async def cancel_job(job_id: JobId, database: Pooled, actor: Actor, note: Why = None) -> Changed:
     """A running execution continues; nothing more is planned."""
     return Changed(id=job_id, changed=await database.ask(calls.cancel, job_id, note=note, actor=actor))
 
 
-@acts("/jobs/{job_id:str}/pause", "Pause a job", 404, 409)
+@acts("/jobs/{job_id:str}/pause", "Pause a job", 404, 409, scope="operate")
 async def pause(job_id: JobId, database: Pooled, actor: Actor, data: Noted = None) -> Changed:
     """Nothing more is planned until it is resumed; what is running goes on."""
     return Changed(id=job_id, changed=await database.ask(calls.pause, job_id, note=note_in(data), actor=actor))
 
 
-@acts("/jobs/{job_id:str}/resume", "Resume a paused job", 404, 409)
+@acts("/jobs/{job_id:str}/resume", "Resume a paused job", 404, 409, scope="operate")
 async def resume(job_id: JobId, database: Pooled, actor: Actor, data: Noted = None) -> Changed:
     """It goes on from its next instant; those that passed in the pause are not made up for."""
     return Changed(id=job_id, changed=await database.ask(calls.resume, job_id, note=note_in(data), actor=actor))
 
 
-@acts("/jobs/pause", "Pause the jobs of a client, or with labels")
+@acts("/jobs/pause", "Pause the jobs of a client, or with labels", scope="operate")
 async def pause_all(
     database: Pooled, actor: Actor, data: Noted = None, client: Client = None, label: Labels = None
 ) -> ChangedMany:
@@ -76,7 +76,7 @@ async def pause_all(
     return await _change_all(database, actor, "pause", JobFilter(client=client, labels=_labels(label)), note_in(data))
 
 
-@acts("/jobs/resume", "Resume the jobs of a client, or with labels")
+@acts("/jobs/resume", "Resume the jobs of a client, or with labels", scope="operate")
 async def resume_all(
     database: Pooled, actor: Actor, data: Noted = None, client: Client = None, label: Labels = None
 ) -> ChangedMany:
@@ -84,7 +84,7 @@ async def resume_all(
     return await _change_all(database, actor, "resume", JobFilter(client=client, labels=_labels(label)), note_in(data))
 
 
-@removes("/jobs", "Cancel the jobs of a client, or with labels")
+@removes("/jobs", "Cancel the jobs of a client, or with labels", scope="schedule")
 async def cancel_all(
     database: Pooled, actor: Actor, client: Client = None, label: Labels = None, note: Why = None
 ) -> ChangedMany:
@@ -94,7 +94,7 @@ async def cancel_all(
     return await _change_all(database, actor, "cancel", JobFilter(client=client, labels=_labels(label)), note)
 
 
-@makes("/jobs/{job_id:str}/trigger", "Run a job now, besides its schedule", 404, 409, 429)
+@makes("/jobs/{job_id:str}/trigger", "Run a job now, besides its schedule", 404, 409, 429, scope="operate")
 async def trigger(job_id: JobId, database: Pooled, actor: Actor) -> Response[Triggered]:
     """Also while it is paused, or finished. Each call is one more execution."""
     execution_id = await database.ask(calls.trigger, job_id, actor=actor)

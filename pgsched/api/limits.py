@@ -30,7 +30,7 @@ class LimitChanged(msgspec.Struct, frozen=True, kw_only=True):
     changed: bool
 
 
-@reads("/limits", "List the limits")
+@reads("/limits", "List the limits", scope="admin", everywhere=True)
 async def list_limits(
     database: Pooled, kind: KindAsked = None, limit: PageSize = 50, after: AfterName = None
 ) -> Page[LimitRow]:
@@ -39,12 +39,12 @@ async def list_limits(
     return page_of(found, limit, lambda row: f"{row.kind}:{row.name}")
 
 
-@reads("/limits/{kind:str}/{name:str}", "One limit", 404)
+@reads("/limits/{kind:str}/{name:str}", "One limit", 404, scope="admin", everywhere=True)
 async def get_limit(kind: Kind, name: LimitName, database: Pooled) -> LimitRow:
     return await database.ask(limits.get_limit, kind, name)
 
 
-@replaces("/limits/{kind:str}/{name:str}", "Set a limit", 404)
+@replaces("/limits/{kind:str}/{name:str}", "Set a limit", 404, scope="admin", everywhere=True)
 async def put_limit(
     kind: Kind, name: LimitName, data: Annotated[Limit, Body(examples=[_RATE])], database: Pooled, actor: Actor
 ) -> LimitRow:
@@ -55,7 +55,7 @@ async def put_limit(
         return await limits.get_limit(connection, kind, name)
 
 
-@removes("/limits/{kind:str}/{name:str}", "Take a limit away")
+@removes("/limits/{kind:str}/{name:str}", "Take a limit away", scope="admin", everywhere=True)
 async def drop_limit(kind: Kind, name: LimitName, database: Pooled, actor: Actor) -> LimitChanged:
     """Executions that it held back become eligible at once."""
     return LimitChanged(kind=kind, name=name, changed=await database.ask(limits.drop_limit, kind, name, actor=actor))

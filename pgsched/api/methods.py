@@ -8,11 +8,19 @@ from litestar.exceptions import MethodNotAllowedException
 from litestar.handlers import HTTPRouteHandler
 from litestar.status_codes import HTTP_204_NO_CONTENT
 
+from pgsched.api.access import PUBLIC, SCOPE
+
 
 def answering(paths: Collection[str]) -> HTTPRouteHandler:
     """The handler of OPTIONS for all of these paths."""
 
-    @route(sorted(paths), http_method=[HttpMethod.OPTIONS], status_code=HTTP_204_NO_CONTENT, include_in_schema=False)
+    @route(
+        sorted(paths),
+        http_method=[HttpMethod.OPTIONS],
+        status_code=HTTP_204_NO_CONTENT,
+        include_in_schema=False,
+        opt={SCOPE: PUBLIC},
+    )
     async def methods(request: Request[Any, Any, Any]) -> Response[None]:
         return Response(None, status_code=HTTP_204_NO_CONTENT, headers={"Allow": _allowed(request)})
 

@@ -35,7 +35,7 @@ async def list_blocked(
     return page_of(found, limit, lambda row: row.execution_id)
 
 
-@acts("/ordering-keys/unblock", "Let a blocked ordering key go on", 404)
+@acts("/ordering-keys/unblock", "Let a blocked ordering key go on", 404, scope="operate")
 async def unblock(data: Annotated[OrderingKey, Body(examples=[_KEY])], database: Pooled, actor: Actor) -> KeyChanged:
     """Without the one that failed; that one stays a dead letter."""
     changed = await database.ask(blocked_keys.unblock, data.client, data.ordering_key, actor=actor)

@@ -28,7 +28,7 @@ Why = Annotated[str | None, QueryParameter(name="note", max_length=1000, descrip
 
 
 def actor(request: Request[Any, Any, Any]) -> str:
-    """There is no authentication, so it is the address that a request came from."""
+    """The address that a request came from; whose key it has, the audit log learns from the session."""
     return f"api {request.client.host}" if request.client else "api"
 
 

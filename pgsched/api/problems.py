@@ -18,6 +18,7 @@ _STATUS: list[tuple[type[PgschedError], int]] = [
     (errors.Conflict, 409),
     (errors.StaleLease, 409),
     (errors.Refused, 403),
+    (errors.Unauthenticated, 401),
     (errors.QueueFull, 429),
     (errors.SchemaMismatch, 503),
     (errors.Unavailable, 503),
@@ -63,7 +64,13 @@ def refused(request: AnyRequest, error: PgschedError) -> Answer:
     if isinstance(error, Unreadable):
         return _answer(request, error.status, _KIND.get(error.status, InvalidInput), str(error), error.faults)
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
-    return _answer(request, status, type(error), str(error))
+    answer = _answer(request, status, type(error), str(error))
+    if status == 401:
+        problem = ', error="invalid_token"' if "authorization" in request.headers else ""
+        answer.headers["WWW-Authenticate"] = f'Bearer realm="pgsched"{problem}'
+    elif scope := getattr(error, "scope", None):
+        answer.headers["WWW-Authenticate"] = f'Bearer realm="pgsched", error="insufficient_scope", scope="{scope}"'
+    return answer
 
 
 def refused_by_litestar(request: AnyRequest, error: HTTPException) -> Answer:

@@ -85,7 +85,7 @@ class MessageLease(msgspec.Struct, frozen=True, kw_only=True):
     lease_expires_at: datetime
 
 
-@acts("/queues/{queue:str}/claim", "Claim what is due in a queue that is pulled", 404, 409)
+@acts("/queues/{queue:str}/claim", "Claim what is due in a queue that is pulled", 404, 409, scope="operate")
 async def claim(
     request: ApiRequest, queue: QueueName, data: JSONBody[ClaimMessages], database: Pooled, arrivals: Waiting
 ) -> Messages:
@@ -133,14 +133,26 @@ async def _turn(queue: Queue, gone: asyncio.Future[Any], seconds: float) -> bool
     return False
 
 
-@acts("/executions/{execution_id:str}/complete", "Say that a claimed or deferred execution has succeeded", 404, 409)
+@acts(
+    "/executions/{execution_id:str}/complete",
+    "Say that a claimed or deferred execution has succeeded",
+    404,
+    409,
+    scope="operate",
+)
 async def complete(execution_id: ExecutionId, data: JSONBody[CompleteMessage], database: Pooled) -> MessageStatus:
     result = None if isinstance(data.result, UnsetType) else bytes(data.result).decode()
     await database.ask(messages.complete, execution_id, _token(data.token), result)
     return MessageStatus(id=execution_id, status="succeeded")
 
 
-@acts("/executions/{execution_id:str}/fail", "Say that a claimed or deferred execution has failed", 404, 409)
+@acts(
+    "/executions/{execution_id:str}/fail",
+    "Say that a claimed or deferred execution has failed",
+    404,
+    409,
+    scope="operate",
+)
 async def fail(execution_id: ExecutionId, data: JSONBody[FailMessage], database: Pooled) -> MessageStatus:
     """Its options say what becomes of it, as after a failed call."""
     after = None if data.retry_after is None else _length("retry_after", data.retry_after)
@@ -149,14 +161,20 @@ async def fail(execution_id: ExecutionId, data: JSONBody[FailMessage], database:
     return msgspec.convert({"id": execution_id, "status": status}, MessageStatus)
 
 
-@acts("/executions/{execution_id:str}/extend", "Keep a claimed or deferred execution for longer", 404, 409)
+@acts(
+    "/executions/{execution_id:str}/extend",
+    "Keep a claimed or deferred execution for longer",
+    404,
+    409,
+    scope="operate",
+)
 async def extend(execution_id: ExecutionId, data: JSONBody[ExtendMessage], database: Pooled) -> MessageLease:
     token, lease = _token(data.token), _length("lease", data.lease)
     until = await database.ask(messages.extend, execution_id, token, lease)
     return MessageLease(id=execution_id, lease_expires_at=until)
 
 
-@acts("/executions/{execution_id:str}/release", "Hand a claimed execution back", 404, 409)
+@acts("/executions/{execution_id:str}/release", "Hand a claimed execution back", 404, 409, scope="operate")
 async def release(execution_id: ExecutionId, data: JSONBody[ReleaseMessage], database: Pooled) -> MessageStatus:
     """As if it had not been claimed."""
     await database.ask(messages.release, execution_id, _token(data.token))

@@ -42,7 +42,7 @@ async def get_queue(name: QueueName, database: Pooled) -> QueueRow:
     return await database.ask(queues.get_queue, name)
 
 
-@makes("/queues", "Make a queue", 409)
+@makes("/queues", "Make a queue", 409, scope="admin", everywhere=True)
 async def create_queue(
     data: Annotated[NewQueue, Body(examples=[_ORDERS])], database: Pooled, actor: Actor
 ) -> Response[QueueRow]:
@@ -53,7 +53,7 @@ async def create_queue(
     return Response(made, headers={"Location": f"/v1/queues/{data.name}"})
 
 
-@sets("/queues/{name:str}", "Set something of a queue", 404)
+@sets("/queues/{name:str}", "Set something of a queue", 404, scope="admin", everywhere=True)
 async def patch_queue(name: QueueName, data: JSONBody[QueueSettings], database: Pooled, actor: Actor) -> QueueRow:
     """Only what is named; null is the default."""
     async with database.connection() as connection, connection.transaction():
@@ -61,21 +61,21 @@ async def patch_queue(name: QueueName, data: JSONBody[QueueSettings], database: 
         return await queues.get_queue(connection, name)
 
 
-@removes("/queues/{name:str}", "Drop an empty queue", 404, 409)
+@removes("/queues/{name:str}", "Drop an empty queue", 404, 409, scope="admin", everywhere=True)
 async def drop_queue(name: QueueName, database: Pooled, actor: Actor) -> QueueChanged:
     """Refused while something waits or runs in it, or jobs are in it. Its history stays."""
     await database.ask(queues.drop_queue, name, actor=actor)
     return QueueChanged(name=name, changed=True)
 
 
-@acts("/queues/{name:str}/pause", "Pause a queue", 404)
+@acts("/queues/{name:str}/pause", "Pause a queue", 404, scope="admin", everywhere=True)
 async def pause_queue(name: QueueName, database: Pooled, actor: Actor, data: Noted = None) -> QueueChanged:
     """Workers begin nothing more of it; what they have in hand goes on."""
     changed = await database.ask(queues.pause_queue, name, note=note_in(data), actor=actor)
     return QueueChanged(name=name, changed=changed)
 
 
-@acts("/queues/{name:str}/resume", "Resume a queue", 404)
+@acts("/queues/{name:str}/resume", "Resume a queue", 404, scope="admin", everywhere=True)
 async def resume_queue(name: QueueName, database: Pooled, actor: Actor, data: Noted = None) -> QueueChanged:
     changed = await database.ask(queues.resume_queue, name, note=note_in(data), actor=actor)
     return QueueChanged(name=name, changed=changed)

@@ -63,6 +63,7 @@ class ReplayMany(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     "Replay the dead letters that a filter names, at a rate",
     otherwise=(Replaying, DRY_RUN),
     response_description="Committed: workers replay them.",
+    scope="operate",
 )
 async def replay_all(
     data: Annotated[ReplayMany, Body(examples=[Example(summary="What a host that moved has missed", value=_MOVED)])],
@@ -96,7 +97,7 @@ async def get_replay(replay_id: ReplayId, database: Pooled) -> Replay:
     return await database.ask(dead_letters.get_replay, replay_id)
 
 
-@removes("/dead-letters/replays/{replay_id:str}", "Cancel a replay of many", 404)
+@removes("/dead-letters/replays/{replay_id:str}", "Cancel a replay of many", 404, scope="operate")
 async def cancel_replay(replay_id: ReplayId, database: Pooled, actor: Actor) -> Changed:
     """Executions that it has not replayed yet stay dead letters; those that it has continue."""
     return Changed(id=replay_id, changed=await database.ask(dead_letters.cancel_replay, replay_id, actor=actor))

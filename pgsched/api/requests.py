@@ -9,6 +9,7 @@ from litestar import Request
 from litestar.params import QueryParameter
 from msgspec import UNSET, Meta, UnsetType
 
+from pgsched.api.access import check_clients, grant_of
 from pgsched.api.problems import Fault, Unreadable, parameters_of
 
 _PATH = re.compile(r"^(?P<what>.*) - at `\$(?P<path>.*)`$", re.DOTALL)
@@ -150,7 +151,7 @@ class PreviewSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     schedule: Spec
     rules: dict[str, Any] | None = None
-    client: Annotated[str, Meta(min_length=1, max_length=100)] = "default"
+    client: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
     key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
     count: Count = 5
     start: Instant | None = msgspec.field(name="from", default=None)
@@ -171,7 +172,11 @@ class ApiRequest(Request[Any, Any, Any]):
             sent = f"it says {media_type[:80]!r}" if media_type else "there is none"
             raise Unreadable(f"send the header Content-Type: application/json; {sent}", status=415)
         field = self.route_handler.parsed_data_field
-        return read_body(await self.body(), field.annotation if field else Any)
+        found = read_body(await self.body(), field.annotation if field else Any)
+        check_clients(
+            grant_of(self), [getattr(part, "client", None) for part in (found, getattr(found, "filter", None))]
+        )
+        return found
 
 
 def read_body(body: bytes, expected: Any) -> Any:
@@ -190,7 +195,9 @@ def read_body(body: bytes, expected: Any) -> Any:
 
 
 async def check_request(request: Request[Any, Any, Any]) -> None:
-    """Refuses what would otherwise be ignored: parameters nobody knows or that come twice, and a body not asked for."""
+    """Refuses what would otherwise be ignored: parameters nobody knows or that come twice, and a body not asked for;
+    and clients that the key is not for."""
+    check_clients(grant_of(request), [request.path_params.get("client"), *request.query_params.getall("client", [])])
     known = _query_names(request.route_handler)
     seen: set[str] = set()
     for name, value in request.query_params.multi_items():

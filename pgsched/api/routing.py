@@ -6,7 +6,9 @@ from typing import Any, TypeVar
 from litestar import Response, delete, get, patch, post, put
 from litestar.openapi.datastructures import ResponseSpec
 
+from pgsched.api.access import EVERYWHERE, SCOPE
 from pgsched.api.problems import MEDIA_TYPE, Problem
+from pgsched.domain.api_key import Scope
 
 _Item = TypeVar("_Item")
 _Method = TypeVar("_Method", delete, get, patch, post, put)
@@ -14,7 +16,8 @@ _Method = TypeVar("_Method", delete, get, patch, post, put)
 DRY_RUN = "A dry run: only counted."
 WHY = {
     400: "The request is not what this description says.",
-    403: "The API's role may not do it.",
+    401: "There is no key, or it is unknown, expired or revoked.",
+    403: "The key lacks the scope, or is not for the client.",
     404: "There is no such thing.",
     409: "Its state does not allow it.",
     413: "The request is over 2 MiB.",
@@ -29,16 +32,20 @@ def problems(*statuses: int) -> dict[int, ResponseSpec]:
     """The problem documents that a route describes: these, and those that every route may answer with."""
     return {
         status: ResponseSpec(Problem, media_type=MEDIA_TYPE, generate_examples=False, description=WHY[status])
-        for status in sorted({*statuses, 400, 403, 422, 503})
+        for status in sorted({*statuses, 400, 401, 403, 422, 503})
     }
 
 
-def _route(method: type[_Method], path: str, summary: str, *refusals: int, **more: Any) -> _Method:
-    """A route; ``refusals`` are the statuses of problems that not every route has."""
-    return method(path, summary=summary, **{"responses": problems(*refusals), **more})
+def _route(
+    method: type[_Method], path: str, summary: str, *refusals: int, scope: Scope, everywhere: bool = False, **more: Any
+) -> _Method:
+    """A route for keys with this scope, and ``everywhere`` for those alone that are for all clients; ``refusals`` are
+    the statuses of problems that not every route has."""
+    given: dict[str, Any] = {"responses": problems(*refusals), "opt": {SCOPE: scope, EVERYWHERE: everywhere}}
+    return method(path, summary=summary, **(given | more))
 
 
-reads = partial(_route, get)
+reads = partial(_route, get, scope="read")
 """A route that looks something up."""
 acts = partial(_route, post, status_code=200)
 """A route that does something with what is there."""

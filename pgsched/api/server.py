@@ -6,13 +6,17 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 
+import psycopg
 import uvicorn
 
 from pgsched.api.app import create_app
 from pgsched.api.patience import patient
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
-from pgsched.settings import Settings
+from pgsched.settings import Settings, is_loopback
+from pgsched.store.core.pinned import AS_API, locally
+from pgsched.store.core.sql import statement
+from pgsched.store.core.transactions import transaction
 
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
@@ -40,8 +44,10 @@ def serve(settings: Settings, *, events: Events | None = None, listening: Callab
     """Serves until SIGTERM or SIGINT; requests under way get ``drain_timeout`` to end. Runs in the main thread.
 
     ``listening`` is called with the address, such as ``http://127.0.0.1:8080``, as soon as connections are accepted;
-    with port 0 that is how to learn the port. Raises InvalidSettings when the address cannot be listened on.
+    with port 0 that is how to learn the port. Raises InvalidSettings when the address cannot be listened on, and where
+    others would reach an API that has no key.
     """
+    _check_keys(settings, events or Events())
     config = uvicorn.Config(
         create_app(settings, events=events),
         http=patient(receiving=settings.receive_timeout, sending=settings.send_timeout),
@@ -56,6 +62,21 @@ def serve(settings: Settings, *, events: Events | None = None, listening: Callab
             listening(_address(settings.host, listener.getsockname()[1]))
         with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
             runner.run(_Server(config).serve(sockets=[listener]))
+
+
+def _check_keys(settings: Settings, events: Events) -> None:
+    """Says that the API takes every request while there is no key, which it does on loopback alone. Where the database
+    is away, it starts and takes none."""
+    with contextlib.suppress(psycopg.Error), transaction(settings.database_url or "") as connection:
+        connection.execute(locally(AS_API))
+        if connection.execute(statement("admin/has_keys")).fetchone() == (True,):
+            return
+        if not is_loopback(settings.host):
+            raise InvalidSettings(
+                f"there is no key, and anybody who reaches {settings.host} could do everything: make one by pgsched "
+                "keys create, or listen on 127.0.0.1"
+            )
+        events.emit("api.open", host=settings.host)
 
 
 def _listen(host: str, port: int) -> socket.socket:

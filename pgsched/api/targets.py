@@ -34,7 +34,7 @@ async def list_sidelined(
     return page_of(found, limit, lambda row: row.gate)
 
 
-@acts("/targets/sideline", "Leave a target alone")
+@acts("/targets/sideline", "Leave a target alone", scope="operate")
 async def sideline(
     data: Annotated[Sidelining, Body(examples=[_HOST])], database: Pooled, actor: Actor
 ) -> TargetChanged:
@@ -47,7 +47,7 @@ async def sideline(
     return TargetChanged(host=data.host, client=data.client, changed=changed)
 
 
-@acts("/targets/restore", "Call a target again")
+@acts("/targets/restore", "Call a target again", scope="operate")
 async def restore(data: Annotated[TargetHost, Body(examples=[_HOST])], database: Pooled, actor: Actor) -> TargetChanged:
     """A few executions a second at first, then more and more."""
     changed = await database.ask(targets.restore, data.host, client=data.client, actor=actor)

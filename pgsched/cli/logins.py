@@ -3,10 +3,12 @@
 import os
 from pathlib import Path
 
+import psycopg
+
 from pgsched.cli.database import explained
 from pgsched.cli.reply import Reply
 from pgsched.errors import PgschedError
-from pgsched.store.admin.logins import Logins, is_superuser, make_logins
+from pgsched.store.admin.logins import Logins, is_superuser, let_act_as_api, make_logins
 
 _NOT_POSSIBLE = (
     "the API and the workers run as a superuser, for they cannot log in as a role of their own ({error}). Make one, "
@@ -26,12 +28,20 @@ def instead_of_superuser(url: str, passwords: Path, reply: Reply) -> Logins | No
     """
     with explained():
         if not is_superuser(url):
+            _let_act_as_api(url, reply)
             return None
     try:
         return _make(url, passwords, is_ours=False)
     except (PgschedError, OSError) as error:
         reply.note(_NOT_POSSIBLE.format(error=error))
         return None
+
+
+def _let_act_as_api(url: str, reply: Reply) -> None:
+    try:
+        let_act_as_api(url)
+    except psycopg.Error as error:
+        reply.note(f"the API will answer 503: grant its login the role pgsched_api ({str(error).strip()})")
 
 
 def _make(url: str, passwords: Path, *, is_ours: bool) -> Logins:

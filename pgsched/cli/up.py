@@ -19,6 +19,7 @@ from pgsched.cli.guard import keep_running
 from pgsched.cli.listening import with_free_port
 from pgsched.cli.logins import instead_of_superuser, own_logins
 from pgsched.cli.migrate import bring_up
+from pgsched.cli.own_key import own_key
 from pgsched.cli.processes import worker_program
 from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.running import Ownership, owned
@@ -57,8 +58,9 @@ def _run_embedded(settings: Settings, reply: Reply, ownership: Ownership) -> Non
         logins = own_logins(server.url, directory / "logins")
         found = dataclasses.replace(settings, database_url=logins.url)
         ownership.announce(logins.url)
-        welcome = Welcome(settings=found, psql=embedded_psql(logins.url), embedded=True, sql_role=logins.client_role)
-        _run(found, reply, welcome, server)
+        psql, key = embedded_psql(logins.url), own_key(found)
+        welcome = Welcome(settings=found, psql=psql, embedded=True, sql_role=logins.client_role, authorization=key)
+        _run(found, reply, welcome, logins.api_url, server)
 
 
 def _run_given(settings: Settings, reply: Reply) -> None:
@@ -70,7 +72,9 @@ def _run_given(settings: Settings, reply: Reply) -> None:
     logins = instead_of_superuser(url, Path(settings.data_dir) / "logins", reply)
     role = logins.client_role if logins else None
     found = dataclasses.replace(settings, database_url=logins.url) if logins else settings
-    _run(found, reply, Welcome(settings=found, psql=plain_psql(url), embedded=False, sql_role=role))
+    key = own_key(found)
+    welcome = Welcome(settings=found, psql=plain_psql(url), embedded=False, sql_role=role, authorization=key)
+    _run(found, reply, welcome, logins.api_url if logins else url)
 
 
 def _migrate(url: str, reply: Reply) -> None:
@@ -79,9 +83,11 @@ def _migrate(url: str, reply: Reply) -> None:
         reply.note(f"roles that this role may not create are missing: {', '.join(missing)}; see pgsched migrate")
 
 
-def _run(settings: Settings, reply: Reply, welcome: Welcome, server: EmbeddedPostgres | None = None) -> None:
+def _run(
+    settings: Settings, reply: Reply, welcome: Welcome, api_url: str, server: EmbeddedPostgres | None = None
+) -> None:
     try:
-        asyncio.run(_supervise(settings, reply, welcome, server))
+        asyncio.run(_supervise(settings, reply, welcome, api_url, server))
     finally:  # what is left to do is quick, and must not be cut short
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(number, signal.SIG_IGN)
@@ -89,9 +95,9 @@ def _run(settings: Settings, reply: Reply, welcome: Welcome, server: EmbeddedPos
 
 
 async def _supervise(
-    settings: Settings, reply: Reply, welcome: Welcome, server: EmbeddedPostgres | None = None
+    settings: Settings, reply: Reply, welcome: Welcome, api_url: str, server: EmbeddedPostgres | None = None
 ) -> None:
-    programs = [program("api", ["api"], settings)]
+    programs = [program("api", ["api"], dataclasses.replace(settings, database_url=api_url))]
     programs += [worker_program(number, settings) for number in range(1, settings.processes + 1)]
     supervisor = Supervisor(programs, drain_timeout=settings.drain_timeout, report=reply.note)
     async with _guarded(server, reply):

@@ -5,6 +5,7 @@ import os
 import shlex
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from pgsched.embedded import bundled_bin_dir
@@ -14,11 +15,13 @@ from pgsched.version import __version__
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Welcome:
-    """``psql`` is the command that opens the database, ``sql_role`` the role of the client default, if it has one."""
+    """``psql`` is the command that opens the database, ``sql_role`` the role of the client default, if it has one;
+    ``authorization`` is the file with the header that requests need."""
 
     settings: Settings
     psql: str
     embedded: bool
+    authorization: Path
     sql_role: str | None = None
 
     @property
@@ -32,11 +35,14 @@ class Welcome:
         body = {"target": target, "schedule": {"delay": "5s"}, "options": {"method": "GET"}}
         sql = f"""select pgsched.schedule('{target}', delay => '5 s', options => '{{"method": "GET"}}')"""
         python = (
-            f"import pgsched; "
-            f"print(pgsched.Client('{self.url}').schedule('{target}', delay='5s', options={{'method': 'GET'}}))"
+            f"import pgsched; key = open({str(self.authorization)!r}).read().split()[-1]; "
+            f"print(pgsched.Client('{self.url}', api_key=key)"
+            f".schedule('{target}', delay='5s', options={{'method': 'GET'}}))"
         )
+        header = shlex.quote(f"@{self.authorization}")
         return {
-            "curl": f"curl {self.url}/v1/jobs -H 'Content-Type: application/json' -d {shlex.quote(json.dumps(body))}",
+            "curl": f"curl {self.url}/v1/jobs -H {header} -H 'Content-Type: application/json' "
+            f"-d {shlex.quote(json.dumps(body))}",
             "psql": f"{self.psql} -c {_double_quoted(sql)}",
             "python": f"{shlex.quote(sys.executable)} -c {_double_quoted(python)}",
         }
@@ -44,6 +50,7 @@ class Welcome:
     def value(self) -> dict[str, object]:
         return {
             "url": self.url,
+            "authorization": str(self.authorization),
             "database_url": self.settings.database_url,
             "embedded": self.embedded,
             "sql_role": self.sql_role,
@@ -55,6 +62,7 @@ class Welcome:
         lines = [f"pgsched {__version__} is ready at {self.url}"]
         if self.embedded:
             lines += [f"Its database is {self.settings.database_url}"]
+        lines += [f"Requests need the header that is in {self.authorization}: curl -H @{self.authorization} …"]
         if self.sql_role:
             lines += [f"Functions of the client default (sql: targets) are called as the role {self.sql_role}."]
         lines += [""]

@@ -14,7 +14,7 @@ from pgsched.client.jobs import JobMethods
 from pgsched.client.methods import AsyncBase, SyncBase
 from pgsched.client.pull import PullMethods, claim_for_ever
 from pgsched.client.queues import QueueMethods
-from pgsched.client.requests import Call, Length, check_address, unavailable
+from pgsched.client.requests import Call, Length, check_address, headers_of, unavailable
 from pgsched.store.pull.messages import Message
 
 _Answer = TypeVar("_Answer")
@@ -25,13 +25,22 @@ class _Methods(JobMethods, ExecutionMethods, DeadLetterMethods, PullMethods, Cli
 
 
 class Client(_Methods, SyncBase):
-    """Calls the API at ``base_url``; ``timeout`` is in seconds. Close it, or use it as a context manager.
+    """Calls the API at ``base_url`` with a key; ``timeout`` is in seconds. Close it, or use it as a context manager.
 
     Raises what ``pgsched.errors`` has for the problem the API answers with, and Unavailable when there is no answer.
     """
 
-    def __init__(self, base_url: str, *, timeout: float = 10.0, transport: httpx.BaseTransport | None = None) -> None:
-        self._http = httpx.Client(base_url=check_address(base_url), timeout=timeout, transport=transport)
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        api_key: str | None = None,
+        timeout: float = 10.0,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self._http = httpx.Client(
+            base_url=check_address(base_url), headers=headers_of(api_key), timeout=timeout, transport=transport
+        )
 
     def consume(
         self, queue: str, *, worker: str, batch: int = 1, lease: Length = "30s", wait: Length = "20s"
@@ -71,9 +80,16 @@ class AsyncClient(_Methods, AsyncBase):
     """``Client`` for asyncio: the same methods, awaited; close it by ``aclose`` or ``async with``."""
 
     def __init__(
-        self, base_url: str, *, timeout: float = 10.0, transport: httpx.AsyncBaseTransport | None = None
+        self,
+        base_url: str,
+        *,
+        api_key: str | None = None,
+        timeout: float = 10.0,
+        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self._http = httpx.AsyncClient(base_url=check_address(base_url), timeout=timeout, transport=transport)
+        self._http = httpx.AsyncClient(
+            base_url=check_address(base_url), headers=headers_of(api_key), timeout=timeout, transport=transport
+        )
 
     async def consume(
         self, queue: str, *, worker: str, batch: int = 1, lease: Length = "30s", wait: Length = "20s"

@@ -116,6 +116,11 @@ def check_address(base_url: str) -> str:
     return base_url
 
 
+def headers_of(api_key: str | None) -> dict[str, str]:
+    """What every request has of the key."""
+    return {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
+
+
 def unavailable(error: httpx.RequestError) -> Unavailable:
     """The error for a request without an answer."""
     return Unavailable(f"the API at {error.request.url.copy_with(path='/', query=None)} cannot be reached: {error!r}")

@@ -3,7 +3,7 @@ do $$
 declare
   name text;
 begin
-  foreach name in array array['pgsched_owner', 'pgsched_worker', 'pgsched_client', 'pgsched_reader'] loop
+  foreach name in array array['pgsched_owner', 'pgsched_worker', 'pgsched_api', 'pgsched_client', 'pgsched_reader'] loop
     if to_regrole(name) is null then
       begin
         execute format('create role %I nologin', name);

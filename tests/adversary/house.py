@@ -57,6 +57,7 @@ class House:
         self.mallory = self._login("mallory", "pgsched_client")
         self.nobody = self._login("nobody", None)
         self._worker = self._login("worker", "pgsched_worker")
+        self._front = self._login("front", "pgsched_api")
         for client in ("first", "mallory"):
             self.owner.execute(
                 "insert into pgsched.clients (client_id, database_role) values (%s, %s)", [client, self.role(client)]
@@ -121,7 +122,7 @@ class House:
         for more in self._more:
             more.close()
         self.metronome.end()
-        for name in ("first", "mallory", "nobody", "worker"):
+        for name in ("first", "mallory", "nobody", "worker", "front"):
             role = sql.Identifier(self.role(name))
             self.owner.execute(sql.SQL("drop owned by {} cascade").format(role))
             self.owner.execute(sql.SQL("drop role {}").format(role))
@@ -162,7 +163,7 @@ class House:
     def _run(self, *words: str) -> subprocess.Popen[str]:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PGSCHED_")}
         environment |= {
-            "PGSCHED_DATABASE_URL": self._worker,
+            "PGSCHED_DATABASE_URL": self._front if words[0] == "api" else self._worker,
             "PGSCHED_ALLOW_PRIVATE_TARGETS": "true",
             "PGSCHED_SQL_LOGIN": "user={role} password=x",
             "ADVERSARY_LEDGER": str(self.account.ledger.path),

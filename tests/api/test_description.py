@@ -69,6 +69,11 @@ ROUTES = {
     ("/v1/targets/restore", "post"),
     ("/v1/ordering-keys/blocked", "get"),
     ("/v1/ordering-keys/unblock", "post"),
+    ("/v1/keys", "get"),
+    ("/v1/keys", "post"),
+    ("/v1/keys/{key_id}", "get"),
+    ("/v1/keys/{key_id}", "delete"),
+    ("/v1/keys/{key_id}/rotate", "post"),
     ("/healthz", "get"),
     ("/readyz", "get"),
 }
@@ -116,7 +121,7 @@ def test_no_generated_client_has_to_send_a_body_that_is_optional(description: An
         "pause_queue",
         "resume_queue",
     }
-    assert optional == notes | {"rotate_secret", "replay"}
+    assert optional == notes | {"rotate_secret", "rotate_key", "replay"}
 
 
 def test_every_operation_has_a_name_of_its_own(description: Any) -> None:

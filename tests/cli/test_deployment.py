@@ -17,7 +17,12 @@ from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir
 from tests.cli.conftest import TAKING_LOCKS, Run, Start, answer
 
 _DOCKER = Path(__file__).parents[2] / "docker"
-_PASSWORDS = {"MIGRATOR_PASSWORD": "p@ss/w#rd", "SCHEDULER_PASSWORD": "it's 100% $HOME?", "SHOP_PASSWORD": "s"}
+_PASSWORDS = {
+    "MIGRATOR_PASSWORD": "p@ss/w#rd",
+    "SCHEDULER_PASSWORD": "it's 100% $HOME?",
+    "FRONT_PASSWORD": "f",
+    "SHOP_PASSWORD": "s",
+}
 _SMALL = {"fsync": "off", "shared_buffers": "32MB"}
 
 
@@ -51,18 +56,23 @@ def _password(name: str) -> dict[str, str]:
 
 def test_compose_names_logins_that_the_script_makes() -> None:
     named = re.findall(r"postgresql://(\w+)@\S+\s+PGPASSWORD: \$\{(\w+)", (_DOCKER / "compose.yaml").read_text())
-    assert set(named) == {("migrator", "MIGRATOR_PASSWORD"), ("scheduler", "SCHEDULER_PASSWORD")}
+    assert set(named) == {
+        ("migrator", "MIGRATOR_PASSWORD"),
+        ("scheduler", "SCHEDULER_PASSWORD"),
+        ("front", "FRONT_PASSWORD"),
+    }
 
 
-def test_three_ordinary_logins_migrate_run_and_schedule(server: EmbeddedPostgres, start: Start, run: Run) -> None:
-    migrator, scheduler, shop = (_address(server, name) for name in ("migrator", "scheduler", "shop"))
+def test_four_ordinary_logins_migrate_run_answer_and_schedule(server: EmbeddedPostgres, start: Start, run: Run) -> None:
+    migrator, scheduler, front, shop = (_address(server, name) for name in ("migrator", "scheduler", "front", "shop"))
     for _ in range(2):
         migrated = json.loads(run("migrate", "--database-url", migrator, "--json", env=_password("migrator")).stdout)
     assert migrated["missing_roles"] == []
     set_role = ["clients", "set", "shop", "--database-role", "shop", "--database-url", scheduler]
     assert run(*set_role, env=_password("scheduler")).exit_code == 0
     environment = _password("scheduler") | {"PGSCHED_DATABASE_URL": scheduler}
-    programs = [start("worker", "--json", **environment), start("api", "--port", "0", "--json", **environment)]
+    answering = _password("front") | {"PGSCHED_DATABASE_URL": front}
+    programs = [start("worker", "--json", **environment), start("api", "--port", "0", "--json", **answering)]
     for program in programs:
         answer(program)
     with (
@@ -72,7 +82,7 @@ def test_three_ordinary_logins_migrate_run_and_schedule(server: EmbeddedPostgres
         service.execute("listen shop")
         service.execute("select pgsched.schedule('notify:shop', '{}', client => 'shop')")
         assert [told.channel for told in service.notifies(timeout=30, stop_after=1)] == ["shop"]
-        assert _sessions(db) == [("scheduler", False)]
+        assert _sessions(db) == [("front", False), ("scheduler", False)]
         check = ["worker", "--check", "--database-url", scheduler]
         assert run(*check, env=_password("scheduler")).exit_code == 0
     for program, number in zip(programs, (signal.SIGQUIT, signal.SIGTERM), strict=True):
@@ -85,7 +95,7 @@ def test_three_ordinary_logins_migrate_run_and_schedule(server: EmbeddedPostgres
 def _sessions(db: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:
     return db.execute(
         "select distinct usename, usesuper from pg_stat_activity join pg_user using (usename)"
-        " where application_name like 'pgsched %'"
+        " where application_name like 'pgsched %' order by 1"
     ).fetchall()
 
 

@@ -60,7 +60,7 @@ def test_what_up_runs_is_no_superuser_and_sql_targets_work_without_more_said(sta
         answered = user.execute("select result from pgsched.status where key = 'greet-ada'").fetchone()
         assert answered == ({"greeted": "Ada", "by": "pgsched_default"},)
         assert run("executions", "list", "--json").exit_code == 0
-        assert db.execute(_LOGINS).fetchone() == (["pgsched_default", "pgsched_up"],)
+        assert db.execute(_LOGINS).fetchone() == (["pgsched_api_up", "pgsched_default", "pgsched_up"],)
         roles = db.execute("select rolname from pg_roles where rolsuper and rolname like 'pgsched%'").fetchall()
         assert roles == []
     process.terminate()

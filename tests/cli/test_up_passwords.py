@@ -19,7 +19,7 @@ from tests.cli.conftest import Run, Start, answer
 from tests.replication.pair import until
 
 PASSWORD = "p@ss/w#rd"
-ORDINARY = "nosuperuser in role pgsched_worker, pgsched_owner"
+ORDINARY = "nosuperuser in role pgsched_worker, pgsched_api, pgsched_owner"
 _ENCODED = "p%40ss%2Fw%23rd"
 _DONE = "select count(*) from pgsched.history where status = 'succeeded'"
 Db = psycopg.Connection[Any]

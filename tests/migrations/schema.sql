@@ -23,7 +23,6 @@ domain pgsched_internal.target as text constraint target_is_a_known_uri CHECK ((
 domain pgsched_internal.weight as smallint constraint weight_is_1_to_100 CHECK (((VALUE >= 1) AND (VALUE <= 100)))
 
 -- tables
-table pgsched.api_keys
 table pgsched.attempts partition by RANGE (finished_at) row level security
 table pgsched.audit_log
 table pgsched.backfills row level security
@@ -37,13 +36,14 @@ table pgsched.queues with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, a
 table pgsched.replays row level security
 table pgsched.schema_version
 table pgsched.workers with (fillfactor=50)
+table pgsched_internal.api_keys row level security
 table pgsched_internal.circles
 table pgsched_internal.days
 table pgsched_internal.ends_to_mark with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
 table pgsched_internal.facts
 table pgsched_internal.former_secrets row level security
 table pgsched_internal.gate_use with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
-table pgsched_internal.gates with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
+table pgsched_internal.gates with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0) row level security
 table pgsched_internal.job_moves
 table pgsched_internal.kept_dead_letters row level security
 table pgsched_internal.keys with (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
@@ -61,12 +61,6 @@ view pgsched_internal.live with (security_invoker=true)
 view pgsched_internal.live_status with (security_invoker=true)
 
 -- columns
-column pgsched.api_keys.01 id uuid not null default pgsched.new_id()
-column pgsched.api_keys.02 client_id text not null
-column pgsched.api_keys.03 name text not null
-column pgsched.api_keys.04 hash bytea not null
-column pgsched.api_keys.05 created_at timestamp with time zone not null default pgsched.now()
-column pgsched.api_keys.06 revoked_at timestamp with time zone
 column pgsched.attempts.01 finished_at timestamp with time zone not null
 column pgsched.attempts.02 execution_id uuid not null
 column pgsched.attempts.03 duration interval
@@ -81,6 +75,9 @@ column pgsched.audit_log.03 actor text not null
 column pgsched.audit_log.04 action text not null
 column pgsched.audit_log.05 subject uuid
 column pgsched.audit_log.06 detail jsonb
+column pgsched.audit_log.07 authenticated text default pgsched_internal.authenticated()
+column pgsched.audit_log.08 login name not null default SESSION_USER
+column pgsched.audit_log.09 process integer not null default pg_backend_pid()
 column pgsched.backfills.01 id uuid not null default pgsched.new_id()
 column pgsched.backfills.02 job_id uuid not null
 column pgsched.backfills.03 starts_at timestamp with time zone not null
@@ -286,6 +283,17 @@ column pgsched.workers.10 lease interval not null default '00:00:30'::interval
 column pgsched.workers.11 started_at timestamp with time zone not null default pgsched.now()
 column pgsched.workers.12 expires_at timestamp with time zone not null
 column pgsched.workers.13 lost_since timestamp with time zone
+column pgsched_internal.api_keys.01 id text not null
+column pgsched_internal.api_keys.02 hash bytea not null
+column pgsched_internal.api_keys.03 former_hash bytea
+column pgsched_internal.api_keys.04 former_until timestamp with time zone
+column pgsched_internal.api_keys.05 subject text not null
+column pgsched_internal.api_keys.06 clients text[]
+column pgsched_internal.api_keys.07 scopes text[] not null
+column pgsched_internal.api_keys.08 created_at timestamp with time zone not null default pgsched.now()
+column pgsched_internal.api_keys.09 expires_at timestamp with time zone
+column pgsched_internal.api_keys.10 last_used_at timestamp with time zone
+column pgsched_internal.api_keys.11 revoked_at timestamp with time zone
 column pgsched_internal.circles.01 client_id text not null
 column pgsched_internal.days.01 name text not null
 column pgsched_internal.ended.01 id uuid
@@ -457,9 +465,6 @@ column pgsched_internal.results_to_record.10 noted_at timestamp with time zone n
 column pgsched_internal.results_to_record.11 try_at timestamp with time zone not null default clock_timestamp()
 
 -- constraints
-constraint pgsched.api_keys.api_keys_client_id_fkey FOREIGN KEY (client_id) REFERENCES pgsched.clients(client_id)
-constraint pgsched.api_keys.api_keys_hash_key UNIQUE (hash)
-constraint pgsched.api_keys.api_keys_pkey PRIMARY KEY (id)
 constraint pgsched.attempts.attempts_execution PRIMARY KEY (execution_id, attempt, finished_at)
 constraint pgsched.audit_log.audit_log_pkey PRIMARY KEY (id)
 constraint pgsched.backfills.backfill_ends_after_it_starts CHECK (((starts_at < ends_at) OR pgsched_internal.refuse('PS002'::text, 'a backfill must end after it starts'::text, 'give the range as the earlier instant and the later one'::text)))
@@ -501,6 +506,13 @@ constraint pgsched.replays.replay_state_is_known CHECK ((state = ANY (ARRAY['act
 constraint pgsched.replays.replays_pkey PRIMARY KEY (id)
 constraint pgsched.schema_version.schema_version_pkc PRIMARY KEY (version_num)
 constraint pgsched.workers.workers_pkey PRIMARY KEY (id)
+constraint pgsched_internal.api_keys.api_key_id_is_16_hexadecimal_digits CHECK ((id ~ '^[0-9a-f]{16}$'::text))
+constraint pgsched_internal.api_keys.api_keys_pkey PRIMARY KEY (id)
+constraint pgsched_internal.api_keys.clients_are_1_to_100 CHECK ((((cardinality(clients) >= 1) AND (cardinality(clients) <= 100)) AND (array_position(clients, NULL::text) IS NULL)))
+constraint pgsched_internal.api_keys.former_hash_is_a_sha256 CHECK ((octet_length(former_hash) = 32))
+constraint pgsched_internal.api_keys.hash_is_a_sha256 CHECK ((octet_length(hash) = 32))
+constraint pgsched_internal.api_keys.scopes_are_schedule_read_operate_admin CHECK ((((cardinality(scopes) >= 1) AND (cardinality(scopes) <= 4)) AND (scopes <@ ARRAY['schedule'::text, 'read'::text, 'operate'::text, 'admin'::text])))
+constraint pgsched_internal.api_keys.subject_is_1_to_200_characters CHECK (((length(subject) >= 1) AND (length(subject) <= 200)))
 constraint pgsched_internal.circles.circles_pkey PRIMARY KEY (client_id)
 constraint pgsched_internal.days.days_pkey PRIMARY KEY (name)
 constraint pgsched_internal.ends_to_mark.ends_to_mark_pkey PRIMARY KEY (execution_id, after_id)
@@ -555,8 +567,7 @@ CREATE INDEX replays_active ON pgsched.replays USING btree (id) WHERE (state = '
 CREATE INDEX results_to_record_client ON pgsched_internal.results_to_record USING btree (client_id)
 CREATE INDEX results_to_record_execution ON pgsched_internal.results_to_record USING btree (execution_id)
 CREATE INDEX results_to_record_try_at ON pgsched_internal.results_to_record USING btree (try_at)
-CREATE UNIQUE INDEX api_keys_hash_key ON pgsched.api_keys USING btree (hash)
-CREATE UNIQUE INDEX api_keys_pkey ON pgsched.api_keys USING btree (id)
+CREATE UNIQUE INDEX api_keys_pkey ON pgsched_internal.api_keys USING btree (id)
 CREATE UNIQUE INDEX attempts_execution ON ONLY pgsched.attempts USING btree (execution_id, attempt, finished_at)
 CREATE UNIQUE INDEX audit_log_pkey ON pgsched.audit_log USING btree (id)
 CREATE UNIQUE INDEX backfills_pkey ON pgsched.backfills USING btree (id)
@@ -623,6 +634,21 @@ CREATE TRIGGER queue_followed AFTER INSERT ON pgsched.queues FOR EACH ROW EXECUT
 CREATE TRIGGER queues_changed AFTER INSERT OR DELETE OR UPDATE OF name, first_partition, options, weight, max_waiting, paused_at ON pgsched.queues FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.queues_changed()
 
 -- policies
+policy api on pgsched.attempts for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
+policy api on pgsched.blocked_keys for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
+policy api on pgsched.clients for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
+policy api on pgsched.dependencies for r to {pgsched_api} using ((EXISTS ( SELECT FROM pgsched.executions e WHERE (e.id = dependencies.execution_id)))) check ()
+policy api on pgsched.executions for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR ((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
+policy api on pgsched.history for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
+policy api on pgsched.jobs for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR ((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
+policy api on pgsched.replays for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (clients <@ ( SELECT pgsched_internal.api_clients() AS api_clients)))) check ()
+policy api on pgsched_internal.api_keys for r to {pgsched_api} using (( SELECT pgsched_internal.api_administers() AS api_administers)) check ()
+policy api on pgsched_internal.gates for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR ((name ~~ 'circuit:%'::text) AND (substr(name, (strpos(name, ' '::text) + 1)) = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest)))))) check ()
+policy api on pgsched_internal.kept_dead_letters for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
+policy api_new on pgsched.executions for a to {pgsched_api} using () check ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR ((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest)))))
+policy api_select on pgsched.backfills for r to {pgsched_api} using ((EXISTS ( SELECT FROM pgsched.jobs j WHERE (j.id = backfills.job_id)))) check ()
+policy api_set on pgsched.jobs for w to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR ((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
+policy api_update on pgsched.backfills for w to {pgsched_api} using ((EXISTS ( SELECT FROM pgsched.jobs j WHERE (j.id = backfills.job_id)))) check ()
 policy mine on pgsched.attempts for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
 policy mine on pgsched.backfills for r to {pgsched_client} using ((EXISTS ( SELECT FROM pgsched.jobs j WHERE (j.id = backfills.job_id)))) check ()
 policy mine on pgsched.blocked_keys for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
@@ -644,6 +670,8 @@ policy reader on pgsched.executions for r to {pgsched_reader} using (true) check
 policy reader on pgsched.history for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.jobs for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.replays for r to {pgsched_reader} using (true) check ()
+policy reader on pgsched_internal.api_keys for r to {pgsched_reader} using (true) check ()
+policy reader on pgsched_internal.gates for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched_internal.kept_dead_letters for r to {pgsched_reader} using (true) check ()
 policy worker on pgsched.attempts for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.backfills for * to {pgsched_worker} using (true) check (true)
@@ -654,7 +682,9 @@ policy worker on pgsched.executions for * to {pgsched_worker} using (true) check
 policy worker on pgsched.history for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.jobs for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.replays for * to {pgsched_worker} using (true) check (true)
+policy worker on pgsched_internal.api_keys for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched_internal.former_secrets for * to {pgsched_worker} using (true) check (true)
+policy worker on pgsched_internal.gates for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched_internal.kept_dead_letters for * to {pgsched_worker} using (true) check (true)
 
 -- functions
@@ -715,9 +745,13 @@ function pgsched_internal.acts_for(text) returns boolean volatility s parallel s
 function pgsched_internal.advance_replay(uuid,integer) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
 function pgsched_internal.advance_sequences() returns void volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.any_partition_of(integer) returns smallint volatility v parallel s
+function pgsched_internal.api_acts_for_all() returns boolean volatility s parallel s
+function pgsched_internal.api_administers() returns boolean volatility s parallel s
+function pgsched_internal.api_clients() returns text[] volatility s parallel s
 function pgsched_internal.attach_day(text,date) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.attach_if_free(text,date) returns boolean volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.attempts_in(jsonb) returns numeric volatility i parallel s
+function pgsched_internal.authenticated() returns text volatility s parallel s
 function pgsched_internal.backoff(jsonb,integer,double precision) returns double precision volatility i parallel s
 function pgsched_internal.block_key(smallint,text,text,uuid,text) returns void volatility v parallel u
 function pgsched_internal.bring_along(uuid) returns void volatility v parallel u
@@ -726,6 +760,7 @@ function pgsched_internal.cancel_waiting(text,text,integer) returns integer vola
 function pgsched_internal.capability_of(text) returns text volatility i parallel s
 function pgsched_internal.carry_on(uuid,timestamp with time zone) returns void volatility v parallel u
 function pgsched_internal.check_acts_for(text) returns boolean volatility s parallel s
+function pgsched_internal.check_administers() returns boolean volatility s parallel s
 function pgsched_internal.check_after(text[],text,text,text) returns boolean volatility i parallel s
 function pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) returns boolean volatility s parallel u
 function pgsched_internal.check_backoff(jsonb) returns boolean volatility i parallel s
@@ -742,6 +777,7 @@ function pgsched_internal.check_exclusion(jsonb) returns boolean volatility i pa
 function pgsched_internal.check_filter(text,jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_headers(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_instant(timestamp with time zone) returns boolean volatility i parallel s
+function pgsched_internal.check_key(text,text[],text[],timestamp with time zone) returns boolean volatility s parallel u
 function pgsched_internal.check_labels(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_lease(interval) returns boolean volatility i parallel s
 function pgsched_internal.check_length(jsonb,text,integer) returns boolean volatility i parallel s set search_path=pg_catalog, pg_temp
@@ -772,6 +808,8 @@ function pgsched_internal.clients_acted_for() returns text[] volatility s parall
 function pgsched_internal.clients_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.count_live(text,bigint,boolean) returns bigint volatility s parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.count_outcome(uuid,pgsched.execution_status) returns boolean volatility v parallel u
+function pgsched_internal.create_key(text,bytea,text,text[],text[],timestamp with time zone,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.crowding(integer,timestamp with time zone[],timestamp with time zone[]) returns SETOF bigint volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.day_table(text,date) returns text volatility i parallel s
 function pgsched_internal.days_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.days_to_drop(integer) returns SETOF text volatility s parallel u security definer set search_path=pg_catalog, pg_temp
@@ -812,12 +850,14 @@ function pgsched_internal.give_key(text,text,uuid,smallint) returns void volatil
 function pgsched_internal.grant_execute(text[],regrole) returns void volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.hand_back(pgsched.executions) returns void volatility v parallel u
 function pgsched_internal.has_ended(uuid) returns boolean volatility v parallel u
+function pgsched_internal.has_keys() returns boolean volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.has_no_such_day(text) returns boolean volatility i parallel s
 function pgsched_internal.homes_of(uuid) returns smallint[] volatility s parallel u
 function pgsched_internal.in_history(uuid) returns pgsched.history volatility v parallel u
 function pgsched_internal.in_partition(smallint,text) returns text volatility s parallel u
 function pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint) returns void volatility v parallel u
 function pgsched_internal.is_a_lock(text) returns boolean volatility i parallel s
+function pgsched_internal.is_api() returns boolean volatility s parallel s
 function pgsched_internal.is_current(bigint) returns boolean volatility v parallel u
 function pgsched_internal.is_day(text) returns boolean volatility i parallel s
 function pgsched_internal.is_duration(jsonb,interval,interval) returns boolean volatility i parallel s
@@ -856,12 +896,15 @@ function pgsched_internal.lock_execution(uuid) returns pgsched.executions volati
 function pgsched_internal.lock_job(uuid) returns pgsched.jobs volatility v parallel u
 function pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) returns SETOF uuid volatility v parallel u
 function pgsched_internal.lock_key(text,text,uuid,smallint) returns pgsched_internal.keys volatility v parallel u
+function pgsched_internal.lock_key_of_api(text) returns pgsched_internal.api_keys volatility v parallel u
 function pgsched_internal.lock_planned(smallint,uuid) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.lock_queue(text) returns pgsched.queues volatility v parallel u
 function pgsched_internal.lock_under(pgsched_internal.keys,text) returns pgsched.executions volatility v parallel u
 function pgsched_internal.lock_waiting(smallint,uuid) returns pgsched.executions volatility v parallel u
+function pgsched_internal.log_key(text,text,text,jsonb) returns void volatility v parallel u
 function pgsched_internal.log_setting(text,text,jsonb) returns void volatility v parallel u
 function pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) returns TABLE(id uuid, finished_at timestamp with time zone, named boolean) volatility s parallel u
+function pgsched_internal.look_up_keys(text[]) returns TABLE(id text, hash bytea, former_hash bytea, former_left double precision, subject text, clients text[], scopes text[], expires_in double precision, revoked boolean, used_lately boolean) volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.lose_in_hand(pgsched.executions) returns boolean volatility v parallel u
 function pgsched_internal.make_day(text,date) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=50ms
 function pgsched_internal.make_partition(integer,boolean) returns void volatility v parallel u
@@ -869,6 +912,7 @@ function pgsched_internal.mark_awaited(uuid,uuid,text) returns boolean volatilit
 function pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) returns void volatility v parallel u
 function pgsched_internal.mark_ends(integer) returns void volatility v parallel u
 function pgsched_internal.may_be_handed_out(smallint,uuid) returns boolean volatility v parallel u
+function pgsched_internal.may_do_everything() returns boolean volatility s parallel s
 function pgsched_internal.may_see(text) returns boolean volatility s parallel u
 function pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) returns boolean volatility s parallel s
 function pgsched_internal.my_clients() returns text[] volatility s parallel s
@@ -879,6 +923,7 @@ function pgsched_internal.next_queue_number() returns integer volatility v paral
 function pgsched_internal.not_empty(smallint[],text[]) returns smallint[] volatility v parallel u
 function pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) returns integer volatility v parallel u
 function pgsched_internal.note_ends_with(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) returns integer volatility v parallel u
+function pgsched_internal.note_key_use(text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.note_move(pgsched.jobs) returns void volatility v parallel u
 function pgsched_internal.note_result(text,pgsched.executions,bigint,jsonb,text,boolean,interval) returns void volatility v parallel u
 function pgsched_internal.notify_release() returns void volatility v parallel u
@@ -914,6 +959,8 @@ function pgsched_internal.replay_chunk(pgsched.replays,integer,integer) returns 
 function pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) returns text volatility v parallel u set lock_timeout=5ms
 function pgsched_internal.replay_or_come_back(pgsched.replays,uuid,timestamp with time zone,boolean) returns text volatility v parallel u
 function pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) returns uuid volatility v parallel u
+function pgsched_internal.revoke_key(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.rotate_key(text,bytea,interval,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) returns pgsched_internal.placement volatility v parallel u
@@ -924,7 +971,7 @@ function pgsched_internal.set_aside(smallint,uuid,text,boolean) returns void vol
 function pgsched_internal.setting(text,text) returns text volatility s parallel s
 function pgsched_internal.shut_gate(text,timestamp with time zone,text) returns boolean volatility v parallel u
 function pgsched_internal.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
-function pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) returns void volatility v parallel u
+function pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.slot_for(text,text,text) returns smallint volatility i parallel s
 function pgsched_internal.stalls() returns jsonb volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.still_in_hand(smallint,uuid,bigint) returns pgsched.executions volatility v parallel u
@@ -968,144 +1015,229 @@ grant delete, insert, select, update on pgsched_internal.job_moves to pgsched_wo
 grant delete, insert, select, update on pgsched_internal.keys to pgsched_worker
 grant delete, insert, select, update on pgsched_internal.letters_to_come_back_to to pgsched_worker
 grant delete, insert, select, update on pgsched_internal.results_to_record to pgsched_worker
+grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_api
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_client
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_worker
 grant execute on pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) to pgsched_client
 grant execute on pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) to pgsched_worker
+grant execute on pgsched.cancel(text,text,text,text) to pgsched_api
 grant execute on pgsched.cancel(text,text,text,text) to pgsched_client
 grant execute on pgsched.cancel(text,text,text,text) to pgsched_worker
+grant execute on pgsched.cancel(uuid,text,text) to pgsched_api
 grant execute on pgsched.cancel(uuid,text,text) to pgsched_client
 grant execute on pgsched.cancel(uuid,text,text) to pgsched_worker
+grant execute on pgsched.cancel_all(text,jsonb,text,text) to pgsched_api
 grant execute on pgsched.cancel_all(text,jsonb,text,text) to pgsched_client
 grant execute on pgsched.cancel_all(text,jsonb,text,text) to pgsched_worker
+grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_api
 grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_client
 grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_worker
+grant execute on pgsched.cancel_replay(uuid,text) to pgsched_api
 grant execute on pgsched.cancel_replay(uuid,text) to pgsched_client
 grant execute on pgsched.cancel_replay(uuid,text) to pgsched_worker
+grant execute on pgsched.claim(text,text,integer,interval) to pgsched_api
 grant execute on pgsched.claim(text,text,integer,interval) to pgsched_client
 grant execute on pgsched.claim(text,text,integer,interval) to pgsched_worker
+grant execute on pgsched.complete(uuid,bigint,jsonb) to pgsched_api
 grant execute on pgsched.complete(uuid,bigint,jsonb) to pgsched_client
 grant execute on pgsched.complete(uuid,bigint,jsonb) to pgsched_worker
+grant execute on pgsched.count_dead_letters(jsonb,interval) to pgsched_api
 grant execute on pgsched.count_dead_letters(jsonb,interval) to pgsched_client
 grant execute on pgsched.count_dead_letters(jsonb,interval) to pgsched_worker
+grant execute on pgsched.create_queue(text,jsonb,text) to pgsched_api
 grant execute on pgsched.create_queue(text,jsonb,text) to pgsched_worker
+grant execute on pgsched.discard(uuid,text,text) to pgsched_api
 grant execute on pgsched.discard(uuid,text,text) to pgsched_client
 grant execute on pgsched.discard(uuid,text,text) to pgsched_worker
+grant execute on pgsched.discard_all(jsonb,integer,text,text) to pgsched_api
 grant execute on pgsched.discard_all(jsonb,integer,text,text) to pgsched_client
 grant execute on pgsched.discard_all(jsonb,integer,text,text) to pgsched_worker
+grant execute on pgsched.drop_client(text,text) to pgsched_api
 grant execute on pgsched.drop_client(text,text) to pgsched_worker
+grant execute on pgsched.drop_limit(text,text,text) to pgsched_api
 grant execute on pgsched.drop_limit(text,text,text) to pgsched_worker
+grant execute on pgsched.drop_queue(text,text) to pgsched_api
 grant execute on pgsched.drop_queue(text,text) to pgsched_worker
+grant execute on pgsched.drop_secret(text,text) to pgsched_api
 grant execute on pgsched.drop_secret(text,text) to pgsched_worker
+grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_api
 grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_client
 grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_worker
+grant execute on pgsched.extend(uuid,bigint,interval) to pgsched_api
 grant execute on pgsched.extend(uuid,bigint,interval) to pgsched_client
 grant execute on pgsched.extend(uuid,bigint,interval) to pgsched_worker
+grant execute on pgsched.fail(uuid,bigint,text,boolean,interval) to pgsched_api
 grant execute on pgsched.fail(uuid,bigint,text,boolean,interval) to pgsched_client
 grant execute on pgsched.fail(uuid,bigint,text,boolean,interval) to pgsched_worker
+grant execute on pgsched.hold_client(text,text,text) to pgsched_api
 grant execute on pgsched.hold_client(text,text,text) to pgsched_worker
+grant execute on pgsched.new_id() to pgsched_api
 grant execute on pgsched.new_id() to pgsched_client
 grant execute on pgsched.new_id() to pgsched_worker
+grant execute on pgsched.now() to pgsched_api
 grant execute on pgsched.now() to pgsched_client
 grant execute on pgsched.now() to pgsched_reader
 grant execute on pgsched.now() to pgsched_worker
+grant execute on pgsched.partition_for(text,text,text,text) to pgsched_api
 grant execute on pgsched.partition_for(text,text,text,text) to pgsched_client
 grant execute on pgsched.partition_for(text,text,text,text) to pgsched_worker
+grant execute on pgsched.pause(uuid,text,text) to pgsched_api
 grant execute on pgsched.pause(uuid,text,text) to pgsched_client
 grant execute on pgsched.pause(uuid,text,text) to pgsched_worker
+grant execute on pgsched.pause_all(text,jsonb,text,text) to pgsched_api
 grant execute on pgsched.pause_all(text,jsonb,text,text) to pgsched_client
 grant execute on pgsched.pause_all(text,jsonb,text,text) to pgsched_worker
+grant execute on pgsched.pause_queue(text,text,text) to pgsched_api
 grant execute on pgsched.pause_queue(text,text,text) to pgsched_worker
+grant execute on pgsched.release(uuid,bigint) to pgsched_api
 grant execute on pgsched.release(uuid,bigint) to pgsched_client
 grant execute on pgsched.release(uuid,bigint) to pgsched_worker
+grant execute on pgsched.release_client(text,text,text) to pgsched_api
 grant execute on pgsched.release_client(text,text,text) to pgsched_worker
+grant execute on pgsched.replay(uuid,text,jsonb,jsonb,text,text) to pgsched_api
 grant execute on pgsched.replay(uuid,text,jsonb,jsonb,text,text) to pgsched_client
 grant execute on pgsched.replay(uuid,text,jsonb,jsonb,text,text) to pgsched_worker
+grant execute on pgsched.replay_all(jsonb,double precision,text,text,text) to pgsched_api
 grant execute on pgsched.replay_all(jsonb,double precision,text,text,text) to pgsched_client
 grant execute on pgsched.replay_all(jsonb,double precision,text,text,text) to pgsched_worker
+grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_api
 grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_client
 grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_worker
+grant execute on pgsched.restore(text,text,text) to pgsched_api
 grant execute on pgsched.restore(text,text,text) to pgsched_worker
+grant execute on pgsched.resume(uuid,text,text) to pgsched_api
 grant execute on pgsched.resume(uuid,text,text) to pgsched_client
 grant execute on pgsched.resume(uuid,text,text) to pgsched_worker
+grant execute on pgsched.resume_all(text,jsonb,text,text) to pgsched_api
 grant execute on pgsched.resume_all(text,jsonb,text,text) to pgsched_client
 grant execute on pgsched.resume_all(text,jsonb,text,text) to pgsched_worker
+grant execute on pgsched.resume_queue(text,text,text) to pgsched_api
 grant execute on pgsched.resume_queue(text,text,text) to pgsched_worker
+grant execute on pgsched.rotate_secret(text,text,interval,text) to pgsched_api
 grant execute on pgsched.rotate_secret(text,text,interval,text) to pgsched_worker
+grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_api
 grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_client
 grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_worker
+grant execute on pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_api
 grant execute on pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_client
 grant execute on pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_worker
+grant execute on pgsched.set_client(text,jsonb,text) to pgsched_api
 grant execute on pgsched.set_client(text,jsonb,text) to pgsched_worker
+grant execute on pgsched.set_limit(text,text,integer,interval,integer,integer,text) to pgsched_api
 grant execute on pgsched.set_limit(text,text,integer,interval,integer,integer,text) to pgsched_worker
+grant execute on pgsched.set_queue(text,jsonb,text) to pgsched_api
 grant execute on pgsched.set_queue(text,jsonb,text) to pgsched_worker
 grant execute on pgsched.settle_called(smallint,uuid,bigint,jsonb) to pgsched_client
 grant execute on pgsched.settle_called(smallint,uuid,bigint,jsonb) to pgsched_worker
+grant execute on pgsched.sideline(text,text,timestamp with time zone,text,text) to pgsched_api
 grant execute on pgsched.sideline(text,text,timestamp with time zone,text,text) to pgsched_worker
+grant execute on pgsched.signing_secrets(text) to pgsched_api
 grant execute on pgsched.signing_secrets(text) to pgsched_client
 grant execute on pgsched.signing_secrets(text) to pgsched_reader
 grant execute on pgsched.signing_secrets(text) to pgsched_worker
+grant execute on pgsched.status_of(text,text) to pgsched_api
 grant execute on pgsched.status_of(text,text) to pgsched_client
 grant execute on pgsched.status_of(text,text) to pgsched_reader
 grant execute on pgsched.status_of(text,text) to pgsched_worker
+grant execute on pgsched.status_of(uuid) to pgsched_api
 grant execute on pgsched.status_of(uuid) to pgsched_client
 grant execute on pgsched.status_of(uuid) to pgsched_reader
 grant execute on pgsched.status_of(uuid) to pgsched_worker
+grant execute on pgsched.trigger(uuid,text) to pgsched_api
 grant execute on pgsched.trigger(uuid,text) to pgsched_client
 grant execute on pgsched.trigger(uuid,text) to pgsched_worker
+grant execute on pgsched.unblock(text,text,text) to pgsched_api
 grant execute on pgsched.unblock(text,text,text) to pgsched_client
 grant execute on pgsched.unblock(text,text,text) to pgsched_worker
 grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_client
 grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_worker
+grant execute on pgsched_internal.acting_role() to pgsched_api
 grant execute on pgsched_internal.acting_role() to pgsched_worker
+grant execute on pgsched_internal.acts_for(text) to pgsched_api
 grant execute on pgsched_internal.acts_for(text) to pgsched_worker
 grant execute on pgsched_internal.advance_replay(uuid,integer) to pgsched_worker
 grant execute on pgsched_internal.any_partition_of(integer) to pgsched_worker
+grant execute on pgsched_internal.api_acts_for_all() to pgsched_api
+grant execute on pgsched_internal.api_acts_for_all() to pgsched_worker
+grant execute on pgsched_internal.api_administers() to pgsched_api
+grant execute on pgsched_internal.api_clients() to pgsched_api
+grant execute on pgsched_internal.api_clients() to pgsched_worker
 grant execute on pgsched_internal.attach_day(text,date) to pgsched_worker
 grant execute on pgsched_internal.attempts_in(jsonb) to pgsched_worker
+grant execute on pgsched_internal.authenticated() to pgsched_worker
 grant execute on pgsched_internal.backoff(jsonb,integer,double precision) to pgsched_worker
 grant execute on pgsched_internal.block_key(smallint,text,text,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.bury(smallint,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.capability_of(text) to pgsched_worker
+grant execute on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_api
 grant execute on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_worker
+grant execute on pgsched_internal.check_backoff(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_changes(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_changes(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_cron(text) to pgsched_api
 grant execute on pgsched_internal.check_cron(text) to pgsched_client
 grant execute on pgsched_internal.check_cron(text) to pgsched_worker
 grant execute on pgsched_internal.check_defaults(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_delivery(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_exclusion(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_headers(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_labels(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_labels(jsonb) to pgsched_client
 grant execute on pgsched_internal.check_labels(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_length(jsonb,text,integer) to pgsched_api
 grant execute on pgsched_internal.check_length(jsonb,text,integer) to pgsched_worker
+grant execute on pgsched_internal.check_lists(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_options(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_options(jsonb) to pgsched_client
 grant execute on pgsched_internal.check_options(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_partition(smallint,text,text,text) to pgsched_api
 grant execute on pgsched_internal.check_partition(smallint,text,text,text) to pgsched_client
 grant execute on pgsched_internal.check_partition(smallint,text,text,text) to pgsched_worker
+grant execute on pgsched_internal.check_payload(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_payload(jsonb) to pgsched_client
 grant execute on pgsched_internal.check_payload(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_pulled(text,text) to pgsched_api
 grant execute on pgsched_internal.check_pulled(text,text) to pgsched_worker
+grant execute on pgsched_internal.check_retries(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_rules(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_rules(jsonb) to pgsched_client
 grant execute on pgsched_internal.check_rules(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_spec(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_target(text) to pgsched_api
 grant execute on pgsched_internal.check_target(text) to pgsched_client
 grant execute on pgsched_internal.check_target(text) to pgsched_worker
+grant execute on pgsched_internal.check_told(jsonb,text) to pgsched_api
+grant execute on pgsched_internal.check_zone(text) to pgsched_api
 grant execute on pgsched_internal.check_zone(text) to pgsched_worker
+grant execute on pgsched_internal.count_live(text,bigint,boolean) to pgsched_api
 grant execute on pgsched_internal.count_live(text,bigint,boolean) to pgsched_reader
 grant execute on pgsched_internal.count_live(text,bigint,boolean) to pgsched_worker
 grant execute on pgsched_internal.count_outcome(uuid,pgsched.execution_status) to pgsched_worker
+grant execute on pgsched_internal.create_key(text,bytea,text,text[],text[],timestamp with time zone,text) to pgsched_api
+grant execute on pgsched_internal.create_key(text,bytea,text,text[],text[],timestamp with time zone,text) to pgsched_worker
+grant execute on pgsched_internal.crowding(integer,timestamp with time zone[],timestamp with time zone[]) to pgsched_api
+grant execute on pgsched_internal.crowding(integer,timestamp with time zone[],timestamp with time zone[]) to pgsched_worker
 grant execute on pgsched_internal.days_to_drop(integer) to pgsched_worker
 grant execute on pgsched_internal.days_to_make(integer) to pgsched_worker
 grant execute on pgsched_internal.decide(text,text,boolean,double precision,integer,double precision,jsonb,text,smallint,integer,double precision) to pgsched_worker
 grant execute on pgsched_internal.decide_failure(pgsched.executions,text,boolean,interval,boolean) to pgsched_worker
 grant execute on pgsched_internal.default_attempts() to pgsched_worker
 grant execute on pgsched_internal.dependents_of(uuid[],uuid,integer) to pgsched_worker
+grant execute on pgsched_internal.digits_in(jsonb) to pgsched_api
 grant execute on pgsched_internal.digits_in(jsonb) to pgsched_worker
 grant execute on pgsched_internal.drop_day(text) to pgsched_worker
 grant execute on pgsched_internal.duration_text(double precision) to pgsched_worker
+grant execute on pgsched_internal.edited(pgsched.jobs,jsonb) to pgsched_api
 grant execute on pgsched_internal.edited(pgsched.jobs,jsonb) to pgsched_worker
 grant execute on pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) to pgsched_worker
 grant execute on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) to pgsched_worker
 grant execute on pgsched_internal.expire_dead_letters(integer) to pgsched_worker
 grant execute on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) to pgsched_worker
+grant execute on pgsched_internal.fault_of_json(jsonb) to pgsched_api
 grant execute on pgsched_internal.fault_of_json(jsonb) to pgsched_worker
+grant execute on pgsched_internal.fault_of_values(jsonb) to pgsched_api
 grant execute on pgsched_internal.fire_dependents(uuid[]) to pgsched_worker
+grant execute on pgsched_internal.first_partition_of(integer) to pgsched_api
 grant execute on pgsched_internal.first_partition_of(integer) to pgsched_client
 grant execute on pgsched_internal.first_partition_of(integer) to pgsched_reader
 grant execute on pgsched_internal.first_partition_of(integer) to pgsched_worker
@@ -1113,13 +1245,22 @@ grant execute on pgsched_internal.follow_end(pgsched.executions,pgsched.executio
 grant execute on pgsched_internal.forget_dependencies(uuid) to pgsched_worker
 grant execute on pgsched_internal.give_key(text,text,uuid,smallint) to pgsched_worker
 grant execute on pgsched_internal.hand_back(pgsched.executions) to pgsched_worker
+grant execute on pgsched_internal.has_keys() to pgsched_api
+grant execute on pgsched_internal.has_keys() to pgsched_worker
+grant execute on pgsched_internal.has_no_such_day(text) to pgsched_api
 grant execute on pgsched_internal.homes_of(uuid) to pgsched_worker
 grant execute on pgsched_internal.in_history(uuid) to pgsched_worker
+grant execute on pgsched_internal.in_partition(smallint,text) to pgsched_api
 grant execute on pgsched_internal.in_partition(smallint,text) to pgsched_worker
 grant execute on pgsched_internal.is_a_lock(text) to pgsched_worker
+grant execute on pgsched_internal.is_api() to pgsched_api
+grant execute on pgsched_internal.is_api() to pgsched_worker
 grant execute on pgsched_internal.is_current(bigint) to pgsched_worker
+grant execute on pgsched_internal.is_day(text) to pgsched_api
+grant execute on pgsched_internal.is_duration(jsonb,interval,interval) to pgsched_api
 grant execute on pgsched_internal.is_duration(jsonb,interval,interval) to pgsched_worker
 grant execute on pgsched_internal.is_free_to_end(pgsched.executions,pgsched.execution_status) to pgsched_worker
+grant execute on pgsched_internal.is_instant(jsonb) to pgsched_api
 grant execute on pgsched_internal.is_instant(jsonb) to pgsched_worker
 grant execute on pgsched_internal.is_live(pgsched_internal.keys) to pgsched_worker
 grant execute on pgsched_internal.is_living(pgsched.workers) to pgsched_reader
@@ -1133,30 +1274,40 @@ grant execute on pgsched_internal.key_retention() to pgsched_worker
 grant execute on pgsched_internal.laid_over(jsonb,jsonb) to pgsched_worker
 grant execute on pgsched_internal.lateness(jsonb,integer,double precision) to pgsched_worker
 grant execute on pgsched_internal.leave_watch(integer,integer) to pgsched_worker
+grant execute on pgsched_internal.length_of(text) to pgsched_api
 grant execute on pgsched_internal.length_of(text) to pgsched_worker
 grant execute on pgsched_internal.let_next(smallint,text,text) to pgsched_worker
 grant execute on pgsched_internal.live_execution(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.lock_key(text,text,uuid,smallint) to pgsched_worker
 grant execute on pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) to pgsched_worker
+grant execute on pgsched_internal.look_up_keys(text[]) to pgsched_api
+grant execute on pgsched_internal.look_up_keys(text[]) to pgsched_worker
 grant execute on pgsched_internal.lose_in_hand(pgsched.executions) to pgsched_worker
 grant execute on pgsched_internal.make_day(text,date) to pgsched_worker
 grant execute on pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.mark_ends(integer) to pgsched_worker
+grant execute on pgsched_internal.may_do_everything() to pgsched_api
+grant execute on pgsched_internal.may_do_everything() to pgsched_worker
 grant execute on pgsched_internal.my_clients() to pgsched_client
 grant execute on pgsched_internal.new_id_in(smallint) to pgsched_worker
 grant execute on pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) to pgsched_worker
 grant execute on pgsched_internal.note_ends_with(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) to pgsched_worker
+grant execute on pgsched_internal.note_key_use(text) to pgsched_api
+grant execute on pgsched_internal.note_key_use(text) to pgsched_worker
 grant execute on pgsched_internal.notify_release() to pgsched_worker
 grant execute on pgsched_internal.notify_turns() to pgsched_worker
 grant execute on pgsched_internal.notify_wake(smallint,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.notify_workers(text) to pgsched_worker
 grant execute on pgsched_internal.options_of(jsonb,text,smallint,integer) to pgsched_worker
 grant execute on pgsched_internal.partition_in(uuid) to pgsched_worker
+grant execute on pgsched_internal.partition_of(pgsched.jobs) to pgsched_api
 grant execute on pgsched_internal.partition_of(pgsched.jobs) to pgsched_worker
 grant execute on pgsched_internal.partition_with(uuid) to pgsched_worker
+grant execute on pgsched_internal.partitions_of(integer) to pgsched_api
 grant execute on pgsched_internal.partitions_of(integer) to pgsched_reader
 grant execute on pgsched_internal.partitions_of(integer) to pgsched_worker
+grant execute on pgsched_internal.partitions_per_queue() to pgsched_api
 grant execute on pgsched_internal.partitions_per_queue() to pgsched_client
 grant execute on pgsched_internal.partitions_per_queue() to pgsched_reader
 grant execute on pgsched_internal.partitions_per_queue() to pgsched_worker
@@ -1167,6 +1318,7 @@ grant execute on pgsched_internal.reap_in_hand(smallint,integer,timestamp with t
 grant execute on pgsched_internal.record_in_hand(pgsched.executions,pgsched_internal.results_to_record) to pgsched_worker
 grant execute on pgsched_internal.record_result(pgsched_internal.results_to_record) to pgsched_worker
 grant execute on pgsched_internal.record_results(integer) to pgsched_worker
+grant execute on pgsched_internal.refuse(text,text,text) to pgsched_api
 grant execute on pgsched_internal.refuse(text,text,text) to pgsched_client
 grant execute on pgsched_internal.refuse(text,text,text) to pgsched_worker
 grant execute on pgsched_internal.release_abandoned(integer,uuid) to pgsched_worker
@@ -1175,17 +1327,26 @@ grant execute on pgsched_internal.replay_chunk(pgsched.replays,integer,integer) 
 grant execute on pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.replay_or_come_back(pgsched.replays,uuid,timestamp with time zone,boolean) to pgsched_worker
 grant execute on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) to pgsched_worker
+grant execute on pgsched_internal.revoke_key(text,text) to pgsched_api
+grant execute on pgsched_internal.revoke_key(text,text) to pgsched_worker
+grant execute on pgsched_internal.rotate_key(text,bytea,interval,text) to pgsched_api
+grant execute on pgsched_internal.rotate_key(text,bytea,interval,text) to pgsched_worker
+grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_api
 grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.set_aside(smallint,uuid,text,boolean) to pgsched_worker
 grant execute on pgsched_internal.setting(text,text) to pgsched_worker
 grant execute on pgsched_internal.skip_dependents(uuid[]) to pgsched_worker
+grant execute on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) to pgsched_api
 grant execute on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) to pgsched_worker
+grant execute on pgsched_internal.slot_for(text,text,text) to pgsched_api
 grant execute on pgsched_internal.slot_for(text,text,text) to pgsched_worker
+grant execute on pgsched_internal.stalls() to pgsched_api
 grant execute on pgsched_internal.stalls() to pgsched_client
 grant execute on pgsched_internal.stalls() to pgsched_reader
 grant execute on pgsched_internal.stalls() to pgsched_worker
 grant execute on pgsched_internal.superseded_by(pgsched.history) to pgsched_worker
 grant execute on pgsched_internal.take_watch(integer,integer) to pgsched_worker
+grant execute on pgsched_internal.target_host(text) to pgsched_api
 grant execute on pgsched_internal.target_host(text) to pgsched_client
 grant execute on pgsched_internal.target_host(text) to pgsched_reader
 grant execute on pgsched_internal.target_host(text) to pgsched_worker
@@ -1195,11 +1356,23 @@ grant execute on pgsched_internal.trim_default_days(integer,integer) to pgsched_
 grant execute on pgsched_internal.try_lock(text) to pgsched_worker
 grant execute on pgsched_internal.try_orderings(smallint[]) to pgsched_worker
 grant execute on pgsched_internal.unblock_after(uuid[]) to pgsched_worker
+grant execute on pgsched_internal.until_next(text) to pgsched_api
 grant execute on pgsched_internal.until_next(text) to pgsched_worker
 grant execute on pgsched_internal.waits_for_own(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.watch_of(integer) to pgsched_worker
 grant execute on pgsched_internal.weeks_of_history(timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.written_out(jsonb,integer) to pgsched_api
 grant execute on pgsched_internal.written_out(jsonb,integer) to pgsched_worker
+grant insert on pgsched.executions (client_id) to pgsched_api
+grant insert on pgsched.executions (fire_at) to pgsched_api
+grant insert on pgsched.executions (job_id) to pgsched_api
+grant insert on pgsched.executions (options) to pgsched_api
+grant insert on pgsched.executions (ordering_key) to pgsched_api
+grant insert on pgsched.executions (partition) to pgsched_api
+grant insert on pgsched.executions (payload) to pgsched_api
+grant insert on pgsched.executions (plan) to pgsched_api
+grant insert on pgsched.executions (scheduled_for) to pgsched_api
+grant insert on pgsched.executions (target) to pgsched_api
 grant insert on pgsched.jobs (anchor) to pgsched_client
 grant insert on pgsched.jobs (client_id) to pgsched_client
 grant insert on pgsched.jobs (cron) to pgsched_client
@@ -1225,37 +1398,52 @@ grant insert, select on pgsched.executions (partition) to pgsched_client
 grant insert, select on pgsched.executions (payload) to pgsched_client
 grant insert, select on pgsched.executions (target) to pgsched_client
 grant insert, select, update on pgsched.history to pgsched_worker
+grant select on pgsched.attempts to pgsched_api
 grant select on pgsched.attempts to pgsched_client
 grant select on pgsched.attempts to pgsched_reader
 grant select on pgsched.audit_log to pgsched_reader
+grant select on pgsched.backfills to pgsched_api
 grant select on pgsched.backfills to pgsched_client
 grant select on pgsched.backfills to pgsched_reader
+grant select on pgsched.blocked_keys to pgsched_api
 grant select on pgsched.blocked_keys to pgsched_client
 grant select on pgsched.blocked_keys to pgsched_reader
+grant select on pgsched.clients (client_id) to pgsched_api
 grant select on pgsched.clients (client_id) to pgsched_client
 grant select on pgsched.clients (client_id) to pgsched_reader
+grant select on pgsched.clients (created_at) to pgsched_api
 grant select on pgsched.clients (created_at) to pgsched_client
 grant select on pgsched.clients (created_at) to pgsched_reader
+grant select on pgsched.clients (database_role) to pgsched_api
 grant select on pgsched.clients (database_role) to pgsched_client
 grant select on pgsched.clients (database_role) to pgsched_reader
+grant select on pgsched.clients (dead_letter_target) to pgsched_api
 grant select on pgsched.clients (dead_letter_target) to pgsched_client
 grant select on pgsched.clients (dead_letter_target) to pgsched_reader
+grant select on pgsched.clients (dead_letters_for) to pgsched_api
 grant select on pgsched.clients (dead_letters_for) to pgsched_client
 grant select on pgsched.clients (dead_letters_for) to pgsched_reader
+grant select on pgsched.clients (keep) to pgsched_api
 grant select on pgsched.clients (keep) to pgsched_client
 grant select on pgsched.clients (keep) to pgsched_reader
+grant select on pgsched.clients (options) to pgsched_api
 grant select on pgsched.clients (options) to pgsched_client
 grant select on pgsched.clients (options) to pgsched_reader
+grant select on pgsched.clients (reason) to pgsched_api
 grant select on pgsched.clients (reason) to pgsched_client
 grant select on pgsched.clients (reason) to pgsched_reader
+grant select on pgsched.clients (state) to pgsched_api
 grant select on pgsched.clients (state) to pgsched_client
 grant select on pgsched.clients (state) to pgsched_reader
+grant select on pgsched.clients (weight) to pgsched_api
 grant select on pgsched.clients (weight) to pgsched_client
 grant select on pgsched.clients (weight) to pgsched_reader
 grant select on pgsched.clients to pgsched_worker
+grant select on pgsched.dead_letters to pgsched_api
 grant select on pgsched.dead_letters to pgsched_client
 grant select on pgsched.dead_letters to pgsched_reader
 grant select on pgsched.dead_letters to pgsched_worker
+grant select on pgsched.dependencies to pgsched_api
 grant select on pgsched.dependencies to pgsched_client
 grant select on pgsched.dependencies to pgsched_reader
 grant select on pgsched.executions (at_head) to pgsched_client
@@ -1271,9 +1459,12 @@ grant select on pgsched.executions (lease_owner) to pgsched_client
 grant select on pgsched.executions (plan) to pgsched_client
 grant select on pgsched.executions (reason) to pgsched_client
 grant select on pgsched.executions (scheduled_for) to pgsched_client
+grant select on pgsched.executions to pgsched_api
 grant select on pgsched.executions to pgsched_reader
+grant select on pgsched.history to pgsched_api
 grant select on pgsched.history to pgsched_client
 grant select on pgsched.history to pgsched_reader
+grant select on pgsched.jobs to pgsched_api
 grant select on pgsched.jobs to pgsched_client
 grant select on pgsched.jobs to pgsched_reader
 grant select on pgsched.queues (first_partition) to pgsched_client
@@ -1284,19 +1475,52 @@ grant select on pgsched.queues (paused_at) to pgsched_client
 grant select on pgsched.queues (pulled) to pgsched_client
 grant select on pgsched.queues (reason) to pgsched_client
 grant select on pgsched.queues (weight) to pgsched_client
+grant select on pgsched.queues to pgsched_api
 grant select on pgsched.queues to pgsched_reader
+grant select on pgsched.replays to pgsched_api
 grant select on pgsched.replays to pgsched_client
 grant select on pgsched.replays to pgsched_reader
+grant select on pgsched.schema_version to pgsched_api
 grant select on pgsched.schema_version to pgsched_reader
 grant select on pgsched.schema_version to pgsched_worker
+grant select on pgsched.sidelined to pgsched_api
 grant select on pgsched.sidelined to pgsched_reader
 grant select on pgsched.sidelined to pgsched_worker
+grant select on pgsched.status to pgsched_api
 grant select on pgsched.status to pgsched_client
 grant select on pgsched.status to pgsched_reader
 grant select on pgsched.status to pgsched_worker
 grant select on pgsched.undeliverable to pgsched_reader
 grant select on pgsched.undeliverable to pgsched_worker
 grant select on pgsched.workers to pgsched_reader
+grant select on pgsched_internal.api_keys (clients) to pgsched_api
+grant select on pgsched_internal.api_keys (clients) to pgsched_reader
+grant select on pgsched_internal.api_keys (clients) to pgsched_worker
+grant select on pgsched_internal.api_keys (created_at) to pgsched_api
+grant select on pgsched_internal.api_keys (created_at) to pgsched_reader
+grant select on pgsched_internal.api_keys (created_at) to pgsched_worker
+grant select on pgsched_internal.api_keys (expires_at) to pgsched_api
+grant select on pgsched_internal.api_keys (expires_at) to pgsched_reader
+grant select on pgsched_internal.api_keys (expires_at) to pgsched_worker
+grant select on pgsched_internal.api_keys (former_until) to pgsched_api
+grant select on pgsched_internal.api_keys (former_until) to pgsched_reader
+grant select on pgsched_internal.api_keys (former_until) to pgsched_worker
+grant select on pgsched_internal.api_keys (id) to pgsched_api
+grant select on pgsched_internal.api_keys (id) to pgsched_reader
+grant select on pgsched_internal.api_keys (id) to pgsched_worker
+grant select on pgsched_internal.api_keys (last_used_at) to pgsched_api
+grant select on pgsched_internal.api_keys (last_used_at) to pgsched_reader
+grant select on pgsched_internal.api_keys (last_used_at) to pgsched_worker
+grant select on pgsched_internal.api_keys (revoked_at) to pgsched_api
+grant select on pgsched_internal.api_keys (revoked_at) to pgsched_reader
+grant select on pgsched_internal.api_keys (revoked_at) to pgsched_worker
+grant select on pgsched_internal.api_keys (scopes) to pgsched_api
+grant select on pgsched_internal.api_keys (scopes) to pgsched_reader
+grant select on pgsched_internal.api_keys (scopes) to pgsched_worker
+grant select on pgsched_internal.api_keys (subject) to pgsched_api
+grant select on pgsched_internal.api_keys (subject) to pgsched_reader
+grant select on pgsched_internal.api_keys (subject) to pgsched_worker
+grant select on pgsched_internal.ended to pgsched_api
 grant select on pgsched_internal.ended to pgsched_client
 grant select on pgsched_internal.ended to pgsched_reader
 grant select on pgsched_internal.ended to pgsched_worker
@@ -1304,9 +1528,12 @@ grant select on pgsched_internal.ended_status to pgsched_worker
 grant select on pgsched_internal.facts to pgsched_reader
 grant select on pgsched_internal.former_secrets to pgsched_worker
 grant select on pgsched_internal.gate_use to pgsched_reader
+grant select on pgsched_internal.gates to pgsched_api
 grant select on pgsched_internal.gates to pgsched_reader
+grant select on pgsched_internal.kept_dead_letters to pgsched_api
 grant select on pgsched_internal.kept_dead_letters to pgsched_client
 grant select on pgsched_internal.kept_dead_letters to pgsched_reader
+grant select on pgsched_internal.live to pgsched_api
 grant select on pgsched_internal.live to pgsched_client
 grant select on pgsched_internal.live to pgsched_reader
 grant select on pgsched_internal.live to pgsched_worker
@@ -1317,11 +1544,19 @@ grant select, update on pgsched.replays to pgsched_worker
 grant select, update on pgsched_internal.kept_dead_letters to pgsched_worker
 grant select, update on pgsched_internal.locks to pgsched_worker
 grant select, update on pgsched_internal.orderings to pgsched_worker
+grant update on pgsched.backfills (instants) to pgsched_api
+grant update on pgsched.jobs (paused_at) to pgsched_api
+grant update on pgsched.jobs (planned_revision) to pgsched_api
+grant update on pgsched.jobs (reason) to pgsched_api
+grant update on pgsched.jobs (state) to pgsched_api
+grant update on pgsched.jobs (updated_at) to pgsched_api
 grant usage on pgsched.audit_log_id_seq to pgsched_worker
 grant usage on pgsched.workers_id_seq to pgsched_worker
+grant usage on schema pgsched to pgsched_api
 grant usage on schema pgsched to pgsched_client
 grant usage on schema pgsched to pgsched_reader
 grant usage on schema pgsched to pgsched_worker
+grant usage on schema pgsched_internal to pgsched_api
 grant usage on schema pgsched_internal to pgsched_reader
 grant usage on schema pgsched_internal to pgsched_worker
 
@@ -1383,13 +1618,17 @@ comment on pgsched.wait_for(uuid,uuid,text,interval) is 'Has an execution that i
 comment on pgsched_internal.account_from_claimed(uuid,integer) is 'Has the planner go on from the due row that a worker is claiming at this moment, while its job is changed.'
 comment on pgsched_internal.accounted_to(pgsched.jobs,boolean) is 'Up to when the instants of a job that is changed now have their account, once its planned row is taken back.'
 comment on pgsched_internal.acting_role() is 'The role that the session acts as: the one it has taken, or its login.'
-comment on pgsched_internal.acts_for(text) is 'Whether the session acts as a role of this client, or as one that may do everything.'
+comment on pgsched_internal.acts_for(text) is 'Whether the session acts for this client: as one of its roles, as the API for its key, or as one that may do everything.'
 comment on pgsched_internal.advance_replay(uuid,integer) is 'Replays the next dead letters of a replay of many, no more than so many and than its pace allows: how many, whether the next chunk need not wait, and whether that was the last.'
 comment on pgsched_internal.advance_sequences() is 'Brings the sequences up to the rows of their tables, which replication brings and sequences it does not; called by migrations.'
 comment on pgsched_internal.any_partition_of(integer) is 'One of the partitions of the queue that has this first one, at random.'
+comment on pgsched_internal.api_acts_for_all() is 'Whether the session is the API''s, and acts for all clients.'
+comment on pgsched_internal.api_administers() is 'Whether the API acts for a key of all clients that has the scope admin.'
+comment on pgsched_internal.api_clients() is 'The clients that the API acts for, where it does not act for all; none for any other session.'
 comment on pgsched_internal.attach_day(text,date) is 'Makes the table of a day a partition, if the locks for it are free at this moment; whether that is done.'
 comment on pgsched_internal.attach_if_free(text,date) is 'Makes the table of a day a partition; false where the locks for it are not free, null where it cannot be one any more.'
 comment on pgsched_internal.attempts_in(jsonb) is 'How many attempts these options allow; null where they do not say.'
+comment on pgsched_internal.authenticated() is 'Whom the API has authenticated for this request; null for any other session.'
 comment on pgsched_internal.backoff(jsonb,integer,double precision) is 'Seconds to wait after the failed attempt of this number; what is drawn, from 0 to 1, spreads waits that are not a list.'
 comment on pgsched_internal.block_key(smallint,text,text,uuid,text) is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.'
 comment on pgsched_internal.bring_along(uuid) is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit.'
@@ -1398,6 +1637,7 @@ comment on pgsched_internal.cancel_waiting(text,text,integer) is 'Cancels so man
 comment on pgsched_internal.capability_of(text) is 'What a worker must be able to do to deliver a target, as workers declare it.'
 comment on pgsched_internal.carry_on(uuid,timestamp with time zone) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
 comment on pgsched_internal.check_acts_for(text) is 'True where the session acts for this client; raises PS012 otherwise.'
+comment on pgsched_internal.check_administers() is 'True but where the API acts for a key that may not administer; raises PS012 then.'
 comment on pgsched_internal.check_after(text[],text,text,text) is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) is 'True for a range of a job that can be backfilled; raises PS002, PS010 or PS011 as pgsched.backfill does.'
 comment on pgsched_internal.check_backoff(jsonb) is 'True for waits between attempts; raises PS004 with what to write otherwise.'
@@ -1414,6 +1654,7 @@ comment on pgsched_internal.check_exclusion(jsonb) is 'True for a date, a range 
 comment on pgsched_internal.check_filter(text,jsonb) is 'True where a filter of jobs names a client or labels; raises PS000 otherwise.'
 comment on pgsched_internal.check_headers(jsonb) is 'True for headers that a call can carry; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_instant(timestamp with time zone) is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.'
+comment on pgsched_internal.check_key(text,text[],text[],timestamp with time zone) is 'True for what a key can be; raises PS000 with what to write otherwise.'
 comment on pgsched_internal.check_labels(jsonb) is 'True for labels, an object of texts; raises PS000 with what to write otherwise.'
 comment on pgsched_internal.check_lease(interval) is 'True for how long an execution may be leased; raises PS000 otherwise.'
 comment on pgsched_internal.check_length(jsonb,text,integer) is 'True for a value of so many bytes as text; raises PS000 otherwise.'
@@ -1440,10 +1681,12 @@ comment on pgsched_internal.check_target(text) is 'True for a target that pgsche
 comment on pgsched_internal.check_told(jsonb,text) is 'True where the target that is told the outcome can be called; raises PS004 or PS001 with what to write otherwise.'
 comment on pgsched_internal.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.'
 comment on pgsched_internal.circuit_of(text,text) is 'The gate between a client and a target host, or between all clients and it; PS000 for a name that cannot be.'
-comment on pgsched_internal.clients_acted_for() is 'The clients that the session acts for; null where it may do everything.'
+comment on pgsched_internal.clients_acted_for() is 'The clients that the session acts for; null where it may do everything, or acts for all.'
 comment on pgsched_internal.clients_changed() is 'Has the workers read the clients'' settings again.'
 comment on pgsched_internal.count_live(text,bigint,boolean) is 'How many executions of a queue wait or run, or with waiting only wait, counted up to a bound; of those that the role may see.'
 comment on pgsched_internal.count_outcome(uuid,pgsched.execution_status) is 'Counts a job''s failures in a row and pauses it after as many as its rule pause_after says; called with each settle of a run of a job that has the rule.'
+comment on pgsched_internal.create_key(text,bytea,text,text[],text[],timestamp with time zone,text) is 'Makes a key of the API by the hash of its secret. PS000 for what cannot be, PS012 where the session may not.'
+comment on pgsched_internal.crowding(integer,timestamp with time zone[],timestamp with time zone[]) is 'How many rows stand in a partition in each of these spans of time, counted up to a thousand.'
 comment on pgsched_internal.day_table(text,date) is 'What the table of a day is called.'
 comment on pgsched_internal.days_followed() is 'Makes the tables of the days that were made where the rows come from.'
 comment on pgsched_internal.days_to_drop(integer) is 'The tables of days of history and attempts that are older than so many days.'
@@ -1486,12 +1729,14 @@ comment on pgsched_internal.give_key(text,text,uuid,smallint) is 'Has a key that
 comment on pgsched_internal.grant_execute(text[],regrole) is 'Grants all functions of these names to a role; called by migrations.'
 comment on pgsched_internal.hand_back(pgsched.executions) is 'Has an execution that is locked wait as if it had not been claimed.'
 comment on pgsched_internal.has_ended(uuid) is 'Whether history knows an execution of a client that the session acts for.'
+comment on pgsched_internal.has_keys() is 'Whether there is a key of the API, or was one.'
 comment on pgsched_internal.has_no_such_day(text) is 'Whether a cron expression names days that none of its months has.'
 comment on pgsched_internal.homes_of(uuid) is 'The partitions in which rows of a job may live.'
 comment on pgsched_internal.in_history(uuid) is 'The row of an execution in history; null where it has none. Holds no lock afterwards.'
 comment on pgsched_internal.in_partition(smallint,text) is 'The part of a query that stands for the rows of a partition, up to its further conditions: … e where; with what an update sets.'
 comment on pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint) is 'Inserts an execution and wakes a worker for it; called by pgsched.schedule_outcome. PS014 where its queue is full.'
 comment on pgsched_internal.is_a_lock(text) is 'Whether an error, by its SQLSTATE, says that somebody else held what was needed: the same may be done a moment later.'
+comment on pgsched_internal.is_api() is 'Whether the session acts as the role of the API, and no more than that.'
 comment on pgsched_internal.is_current(bigint) is 'Whether a watch that says this is being kept.'
 comment on pgsched_internal.is_day(text) is 'True for text such as 2026-12-25.'
 comment on pgsched_internal.is_duration(jsonb,interval,interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.'
@@ -1532,12 +1777,15 @@ comment on pgsched_internal.lock_execution(uuid) is 'A live execution of a clien
 comment on pgsched_internal.lock_job(uuid) is 'A job of a client that the session acts for, locked until the transaction ends; PS010 for an unknown or foreign one.'
 comment on pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) is 'Locks the jobs of a client, with these labels and in one of these states; answers with their ids. PS000 without a filter.'
 comment on pgsched_internal.lock_key(text,text,uuid,smallint) is 'Locks a key until the transaction ends, and says what stood under it; null where nobody had it, and it is given to this now.'
+comment on pgsched_internal.lock_key_of_api(text) is 'A key of the API, locked; PS010 where there is none, PS012 where the session may not.'
 comment on pgsched_internal.lock_planned(smallint,uuid) is 'Locks the rows that were planned for a job and wait in a partition; passes over what somebody has at this moment.'
 comment on pgsched_internal.lock_queue(text) is 'A queue, locked until the transaction ends; PS010 where there is none of this name.'
 comment on pgsched_internal.lock_under(pgsched_internal.keys,text) is 'The execution that lives under a key whose row is locked, itself locked where it waits and may be replaced.'
 comment on pgsched_internal.lock_waiting(smallint,uuid) is 'Locks an execution while it waits, after whoever has it at this moment; null, and nothing locked, where it runs or has ended.'
+comment on pgsched_internal.log_key(text,text,text,jsonb) is 'Writes into the audit log what was done to a key.'
 comment on pgsched_internal.log_setting(text,text,jsonb) is 'Writes into the audit log what was set of a client, a queue or a limit; called by the functions that set it.'
 comment on pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) is 'The next open dead letters after an id, and which of them a filter names.'
+comment on pgsched_internal.look_up_keys(text[]) is 'Keys by their ids, with the hashes of their secrets, and for how many seconds more they and the former secrets are taken.'
 comment on pgsched_internal.lose_in_hand(pgsched.executions) is 'The same for one whose lease ran out; false, and nothing done, where somebody has locked what its end writes.'
 comment on pgsched_internal.make_day(text,date) is 'Makes the table of a day, which stands by itself until it is attached; false where another worker is at it.'
 comment on pgsched_internal.make_partition(integer,boolean) is 'Makes the table of one more partition of pgsched.executions.'
@@ -1545,6 +1793,7 @@ comment on pgsched_internal.mark_awaited(uuid,uuid,text) is 'Has the end of a cl
 comment on pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) is 'Notes on a dead letter that is locked what was done about it, and by whom; an ordering key that it blocked goes on.'
 comment on pgsched_internal.mark_ends(integer) is 'Marks what ran when others were scheduled after it, so many at a time, or the ends that these have in history.'
 comment on pgsched_internal.may_be_handed_out(smallint,uuid) is 'Whether a consumer may have a due execution that is locked; what it may not have ends, waits or is held.'
+comment on pgsched_internal.may_do_everything() is 'Whether the session acts as a role of workers, or as the owner.'
 comment on pgsched_internal.may_see(text) is 'Whether the session may read what is of this client.'
 comment on pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) is 'Whether an edit has to do with when the job fires.'
 comment on pgsched_internal.my_clients() is 'The clients whose rows the current role may see and change.'
@@ -1555,6 +1804,7 @@ comment on pgsched_internal.next_queue_number() is 'The number of the next queue
 comment on pgsched_internal.not_empty(smallint[],text[]) is 'Those of these partitions in which anything stands that is due.'
 comment on pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) is 'Notes ends with these of all that wait for them; returns how many were released or skipped for that.'
 comment on pgsched_internal.note_ends_with(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) is 'The same; one with which that fails is held, with the reason, and the others are dealt with.'
+comment on pgsched_internal.note_key_use(text) is 'Notes that a key was used, once a minute at most; waits for no lock.'
 comment on pgsched_internal.note_move(pgsched.jobs) is 'Notes where a job was before an edit that has its rows live in another partition from now on.'
 comment on pgsched_internal.note_result(text,pgsched.executions,bigint,jsonb,text,boolean,interval) is 'Keeps what was said of an execution that somebody has locked; PS013 where that has been said before.'
 comment on pgsched_internal.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
@@ -1590,6 +1840,8 @@ comment on pgsched_internal.replay_chunk(pgsched.replays,integer,integer) is 'Re
 comment on pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) is 'Replays one of the dead letters of a replay of many: replayed, passed over, locked where somebody has it, or full where its queue is.'
 comment on pgsched_internal.replay_or_come_back(pgsched.replays,uuid,timestamp with time zone,boolean) is 'As replay_letter, and notes a dead letter that is locked as one to come back to; again says that it was noted before.'
 comment on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) is 'Schedules a dead letter that is locked as an execution with all its attempts, and marks it; its id, or null where its work is under way or was done since. PS001 for a target that does not go with its queue, PS011 where that was dropped.'
+comment on pgsched_internal.revoke_key(text,text) is 'Ends a key: within a second no API takes it. False if it was revoked before. PS010 for an unknown key, PS012 where the session may not.'
+comment on pgsched_internal.rotate_key(text,bytea,interval,text) is 'Gives a key another secret; the former one is taken for so long. PS010 for an unknown key, PS011 for a revoked one, PS012 where the session may not.'
 comment on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) is 'One execution that waits for others; called by pgsched.schedule_outcome.'
 comment on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) is 'A recurring job, new or edited; called by pgsched.schedule_outcome. A worker plans its first row.'
 comment on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) is 'One execution under a key; called by pgsched.schedule_outcome.'
@@ -1600,7 +1852,7 @@ comment on pgsched_internal.set_aside(smallint,uuid,text,boolean) is 'Holds an e
 comment on pgsched_internal.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'
 comment on pgsched_internal.shut_gate(text,timestamp with time zone,text) is 'Lets nothing pass a gate before this instant; false if so it was.'
 comment on pgsched_internal.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'
-comment on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) is 'Enters instants of a job that had no row into history as skipped, all in one row.'
+comment on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) is 'Enters instants of a job that had no row into history as skipped, all in one row. PS012 where the session does not act for its client.'
 comment on pgsched_internal.slot_for(text,text,text) is 'Which of its queue''s partitions a key lives in, counted from 0.'
 comment on pgsched_internal.stalls() is 'Why nothing begins in a queue though it is due, by the queue''s first partition: it is paused, or no worker serves it.'
 comment on pgsched_internal.still_in_hand(smallint,uuid,bigint) is 'The execution that is leased under this token, not locked; null where it is so no more.'

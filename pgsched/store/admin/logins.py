@@ -1,8 +1,8 @@
 """The logins that ``pgsched up`` makes, so that nothing it runs is a superuser.
 
-It migrates as the role it is given. Where that is a superuser, the API and the workers log in as one that is a member
-of ``pgsched_worker`` and no more, and the client ``default`` gets a role of its own, as which the functions that its
-``sql:`` targets name are called.
+It migrates as the role it is given. Where that is a superuser, the workers log in as one that is a member of
+``pgsched_worker`` and no more, the API as a member of ``pgsched_api``, and the client ``default`` gets a role of its
+own, as which the functions that its ``sql:`` targets name are called.
 
 Passwords stand in a file in the format of libpq's password file, which its owner alone may read; an address names the
 file. So no password is in an address, on a command line or in an environment. Logins are made once for each such file
@@ -27,6 +27,7 @@ from pgsched.store.core.sql import statement
 from pgsched.store.core.transactions import transaction
 
 _WORKER = ("pgsched_up", "pgsched_worker")
+_API = ("pgsched_api_up", "pgsched_api")
 _CLIENT = ("pgsched_default", "pgsched_client")
 _OF_A_LOGIN = {"user", "password", "passfile"}
 _LET_CREATE_TABLES = "grant create on schema public to {}"
@@ -38,9 +39,10 @@ Connection = psycopg.Connection[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logins:
-    """The address at which API and workers log in, and the role of the client ``default``, where there is one."""
+    """The addresses at which workers and the API log in, and the role of the client ``default``, where there is one."""
 
     url: str
+    api_url: str
     client_role: str | None
 
 
@@ -49,6 +51,12 @@ def is_superuser(url: str) -> bool:
     with transaction(url) as connection:
         row = connection.execute(statement("admin/is_superuser")).fetchone()
     return bool(row and row[0])
+
+
+def let_act_as_api(url: str) -> None:
+    """Makes the login of this address a member of ``pgsched_api``, as whom the API acts. Raises psycopg.Error."""
+    with transaction(url) as connection:
+        connection.execute(statement("admin/grant_api"))
 
 
 def make_logins(url: str, passwords: Path, *, is_ours: bool) -> Logins:
@@ -60,13 +68,14 @@ def make_logins(url: str, passwords: Path, *, is_ours: bool) -> Logins:
     """
     with _entries(passwords) as entries, transaction(url) as connection:
         worker = _login(connection, entries, *_WORKER, is_ours=is_ours)
+        api = _login(connection, entries, *_API, is_ours=is_ours)
         if is_ours:
             connection.execute(sql.SQL(_LET_CREATE_TABLES).format(sql.Identifier(worker)))
             connection.execute(room_sql().encode())
         client = _client_role(connection, entries, is_ours=is_ours)
     address = as_login(url, worker, passwords)
     psycopg.connect(address, connect_timeout=10).close()
-    return Logins(url=address, client_role=client)
+    return Logins(url=address, api_url=as_login(url, api, passwords), client_role=client)
 
 
 def as_login(url: str, role: str, passwords: Path) -> str:

@@ -15,7 +15,7 @@ from pgsched.store.core.refusals import refusal
 from pgsched.store.core.sql import statement
 from pgsched.store.core.transactions import transaction
 
-ROLES = ("pgsched_owner", "pgsched_worker", "pgsched_client", "pgsched_reader")
+ROLES = ("pgsched_owner", "pgsched_worker", "pgsched_api", "pgsched_client", "pgsched_reader")
 
 
 def alembic_config(url: str | None = None, *, output: TextIO | None = None) -> Config:

@@ -48,7 +48,9 @@ WORKER: LiteralString = (
 # queue is too full for it.
 SILENT: LiteralString = "set pgsched.notify = off; set pgsched.unbounded = on; "
 REQUEST: LiteralString = "set statement_timeout = '15s'; set lock_timeout = '10s'; set jit = off; "
-REQUEST_LOCALLY = locally(REQUEST + PINNED)
+# Whatever else its login may do, a request does as the API.
+AS_API: LiteralString = "set role pgsched_api"
+REQUEST_LOCALLY = locally(f"{REQUEST}{PINNED}; {AS_API}")
 # A server notices by itself that a client is gone, also in the middle of a function that would never end. Names are
 # looked up as the role has it: they are those in its functions, and none of ours.
 CALL: LiteralString = (

@@ -11,7 +11,7 @@ from psycopg import AsyncConnection
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.rules import Rules
 from pgsched.domain.spread import emptiest, jittered, slots
-from pgsched.store.core.sql import statement_in
+from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import Instants, to_datetime, to_instant
 
 _Slot = tuple[int, int]
@@ -78,8 +78,8 @@ async def _waiting(connection: AsyncConnection[Any], windows: Iterable[_Window])
     asked = []
     for partition, found in wanted.items():
         lows, highs = zip(*found, strict=True)
-        parameters = {"lows": Instants(lows), "highs": Instants(highs)}
-        cursor = await connection.execute(statement_in("jobs/crowding", partition), parameters, binary=True)
+        parameters = {"partition": partition, "lows": Instants(lows), "highs": Instants(highs)}
+        cursor = await connection.execute(statement("jobs/crowding"), parameters, binary=True)
         asked.append((partition, found, cursor))
     counts: dict[tuple[int, _Slot], int] = {}
     for partition, found, cursor in asked:

@@ -159,10 +159,12 @@ def test_the_default_client_cannot_be_dropped(db: Connection) -> None:
 
 def test_a_client_with_api_keys_cannot_be_dropped(db: Connection) -> None:
     call(db, "set_client", client="shop")
-    db.execute("insert into pgsched.api_keys (client_id, name, hash) values ('shop', 'one', 'x')")
-    with refused("PS011", hint="delete them"):
+    key = "select pgsched_internal.create_key(repeat('0', 16), sha256('x'), 'ann', '{bank,shop}', '{read}', null)"
+    db.execute(key.encode())
+    with refused("PS011", hint="revoke them"):
         call(db, "drop_client", client="shop")
-    db.execute("delete from pgsched.api_keys")
+    db.execute("select pgsched_internal.revoke_key(repeat('0', 16))")
+    assert call(db, "drop_client", client="shop") is True
 
 
 def test_a_secret_is_made_where_none_is_given_and_shown_once(db: Connection) -> None:

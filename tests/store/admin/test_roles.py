@@ -277,7 +277,7 @@ def test_a_client_cannot_write_history_that_was_not(payments: Connection) -> Non
     [
         "select signing_secret from pgsched.clients",
         "update pgsched.clients set keep = 'nothing'",
-        "select * from pgsched.api_keys",
+        "select * from pgsched_internal.api_keys",
         "select * from pgsched.workers",
         "select * from pgsched.audit_log",
         "select pgsched_internal.make_day('history', current_date)",
@@ -333,7 +333,7 @@ def test_a_reader_reads_everything(db: Connection, reader: Connection) -> None:
         "update pgsched.jobs set state = 'paused'",
         "delete from pgsched.history",
         "select signing_secret from pgsched.clients",
-        "select hash from pgsched.api_keys",
+        "select hash from pgsched_internal.api_keys",
         "select pgsched_internal.drop_day('history_20200101')",
     ],
 )

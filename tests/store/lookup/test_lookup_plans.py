@@ -103,6 +103,12 @@ _JOBS: dict[str, dict[str, Any]] = {
     "labels of none": {"labels": {"team": "nobody"}},
 }
 _AS_CLIENT = ("the newest", "the newest of a client", "one by its id", "a finished one by its key")
+_KEYS_OF_THE_API = {"some": '{big,"another one"}', "all": "all"}
+_AS_API: dict[str, Any] = {
+    **{name: ExecutionFilter(**_EXECUTIONS[name]) for name in ("all", "a client", "a key of a client", "a job")},
+    **{f"letters: {name}": DeadLetterFilter(**_LETTERS[name]) for name in ("all", "a client", "a key of a client")},
+    **{f"jobs: {name}": JobFilter(**_JOBS[name]) for name in ("all", "a client", "a key of a client", "labels")},
+}
 _COUNTS: dict[str, dict[str, Any]] = {
     "lookup/count_live": {"most": MOST_COUNTED // 10},
     "lookup/count_ended": {"most": MOST_COUNTED // 10},
@@ -139,6 +145,9 @@ class Lookups:
                 self.asked[f"dead letters {state}: {name}"] = partial(self._letters, DeadLetterFilter(**wanted), state)
         for name, wanted in _JOBS.items():
             self.asked[f"jobs: {name}"] = partial(self._jobs, JobFilter(**wanted))
+        for name, wanted in _AS_API.items():
+            for clients, said in _KEYS_OF_THE_API.items():
+                self.asked[f"the API with a key of {clients} clients: {name}"] = partial(self._as_api, said, wanted)
         self.asked["executions: one"] = partial(self._cost, f"select * from pgsched.status_of('{JOB}')", {})
         self.asked["dead letters: one"] = partial(self._cost_of, one_dead_letter(UUID(JOB)))
 
@@ -146,6 +155,19 @@ class Lookups:
         self._db.execute("set role big")
         try:
             return self._cost(query, {})
+        finally:
+            self._db.execute("reset role")
+
+    def _as_api(self, clients: str, wanted: ExecutionFilter | DeadLetterFilter | JobFilter) -> Cost:
+        self._db.execute("select set_config('pgsched.api_clients', %s, false)", [clients])
+        self._db.execute("set role pgsched_api")
+        try:
+            match wanted:
+                case ExecutionFilter():
+                    return self._executions(wanted)
+                case DeadLetterFilter():
+                    return self._letters(wanted, "open")
+            return self._jobs(wanted)
         finally:
             self._db.execute("reset role")
 

@@ -59,7 +59,7 @@ comment on function pgsched_internal.is_whole(jsonb, bigint, bigint) is 'Whether
 -- administration, none of PostgreSQL's own roles and none of pgsched's, neither by itself nor by a role that it is a member of.
 create or replace function pgsched_internal.is_privileged(role name) returns boolean language sql stable as $$
   select coalesce(bool_or(p.rolsuper or p.rolcreaterole or p.rolcreatedb or p.rolreplication or p.rolbypassrls
-                          or p.rolname like 'pg!_%' escape '!' or p.rolname in ('pgsched_owner', 'pgsched_worker', 'pgsched_reader') or r.rolname = 'pgsched_client'
+                          or p.rolname like 'pg!_%' escape '!' or p.rolname in ('pgsched_owner', 'pgsched_worker', 'pgsched_api', 'pgsched_reader') or r.rolname = 'pgsched_client'
                           or p.oid in (select n.nspowner from pg_catalog.pg_namespace n where n.nspname in ('pgsched', 'pgsched_internal'))),
                   true)
     from pg_catalog.pg_roles r join pg_catalog.pg_roles p on p.oid = r.oid or pg_catalog.pg_has_role(r.oid, p.oid, 'MEMBER')
@@ -79,12 +79,14 @@ begin
       and not exists (select from pg_catalog.pg_roles r where r.rolname = changes ->> 'database_role') then
     return pgsched_internal.refuse('PS000', format('there is no database role %s', left((changes -> 'database_role')::text, 100)),
       'create it first: create role payments login in role pgsched_client');
-  elsif changes ? 'database_role' and not has_table_privilege(pgsched_internal.acting_role(), 'pgsched.executions', 'UPDATE') then
+  elsif changes ? 'database_role' and not pgsched_internal.may_do_everything() and not pgsched_internal.api_administers() then
     return pgsched_internal.refuse('PS012', format('%I may not say who acts for a client', pgsched_internal.acting_role()),
       'leave database_role out, or ask whoever runs pgsched');
   elsif changes ->> 'database_role' is not null and pgsched_internal.is_privileged((changes ->> 'database_role')::name) then
     return pgsched_internal.refuse('PS000', format('the role %I may do more than a client should', changes ->> 'database_role'),
       'name a role of its own: create role payments login in role pgsched_client');
+  elsif changes ? 'weight' and not pgsched_internal.check_administers() then
+    return false;
   elsif changes ->> 'dead_letters_for' is not null and not pgsched_internal.is_duration(changes -> 'dead_letters_for', '1 hour', '3653 days') then
     return pgsched_internal.refuse('PS000', format('dead letters cannot be kept for %s', left((changes -> 'dead_letters_for')::text, 100)),
       'write 1 hour to 3653 days, such as "90d"');
@@ -137,8 +139,8 @@ begin
   perform pgsched_internal.check_may_set(client);
   if client = 'default' then
     perform pgsched_internal.refuse('PS011', 'the client default is always there', 'set what shall be different: pgsched.set_client');
-  elsif exists (select from pgsched.api_keys k where k.client_id = client) then
-    perform pgsched_internal.refuse('PS011', format('client %L has API keys', client), 'delete them first');
+  elsif exists (select from pgsched_internal.api_keys k where client = any (k.clients) and k.revoked_at is null) then
+    perform pgsched_internal.refuse('PS011', format('client %L has API keys', client), 'revoke them first');
   end if;
   perform pgsched.release_client(client, actor => drop_client.actor);  -- a hold that nothing tells of could not be ended
   delete from pgsched.clients c where c.client_id = client;

@@ -32,6 +32,7 @@ declare
   after pgsched.queues;
 begin
   perform pgsched_internal.check_said(null, set_queue.actor);
+  perform pgsched_internal.check_administers();
   perform pgsched_internal.check_queue_changes(changes);
   before := pgsched_internal.lock_queue(name);
   after := jsonb_populate_record(before, changes || case when changes -> 'weight' = 'null' then '{"weight": 1}' else '{}' end::jsonb);
@@ -102,6 +103,7 @@ declare
   first integer;
 begin
   perform pgsched_internal.check_said(null, create_queue.actor);
+  perform pgsched_internal.check_administers();
   perform pgsched_internal.check_length(changes, 'the changes are', 131072);
   if name is null or name !~ '^[a-z][a-z0-9_-]{0,62}$' then
     perform pgsched_internal.refuse('PS000', format('%L is no name for a queue', left(name, 100)),
@@ -144,6 +146,7 @@ declare
   jobs bigint;
 begin
   perform pgsched_internal.check_said(null, drop_queue.actor);
+  perform pgsched_internal.check_administers();
   if current_setting('transaction_isolation') <> 'read committed' then
     perform pgsched_internal.refuse('PS011', 'this transaction might not see what waits in the queue', 'begin one that is read committed');
   end if;
@@ -222,6 +225,7 @@ declare
   queue constant pgsched.queues := pgsched_internal.lock_queue(name);
 begin
   perform pgsched_internal.check_said(pause_queue.note, pause_queue.actor);
+  perform pgsched_internal.check_administers();
   if queue.paused_at is not null then
     return false;
   end if;
@@ -238,6 +242,7 @@ declare
   queue constant pgsched.queues := pgsched_internal.lock_queue(name);
 begin
   perform pgsched_internal.check_said(resume_queue.note, resume_queue.actor);
+  perform pgsched_internal.check_administers();
   if queue.paused_at is null then
     return false;
   end if;

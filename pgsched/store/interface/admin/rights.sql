@@ -37,6 +37,8 @@ alter table pgsched.backfills enable row level security;
 alter table pgsched_internal.kept_dead_letters enable row level security;
 alter table pgsched.replays enable row level security;
 alter table pgsched.blocked_keys enable row level security;
+alter table pgsched_internal.gates enable row level security;
+alter table pgsched_internal.api_keys enable row level security;
 
 -- Nothing that an earlier release granted stays.
 do $$
@@ -50,7 +52,7 @@ begin
     execute item;
   end loop;
   for item in select 'public' union all select quote_ident(r.rolname) from pg_catalog.pg_roles r
-               where r.rolname in ('pgsched_worker', 'pgsched_client', 'pgsched_reader')
+               where r.rolname in ('pgsched_worker', 'pgsched_api', 'pgsched_client', 'pgsched_reader')
   loop
     execute format('revoke all on schema pgsched, pgsched_internal from %s', item);
     execute format('revoke all on all tables in schema pgsched, pgsched_internal from %s', item);
@@ -59,7 +61,7 @@ begin
   end loop;
 end $$;
 
--- Workers and the API.
+-- Workers.
 do $$
 declare
   item text;
@@ -78,6 +80,7 @@ begin
   grant select, insert on pgsched.attempts to pgsched_worker;
   grant select on pgsched.clients, pgsched_internal.former_secrets, pgsched.schema_version, pgsched.status, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.live_status, pgsched_internal.ended_status, pgsched.dead_letters,
     pgsched.sidelined, pgsched.undeliverable to pgsched_worker;
+  grant select (id, subject, clients, scopes, created_at, expires_at, last_used_at, revoked_at, former_until) on pgsched_internal.api_keys to pgsched_worker;
   grant usage on sequence pgsched.workers_id_seq, pgsched.audit_log_id_seq to pgsched_worker;
   for item in select i.inhrelid::regclass from pg_catalog.pg_inherits i where i.inhparent = 'pgsched.executions'::regclass loop
     execute format('grant select, insert, update, delete on %s to pgsched_worker', item);  -- hot statements name the partition
@@ -94,6 +97,9 @@ begin
   -- What their statements call, and what a function calls in turn that does not run with its owner's rights.
   perform pgsched_internal.grant_execute(array[
     'pgsched_internal.acting_role', 'pgsched_internal.acts_for', 'pgsched_internal.advance_replay', 'pgsched_internal.any_partition_of',
+    'pgsched_internal.api_acts_for_all', 'pgsched_internal.api_clients', 'pgsched_internal.authenticated', 'pgsched_internal.create_key',
+    'pgsched_internal.crowding', 'pgsched_internal.has_keys', 'pgsched_internal.is_api', 'pgsched_internal.look_up_keys', 'pgsched_internal.may_do_everything',
+    'pgsched_internal.note_key_use', 'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key',
     'pgsched_internal.attach_day', 'pgsched_internal.attempts_in', 'pgsched_internal.backoff', 'pgsched_internal.block_key',
     'pgsched_internal.bury', 'pgsched_internal.capability_of', 'pgsched_internal.check_backfill', 'pgsched_internal.check_changes',
     'pgsched_internal.check_cron', 'pgsched_internal.check_defaults', 'pgsched_internal.check_labels', 'pgsched_internal.check_length',
@@ -128,9 +134,73 @@ begin
     'pgsched_internal.watch_of', 'pgsched_internal.weeks_of_history', 'pgsched_internal.written_out'], 'pgsched_worker');
   foreach item in array array['pgsched.clients', 'pgsched_internal.former_secrets', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history',
                               'pgsched.attempts', 'pgsched.dependencies', 'pgsched.backfills', 'pgsched_internal.kept_dead_letters',
-                              'pgsched.replays', 'pgsched.blocked_keys'] loop
+                              'pgsched.replays', 'pgsched.blocked_keys', 'pgsched_internal.gates', 'pgsched_internal.api_keys'] loop
     execute format('create policy worker on %s to pgsched_worker using (true) with check (true)', item);
   end loop;
+end $$;
+
+-- The API. It acts for the clients of the key that a request came with, which its sessions say by a setting; it may update no execution,
+-- so it is not among those that may do everything. It plans the jobs that it makes, and what a page shows it looks up itself.
+do $$
+declare
+  mine constant text := '(select pgsched_internal.api_acts_for_all()) or client_id = any (array(select unnest(pgsched_internal.api_clients())))';
+  item text;
+begin
+  if to_regrole('pgsched_api') is null then
+    return;
+  end if;
+  grant usage on schema pgsched, pgsched_internal to pgsched_api;
+  grant select on pgsched.executions, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.dependencies, pgsched.backfills, pgsched.replays,
+    pgsched.blocked_keys, pgsched.queues, pgsched.schema_version, pgsched.status, pgsched.dead_letters, pgsched.sidelined,
+    pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.gates to pgsched_api;
+  grant select (client_id, keep, options, weight, state, reason, database_role, dead_letter_target, dead_letters_for,
+    created_at) on pgsched.clients to pgsched_api;
+  grant select (id, subject, clients, scopes, created_at, expires_at, last_used_at, revoked_at, former_until) on pgsched_internal.api_keys to pgsched_api;
+  grant insert (fire_at, scheduled_for, job_id, plan, partition, client_id, target, payload, options, ordering_key) on pgsched.executions to pgsched_api;
+  grant update (state, reason, updated_at, planned_revision, paused_at) on pgsched.jobs to pgsched_api;
+  grant update (instants) on pgsched.backfills to pgsched_api;
+  perform pgsched_internal.grant_execute(array[
+    'pgsched.backfill', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_replay', 'pgsched.claim',
+    'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.create_queue', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.drop_client',
+    'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail', 'pgsched.hold_client',
+    'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.pause_queue', 'pgsched.release',
+    'pgsched.release_client', 'pgsched.replay', 'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.restore', 'pgsched.resume', 'pgsched.resume_all',
+    'pgsched.resume_queue', 'pgsched.rotate_secret', 'pgsched.schedule', 'pgsched.schedule_outcome', 'pgsched.set_client', 'pgsched.set_limit', 'pgsched.set_queue',
+    'pgsched.sideline', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched.trigger', 'pgsched.unblock'], 'pgsched_api');
+  perform pgsched_internal.grant_execute(array[
+    'pgsched_internal.acting_role', 'pgsched_internal.acts_for', 'pgsched_internal.api_acts_for_all', 'pgsched_internal.api_administers',
+    'pgsched_internal.api_clients', 'pgsched_internal.check_backfill', 'pgsched_internal.check_backoff', 'pgsched_internal.check_changes',
+    'pgsched_internal.check_cron', 'pgsched_internal.check_delivery', 'pgsched_internal.check_exclusion', 'pgsched_internal.check_headers',
+    'pgsched_internal.check_labels', 'pgsched_internal.check_length', 'pgsched_internal.check_lists', 'pgsched_internal.check_options',
+    'pgsched_internal.check_partition', 'pgsched_internal.check_payload', 'pgsched_internal.check_pulled', 'pgsched_internal.check_retries',
+    'pgsched_internal.check_rules', 'pgsched_internal.check_spec', 'pgsched_internal.check_target', 'pgsched_internal.check_told',
+    'pgsched_internal.check_zone', 'pgsched_internal.count_live', 'pgsched_internal.create_key', 'pgsched_internal.crowding',
+    'pgsched_internal.digits_in', 'pgsched_internal.edited', 'pgsched_internal.fault_of_json', 'pgsched_internal.fault_of_values',
+    'pgsched_internal.first_partition_of', 'pgsched_internal.has_keys', 'pgsched_internal.has_no_such_day', 'pgsched_internal.in_partition',
+    'pgsched_internal.is_api', 'pgsched_internal.is_day', 'pgsched_internal.is_duration', 'pgsched_internal.is_instant',
+    'pgsched_internal.length_of', 'pgsched_internal.look_up_keys', 'pgsched_internal.may_do_everything', 'pgsched_internal.note_key_use',
+    'pgsched_internal.partition_of', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.refuse',
+    'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key', 'pgsched_internal.seconds_in', 'pgsched_internal.skip_range',
+    'pgsched_internal.slot_for', 'pgsched_internal.stalls', 'pgsched_internal.target_host', 'pgsched_internal.until_next',
+    'pgsched_internal.written_out'], 'pgsched_api');
+  foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts',
+                              'pgsched_internal.kept_dead_letters', 'pgsched.blocked_keys'] loop
+    execute format('create policy api on %s for select to pgsched_api using (%s)', item, mine);
+  end loop;
+  execute format('create policy api_new on pgsched.executions for insert to pgsched_api with check (%s)', mine);
+  execute format('create policy api_set on pgsched.jobs for update to pgsched_api using (%s)', mine);
+  create policy api on pgsched.replays for select to pgsched_api
+    using ((select pgsched_internal.api_acts_for_all()) or clients <@ (select pgsched_internal.api_clients()));
+  create policy api on pgsched.dependencies for select to pgsched_api
+    using (exists (select from pgsched.executions e where e.id = dependencies.execution_id));  -- of those that it sees
+  foreach item in array array['select', 'update'] loop
+    execute format('create policy api_%s on pgsched.backfills for %s to pgsched_api
+      using (exists (select from pgsched.jobs j where j.id = job_id))', item, item);  -- of which it sees those of its clients
+  end loop;
+  create policy api on pgsched_internal.gates for select to pgsched_api
+    using ((select pgsched_internal.api_acts_for_all())
+           or name like 'circuit:%' and substr(name, strpos(name, ' ') + 1) = any (array(select unnest(pgsched_internal.api_clients()))));
+  create policy api on pgsched_internal.api_keys for select to pgsched_api using ((select pgsched_internal.api_administers()));
 end $$;
 
 -- Whoever looks after it: reads everything but secrets, changes nothing.
@@ -147,12 +217,14 @@ begin
     to pgsched_reader;
   grant select on pgsched_internal.kept_dead_letters, pgsched_internal.gates, pgsched_internal.gate_use, pgsched_internal.facts,
     pgsched_internal.live, pgsched_internal.ended, pgsched.schema_version to pgsched_reader;
+  grant select (id, subject, clients, scopes, created_at, expires_at, last_used_at, revoked_at, former_until) on pgsched_internal.api_keys to pgsched_reader;
   grant select (client_id, keep, options, weight, state, reason, database_role, dead_letter_target, dead_letters_for,
     created_at) on pgsched.clients to pgsched_reader;
   perform pgsched_internal.grant_execute(array['pgsched.now', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched_internal.count_live', 'pgsched_internal.first_partition_of',
     'pgsched_internal.is_living', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.dependencies',
-                              'pgsched.backfills', 'pgsched_internal.kept_dead_letters', 'pgsched.replays', 'pgsched.blocked_keys'] loop
+                              'pgsched.backfills', 'pgsched_internal.kept_dead_letters', 'pgsched.replays', 'pgsched.blocked_keys',
+                              'pgsched_internal.gates', 'pgsched_internal.api_keys'] loop
     execute format('create policy reader on %s for select to pgsched_reader using (true)', item);
   end loop;
 end $$;

@@ -100,10 +100,11 @@ options name no target for this outcome. A failure is told to its client''s dead
 
 create or replace function pgsched_internal.skip_range(
   job pgsched.jobs, first timestamptz, last timestamptz, instants bigint, reason text
-) returns void language plpgsql volatile as $$
+) returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   skipped pgsched.executions;
 begin
+  perform pgsched_internal.check_acts_for(job.client_id);
   skipped.id := pgsched.new_id();
   skipped.job_id := job.id;
   skipped.plan := job.revision;
@@ -120,4 +121,4 @@ begin
   perform pgsched_internal.end_execution(skipped, 'skipped', reason, case when instants > 1 then last end, nullif(instants, 1));
 end $$;
 comment on function pgsched_internal.skip_range(pgsched.jobs, timestamptz, timestamptz, bigint, text)
-  is 'Enters instants of a job that had no row into history as skipped, all in one row.';
+  is 'Enters instants of a job that had no row into history as skipped, all in one row. PS012 where the session does not act for its client.';

@@ -37,13 +37,6 @@ end $$;
 comment on function pgsched_internal.check_dead_letter_filter(jsonb)
   is 'True for a filter of dead letters with at least one member; raises PS000 or PS002 with what to write otherwise.';
 
-create or replace function pgsched_internal.clients_acted_for() returns text[] language sql stable parallel safe as $$
-  select case when not pg_catalog.has_table_privilege(pgsched_internal.acting_role(), 'pgsched.executions', 'UPDATE') then
-    array(select c.client_id from pgsched.clients c join pg_catalog.pg_roles r on r.rolname = c.database_role
-           where pg_catalog.pg_has_role(pgsched_internal.acting_role(), r.oid, 'MEMBER')) end
-$$;
-comment on function pgsched_internal.clients_acted_for() is 'The clients that the session acts for; null where it may do everything.';
-
 create or replace function pgsched_internal.look_through_dead_letters(
   filter jsonb, clients text[], after uuid, before timestamptz, many integer
 ) returns table (id uuid, finished_at timestamptz, named boolean) language sql stable as $$

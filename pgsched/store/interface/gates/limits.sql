@@ -43,6 +43,7 @@ declare
   gate constant text := pgsched_internal.gate_of(kind, name);
 begin
   perform pgsched_internal.check_said(null, set_limit.actor);
+  perform pgsched_internal.check_administers();
   perform pgsched_internal.check_limit(rate, per, burst, concurrency);
   if kind = 'queue' and not exists (select from pgsched.queues q where q.name = set_limit.name) then
     perform pgsched_internal.refuse('PS010', format('there is no queue %L', set_limit.name), 'the names are in pgsched.queues');
@@ -78,6 +79,7 @@ declare
   gate constant text := pgsched_internal.gate_of(kind, name);
 begin
   perform pgsched_internal.check_said(null, drop_limit.actor);
+  perform pgsched_internal.check_administers();
   update pgsched_internal.gates g set events = null, period = null, concurrency = null, updated_at = pgsched.now()
    where g.name = gate and num_nonnulls(g.events, g.concurrency) > 0;
   if not found then

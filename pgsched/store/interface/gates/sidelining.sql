@@ -86,7 +86,7 @@ create or replace function pgsched_internal.check_may_sideline(client text) retu
 begin
   if client is not null then
     return pgsched_internal.check_may_set(client);
-  elsif not has_table_privilege(pgsched_internal.acting_role(), 'pgsched_internal.gates', 'UPDATE') then
+  elsif not has_table_privilege(pgsched_internal.acting_role(), 'pgsched_internal.gates', 'UPDATE') and not pgsched_internal.api_administers() then
     return pgsched_internal.refuse('PS012', format('%I may not sideline a host for all clients', pgsched_internal.acting_role()), 'name your client: client => ''payments''');
   end if;
   return true;

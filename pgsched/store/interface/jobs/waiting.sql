@@ -106,3 +106,15 @@ begin
   perform pgsched_internal.notify_workers('plan');
 end $$;
 comment on function pgsched_internal.carry_on(uuid, timestamptz) is 'Has a worker plan the next row of a job whose planned row was cancelled.';
+
+-- With the owner's rights: a job is spread among everybody's rows, also where the session may not see them. Their number is all it learns.
+create or replace function pgsched_internal.crowding(partition integer, lows timestamptz[], highs timestamptz[]) returns setof bigint
+  language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  return query execute format(
+    'select (select count(*) from (select from %s e.fire_at >= s.low and e.fire_at < s.high limit 1000) found)'
+    '  from unnest($1, $2) with ordinality as s(low, high, n) order by s.n', pgsched_internal.in_partition(crowding.partition::smallint))
+    using lows, highs;
+end $$;
+comment on function pgsched_internal.crowding(integer, timestamptz[], timestamptz[])
+  is 'How many rows stand in a partition in each of these spans of time, counted up to a thousand.';

@@ -1,0 +1,68 @@
+"""Which requests are let in: each route declares a scope, and a request names no client but those of its key.
+
+What is named by an id is for the database to find: another client's is not found.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from litestar.connection import ASGIConnection
+from litestar.handlers import BaseRouteHandler
+
+from pgsched.api.authentication import Authentication
+from pgsched.domain.api_key import NOBODY, Grant
+from pgsched.errors import PgschedError, Refused
+
+PUBLIC = "public"
+"""The scope of a route for which no key is asked."""
+SCOPE, EVERYWHERE = "scope", "everywhere"
+"""What a route's ``opt`` has of it: its scope, and whether it concerns all clients."""
+Connection = ASGIConnection[Any, Any, Any, Any]
+
+
+class Gate:
+    """Lets a request in, or raises what it is refused with."""
+
+    def __init__(self, authentication: Authentication) -> None:
+        self._authentication = authentication
+
+    async def admit(self, connection: Connection, handler: BaseRouteHandler) -> None:
+        """The guard of every route. Raises Unauthenticated, Refused; PgschedError where a route has no scope."""
+        scope = handler.opt.get(SCOPE)
+        if scope is None:
+            raise PgschedError(f"{handler} declares no scope")
+        if scope == PUBLIC:
+            return
+        grant = await self._authentication.grant(connection.headers.get("authorization"))
+        check_scope(grant, scope, everywhere=bool(handler.opt.get(EVERYWHERE)))
+        connection.scope["auth"] = grant
+
+
+def check_scope(grant: Grant, scope: str, *, everywhere: bool) -> None:
+    """Raises Refused."""
+    if scope not in grant.scopes:
+        raise MissingScope(scope, f"this needs a key with the scope {scope}")
+    if everywhere and grant.clients is not None:
+        raise Refused("this concerns all clients, and the key is for some: use one for all clients")
+
+
+def grant_of(connection: Connection) -> Grant:
+    """What the sender of a request that was let in may do."""
+    found: Grant = connection.scope.get("auth", NOBODY)
+    return found
+
+
+def check_clients(grant: Grant, named: Iterable[Any]) -> None:
+    """Raises Refused where a client is named that the key is not for, whether there is such a client or not."""
+    for client in named:
+        if isinstance(client, str) and not grant.is_for(client):
+            known = ", ".join(sorted(grant.clients or ())[:10])
+            raise Refused(f"the key is not for the client {client[:100]!r}: name one that it is for ({known})")
+
+
+class MissingScope(Refused):
+    """The key lacks a scope."""
+
+    def __init__(self, scope: str, detail: str) -> None:
+        super().__init__(detail)
+        self.scope = scope

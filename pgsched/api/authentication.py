@@ -1,0 +1,130 @@
+"""Who asks: the key in ``Authorization: Bearer``, checked against what the database says of it.
+
+What was looked up is kept for half a second, counted from the moment of asking: so a key that is revoked is refused
+by every process within a second, and nothing has to be told to any of them. One task looks up all that is wanted at
+a moment by one statement: requests with keys that nobody has take one connection from the others, and no more.
+"""
+
+import asyncio
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+
+from pgsched.api.database import WAIT, Database
+from pgsched.domain.api_key import ANYBODY, Grant, Token
+from pgsched.errors import PgschedError, Unauthenticated, Unavailable
+from pgsched.store.admin import api_keys
+from pgsched.store.admin.api_keys import KnownKey
+
+_KEPT_FOR = 0.5
+_OLDEST = 0.9  # seconds that a look-up may have taken for its answer to count
+_NOTED_EVERY = 60.0
+_MANY = 1000
+_HOW = "send the header Authorization: Bearer psk_…; keys are made by pgsched keys create"
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What the database said of a key when it was asked, and the grant that comes of it."""
+
+    key: KnownKey
+    asked: float
+    grant: Grant
+
+    @classmethod
+    def of(cls, key: KnownKey, asked: float) -> "_Kept":
+        clients = None if key.clients is None else frozenset(key.clients)
+        who = f"{key.subject} (key {key.id})"
+        return cls(key, asked, Grant(subject=who, clients=clients, scopes=frozenset(key.scopes)))
+
+    def check(self, token: Token) -> None:
+        """Raises Unauthenticated. Why, is told to those alone who have the secret."""
+        key, age = self.key, time.monotonic() - self.asked
+        former = key.former_left is not None and key.former_left > age and token.fits(key.former_hash)
+        if not (token.fits(key.hash) or former):
+            raise Unauthenticated(f"there is no such key; {_HOW}")
+        if key.revoked:
+            raise Unauthenticated(f"the key {key.id} is revoked; {_HOW}")
+        if key.expires_in is not None and key.expires_in <= age:
+            raise Unauthenticated(f"the key {key.id} has expired; {_HOW}")
+
+
+class Authentication:
+    """Finds out what the holder of a token may do. One that ``is_open`` lets anybody in until a key is made."""
+
+    def __init__(self, database: Database, *, is_open: bool) -> None:
+        self._database, self._is_open = database, is_open
+        self._open_until = 0.0
+        self._kept: dict[str, _Kept] = {}
+        self._noted: dict[str, float] = {}
+        self._wanted: dict[str, asyncio.Future[_Kept | None]] = {}
+        self._asking: asyncio.Task[None] | None = None
+
+    async def grant(self, header: str | None) -> Grant:
+        """Raises Unauthenticated, and Unavailable where the database does not say in time what a key is worth."""
+        if header is None:
+            if await self._takes_anybody():
+                return ANYBODY
+            raise Unauthenticated(_HOW)
+        scheme, _, text = header.partition(" ")
+        token = Token.parse(text.strip()) if scheme.lower() == "bearer" else None
+        if token is None:
+            raise Unauthenticated(f"this is no key; {_HOW}")
+        kept = self._kept.get(token.id)
+        if kept is None or time.monotonic() - kept.asked > _KEPT_FOR:
+            kept = await self._look_up(token.id)
+        kept.check(token)
+        if not kept.key.used_lately:
+            await self._note(token.id)
+        return kept.grant
+
+    async def _takes_anybody(self) -> bool:
+        if self._is_open and time.monotonic() > self._open_until:
+            asked = time.monotonic()
+            self._is_open = not await self._database.ask(api_keys.any_was_made)
+            self._open_until = asked + _KEPT_FOR
+        return self._is_open
+
+    async def _look_up(self, id: str) -> _Kept:
+        until = time.monotonic() + WAIT
+        while time.monotonic() < until:
+            found = await asyncio.shield(self._answer_for(id))
+            if found is None:
+                raise Unauthenticated(f"there is no such key; {_HOW}")
+            if time.monotonic() - found.asked < _OLDEST:
+                return found
+        raise Unavailable("the database is too slow to say whether the key is valid: try again")
+
+    def _answer_for(self, id: str) -> "asyncio.Future[_Kept | None]":
+        if id not in self._wanted:
+            self._wanted[id] = asyncio.get_running_loop().create_future()
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask())
+        return self._wanted[id]
+
+    async def _ask(self) -> None:
+        while self._wanted:
+            wanted, self._wanted = self._wanted, {}
+            asked = time.monotonic()
+            try:
+                found = {key.id: key for key in await self._database.ask(api_keys.look_up, list(wanted))}
+            except Exception as error:
+                for future in wanted.values():
+                    future.set_exception(error)
+                    future.exception()  # whoever waited may be gone
+                continue
+            if len(self._kept) > _MANY:
+                self._kept = {id: kept for id, kept in self._kept.items() if asked - kept.asked < _KEPT_FOR}
+            for id, future in wanted.items():
+                answer = _Kept.of(found[id], asked) if id in found else None
+                if answer is not None:
+                    self._kept[id] = answer
+                future.set_result(answer)
+
+    async def _note(self, id: str) -> None:
+        """That a key was used is worth a try a minute, and no request."""
+        now = time.monotonic()
+        if now - self._noted.get(id, -_NOTED_EVERY) >= _NOTED_EVERY:
+            self._noted = {known: at for known, at in self._noted.items() if now - at < _NOTED_EVERY} | {id: now}
+            with suppress(PgschedError):
+                await self._database.ask(api_keys.note_use, id)

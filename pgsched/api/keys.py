@@ -1,0 +1,108 @@
+"""The API's keys: made, listed, rotated and revoked by whoever administers. A secret is shown once."""
+
+from datetime import timedelta
+from typing import Annotated
+
+import msgspec
+from litestar import Response
+from litestar.openapi.spec import Example
+from litestar.params import Body, JSONBody, PathParameter
+from msgspec import Meta
+
+from pgsched.answers import Page, page_of
+from pgsched.api.parameters import Actor, AfterName, Limit, Pooled
+from pgsched.api.requests import Duration, Instant
+from pgsched.api.routing import acts, makes, reads, removes
+from pgsched.domain.api_key import Scope
+from pgsched.domain.request import length_of
+from pgsched.domain.schedule import instant_of
+from pgsched.store.admin import api_keys
+from pgsched.store.admin.api_keys import KeyRow
+
+KeyId = Annotated[
+    str, PathParameter(max_length=100, description="A key's id: what stands between psk_ and the next _.")
+]
+_SHOP = Example(
+    summary="For one service, until the end of the year",
+    value={
+        "subject": "shop",
+        "clients": ["shop"],
+        "scopes": ["schedule", "read"],
+        "expires_at": "2099-12-31T00:00:00Z",
+    },
+)
+
+
+class NewKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who uses it, for which clients (left out: for all) and for what, and until when (left out: for good)."""
+
+    subject: Annotated[str, Meta(min_length=1, max_length=200)]
+    scopes: Annotated[list[Scope], Meta(min_length=1, max_length=4)]
+    clients: (
+        Annotated[list[Annotated[str, Meta(min_length=1, max_length=100)]], Meta(min_length=1, max_length=100)] | None
+    ) = None
+    expires_at: Instant | None = None
+
+
+class RotateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """For how long the former secret is taken, too; not at all where it is left out."""
+
+    keep_for: Duration | None = None
+
+
+class Secret(msgspec.Struct, frozen=True, kw_only=True):
+    """The token of a key. It is not shown again."""
+
+    id: str
+    token: str
+
+
+class KeyRevoked(msgspec.Struct, frozen=True, kw_only=True):
+    """``changed`` is false when it was so before."""
+
+    id: str
+    changed: bool
+
+
+@reads("/keys", "List the API's keys", scope="admin", everywhere=True)
+async def list_keys(database: Pooled, limit: Limit = 50, after: AfterName = None) -> Page[KeyRow]:
+    """One page, by id, with the revoked ones; the next one is asked for with after."""
+    found = await database.ask(api_keys.all_keys, limit=limit + 1, after=after)
+    return page_of(found, limit, lambda row: row.id)
+
+
+@reads("/keys/{key_id:str}", "One key of the API", 404, scope="admin", everywhere=True)
+async def get_key(key_id: KeyId, database: Pooled) -> KeyRow:
+    return await database.ask(api_keys.get, key_id)
+
+
+@makes("/keys", "Make a key", scope="admin", everywhere=True)
+async def create_key(
+    data: Annotated[NewKey, Body(examples=[_SHOP])], database: Pooled, actor: Actor
+) -> Response[Secret]:
+    """The token is shown this once."""
+    given = msgspec.structs.asdict(data)
+    if data.expires_at is not None:
+        given["expires_at"] = instant_of(data.expires_at, "expires_at")
+    token = await database.ask(api_keys.create, **given, actor=actor)
+    return Response(Secret(id=token.id, token=str(token)), headers=_kept_by_nobody(f"/v1/keys/{token.id}"))
+
+
+@acts("/keys/{key_id:str}/rotate", "Give a key another secret", 404, 409, scope="admin", everywhere=True)
+async def rotate_key(
+    key_id: KeyId, database: Pooled, actor: Actor, data: JSONBody[RotateKey | None] = None
+) -> Response[Secret]:
+    """The token is shown this once."""
+    keep_for = timedelta(0) if data is None or data.keep_for is None else length_of(data.keep_for)
+    token = await database.ask(api_keys.rotate, key_id, keep_for=keep_for, actor=actor)
+    return Response(Secret(id=token.id, token=str(token)), headers=_kept_by_nobody())
+
+
+@removes("/keys/{key_id:str}", "Revoke a key", 404, scope="admin", everywhere=True)
+async def revoke_key(key_id: KeyId, database: Pooled, actor: Actor) -> KeyRevoked:
+    """Within a second no process of the API takes it."""
+    return KeyRevoked(id=key_id, changed=await database.ask(api_keys.revoke, key_id, actor=actor))
+
+
+def _kept_by_nobody(location: str | None = None) -> dict[str, str]:
+    return {"Cache-Control": "no-store"} | ({"Location": location} if location else {})

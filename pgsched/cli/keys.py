@@ -1,0 +1,82 @@
+"""``pgsched keys``: who may ask the API for what."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import click
+
+from pgsched.cli.answers import Answer, changed, listed
+from pgsched.cli.commands import command
+from pgsched.cli.options import actor_option, page_options
+from pgsched.cli.parameters import instant
+from pgsched.domain.api_key import SCOPES
+
+_COLUMNS = ("id", "subject", "clients", "scopes", "expires_at", "last_used_at", "revoked_at")
+_ONCE = "it is shown this once: keep it where only its user reads it"
+
+
+@click.group()
+def keys() -> None:
+    """Make, list, rotate and revoke keys of the API."""
+
+
+@command(keys)
+@click.argument("subject")
+@click.option("--client", "clients", multiple=True, metavar="NAME", help="A client it is for.  [default: all]")
+@click.option("--scope", "scopes", multiple=True, required=True, type=click.Choice(SCOPES), help="What it may do.")
+@click.option("--expires-at", type=instant, metavar="INSTANT", help="Until when it is taken.  [default: for good]")
+@actor_option
+async def create(
+    connection: Any,
+    subject: str,
+    clients: tuple[str, ...],
+    scopes: tuple[str, ...],
+    expires_at: datetime | None,
+    actor: str | None,
+) -> Answer:
+    """Make a key for SUBJECT, and show its token."""
+    from pgsched.store.admin import api_keys
+
+    token = await api_keys.create(
+        connection, subject=subject, clients=clients or None, scopes=scopes, expires_at=expires_at, actor=actor
+    )
+    return Answer({"id": token.id, "token": str(token)}, str(token), _ONCE)
+
+
+@command(keys, "list")
+@page_options(str, "ID")
+async def list_keys(connection: Any, limit: int, after: str | None) -> Answer:
+    """List the keys, the revoked ones too."""
+    from pgsched.answers import page_of
+    from pgsched.store.admin import api_keys
+
+    found = await api_keys.all_keys(connection, limit=limit + 1, after=after)
+    return listed(
+        page_of(found, limit, lambda row: row.id),
+        _COLUMNS,
+        "no keys: the API takes every request, and listens on loopback alone",
+    )
+
+
+@command(keys)
+@click.argument("id")
+@click.option("--keep-for", metavar="DURATION", help="How long the former token is taken, too.  [default: 0s]")
+@actor_option
+async def rotate(connection: Any, id: str, keep_for: str | None, actor: str | None) -> Answer:
+    """Give a key another secret, and show its token."""
+    from pgsched.domain.request import length_of
+    from pgsched.store.admin import api_keys
+
+    kept = timedelta(0) if keep_for is None else length_of(keep_for)
+    token = await api_keys.rotate(connection, id, keep_for=kept, actor=actor)
+    return Answer({"id": token.id, "token": str(token)}, str(token), _ONCE)
+
+
+@command(keys)
+@click.argument("id")
+@actor_option
+async def revoke(connection: Any, id: str, actor: str | None) -> Answer:
+    """End a key: within a second no process of the API takes it."""
+    from pgsched.store.admin import api_keys
+
+    return changed(await api_keys.revoke(connection, id, actor=actor), "revoked", "was revoked before", id=id)

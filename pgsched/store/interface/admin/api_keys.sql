@@ -1,0 +1,112 @@
+-- Keys of the API. Who makes a key also makes its secret, and tells the database the hash alone.
+
+create or replace function pgsched_internal.check_key(subject text, clients text[], scopes text[], expires_at timestamptz) returns boolean
+  language plpgsql stable as $$
+begin
+  if coalesce(length(subject), 0) not between 1 and 200 then
+    return pgsched_internal.refuse('PS000', 'a key has a subject of 1 to 200 characters', 'write who uses it, such as shop');
+  elsif cardinality(clients) not between 1 and 100 or exists (select from unnest(clients) c where coalesce(length(c), 0) not between 1 and 100) then
+    return pgsched_internal.refuse('PS000', 'a key is for 1 to 100 clients, each named by 1 to 100 characters', 'leave them out for all clients');
+  elsif coalesce(cardinality(scopes), 0) = 0 or not scopes <@ array['schedule', 'read', 'operate', 'admin'] then
+    return pgsched_internal.refuse('PS000', 'there is no such scope', 'the scopes are schedule, read, operate and admin; give at least one');
+  elsif expires_at <= pgsched.now() or expires_at = 'infinity' then
+    return pgsched_internal.refuse('PS000', 'a key expires at an instant to come', 'write a later one, or leave it out');
+  end if;
+  return true;
+end $$;
+comment on function pgsched_internal.check_key(text, text[], text[], timestamptz) is 'True for what a key can be; raises PS000 with what to write otherwise.';
+
+create or replace function pgsched_internal.log_key(action text, key text, actor text, detail jsonb default '{}') returns void
+  language sql volatile as $$
+  select pgsched_internal.log_setting(log_key.action, log_key.actor, jsonb_build_object('key', log_key.key) || log_key.detail)
+$$;
+comment on function pgsched_internal.log_key(text, text, text, jsonb) is 'Writes into the audit log what was done to a key.';
+
+create or replace function pgsched_internal.create_key(
+  id text, hash bytea, subject text, clients text[], scopes text[], expires_at timestamptz, actor text default null
+) returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  given constant text[] := array(select s from unnest(array['schedule', 'read', 'operate', 'admin']) s where s = any (scopes));
+begin
+  perform pgsched_internal.check_said(null, create_key.actor);
+  perform pgsched_internal.check_administers();
+  perform pgsched_internal.check_key(subject, clients, scopes, expires_at);
+  insert into pgsched_internal.api_keys (id, hash, subject, clients, scopes, expires_at)
+  values (create_key.id, create_key.hash, create_key.subject, create_key.clients, given, create_key.expires_at);
+  perform pgsched_internal.log_key('create key', id, actor, jsonb_build_object('subject', subject, 'clients', clients, 'scopes', given, 'expires_at', expires_at));
+end $$;
+comment on function pgsched_internal.create_key(text, bytea, text, text[], text[], timestamptz, text)
+  is 'Makes a key of the API by the hash of its secret. PS000 for what cannot be, PS012 where the session may not.';
+
+create or replace function pgsched_internal.lock_key_of_api(id text) returns pgsched_internal.api_keys language plpgsql volatile as $$
+declare
+  key pgsched_internal.api_keys;
+begin
+  perform pgsched_internal.check_administers();
+  select * into key from pgsched_internal.api_keys k where k.id = lock_key_of_api.id for update;
+  if not found then
+    perform pgsched_internal.refuse('PS010', format('there is no key %L', left(lock_key_of_api.id, 100)), 'look it up by pgsched keys list');
+  end if;
+  return key;
+end $$;
+comment on function pgsched_internal.lock_key_of_api(text) is 'A key of the API, locked; PS010 where there is none, PS012 where the session may not.';
+
+create or replace function pgsched_internal.rotate_key(id text, hash bytea, keep_for interval default '0', actor text default null) returns void
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  key constant pgsched_internal.api_keys := pgsched_internal.lock_key_of_api(id);
+begin
+  perform pgsched_internal.check_said(null, rotate_key.actor);
+  if key.revoked_at is not null then
+    perform pgsched_internal.refuse('PS011', format('the key %s is revoked', id), 'make another one');
+  elsif keep_for is null or keep_for not between interval '0' and interval '366 days' then
+    perform pgsched_internal.refuse('PS000', 'the former secret may be kept for 0 to 366 days', 'write 24h, or 0s to end it now');
+  end if;
+  update pgsched_internal.api_keys k
+     set hash = rotate_key.hash, former_hash = key.hash, former_until = pgsched.now() + rotate_key.keep_for where k.id = key.id;
+  perform pgsched_internal.log_key('rotate key', id, actor, jsonb_build_object('keep_for', keep_for));
+end $$;
+comment on function pgsched_internal.rotate_key(text, bytea, interval, text)
+  is 'Gives a key another secret; the former one is taken for so long. PS010 for an unknown key, PS011 for a revoked one, PS012 where the session may not.';
+
+create or replace function pgsched_internal.revoke_key(id text, actor text default null) returns boolean
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  key constant pgsched_internal.api_keys := pgsched_internal.lock_key_of_api(id);
+begin
+  perform pgsched_internal.check_said(null, revoke_key.actor);
+  if key.revoked_at is not null then
+    return false;
+  end if;
+  update pgsched_internal.api_keys k set revoked_at = pgsched.now() where k.id = key.id;
+  perform pgsched_internal.log_key('revoke key', id, actor);
+  return true;
+end $$;
+comment on function pgsched_internal.revoke_key(text, text)
+  is 'Ends a key: within a second no API takes it. False if it was revoked before. PS010 for an unknown key, PS012 where the session may not.';
+
+-- Asked before anybody is known, so it judges nobody; who has a hash has no secret.
+create or replace function pgsched_internal.look_up_keys(ids text[]) returns table (
+  id text, hash bytea, former_hash bytea, former_left double precision, subject text, clients text[], scopes text[], expires_in double precision, revoked boolean, used_lately boolean
+) language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select k.id, k.hash, k.former_hash, extract(epoch from k.former_until - pgsched.now()), k.subject, k.clients, k.scopes,
+         extract(epoch from k.expires_at - pgsched.now()), k.revoked_at is not null,
+         coalesce(k.last_used_at > pgsched.now() - interval '1 minute', false)
+    from pgsched_internal.api_keys k where k.id = any (look_up_keys.ids)
+$$;
+comment on function pgsched_internal.look_up_keys(text[])
+  is 'Keys by their ids, with the hashes of their secrets, and for how many seconds more they and the former secrets are taken.';
+
+create or replace function pgsched_internal.has_keys() returns boolean language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select exists (select from pgsched_internal.api_keys)
+$$;
+comment on function pgsched_internal.has_keys() is 'Whether there is a key of the API, or was one.';
+
+-- Whoever has the row locked notes the use, or changes the key.
+create or replace function pgsched_internal.note_key_use(id text) returns void
+  language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  update pgsched_internal.api_keys k set last_used_at = pgsched.now()
+   where k.id in (select o.id from pgsched_internal.api_keys o where o.id = note_key_use.id and o.revoked_at is null
+                     and coalesce(o.last_used_at < pgsched.now() - interval '1 minute', true) for no key update skip locked)
+$$;
+comment on function pgsched_internal.note_key_use(text) is 'Notes that a key was used, once a minute at most; waits for no lock.';

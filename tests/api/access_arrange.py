@@ -1,0 +1,161 @@
+"""Keys and the things of two clients, and a request for each route that there is."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import httpx
+from litestar import Litestar
+from litestar.handlers import HTTPRouteHandler
+from litestar.routes import HTTPRoute
+
+from pgsched.domain.api_key import SCOPES, Token
+from tests.conftest import Connection
+from tests.store.ends.dead_letter_arrange import dead_letter
+from tests.store.store_arrange import call, column, schedule
+
+MARK = "zq-mark"
+"""Stands in all that belongs to the client shop, and in nothing that a request says."""
+_BODIES: dict[str, dict[str, Any]] = {
+    "create": {"target": "python:note", "client": "shop"},
+    "start_backfill": {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"},
+    "reschedule": {"fire_at": "2030-01-01T00:00:00Z"},
+    "claim": {"worker": "svc"},
+    "complete": {"token": "1"},
+    "fail": {"token": "1", "error": "no"},
+    "extend": {"token": "1"},
+    "release": {"token": "1"},
+    "replay_all": {"filter": {"client": "shop"}},
+    "put_limit": {"rate": 5},
+    "sideline": {"host": "shop.example", "client": "shop"},
+    "restore": {"host": "shop.example", "client": "shop"},
+    "unblock": {"client": "shop", "ordering_key": "account-1"},
+    "create_queue": {"name": "another"},
+    "create_key": {"subject": "me", "scopes": ["admin"]},
+    "preview_spec": {"schedule": {"every": "1h"}, "client": "shop"},
+    "edit_job": {"target": "python:other"},
+    "preview_edit": {"target": "python:other"},
+    "put_client": {"weight": 5},
+    "patch_client": {"keep": "failures"},
+    "patch_queue": {"weight": 5},
+}
+_QUERIES = {
+    "pause_all": "client=shop",
+    "resume_all": "client=shop",
+    "cancel_all": "client=shop",
+    "discard_all": "client=shop",
+}
+_NAMES_A_CLIENT = {
+    "create", "replay_all", "sideline", "restore", "unblock", "preview_spec", "pause_all", "resume_all", "cancel_all",
+    "discard_all", "get_client", "put_client", "patch_client", "drop_client", "hold_client", "release_client",
+    "rotate_secret", "drop_secret",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """A route of the API with a request for what belongs to the client shop."""
+
+    method: str
+    template: str
+    name: str
+    scope: str
+    everywhere: bool
+
+    @property
+    def names_a_client(self) -> bool:
+        return self.name in _NAMES_A_CLIENT
+
+    def paths(self, things: Mapping[str, Sequence[str]]) -> Iterator[str]:
+        """One for each thing that the route may mean."""
+        [name] = [part[1:-1].partition(":")[0] for part in self.template.split("/") if part in _of(self.template)] or [
+            ""
+        ]
+        query = f"?{_QUERIES[self.name]}" if self.name in _QUERIES else ""
+        for thing in things[name] if name else [""]:
+            path = self.template.replace("{kind:str}", "client")
+            for part in _of(path):
+                path = path.replace(part, thing)
+            yield path + query
+
+    async def ask(self, api: httpx.AsyncClient, path: str, key: Token | None) -> httpx.Response:
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        return await api.request(self.method, path, json=_BODIES.get(self.name), headers=headers)
+
+
+def _of(template: str) -> list[str]:
+    return [part for part in template.split("/") if part.startswith("{") and part != "{kind:str}"]
+
+
+def routes_of(app: Litestar) -> list[Route]:
+    """Those under /v1, but for OPTIONS."""
+    found = []
+    for route in app.routes:
+        for handler in route.route_handlers if isinstance(route, HTTPRoute) and route.path.startswith("/v1") else ():
+            assert isinstance(handler, HTTPRouteHandler)
+            for method in handler.http_methods - {"OPTIONS"}:
+                found.append(
+                    Route(
+                        method=str(method),
+                        template=route.path_format if "{" not in route.path else route.path,
+                        name=handler.fn.__name__,
+                        scope=handler.opt["scope"],
+                        everywhere=handler.opt["everywhere"],
+                    )
+                )
+    return found
+
+
+def make_key(
+    db: Connection, *, clients: Sequence[str] | None = None, scopes: Sequence[str] = SCOPES, subject: str = "test"
+) -> Token:
+    """A key that the database knows."""
+    token = Token.new()
+    db.execute(
+        "select pgsched_internal.create_key(%s, %s, %s, %s, %s, null)",
+        [token.id, token.hash, subject, None if clients is None else list(clients), list(scopes)],
+    )
+    return token
+
+
+def things_of_shop(db: Connection) -> dict[str, list[str]]:
+    """What belongs to the client shop, by the names that routes have for it; and what is everybody's."""
+    given: dict[str, Any] = {"client": "shop", "target": f"https://{MARK}.example/x", "payload": {MARK: 1}}
+    job = schedule(db, **given, every="1 hour", key=f"{MARK}-job", labels={MARK: "1"})
+    waiting = schedule(db, **given, key=f"{MARK}-waiting", ordering_key=f"{MARK}-order", delay="1 hour")
+    letter = dead_letter(db, **given, key=f"{MARK}-letter", reason=MARK)
+    backfill = call(db, "backfill", job_id=job, starts_at="2026-01-01T00:00Z", ends_at="2026-02-01T00:00Z")
+    replay = call(db, "replay_all", filter={"client": "shop", "reason": f"{MARK}-no"})
+    db.execute("update pgsched.replays set clients = '{shop}'")
+    call(db, "set_client", client="shop", changes={"dead_letter_target": f"notify:{MARK.replace('-', '_')}"})
+    call(db, "rotate_secret", client="shop")
+    call(db, "set_limit", kind="client", name="shop", rate=100)
+    call(db, "set_limit", kind="host", name=f"{MARK}.example", rate=100)
+    call(db, "sideline", host=f"{MARK}.example", client="shop")
+    db.execute("insert into pgsched.blocked_keys values ('shop', %s, 0, pgsched.new_id(), %s)", [f"{MARK}-order", MARK])
+    key = make_key(db, clients=["shop"], subject=MARK)
+    found: dict[str, list[UUID | str]] = {
+        "job_id": [job],
+        "execution_id": [waiting, letter],
+        "backfill_id": [backfill],
+        "replay_id": [replay],
+        "client": ["shop"],
+        "queue": ["orders"],
+        "name": ["default"],
+        "key_id": [key.id],
+    }
+    return {name: [str(thing) for thing in things] for name, things in found.items()}
+
+
+_WRITTEN = (
+    "pgsched.executions", "pgsched.jobs", "pgsched.history", "pgsched.clients", "pgsched.queues", "pgsched.backfills",
+    "pgsched.replays", "pgsched.blocked_keys", "pgsched_internal.gates", "pgsched_internal.kept_dead_letters",
+    "pgsched_internal.former_secrets", "pgsched_internal.api_keys",
+)  # fmt: skip
+
+
+def rows_of_all(db: Connection) -> dict[str, list[str]]:
+    """All that a request could have changed, but for when a key was used last."""
+    row = "(to_jsonb(t) - 'last_used_at')::text"
+    return {table: column(db, f"select {row} from {table} t order by 1".encode()) for table in _WRITTEN}

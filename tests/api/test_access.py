@@ -1,0 +1,147 @@
+"""Each route with each kind of key; and the same where nothing but the database holds a request back."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import httpx
+import pytest
+from litestar import Litestar
+
+from pgsched.api import access, requests
+from pgsched.api.access import PUBLIC, SCOPE
+from pgsched.domain.api_key import SCOPES, Token
+from tests.api.access_arrange import MARK, Route, make_key, routes_of, rows_of_all, things_of_shop
+from tests.api.conftest import app_of
+from tests.api.serving import serving
+from tests.conftest import Connection
+from tests.databases import Databases, Janitor, lending_with
+
+Things = dict[str, list[str]]
+ORDERS = """select pgsched.create_queue('orders', '{"pulled": true}'); delete from pgsched.audit_log"""
+
+
+@pytest.fixture(scope="module")
+def with_orders(janitor: Janitor, template: str) -> Iterator[Databases]:
+    with lending_with(ORDERS, "pgsched_access", janitor=janitor, template=template) as databases:
+        yield databases
+
+
+@pytest.fixture
+def database_url(with_orders: Databases) -> Iterator[str]:
+    with with_orders.lent() as url:
+        yield url
+
+
+@pytest.fixture
+def app(database_url: str) -> Litestar:
+    return app_of(database_url)
+
+
+@pytest.fixture
+async def api(app: Litestar) -> AsyncIterator[httpx.AsyncClient]:
+    async with serving(app) as client:
+        yield client
+
+
+@pytest.fixture
+def things(db: Connection) -> Things:
+    return things_of_shop(db)
+
+
+def test_every_route_declares_its_scope(app: Litestar) -> None:
+    for route in app.routes:
+        for handler in getattr(route, "route_handlers", None) or [route.route_handler]:  # type: ignore[union-attr]
+            assert handler.opt.get(SCOPE) in {*SCOPES, PUBLIC}, route.path
+
+
+def test_what_concerns_all_clients_asks_for_a_key_of_all_that_administers(app: Litestar) -> None:
+    everywhere = [route for route in routes_of(app) if route.everywhere]
+    assert {route.scope for route in everywhere} == {"admin"}
+    rooms = ("/v1/queues", "/v1/limits", "/v1/keys")
+    of_rooms = [route for route in routes_of(app) if route.template.startswith(rooms) and route.name != "claim"]
+    assert {route.name for route in of_rooms if not route.everywhere} == {"list_queues", "get_queue"}
+
+
+async def _statuses(api: httpx.AsyncClient, routes: list[Route], things: Things, key: Token | None) -> set[int]:
+    found = set()
+    for route in routes:
+        for path in route.paths(things):
+            answer = await route.ask(api, path, key)
+            found.add(answer.status_code)
+            if answer.status_code == 401:
+                assert answer.headers["www-authenticate"].startswith('Bearer realm="pgsched"')
+                assert answer.json()["code"] == "pgsched.unauthenticated"
+    return found
+
+
+@pytest.mark.parametrize("kind", ["none", "unknown", "wrong secret", "expired", "revoked", "no token"])
+async def test_without_a_key_that_is_taken_every_route_is_closed(
+    api: httpx.AsyncClient, app: Litestar, db: Connection, kind: str
+) -> None:
+    made = make_key(db)
+    keys = {"none": None, "unknown": Token.new(), "wrong secret": Token.new(made.id), "no token": Token("x", "y")}
+    if kind == "expired":
+        db.execute("update pgsched_internal.api_keys set expires_at = pgsched.now() - interval '1 ms'")
+    elif kind == "revoked":
+        db.execute("select pgsched_internal.revoke_key(%s)", [made.id])
+    nothing = {name: ["0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47"] for name in _NAMES}
+    assert await _statuses(api, routes_of(app), nothing, keys.get(kind, made)) == {401}
+
+
+_NAMES = ("job_id", "execution_id", "backfill_id", "replay_id", "client", "queue", "name", "key_id")
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+async def test_a_key_does_what_its_scope_says_and_nothing_else(
+    api: httpx.AsyncClient, app: Litestar, db: Connection, things: Things, scope: str
+) -> None:
+    key = make_key(db, clients=["shop"], scopes=[scope])
+    for route in routes_of(app):
+        for path in route.paths(things):
+            answer = await route.ask(api, path, key)
+            if route.scope == scope and not route.everywhere:
+                assert answer.status_code not in {401, 500, 503}, (route, answer.text)
+                assert answer.status_code != 403 or "weight" in answer.text, (route, answer.text)
+            else:
+                assert (answer.status_code, answer.json()["code"]) == (403, "pgsched.refused"), route
+            if route.scope != scope:
+                assert answer.json()["detail"] == f"this needs a key with the scope {route.scope}"
+                assert f'scope="{route.scope}"' in answer.headers["www-authenticate"]
+
+
+async def test_a_key_of_another_client_finds_nothing_and_is_told_which_client_it_is_not_for(
+    api: httpx.AsyncClient, app: Litestar, db: Connection, things: Things
+) -> None:
+    key = make_key(db, clients=["other"])
+    before = rows_of_all(db)
+    for route in routes_of(app):
+        for path in route.paths(things):
+            answer = await route.ask(api, path, key)
+            assert MARK not in answer.text, route
+            if route.everywhere:
+                assert (answer.status_code, "all clients" in answer.json()["detail"]) == (403, True), route
+            elif route.names_a_client:
+                assert (answer.status_code, "'shop'" in answer.json()["detail"]) == (403, True), (route, answer.text)
+            elif set(things) & {"job_id", "execution_id", "backfill_id", "replay_id"} & _parts(route):
+                assert answer.status_code == 404, (route, answer.text)
+            else:
+                assert answer.status_code == 200, (route, answer.text)
+    assert rows_of_all(db) == before
+
+
+async def test_with_the_filters_of_the_routes_taken_out_the_database_lets_nothing_through(
+    api: httpx.AsyncClient, app: Litestar, db: Connection, things: Things, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = make_key(db, clients=["other"])
+    monkeypatch.setattr(requests, "check_clients", lambda *_: None)
+    monkeypatch.setattr(access, "check_scope", lambda *_, **__: None)
+    before = rows_of_all(db)
+    for route in routes_of(app):
+        for path in route.paths(things):
+            answer = await route.ask(api, path, key)
+            assert MARK not in answer.text, (route, answer.text)
+            assert answer.status_code not in {401, 500, 503}, (route, answer.text)
+    assert rows_of_all(db) == before
+
+
+def _parts(route: Route) -> set[str]:
+    return {part[1:-1].partition(":")[0] for part in route.template.split("/") if part.startswith("{")}

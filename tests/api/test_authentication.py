@@ -1,0 +1,292 @@
+"""What a token is worth, how soon a revoked one is worth nothing, and what a check costs."""
+
+import time
+from collections.abc import AsyncIterator
+
+import httpx
+import psycopg
+import pytest
+
+from pgsched.api import authentication
+from pgsched.api.app import create_app
+from pgsched.api.authentication import Authentication
+from pgsched.api.database import Database
+from pgsched.domain.api_key import ANYBODY, NOBODY, Grant, Token
+from pgsched.errors import SchemaMismatch, Unauthenticated
+from pgsched.events import Events
+from pgsched.settings import Settings, is_loopback
+from pgsched.store.admin import api_keys
+from tests.api.access_arrange import make_key
+from tests.api.serving import serving
+from tests.conftest import Connection
+from tests.store.store_arrange import column, row, schedule, value
+
+_LATER = 3600.0
+KEYS = "/v1/keys"
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    opened = Database(database_url, Events())
+    await opened.open()
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+@pytest.fixture
+def keys(database: Database) -> Authentication:
+    return Authentication(database, is_open=False)
+
+
+def _bearer(token: Token) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def test_a_token_says_its_id_and_hides_its_secret() -> None:
+    token = Token.new()
+    assert Token.parse(str(token)) == token
+    assert token.secret not in repr(token)
+    assert len({Token.new().secret for _ in range(100)}) == 100
+
+
+@pytest.mark.parametrize(
+    "text", ["", "psk_", "psk_0_x", f"psk_{'0' * 16}_{'a' * 42}", f"psk_{'0' * 16}_{'a' * 43}\n", "x" * 10_000]
+)
+def test_what_is_no_token_is_not_looked_up(text: str) -> None:
+    assert Token.parse(text) is None
+
+
+async def test_a_key_is_worth_what_the_database_says_of_it(keys: Authentication, db: Connection) -> None:
+    token = make_key(db, clients=["shop", 'it\'s, "{all}"'], scopes=["read"], subject="ann")
+    found = await keys.grant(f"Bearer {token}")
+    assert found == Grant(
+        subject=f"ann (key {token.id})", clients=frozenset({"shop", 'it\'s, "{all}"'}), scopes=frozenset({"read"})
+    )
+    assert await keys.grant(f"bearer  {token}") == found
+
+
+async def test_a_key_that_is_kept_is_checked_without_the_database(
+    keys: Authentication, db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authentication, "_KEPT_FOR", _LATER)
+    token = make_key(db)
+    await keys.grant(f"Bearer {token}")
+    db.execute("delete from pgsched_internal.api_keys")
+    await keys.grant(f"Bearer {token}")
+    with pytest.raises(Unauthenticated):
+        await keys.grant(f"Bearer {Token.new(token.id)}")
+
+
+def test_what_is_kept_and_what_was_asked_long_ago_together_are_less_than_a_second_old() -> None:
+    assert max(authentication._KEPT_FOR, authentication._OLDEST) < 1.0
+
+
+async def test_a_revoked_key_is_refused_as_soon_as_it_is_looked_up_again(
+    keys: Authentication, db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = make_key(db)
+    await keys.grant(f"Bearer {token}")
+    db.execute("select pgsched_internal.revoke_key(%s)", [token.id])
+    monkeypatch.setattr(authentication, "_KEPT_FOR", 0.0)
+    with pytest.raises(Unauthenticated, match="is revoked"):
+        await keys.grant(f"Bearer {token}")
+    with pytest.raises(Unauthenticated, match="no such key"):  # whoever has no secret learns nothing
+        await keys.grant(f"Bearer {Token.new(token.id)}")
+
+
+async def test_an_answer_that_took_long_does_not_count(
+    keys: Authentication, db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authentication, "_OLDEST", 0.0)
+    monkeypatch.setattr(authentication, "WAIT", 0.05)
+    with pytest.raises(Exception, match="too slow"):
+        await keys.grant(f"Bearer {make_key(db)}")
+
+
+async def test_a_former_secret_is_taken_for_as_long_as_it_was_kept(
+    keys: Authentication, db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authentication, "_KEPT_FOR", 0.0)
+    former = make_key(db)
+    token = Token.new(former.id)
+    db.execute("select pgsched_internal.rotate_key(%s, %s, '1 hour')", [token.id, token.hash])
+    for taken in (former, token):
+        await keys.grant(f"Bearer {taken}")
+    db.execute("update pgsched_internal.api_keys set former_until = pgsched.now() - interval '1 ms'")
+    await keys.grant(f"Bearer {token}")
+    with pytest.raises(Unauthenticated):
+        await keys.grant(f"Bearer {former}")
+
+
+async def test_the_last_use_is_noted_once_a_minute_and_waits_for_nobody(
+    keys: Authentication, db: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authentication, "_KEPT_FOR", 0.0)
+    token, when = make_key(db), "select last_used_at from pgsched_internal.api_keys"
+    with psycopg.connect(database_url) as holder:
+        holder.execute("select from pgsched_internal.api_keys for update")
+        await keys.grant(f"Bearer {token}")
+    assert value(db, when) is None
+    keys._noted.clear()
+    await keys.grant(f"Bearer {token}")
+    noted = value(db, when)
+    assert noted is not None
+    keys._noted.clear()
+    await keys.grant(f"Bearer {token}")
+    assert value(db, when) == noted
+
+
+async def test_without_any_key_loopback_is_open_until_one_is_made(
+    database: Database, db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authentication, "_KEPT_FOR", 0.0)
+    opened = Authentication(database, is_open=True)
+    assert await opened.grant(None) == ANYBODY
+    with pytest.raises(Unauthenticated):
+        await Authentication(database, is_open=False).grant(None)
+    token = make_key(db)
+    db.execute("select pgsched_internal.revoke_key(%s)", [token.id])
+    with pytest.raises(Unauthenticated, match="Authorization: Bearer"):
+        await opened.grant(None)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_open"),
+    [
+        ("127.0.0.1", True),
+        ("127.0.0.9", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("10.0.0.7", False),
+        ("db.example", False),
+    ],
+)
+def test_loopback_is_what_this_machine_alone_reaches(host: str, is_open: bool) -> None:
+    assert is_loopback(host) is is_open
+
+
+async def test_keys_are_made_listed_rotated_and_revoked_and_shown_once(
+    database_url: str, db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authentication, "_KEPT_FOR", 0.0)
+    admin = make_key(db, subject="ann")
+    async with serving(create_app(Settings(database_url=database_url))) as api:
+        api.headers.update(_bearer(admin))
+        body = {
+            "subject": "shop",
+            "clients": ["shop"],
+            "scopes": ["read", "schedule"],
+            "expires_at": "2099-01-01T00:00:00Z",
+        }
+        made = await api.post(KEYS, json=body)
+        assert (made.status_code, made.headers["cache-control"]) == (201, "no-store")
+        id, token = made.json()["id"], made.json()["token"]
+        shown = (await api.get(made.headers["location"])).json()
+        assert (shown["scopes"], shown["clients"], shown["subject"]) == (["schedule", "read"], ["shop"], "shop")
+        rotated = (await api.post(f"{KEYS}/{id}/rotate", json={"keep_for": "PT0S"})).json()["token"]
+        listed = (await api.get(KEYS)).text
+        assert [secret for secret in (token, rotated) if secret.rpartition("_")[2] in listed] == []
+        for given, status in ((token, 401), (rotated, 200)):
+            answer = await api.get("/v1/jobs", headers={"Authorization": f"Bearer {given}"})
+            assert answer.status_code == status
+        assert (await api.delete(f"{KEYS}/{id}")).json() == {"id": id, "changed": True}
+        assert (await api.delete(f"{KEYS}/{id}")).json() == {"id": id, "changed": False}
+        assert (await api.post(f"{KEYS}/{id}/rotate")).status_code == 409
+        assert (await api.get(f"{KEYS}/nothing")).status_code == 404
+        assert (await api.post(KEYS, json=body | {"expires_at": "2001-01-01T00:00:00Z"})).status_code == 422
+    audit = db.execute("select action, authenticated from pgsched.audit_log order by id").fetchall()
+    assert audit[1:] == [(f"{verb} key", f"ann (key {admin.id})") for verb in ("create", "rotate", "revoke")]
+    assert value(db, "select count(*) from pgsched.audit_log where detail::text like '%psk\\_%'") == 0
+
+
+async def test_the_audit_log_has_the_key_and_the_session_beside_the_claimed_actor(
+    database_url: str, db: Connection
+) -> None:
+    job = schedule(db, every="1 hour", client="shop")
+    key = make_key(db, clients=["shop"], scopes=["operate"], subject="ann")
+    async with serving(create_app(Settings(database_url=database_url))) as api:
+        assert (await api.post(f"/v1/jobs/{job}/pause", headers=_bearer(key))).status_code == 200
+    paused = row(db, "select actor, authenticated, login, process from pgsched.audit_log where action = 'pause'")
+    assert paused[:3] == ("api 127.0.0.1", f"ann (key {key.id})", value(db, "select session_user::text"))
+    assert paused[3] != value(db, "select pg_backend_pid()")
+    db.execute("select pgsched.resume(%s, actor => 'ann')", [job])
+    resumed = row(db, "select actor, authenticated, process from pgsched.audit_log where action = 'resume'")
+    assert resumed == ("ann", None, value(db, "select pg_backend_pid()"))
+
+
+async def test_a_connection_acts_for_whom_it_is_lent_and_for_nobody_else(database: Database, db: Connection) -> None:
+    for client in ("one", "two"):
+        schedule(db, client=client)
+    seen = "select client_id from pgsched.executions order by 1"
+    grants = [Grant(subject="", clients=frozenset(clients), scopes=frozenset()) for clients in ({"one"}, {"two"}, ())]
+    single = Database(database._url, Events(), most=1)
+    await single.open()
+    try:
+        for grant in (*grants, grants[0], NOBODY):
+            async with single.acting(grant).connection() as connection:
+                found = await (await connection.execute(seen)).fetchall()
+            assert sorted(client for (client,) in found) == sorted(grant.clients or ())
+    finally:
+        await single.close()
+
+
+def test_no_other_role_gains_by_what_the_api_says(db: Connection, database_url: str) -> None:
+    schedule(db, client="shop")
+    db.execute("create role pgsched_test_payments in role pgsched_client")
+    try:
+        with psycopg.connect(database_url, autocommit=True) as session:
+            session.execute("set role pgsched_test_payments")
+            session.execute(
+                "set pgsched.api_clients = 'all'; set pgsched.api_admin = 'on'; set pgsched.api_subject = 'ann'"
+            )
+            assert column(session, "select client_id from pgsched.executions") == []
+            with pytest.raises(psycopg.Error, match="does not act for client"):
+                session.execute("select pgsched.schedule('notify:a', client => 'shop')")
+    finally:
+        db.execute("drop role pgsched_test_payments")
+
+
+async def test_a_login_that_may_not_act_as_the_api_is_told_what_to_grant(db: Connection, database_url: str) -> None:
+    db.execute("create role pgsched_test_worker login password 'x' in role pgsched_worker")
+    try:
+        url = psycopg.conninfo.make_conninfo(database_url, user="pgsched_test_worker", password="x")
+        database = Database(url, Events())
+        await database.open()
+        try:
+            with pytest.raises(SchemaMismatch, match='grant pgsched_api to "pgsched_test_worker"'):
+                await database.ask(api_keys.any_was_made)
+        finally:
+            await database.close()
+    finally:
+        db.execute("drop role pgsched_test_worker")
+
+
+async def test_a_check_of_a_kept_key_takes_some_microseconds(
+    keys: Authentication, db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authentication, "_KEPT_FOR", _LATER)
+    header = f"Bearer {make_key(db)}"
+    db.execute("update pgsched_internal.api_keys set last_used_at = pgsched.now()")
+    await keys.grant(header)
+    begun = time.process_time()
+    for _ in range(1000):
+        await keys.grant(header)
+    assert (time.process_time() - begun) / 1000 < 100e-6  # it is some four; a look-up would be a thousand
+
+
+async def test_the_client_of_python_shows_its_key(database_url: str, db: Connection) -> None:
+    import pgsched
+
+    token = make_key(db, clients=["default"], scopes=["schedule"])
+    app = create_app(Settings(database_url=database_url))
+    async with serving(app):
+        transport = httpx.ASGITransport(app)  # type: ignore[arg-type]
+        async with pgsched.AsyncClient("http://127.0.0.1", api_key=str(token), transport=transport) as client:
+            assert (await client.schedule("notify:a")).kind == "execution"
+        async with pgsched.AsyncClient("http://127.0.0.1", transport=transport) as client:
+            with pytest.raises(Unauthenticated):
+                await client.schedule("notify:a")

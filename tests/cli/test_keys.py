@@ -1,0 +1,52 @@
+"""``pgsched keys``, and what an API without keys does."""
+
+import json
+
+import pytest
+
+from pgsched.api.server import serve
+from pgsched.domain.api_key import Token
+from pgsched.errors import InvalidSettings
+from pgsched.settings import Settings
+from tests.cli.conftest import Run
+from tests.conftest import Connection
+from tests.store.store_arrange import column, row
+
+
+def test_a_key_is_made_listed_rotated_and_revoked(run: Run, database_url: str, db: Connection) -> None:
+    where = ["--database-url", database_url, "--json"]
+    made = json.loads(
+        run("keys", "create", "shop", "--client", "shop", "--scope", "read", *where, "--actor", "ann").stdout
+    )
+    token = Token.parse(made["token"])
+    assert token is not None
+    assert token.id == made["id"]
+    kept = "select hash, subject, clients, scopes from pgsched_internal.api_keys"
+    assert row(db, kept) == (token.hash, "shop", ["shop"], ["read"])
+    rotated = Token.parse(json.loads(run("keys", "rotate", token.id, "--keep-for", "1h", *where).stdout)["token"])
+    assert rotated is not None
+    assert rotated.id == token.id
+    assert row(db, "select hash, former_hash from pgsched_internal.api_keys") == (rotated.hash, token.hash)
+    for changed in (True, False):
+        assert json.loads(run("keys", "revoke", token.id, *where).stdout) == {"id": token.id, "changed": changed}
+    [item] = json.loads(run("keys", "list", *where).stdout)["items"]
+    assert (item["id"], item["revoked_at"] is None) == (token.id, False)
+    assert column(db, "select actor from pgsched.audit_log where action = 'create key'") == ["ann"]
+
+
+def test_a_person_sees_the_token_alone_on_standard_output(run: Run, database_url: str) -> None:
+    made = run("keys", "create", "ann", "--scope", "admin", "--database-url", database_url)
+    assert Token.parse(made.stdout.strip()) is not None
+    assert "shown this once" in made.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["--scope", "everything"], [], ["--scope", "read", "--expires-at", "2001-01-01T00:00:00Z"]]
+)
+def test_what_cannot_be_a_key_is_refused(run: Run, database_url: str, words: list[str]) -> None:
+    assert run("keys", "create", "ann", *words, "--database-url", database_url).exit_code == 2
+
+
+def test_an_api_without_keys_does_not_start_where_others_reach_it(database_url: str) -> None:
+    with pytest.raises(InvalidSettings, match="there is no key"):
+        serve(Settings(database_url=database_url, host="0.0.0.0", port=0))

@@ -1,0 +1,36 @@
+"""The API may call what its policies and functions call in turn, and updates no execution."""
+
+import re
+
+import pytest
+
+from tests.store.store_arrange import Connection, column, value
+
+pytestmark = pytest.mark.oldest_postgresql
+
+_FUNCTIONS = """
+select p.pronamespace::regnamespace || '.' || p.proname, bool_and(p.prosecdef),
+       bool_and(has_function_privilege('pgsched_api', p.oid, 'execute')), string_agg(pg_get_functiondef(p.oid), ' ')
+  from pg_proc p where p.pronamespace in ('pgsched'::regnamespace, 'pgsched_internal'::regnamespace) group by 1"""
+_POLICIES = """
+select coalesce(pg_get_expr(polqual, polrelid), '') || coalesce(pg_get_expr(polwithcheck, polrelid), '')
+  from pg_policy where 'pgsched_api'::regrole = any (polroles)"""
+
+
+def test_the_api_may_call_what_its_policies_and_functions_call_in_turn(db: Connection) -> None:
+    functions = {name: found for name, *found in db.execute(_FUNCTIONS)}
+    granted = {name for name, (_, is_granted, _) in functions.items() if is_granted}
+    called = _called_in(column(db, _POLICIES))
+    for name in granted:
+        is_definer, _, text = functions[name]
+        called |= set() if is_definer else _called_in([text])
+    assert (called & functions.keys()) - granted == set()
+
+
+def test_the_api_is_not_among_those_that_may_do_everything(db: Connection) -> None:
+    assert not value(db, "select has_table_privilege('pgsched_api', 'pgsched.executions', 'update')")
+    assert not value(db, "select has_table_privilege('pgsched_api', 'pgsched_internal.executions_0', 'select')")
+
+
+def _called_in(texts: list[str]) -> set[str]:
+    return {name for text in texts for name in re.findall(r"\bpgsched(?:_internal)?\.\w+(?=\()", text)}
