@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 
 PARTITIONS_PER_QUEUE = 16
+PARTITION_BITS = 15
+"""The bits of a partition's number; the tokens of leases and the ids of executions carry it in so many."""
 
 
 def queue_of(partition: int) -> int:

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import Execution, by_partition
+from pgsched.domain.partitions import PARTITION_BITS
 from pgsched.domain.policy import parse_options
 from pgsched.errors import InvalidInput
 from pgsched.store.core.sql import statement_in
 from pgsched.store.core.wire import Tokens, Uuids
 
-_PARTITION_BITS = 15
 _NAMED = b'"deferred"'
 
 
@@ -30,7 +30,7 @@ class AcceptedRow(NamedTuple):
 
 def new_token(partition: int) -> int:
     """As ``pgsched.new_token`` draws it: the last bits are the partition."""
-    return secrets.randbits(63 - _PARTITION_BITS) << _PARTITION_BITS | partition
+    return secrets.randbits(63 - PARTITION_BITS) << PARTITION_BITS | partition
 
 
 async def with_own_tokens(connection: AsyncConnection[Any], rows: list[Execution]) -> list[Execution]:

@@ -1,11 +1,36 @@
-"""What the wary way of settling asks first: which rows nobody else has locked."""
+"""Settles rows that succeeded with results; and what the wary way of settling asks first: which rows are locked."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from pgsched.store.core.connect import Connection
-from pgsched.store.core.sql import statement, statement_over
-from pgsched.store.core.wire import Uuids
-from pgsched.store.live.executions import Groups, over_partitions
+from pgsched.store.core.sql import statement, statement_over, together
+from pgsched.store.core.wire import Tokens, Uuids
+from pgsched.store.live.executions import Answer, Groups, over_partitions
+
+
+class AnsweredRow(NamedTuple):
+    """A row that succeeded, with its result as JSON text."""
+
+    id: bytes
+    token: int
+    status_code: int | None
+    result: str
+
+
+async def settle_answered(connection: Connection, rows: Mapping[int, Sequence[AnsweredRow]]) -> list[Answer]:
+    """``executions.settle_succeeded`` for rows of these partitions that succeeded with results."""
+    cursors = []
+    for partitions in together(rows):
+        named: dict[str, Any] = {"tokens": Tokens({row.token for p in partitions for row in rows.get(p, ())})}
+        for p in partitions:
+            some = rows.get(p, ())
+            named[f"ids_{p}"] = Uuids(row.id for row in some)
+            named[f"codes_{p}"] = [row.status_code for row in some]
+            named[f"results_{p}"] = [row.result for row in some]
+        text = statement_over("live/settle_answered", partitions)
+        cursors.append(await connection.execute(text, named, binary=True))
+    return cursors
 
 
 async def lock_free(connection: Connection, groups: Groups) -> set[bytes]:

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import NamedTuple
 
-from pgsched.domain.partitions import PARTITIONS_PER_QUEUE
+from pgsched.domain.partitions import PARTITION_BITS, PARTITIONS_PER_QUEUE
 from pgsched.store.core.wire import Instants, Texts, microseconds
 
 Parameters = dict[str, Texts | Instants]
@@ -24,7 +24,8 @@ _FIXED = struct.Struct("!hiQQihiq")  # the number of columns; then id, partition
 _LENGTH = struct.Struct("!i")
 _VERSIONED_LENGTH = struct.Struct("!ib")  # of jsonb: the length counts the byte after it, the version
 _SLOT_BITS = (PARTITIONS_PER_QUEUE - 1).bit_length()
-_PLACED, _RANDOM = 0b101 << 61, (1 << 46) - 1  # the variant, and that the partition follows
+_CHANCE_BITS = 61 - PARTITION_BITS
+_PLACED, _RANDOM = 0b101 << 61, (1 << _CHANCE_BITS) - 1  # the variant, and that the partition follows
 _ID_STEP = 16  # in 4096ths of a millisecond, as the ids count: slower than rows can be written
 _BLOCK, _ASIDE, _ASIDE_BYTES = 256, 5000, 1 << 26
 _REMEMBERED = 10_000
@@ -152,7 +153,7 @@ def _fixed(stamp: int, chance: int, fire_at: datetime) -> bytes:
         7,
         16,
         (stamp >> 12 << 16) | 0x7000 | (stamp & 0xFFF),
-        _PLACED | partition << 46 | chance & _RANDOM,
+        _PLACED | partition << _CHANCE_BITS | chance & _RANDOM,
         2,
         partition,
         8,

@@ -10,6 +10,7 @@ from pgsched.store.core.isolation import clean
 from pgsched.store.ends.deferred import AcceptedRow
 from pgsched.store.gates.gates import HeldRow
 from pgsched.store.live.executions import Finished, Group, PostponedRow
+from pgsched.store.live.settling import AnsweredRow
 
 ByPartition = dict[int, Group]
 DISCARDED, RELEASED, CUT_SHORT = ("discarded", None), ("released", None), ("cut_short", None)
@@ -22,11 +23,14 @@ class Batch:
         self.count = 0
         self.groups = defaultdict[tuple[str, int | None], ByPartition](dict)
         """Rows of which a statement is told no more than which they are, by the statement and the status code."""
+        self.answered = defaultdict[int, list[AnsweredRow]](list)
         self.finished = defaultdict[int, list[Finished]](list)
         self.postponed = defaultdict[int, list[PostponedRow]](list)
         self.deferred = defaultdict[int, list[AcceptedRow]](list)
         self.held = defaultdict[int, list[HeldRow]](list)
-        self.answers: tuple[dict[int, list[Any]], ...] = (self.finished, self.postponed, self.deferred, self.held)
+        self.answers: tuple[dict[int, list[Any]], ...] = (
+            self.answered, self.finished, self.postponed, self.deferred, self.held,
+        )  # fmt: skip
         self.returning: dict[int, int] = {}
         self.keys: dict[bytes, tuple[int, str, str]] = {}
         """The partition, client and ordering key of each row that ends, by its id."""
@@ -35,6 +39,12 @@ class Batch:
 
     def succeed(self, row: Execution, code: int | None) -> None:
         self._add(self.groups["succeeded", code], row)
+        if row.ordering_key is not None:
+            self._end(row)
+
+    def succeed_with(self, row: Execution, code: int | None, result: str) -> None:
+        self.count += 1
+        self.answered[row.partition].append(AnsweredRow(row.id, row.token, code, result))
         if row.ordering_key is not None:
             self._end(row)
 
@@ -123,6 +133,10 @@ class Batch:
         row ended, or None where none has."""
         plain = self.only({id for id, _ in self.rows()})
         ended = "succeeded" if plain.succeeded or plain.groups[DISCARDED] else None
+        for partition, answered in plain.answered.items():
+            ends = [Finished(row.id, row.token, "succeeded", row.status_code, None, None, 0.0) for row in answered]
+            plain.finished[partition].extend(ends)
+        plain.answered.clear()
         for partition, rows in plain.finished.items():
             ended = "succeeded" if rows[0].outcome == "succeeded" else "failed"
             plain.finished[partition] = [

@@ -110,14 +110,17 @@ class Settler(Service):
     def _put(self, batch: Batch, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
         if type(outcome) is Failed or self._circuits.is_watching:
             self._circuits.note(row, outcome)
-        plain = type(outcome) is Succeeded and outcome.result is None and options.on_success is None
-        if plain and not self._counts(row):
-            assert isinstance(outcome, Succeeded)
-            if self._clients.keeps_success(row.client_id):
-                batch.succeed(row, outcome.status_code)
-            else:
-                batch.discard(row)
-            return
+        if type(outcome) is Succeeded and options.on_success is None and not self._counts(row):
+            keeps = self._clients.keeps_success(row.client_id)
+            if outcome.result is None:
+                if keeps:
+                    batch.succeed(row, outcome.status_code)
+                else:
+                    batch.discard(row)
+                return
+            if keeps and (result := json_text(outcome.result)) is not None:
+                batch.succeed_with(row, outcome.status_code, result)
+                return
         self._gather(batch, row, options, outcome, seconds)
 
     def _counts(self, row: Execution) -> bool:

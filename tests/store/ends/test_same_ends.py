@@ -11,6 +11,7 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.gates.ordering import let_next
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Finished, Group
+from pgsched.store.live.settling import AnsweredRow, settle_answered
 from tests.store.ends.dependency_arrange import after, release
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import call, column, reap, row, run_out, schedule
@@ -83,6 +84,13 @@ async def _succeeded(db: Session, worker: Connection, given: dict[str, Any]) -> 
     await let_next(worker, partition, [("payments", "o")])
 
 
+async def _answered(db: Session, worker: Connection, given: dict[str, Any]) -> None:
+    partition, id, token = in_hand(db, **given)
+    await settle_answered(worker, {partition: [AnsweredRow(id.bytes, token, None, "null")]})
+    await let_next(worker, partition, [("payments", "o")])
+    db.execute("update pgsched.history set result = null where result = 'null'")
+
+
 async def _discarded(db: Session, worker: Connection, given: dict[str, Any]) -> None:
     partition, id, token = in_hand(db, **given)
     await executions.settle_discarded(worker, {partition: Group([id.bytes], [token])})
@@ -118,12 +126,12 @@ _GIVEN = [_PLAIN, {"key": "k"}, {"options": _TOLD}, {"of_job": True}, {"of_job":
 
 @pytest.mark.parametrize("keep", ["all", "failures", "nothing"])
 async def test_a_success_leaves_the_same_however_it_is_recorded(db: Session, worker: Connection, keep: str) -> None:
-    plain: Way = _succeeded if keep == "all" else _discarded
+    plain: list[Way] = [_succeeded, _answered] if keep == "all" else [_discarded]
     for given in _GIVEN:
         await _finished(db, worker, "succeeded", given | {"keep": keep})
         expected = left(db)
         # From a plain success nothing follows but the turn of the next.
-        ways: list[Way] = [_called, _completed, *([plain] if "options" not in given and "of_job" not in given else [])]
+        ways: list[Way] = [_called, _completed, *(plain if "options" not in given and "of_job" not in given else [])]
         for way in ways:
             await way(db, worker, given | {"keep": keep})
             assert left(db) == expected, (way.__name__, given)
