@@ -46,5 +46,5 @@ class Clock:
 
     @property
     def stands_still(self) -> bool:
-        [found] = self._session.execute("select pgsched.now() <> pg_catalog.now()").fetchone() or (False,)
+        [found] = self._session.execute(statement("testing/clock_stands_still")).fetchone() or (False,)
         return bool(found)
