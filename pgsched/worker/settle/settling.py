@@ -60,7 +60,8 @@ async def settle(connection: Connection, batch: Batch, *, turns: bool = True) ->
     async with connection.pipeline():
         for code, groups in batch.succeeded.items():
             moved += [("succeeded", one) for one in await executions.settle_succeeded(connection, code, groups)]
-        moved += [("succeeded", one) for one in await settling.settle_answered(connection, batch.answered)]
+        if batch.answered:
+            moved += [("succeeded", one) for one in await settling.settle_answered(connection, batch.answered)]
         moved += [("succeeded", one) for one in await executions.settle_discarded(connection, batch.groups[DISCARDED])]
         for partition, group in batch.groups[RELEASED].items():
             moved.append(("released", await executions.release(connection, partition, group)))
