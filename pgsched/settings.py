@@ -34,6 +34,9 @@ class Settings:
         None, "PostgreSQL to use, such as postgresql://user@host/database.", metavar="URL"
     )
     host: str = _setting("127.0.0.1", "Address on which the API listens.", metavar="ADDRESS")
+    allowed_hosts: str = _setting(
+        "", "Names under which the API answers, beside loopback's and the host; * is any.", metavar="NAMES"
+    )
     port: int = _setting(8080, "Port on which the API listens; 0 takes a free one.", within=(0, 65_535))
     data_dir: str = _setting(".pgsched", "Where the embedded PostgreSQL keeps its data.", metavar="DIR")
     app: str | None = _setting(None, "The pgsched.App whose handlers python: targets name.", metavar="MODULE:NAME")

@@ -10,6 +10,7 @@ from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
 from pgsched.api.authentication import Authentication
+from pgsched.api.browsers import Browsers
 from pgsched.domain.api_key import NOBODY, Grant
 from pgsched.errors import PgschedError, Refused
 
@@ -23,16 +24,17 @@ Connection = ASGIConnection[Any, Any, Any, Any]
 class Gate:
     """Lets a request in, or raises what it is refused with."""
 
-    def __init__(self, authentication: Authentication) -> None:
-        self._authentication = authentication
+    def __init__(self, authentication: Authentication, browsers: Browsers) -> None:
+        self._authentication, self._browsers = authentication, browsers
 
     async def admit(self, connection: Connection, handler: BaseRouteHandler) -> None:
         """The guard of every route. Raises Unauthenticated, Refused; PgschedError where a route has no scope."""
         scope = handler.opt.get(SCOPE)
         if scope is None:
             raise PgschedError(f"{handler} declares no scope")
-        if scope == PUBLIC:
+        if scope == PUBLIC:  # it tells nothing that a page of another site could not know
             return
+        self._browsers.check(str(connection.scope.get("method")), connection.headers)
         grant = await self._authentication.grant(connection.headers.get("authorization"))
         check_scope(grant, scope, everywhere=bool(handler.opt.get(EVERYWHERE)))
         connection.scope["auth"] = grant

@@ -33,6 +33,7 @@ from pgsched.api import (
 from pgsched.api.access import PUBLIC, SCOPE, Gate, grant_of
 from pgsched.api.arrivals import Arrivals
 from pgsched.api.authentication import Authentication
+from pgsched.api.browsers import Browsers
 from pgsched.api.database import WAIT, Database
 from pgsched.api.description import Description, name_of
 from pgsched.api.parameters import actor
@@ -81,7 +82,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
     events = events or Events()
     database = Database(settings.database_url, events, wait=wait)
     arrivals = Arrivals(settings.database_url, database.acting(EVERYBODY), events)
-    gate = Gate(Authentication(database, is_open=is_loopback(settings.host)))
+    gate = Gate(Authentication(database, is_open=is_loopback(settings.host)), Browsers(settings))
 
     def acting(request: Request[Any, Any, Any]) -> Database:
         return database.acting(grant_of(request))

@@ -1,7 +1,8 @@
 """How long the API waits for whoever asks: for a request to arrive whole, and for what was answered to be read.
 
 A connection on which neither goes on costs memory and one of the process's files, and whoever opens a thousand of them
-would take what others need. So it is cut.
+would take what others need. So it is cut; so is one that comes when there are 2,000, and one whose request has a head
+of more than 64 KiB.
 
 Between two requests it is kept for longer than common proxies keep theirs (nginx and AWS 60 s, Traefik 90 s, Caddy two
 minutes), so that it is they who close it: a request that meets the moment in which the API closes one is lost, and a
@@ -18,7 +19,10 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _MANY = 200
+_MOST = 2000
 _IDLE = 130.0
+_LARGEST_HEAD = 64 * 1024
+_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
 class _Patient(HttpToolsProtocol):
@@ -30,10 +34,27 @@ class _Patient(HttpToolsProtocol):
         self._arriving: asyncio.TimerHandle | None = None
         self._looks = 0
         self._unread: asyncio.TimerHandle | None = None
+        self._head = 0  # bytes that have come since the last head or body was complete
+        self._in_body = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._expect()
+        if len(self.connections) > _MOST:
+            self._cut()
+        else:
+            self._expect()
+
+    def data_received(self, data: bytes) -> None:
+        """A head is put together from all of its pieces: so a large one would cost more than its bytes."""
+        self._head += len(data)
+        super().data_received(data)
+        if self._head > _LARGEST_HEAD and not self._in_body and not self.transport.is_closing():
+            self.transport.write(_TOO_LARGE)
+            self.transport.close()
+
+    def on_headers_complete(self) -> None:
+        self._head, self._in_body = 0, True
+        super().on_headers_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._arrived()
@@ -69,6 +90,7 @@ class _Patient(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._arrived()
+        self._head, self._in_body = 0, False
         super().on_message_complete()
 
     def pause_writing(self) -> None:

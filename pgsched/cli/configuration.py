@@ -22,8 +22,20 @@ _CONFIG = click.option(
 )
 _METAVARS: dict[Any, str] = {int: "NUMBER", float: "SECONDS"}
 DATABASE = ("database_url", "data_dir")
-API = ("database_url", "data_dir", "host", "port", "drain_timeout", "receive_timeout", "send_timeout", "log_level")
-WORKER = tuple(name for name in _FLAGS if name not in {"host", "port", "receive_timeout", "send_timeout"})
+API = (
+    "database_url",
+    "data_dir",
+    "host",
+    "allowed_hosts",
+    "port",
+    "drain_timeout",
+    "receive_timeout",
+    "send_timeout",
+    "log_level",
+)
+WORKER = tuple(
+    name for name in _FLAGS if name not in {"host", "allowed_hosts", "port", "receive_timeout", "send_timeout"}
+)
 EVERYTHING = tuple(_FLAGS)
 
 

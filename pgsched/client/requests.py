@@ -117,8 +117,9 @@ def check_address(base_url: str) -> str:
 
 
 def headers_of(api_key: str | None) -> dict[str, str]:
-    """What every request has of the key."""
-    return {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
+    """What every request has of the key, and that no page of another site has sent it."""
+    key = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
+    return {"X-Requested-With": "pgsched"} | key
 
 
 def unavailable(error: httpx.RequestError) -> Unavailable:

@@ -23,7 +23,9 @@ async def serving(app: Litestar) -> AsyncIterator[httpx.AsyncClient]:
     await started.wait()
     transport = httpx.ASGITransport(cast(Any, app))
     try:
-        async with httpx.AsyncClient(transport=transport, base_url="http://pgsched.test") as client:
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://127.0.0.1", headers={"X-Requested-With": "tests"}
+        ) as client:
             yield client
     finally:
         stop.set()

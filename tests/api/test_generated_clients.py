@@ -17,6 +17,8 @@ import pytest
 from tests.node.running import HERE, module, node
 from tests.processes import Process
 
+_OURS = {"X-Requested-With": "tests"}
+
 
 @pytest.fixture
 def address(served: tuple[str, Process]) -> str:
@@ -80,7 +82,7 @@ def generated(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_client_in_python_does_what_it_says(address: str, generated: Any) -> None:
     models = generated.models
-    with generated.Client(base_url=address) as client:
+    with generated.Client(base_url=address, headers=_OURS) as client:
         job = models.CreateJob(target="notify:report", key="report", schedule=models.Timing(every="PT1H"))
         scheduled = generated.create(client=client, body=job)
         assert (int(scheduled.status_code), scheduled.parsed.outcome) == (201, "created")
@@ -97,7 +99,7 @@ def test_a_client_in_python_does_what_it_says(address: str, generated: Any) -> N
 
 def test_a_client_in_python_pulls(address: str, generated: Any) -> None:
     models = generated.models
-    with generated.Client(base_url=address) as client:
+    with generated.Client(base_url=address, headers=_OURS) as client:
         generated.create_queue(client=client, body=models.NewQueue(name="orders", pulled=True))
         generated.create(client=client, body=models.CreateJob(target="queue:", queue="orders", payload={"n": 1}))
         [held] = generated.claim("orders", client=client, body=models.ClaimMessages(worker="svc-1")).parsed.items

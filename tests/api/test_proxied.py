@@ -18,7 +18,9 @@ async def proxied(request: pytest.FixtureRequest, served: tuple[str, object]) ->
     port = urlsplit(served[0]).port or 0
     with server(str(request.param), idle=0.05, behind=port) as front:
         transport = httpx.AsyncHTTPTransport(retries=0)
-        async with httpx.AsyncClient(base_url=front.url, transport=transport, timeout=60) as client:
+        async with httpx.AsyncClient(
+            base_url=front.url, transport=transport, timeout=60, headers={"X-Requested-With": "tests"}
+        ) as client:
             yield client
 
 

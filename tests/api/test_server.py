@@ -36,7 +36,12 @@ def test_it_schedules_over_a_real_connection(served: tuple[str, Process]) -> Non
 
 
 @pytest.mark.parametrize(
-    "sent", [b"", b"GET /healthz HTT", b"POST /v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{"]
+    "sent",
+    [
+        b"",
+        b"GET /healthz HTT",
+        b"POST /v1/jobs HTTP/1.1\r\nhost: localhost\r\nx-requested-with: x\r\ncontent-length: 9\r\n\r\n{",
+    ],
 )
 def test_a_request_that_does_not_come_to_an_end_is_cut(served: tuple[str, Process], sent: bytes) -> None:
     parts = urlsplit(served[0])

@@ -35,7 +35,7 @@ http {{
 }}
 """
 _PASSES = """
-proxy_pass http://behind; proxy_http_version 1.1; proxy_set_header Connection "";
+proxy_pass http://behind; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $http_host;
 proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; proxy_read_timeout 90s;
 """
 _HAPROXY = """

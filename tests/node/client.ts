@@ -3,7 +3,7 @@ import createClient from "openapi-fetch";
 import type { paths } from "./generated.ts";
 
 declare const process: { argv: string[] };
-const { GET, POST, PATCH, DELETE } = createClient<paths>({ baseUrl: process.argv[2] });
+const { GET, POST, PATCH, DELETE } = createClient<paths>({ baseUrl: process.argv[2], headers: { "X-Requested-With": "tests" } });
 
 const scheduled = await POST("/v1/jobs", {
   body: { target: "https://shop.example/report", key: "report", schedule: { cron: "30 2 * * *", timezone: "Europe/Berlin" } },

@@ -1,0 +1,58 @@
+"""What a page can have a browser send to an address that only the browser's machine reaches: it is refused.
+
+A page of a foreign origin may send a form there, and one whose name was made to stand for the API's address (DNS
+rebinding) may read the answers, too. A browser says where a request comes from, and it asks before it sends a header
+that no form has. So the API answers under the names alone that it is known by, and takes no change from a foreign page.
+"""
+
+from collections.abc import Mapping
+
+from pgsched.errors import Refused
+from pgsched.settings import Settings, is_loopback
+
+_ANY_ADDRESS = {"0.0.0.0", "::"}  # browsers take these for the machine that they run on
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_NEAR = frozenset({"same-origin", "none"})
+_OWN_HEADERS = ("authorization", "idempotency-key", "x-requested-with")
+
+
+class Browsers:
+    """The names under which the API answers; no page of another origin may ask it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._hosts = {settings.host.lower(), *_names(settings.allowed_hosts)} - _ANY_ADDRESS
+
+    def check(self, method: str, headers: Mapping[str, str]) -> None:
+        """Raises Refused."""
+        host = headers.get("host", "")
+        if not self._answers_as(_name_of(host)):
+            raise Refused(
+                f"the API does not answer as {host[:100]!r}: use an address that it has, or set allowed_hosts"
+            )
+        origin = headers.get("origin")
+        if origin is not None and origin.lower().partition("://")[2] != host.lower():
+            raise Refused(f"pages of {origin[:100]!r} may not ask the API, which answers as {host[:100]!r}")
+        if method in _SAFE:
+            return
+        if origin is None and headers.get("sec-fetch-site", "none") not in _NEAR:
+            raise Refused("a page of another site may not change anything here")
+        is_json = headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
+        if not is_json and not any(name in headers for name in _OWN_HEADERS):
+            raise Refused(
+                "a page of another site could have sent this: send Content-Type: application/json, or the header "
+                "X-Requested-With with any value"
+            )
+
+    def _answers_as(self, name: str) -> bool:
+        return "*" in self._hosts or name in self._hosts or is_loopback(name)
+
+
+def _names(text: str) -> set[str]:
+    return {name.strip().lower() for name in text.split(",") if name.strip()}
+
+
+def _name_of(host: str) -> str:
+    """Without the port; of an address of version 6, without its brackets."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0].lower()

@@ -1,0 +1,87 @@
+"""What a page of another site can have a browser send is refused; what programs send is not."""
+
+import socket
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from pgsched.api.browsers import Browsers
+from pgsched.errors import Refused
+from pgsched.settings import Settings
+from tests.api.test_server import served as served
+from tests.processes import Process
+
+_HERE = {"host": "127.0.0.1:8080"}
+_JSON = {"content-type": "application/json; charset=utf-8"}
+
+
+@pytest.mark.parametrize(
+    ("method", "headers"),
+    [
+        ("GET", {}),
+        ("GET", {"host": "localhost:8080"}),
+        ("GET", {"host": "[::1]:8080"}),
+        ("GET", {"host": "ops.example"}),
+        ("GET", {"host": "10.0.0.7:80"}),
+        ("GET", {"sec-fetch-site": "cross-site"}),
+        ("POST", _JSON),
+        ("POST", {"x-requested-with": "me"}),
+        ("DELETE", {"authorization": "Bearer x"}),
+        ("POST", _JSON | {"origin": "http://127.0.0.1:8080", "sec-fetch-site": "same-origin"}),
+    ],
+)
+def test_what_programs_and_own_pages_send_is_taken(method: str, headers: dict[str, str]) -> None:
+    Browsers(Settings(host="10.0.0.7", allowed_hosts="ops.example, api")).check(method, _HERE | headers)
+
+
+@pytest.mark.parametrize(
+    ("method", "headers"),
+    [
+        ("GET", {"host": "evil.test"}),
+        ("GET", {"host": "127.0.0.1.evil.test"}),
+        ("GET", {"host": "localhost.evil.test:8080"}),
+        ("GET", {"host": ""}),
+        ("GET", {"host": "0.0.0.0:8080"}),
+        ("GET", {"origin": "http://evil.test"}),
+        ("POST", _JSON | {"origin": "null"}),
+        ("POST", _JSON | {"origin": "http://127.0.0.1:9000"}),
+        ("POST", _JSON | {"origin": "http://evil.test/127.0.0.1:8080"}),
+        ("POST", _JSON | {"sec-fetch-site": "cross-site"}),
+        ("POST", _JSON | {"sec-fetch-site": "same-site"}),
+        ("POST", {}),
+        ("POST", {"content-type": "text/plain"}),
+        ("POST", {"content-type": "application/x-www-form-urlencoded"}),
+        ("DELETE", {}),
+    ],
+)
+def test_what_a_foreign_page_could_have_sent_is_refused(method: str, headers: dict[str, str]) -> None:
+    with pytest.raises(Refused):
+        Browsers(Settings()).check(method, _HERE | headers)
+
+
+async def test_a_refusal_is_a_problem_and_health_is_for_everybody(api: httpx.AsyncClient) -> None:
+    answer = await api.get("/v1/jobs", headers={"Host": "evil.test"})
+    assert (answer.status_code, answer.json()["code"]) == (403, "pgsched.refused")
+    assert "allowed_hosts" in answer.json()["detail"]
+    assert (await api.get("/healthz", headers={"Host": "evil.test"})).status_code == 200
+
+
+def test_a_head_of_many_bytes_is_refused_before_it_has_come(served: tuple[str, Process]) -> None:
+    address = urlsplit(served[0])
+    with socket.create_connection((str(address.hostname), address.port or 0), timeout=30) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\nlarge: ")
+        sent = 0
+        try:
+            while sent < 10_000_000:
+                sent += connection.send(b"a" * 10_000)
+        except (ConnectionResetError, BrokenPipeError):
+            pass
+        assert sent < 10_000_000
+    assert httpx.get(f"{served[0]}/healthz").status_code == 200
+
+
+def test_many_requests_on_one_connection_are_each_counted_anew(served: tuple[str, Process]) -> None:
+    with httpx.Client(base_url=served[0]) as client:
+        for _ in range(20):
+            assert client.get("/healthz", headers={"large": "a" * 10_000}).status_code == 200
