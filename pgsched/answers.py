@@ -76,8 +76,7 @@ class JobSchedule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A recurring definition. ``runs`` counts those that ``max_runs`` bounds; null where it has no such rule.
-    ``declared_by`` says where it is declared, and has to be changed."""
+    """A recurring definition. ``runs`` counts those that ``max_runs`` bounds; null where it has no such rule."""
 
     id: UUID
     client: str
@@ -93,7 +92,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     reason: str | None
     runs: int | None
-    declared_by: str | None
     paused_at: datetime | None
     created_at: datetime
     updated_at: datetime

@@ -2,13 +2,14 @@
 
 Each address is judged at the moment its socket is made, so that no answer of a name server can change in between.
 Several addresses are tried a little apart from each other, and the first that answers wins: a broken IPv6 route costs a
-fraction of a second, not the attempt (RFC 8305). In each turn of the event loop only a few connections are begun,
-because each costs the loop its time.
+fraction of a second, not the attempt (RFC 8305). In each turn of the event loop only as many connections are begun as
+keep it short: a claim takes a dozen turns, and is as late as all of them are long.
 """
 
 import asyncio
 import socket
 import ssl
+import time
 from collections import deque
 from collections.abc import Callable
 from itertools import zip_longest
@@ -25,9 +26,10 @@ from pgsched.delivery.url import Origin
 _HEAD_START_SECONDS = 0.25
 _GOODBYE_SECONDS = 1.0
 _MOST_ADDRESSES = 16
-_MOST_A_TURN = 8
-"""New connections that are begun in one turn of the event loop: each takes it a third of a millisecond, and one that is
-refused at once waits for nothing."""
+_LONGEST_TURN = 0.002
+"""Seconds that a turn of the event loop may take in which connections are begun. To begin one takes up to half a
+millisecond, and one that is refused at once waits for nothing."""
+_MOST_A_TURN = 64
 
 
 class Opener:
@@ -38,7 +40,7 @@ class Opener:
         self, egress: Egress, *, tls: ssl.SSLContext | None = None, is_shared: Callable[[], bool] = alone
     ) -> None:
         self._egress, self._resolver, self._tls = egress, Resolver(egress, is_shared=is_shared), tls
-        self._turnstile = Turnstile(_MOST_A_TURN)
+        self._turnstile = Turnstile(longest=_LONGEST_TURN)
 
     async def open(self, origin: Origin, new: Callable[[], Connection], client: str) -> Connection:
         """A connection made by ``new``, after the handshake. Raises AddressRefused or DeliveryFailed, and NoPlace while
@@ -134,12 +136,14 @@ def _close_late(attempt: asyncio.Task[socket.socket]) -> None:
 
 
 class Turnstile:
-    """Lets ``most`` pass in each turn of the loop; those who wait pass client by client, one of each at a time. So
-    hundreds who come at once keep the loop from nobody for longer than ``most`` take, and whose client has but one
-    waits for none of the others."""
+    """Lets a few pass in each turn of the loop, at least one: as many as a turn does not become longer than ``longest``
+    seconds by. Those who wait pass client by client, one of each at a time. So hundreds who come at once keep the loop
+    from nobody for long, and whose client has but one waits for none of the others."""
 
-    def __init__(self, most: int) -> None:
-        self._most = self._left = most
+    def __init__(self, *, longest: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._longest, self._clock = longest, clock
+        self._most = self._left = 1
+        self._turned_at = 0.0
         self._is_turning = False
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
@@ -148,6 +152,7 @@ class Turnstile:
         loop = asyncio.get_running_loop()
         if not self._is_turning:
             self._is_turning = True
+            self._turned_at = self._clock()
             loop.call_soon(self._turn, loop)
         if self._left > 0 and not self._waiting:
             self._left -= 1
@@ -157,12 +162,22 @@ class Turnstile:
         await place
 
     def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._measure()
         self._left = self._most
         self._is_turning = bool(self._waiting)
         while self._waiting and self._left:
             self._let_next()
         if self._is_turning:
             loop.call_soon(self._turn, loop)
+
+    def _measure(self) -> None:
+        """Lets fewer pass after a turn that was long, and more after a short one in which others had to wait."""
+        now = self._clock()
+        took, self._turned_at = now - self._turned_at, now
+        if took > self._longest:
+            self._most = max(self._most // 2, 1)
+        elif self._waiting and took < self._longest / 2:
+            self._most = min(self._most * 2, _MOST_A_TURN)
 
     def _let_next(self) -> None:
         client = next(iter(self._waiting))

@@ -36,7 +36,7 @@ class Resolver:
     async def resolve(self, host: str, port: int, client: str = "") -> list[AddressInfo]:
         """The allowed addresses of a name or numeric address, at least one. Raises AddressRefused when there are only
         others, OSError when there are none, and NoPlace while too many names are asked for."""
-        found = _addresses(host) if _is_address(host) else self._remembered_of(host)
+        found = _as_address(host) or self._remembered_of(host)
         if found is None:
             found = await asyncio.shield(self._asked.get(host) or self._ask(host, client))
         allowed, refusal = list[AddressInfo](), OSError(f"{host} has no address")
@@ -83,14 +83,21 @@ class Resolver:
 
 
 def _addresses(host: str) -> list[AddressInfo]:
-    flags = socket.AI_NUMERICHOST if _is_address(host) else socket.AI_ADDRCONFIG
     # As bytes, for text goes through a codec that refuses some names the system can resolve.
-    return [*socket.getaddrinfo(host.encode("ascii"), None, type=socket.SOCK_STREAM, flags=flags)]
+    return [*socket.getaddrinfo(host.encode("ascii"), None, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)]
 
 
-def _is_address(host: str) -> bool:
+def _as_address(host: str) -> list[AddressInfo] | None:
+    """The address that the host is, if it is one. The system is not asked: that would take the loop's time."""
     try:
-        ipaddress.ip_address(host)
+        ipaddress.IPv4Address(host)
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, 0))]
     except ValueError:
-        return False
-    return True
+        pass
+    try:
+        ipaddress.IPv6Address(host)
+    except ValueError:
+        return None
+    if "%" in host:  # the system knows the number of the interface
+        return [*socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)]
+    return [(socket.AF_INET6, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, 0, 0, 0))]

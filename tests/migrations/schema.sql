@@ -207,11 +207,10 @@ column pgsched.jobs.19 revision integer not null default 1
 column pgsched.jobs.20 planned_revision integer not null default 0
 column pgsched.jobs.21 runs integer not null default 0
 column pgsched.jobs.22 failures integer not null default 0
-column pgsched.jobs.23 declared_by text
-column pgsched.jobs.24 paused_at timestamp with time zone
-column pgsched.jobs.25 accounted_to timestamp with time zone not null default pgsched.now()
-column pgsched.jobs.26 created_at timestamp with time zone not null default pgsched.now()
-column pgsched.jobs.27 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.23 paused_at timestamp with time zone
+column pgsched.jobs.24 accounted_to timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.25 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.26 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.queues.01 name text not null
 column pgsched.queues.02 first_partition smallint not null
 column pgsched.queues.03 options pgsched_internal.defaults
@@ -487,7 +486,6 @@ constraint pgsched.executions.partition_follows_the_key CHECK (((lease_token IS 
 constraint pgsched.history.history_id PRIMARY KEY (id, client_id, status, partition, finished_at)
 constraint pgsched.jobs.accounted_to_is_an_instant CHECK (((accounted_to >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (accounted_to <= '9999-12-31 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.jobs.anchor_is_an_instant CHECK (((anchor >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (anchor <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
-constraint pgsched.jobs.declared_by_is_1_to_200_characters CHECK (((length(declared_by) >= 1) AND (length(declared_by) <= 200)))
 constraint pgsched.jobs.either_cron_or_every CHECK (((num_nonnulls(cron, every) = 1) OR pgsched_internal.refuse('PS002'::text, 'a job needs either cron or every'::text, 'give exactly one of the two, such as cron => ''*/5 * * * *'''::text)))
 constraint pgsched.jobs.every_is_whole_seconds_or_more CHECK (((every IS NULL) OR ((every >= '00:00:01'::interval) AND (every <= '3653 days'::interval) AND (EXTRACT(year FROM every) = (0)::numeric) AND (EXTRACT(month FROM every) = (0)::numeric)) OR pgsched_internal.refuse('PS002'::text, 'every must be between 1 second and 3653 days, without months or years'::text, 'write every => ''15 minutes'', or a cron expression for calendar months'::text)))
 constraint pgsched.jobs.gap_is_shift_or_skip CHECK (((gap = ANY (ARRAY['shift'::text, 'skip'::text])) OR pgsched_internal.refuse('PS002'::text, format('gap cannot be %L'::text, gap), 'write shift or skip'::text)))
@@ -558,7 +556,6 @@ CREATE INDEX history_failed ON ONLY pgsched.history USING btree (id, client_id, 
 CREATE INDEX history_job ON ONLY pgsched.history USING btree (job_id, scheduled_for) WHERE (job_id IS NOT NULL)
 CREATE INDEX history_key ON ONLY pgsched.history USING btree (client_id, key) WHERE (key IS NOT NULL)
 CREATE INDEX jobs_client ON pgsched.jobs USING btree (client_id, id, state)
-CREATE INDEX jobs_declared ON pgsched.jobs USING btree (declared_by) WHERE (declared_by IS NOT NULL)
 CREATE INDEX jobs_ended ON pgsched.jobs USING btree (updated_at) WHERE ((state = ANY (ARRAY['finished'::pgsched.job_state, 'cancelled'::pgsched.job_state])) AND ((rules)::jsonb ? 'delete_after'::text))
 CREATE INDEX jobs_invalid ON pgsched.jobs USING btree (client_id, id) WHERE (state = 'invalid'::pgsched.job_state)
 CREATE INDEX jobs_key ON pgsched.jobs USING btree (client_id, key) WHERE (key IS NOT NULL)
@@ -708,11 +705,10 @@ function pgsched.drop_client(text,text) returns boolean volatility v parallel u 
 function pgsched.drop_limit(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.drop_queue(text,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=1s
 function pgsched.drop_secret(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.edit(uuid,jsonb,text,boolean) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
+function pgsched.edit(uuid,jsonb,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.extend(uuid,bigint,interval) returns timestamp with time zone volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.fail(uuid,bigint,text,boolean,interval) returns pgsched.execution_status volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.hold_client(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.mark_declared(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.new_id() returns uuid volatility v parallel s
 function pgsched.now() returns timestamp with time zone volatility s parallel s
 function pgsched.partition_for(text,text,text,text) returns smallint volatility v parallel s security definer set search_path=pg_catalog, pg_temp
@@ -925,6 +921,7 @@ function pgsched_internal.new_secret() returns text volatility v parallel u
 function pgsched_internal.new_token(smallint) returns bigint volatility v parallel s
 function pgsched_internal.next_queue_number() returns integer volatility v parallel u
 function pgsched_internal.not_empty(smallint[],text[]) returns smallint[] volatility v parallel u
+function pgsched_internal.not_found_at_once(uuid[]) returns uuid[] volatility v parallel u
 function pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) returns integer volatility v parallel u
 function pgsched_internal.note_ends_with(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) returns integer volatility v parallel u
 function pgsched_internal.note_key_use(text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -954,7 +951,6 @@ function pgsched_internal.record_in_hand(pgsched.executions,pgsched_internal.res
 function pgsched_internal.record_result(pgsched_internal.results_to_record) returns boolean volatility v parallel u
 function pgsched_internal.record_results(integer) returns integer volatility v parallel u
 function pgsched_internal.refuse(text,text,text) returns boolean volatility v parallel s set search_path=pg_catalog, pg_temp
-function pgsched_internal.refuse_declared(pgsched.jobs,text) returns void volatility v parallel u
 function pgsched_internal.refuse_full(integer) returns void volatility s parallel u
 function pgsched_internal.refuse_taken(pgsched_internal.keys,text) returns void volatility v parallel u
 function pgsched_internal.release_abandoned(integer,uuid) returns record volatility v parallel u
@@ -991,6 +987,7 @@ function pgsched_internal.tell_outcome(pgsched.executions,pgsched.execution_stat
 function pgsched_internal.that_fit(smallint[],uuid[],boolean[],integer) returns record volatility v parallel u
 function pgsched_internal.tidy_keys(integer) returns integer volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.trim_default_days(integer,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.try_gates(text[]) returns text[] volatility v parallel u set lock_timeout=50ms
 function pgsched_internal.try_lock(text) returns boolean volatility v parallel u
 function pgsched_internal.try_orderings(smallint[]) returns smallint[] volatility v parallel u set lock_timeout=50ms
 function pgsched_internal.unblock_after(uuid[]) returns void volatility v parallel u
@@ -1065,9 +1062,9 @@ grant execute on pgsched.drop_queue(text,text) to pgsched_api
 grant execute on pgsched.drop_queue(text,text) to pgsched_worker
 grant execute on pgsched.drop_secret(text,text) to pgsched_api
 grant execute on pgsched.drop_secret(text,text) to pgsched_worker
-grant execute on pgsched.edit(uuid,jsonb,text,boolean) to pgsched_api
-grant execute on pgsched.edit(uuid,jsonb,text,boolean) to pgsched_client
-grant execute on pgsched.edit(uuid,jsonb,text,boolean) to pgsched_worker
+grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_api
+grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_client
+grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_worker
 grant execute on pgsched.extend(uuid,bigint,interval) to pgsched_api
 grant execute on pgsched.extend(uuid,bigint,interval) to pgsched_client
 grant execute on pgsched.extend(uuid,bigint,interval) to pgsched_worker
@@ -1076,8 +1073,6 @@ grant execute on pgsched.fail(uuid,bigint,text,boolean,interval) to pgsched_clie
 grant execute on pgsched.fail(uuid,bigint,text,boolean,interval) to pgsched_worker
 grant execute on pgsched.hold_client(text,text,text) to pgsched_api
 grant execute on pgsched.hold_client(text,text,text) to pgsched_worker
-grant execute on pgsched.mark_declared(uuid,text,text) to pgsched_client
-grant execute on pgsched.mark_declared(uuid,text,text) to pgsched_worker
 grant execute on pgsched.new_id() to pgsched_api
 grant execute on pgsched.new_id() to pgsched_client
 grant execute on pgsched.new_id() to pgsched_worker
@@ -1298,6 +1293,7 @@ grant execute on pgsched_internal.may_do_everything() to pgsched_api
 grant execute on pgsched_internal.may_do_everything() to pgsched_worker
 grant execute on pgsched_internal.my_clients() to pgsched_client
 grant execute on pgsched_internal.new_id_in(smallint) to pgsched_worker
+grant execute on pgsched_internal.not_found_at_once(uuid[]) to pgsched_worker
 grant execute on pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) to pgsched_worker
 grant execute on pgsched_internal.note_ends_with(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) to pgsched_worker
 grant execute on pgsched_internal.note_key_use(text) to pgsched_api
@@ -1360,6 +1356,7 @@ grant execute on pgsched_internal.target_host(text) to pgsched_worker
 grant execute on pgsched_internal.tell_outcome(pgsched.executions,pgsched.execution_status,text,smallint,jsonb) to pgsched_worker
 grant execute on pgsched_internal.tidy_keys(integer) to pgsched_worker
 grant execute on pgsched_internal.trim_default_days(integer,integer) to pgsched_worker
+grant execute on pgsched_internal.try_gates(text[]) to pgsched_worker
 grant execute on pgsched_internal.try_lock(text) to pgsched_worker
 grant execute on pgsched_internal.try_orderings(smallint[]) to pgsched_worker
 grant execute on pgsched_internal.unblock_after(uuid[]) to pgsched_worker
@@ -1586,11 +1583,10 @@ comment on pgsched.drop_client(text,text) is 'Forgets all that was set for a cli
 comment on pgsched.drop_limit(text,text,text) is 'Takes a limit away: what it held back goes on at once. False where there was none.'
 comment on pgsched.drop_queue(text,text) is 'Drops a queue in which nothing waits or runs, its partitions and its limit; history stays. PS010 for an unknown queue, PS011 for one that is not empty or has jobs, and for default.'
 comment on pgsched.drop_secret(text,text) is 'Signs a client''s callbacks no more, neither by its secret nor by former ones; false if they were not signed.'
-comment on pgsched.edit(uuid,jsonb,text,boolean) is 'Changes what is named of a job, and its waiting row with it; true if anything is different now. What is running goes on as it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. PS010 for an unknown job, PS011 for one that is cancelled, and for one that is declared unless it is forced.'
+comment on pgsched.edit(uuid,jsonb,text) is 'Changes what is named of a job, and its waiting row with it; true if anything is different now. What is running goes on as it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. PS010 for an unknown job, PS011 for one that is cancelled.'
 comment on pgsched.extend(uuid,bigint,interval) is 'Keeps an execution which was claimed, or deferred by its target, for so long from now; returns until when. Where somebody has locked its row the lease stays as it is, and its end is returned. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.fail(uuid,bigint,text,boolean,interval) is 'Says that an execution which was claimed, or deferred by its target, has failed, and why; its options say what becomes of it, which is returned: retrying, failed or expired. It is not tried again before retry_after (24 hours at the most) has passed. Kept, and recorded later, where somebody has locked its row or its job. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.hold_client(text,text,text) is 'Begins nothing more of a client until it is released; what runs goes on. False if it was held before.'
-comment on pgsched.mark_declared(uuid,text,text) is 'Says by what a job is declared, or with null that it no longer is; false if it was so before. PS010 for an unknown job.'
 comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562), ordered by the microsecond.'
 comment on pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.'
 comment on pgsched.partition_for(text,text,text,text) is 'The partition for a row of this queue and key; a random one of the queue''s for a row with neither key.'
@@ -1810,6 +1806,7 @@ comment on pgsched_internal.new_secret() is 'A new signing secret: whsec_ and th
 comment on pgsched_internal.new_token(smallint) is 'A token for the lease of an execution in this partition, which nobody can guess.'
 comment on pgsched_internal.next_queue_number() is 'The number of the next queue.'
 comment on pgsched_internal.not_empty(smallint[],text[]) is 'Those of these partitions in which anything stands that is due.'
+comment on pgsched_internal.not_found_at_once(uuid[]) is 'Those of these executions that are waited for and neither live nor have an end in history that is yet to be noted.'
 comment on pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) is 'Notes ends with these of all that wait for them; returns how many were released or skipped for that.'
 comment on pgsched_internal.note_ends_with(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) is 'The same; one with which that fails is held, with the reason, and the others are dealt with.'
 comment on pgsched_internal.note_key_use(text) is 'Notes that a key was used, once a minute at most; waits for no lock.'
@@ -1839,7 +1836,6 @@ comment on pgsched_internal.record_in_hand(pgsched.executions,pgsched_internal.r
 comment on pgsched_internal.record_result(pgsched_internal.results_to_record) is 'Records what was said of an execution, or finds that it is over; false where somebody has it locked still.'
 comment on pgsched_internal.record_results(integer) is 'Records what was said of executions that were locked then, so many of them at a time; how many are dealt with.'
 comment on pgsched_internal.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself. What it quotes may be of any length: it is cut off.'
-comment on pgsched_internal.refuse_declared(pgsched.jobs,text) is 'Raises PS011 for a job that is declared.'
 comment on pgsched_internal.refuse_full(integer) is 'Raises PS014 where the queue that begins at this partition is full.'
 comment on pgsched_internal.refuse_taken(pgsched_internal.keys,text) is 'Raises PS011, which says what has the key.'
 comment on pgsched_internal.release_abandoned(integer,uuid) is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled. Looks at so many that are waited for, behind the id after; how many executions were decided by that, and where to go on if there may be more.'
@@ -1876,6 +1872,7 @@ comment on pgsched_internal.tell_outcome(pgsched.executions,pgsched.execution_st
 comment on pgsched_internal.that_fit(smallint[],uuid[],boolean[],integer) is 'How many of these executions are handed out together, by the size of what they carry: the first that takes what room is left is the last; and how much room is left then.'
 comment on pgsched_internal.tidy_keys(integer) is 'Forgets keys under which nothing lives and nothing has ended lately; looks at no more than so many, and returns at how many.'
 comment on pgsched_internal.trim_default_days(integer,integer) is 'Deletes what is older than so many days from the default partitions, no more than so many rows of each; how many of the one that had more.'
+comment on pgsched_internal.try_gates(text[]) is 'Locks these gates, without those that another transaction has for more than a moment; the names of those. For workers.'
 comment on pgsched_internal.try_lock(text) is 'Takes one of the locks of this name for the transaction, unless somebody has it; whether it did. Waits for nobody.'
 comment on pgsched_internal.try_orderings(smallint[]) is 'Has this transaction alone decide whose turn it is in these partitions, without those where another does so for more than a moment; the partitions. For workers: no transaction of a client ever takes it.'
 comment on pgsched_internal.unblock_after(uuid[]) is 'Lets ordering keys go on that were blocked by these dead letters, since somebody has decided about them.'

@@ -6,6 +6,7 @@ nothing where all goes well. What to do with a row that was found out is for the
 (``is_a_lock``), any other is parked (``store.live.parking``).
 """
 
+import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +32,10 @@ _RAISED = (
     ValueError,
 )
 
+_PLACE = re.compile(r"\(\d+,\d+\)")  # of a row in its table; the server names it in every language
+
 Row = TypeVar("Row")
+Answer = TypeVar("Answer")
 
 
 class Culprit(NamedTuple, Generic[Row]):
@@ -62,6 +66,23 @@ def is_of_a_row(error: BaseException) -> bool:
 def is_a_lock(error: BaseException) -> bool:
     """Whether another transaction held a lock, so that the same may succeed a moment later."""
     return isinstance(error, psycopg.Error) and error.sqlstate in _LOCKS
+
+
+def is_a_lock_on_no_row(error: BaseException) -> bool:
+    """Whether it was no row that another transaction had locked: such as the end of a table that many write to, which
+    each of them extends in turn."""
+    return isinstance(error, psycopg.Error) and is_a_lock(error) and not _PLACE.search(error.diag.context or "")
+
+
+async def despite_brief_locks(work: Callable[[], Awaitable[Answer]]) -> Answer:
+    """Does the work, once more where a lock was in its way that is on no row: nobody holds those for long, and to do it
+    by halves would take them more often."""
+    try:
+        return await work()
+    except psycopg.Error as error:
+        if not is_a_lock_on_no_row(error):
+            raise
+    return await work()
 
 
 def took_too_long(error: BaseException) -> bool:

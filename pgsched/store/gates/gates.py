@@ -37,12 +37,33 @@ async def holding(connection: Connection, *, after: str, most: int) -> list[str]
     return await column(connection, "gates/holding_gates", after=after, most=most)
 
 
-async def read(connection: Connection, names: Sequence[str], *, worker: int, lock: bool = True) -> dict[str, Gate]:
-    """How gates stand, locked until the transaction ends unless they are only looked at. One that is no more is left
-    out. What is in hand of each is counted without this worker's."""
+async def read(connection: Connection, names: Iterable[str], *, worker: int) -> dict[str, Gate]:
+    """How gates stand. One that is no more is left out. What is in hand of each is counted without this worker's."""
+    return await _read(connection, names, (), worker)
+
+
+class Locked(NamedTuple):
+    """Gates that are locked until the transaction ends, and those that another transaction has locked."""
+
+    gates: dict[str, Gate]
+    busy: frozenset[str]
+
+
+async def lock(connection: Connection, names: Iterable[str], *, worker: int) -> Locked:
+    """The same, with the gates locked. One that another worker has is waited for, for a moment; what an operator has
+    changed in an open transaction is locked for as long as that lasts."""
+    found = await _read(connection, names, ("locked",), worker)
+    missing = set(names) - found.keys()
+    if not missing:
+        return Locked(found, frozenset())
+    cursor = await connection.execute(statement("gates/try_gates"), {"names": sorted(missing)})
+    [(busy,)] = await cursor.fetchall()
+    return Locked(found | await _read(connection, missing.difference(busy), ("locked",), worker), frozenset(busy))
+
+
+async def _read(connection: Connection, names: Iterable[str], clauses: tuple[str, ...], worker: int) -> dict[str, Gate]:
     parameters = {"names": sorted(names), "worker": worker}
-    text = statement_with("gates/read_gates", ("locked",) if lock else ())
-    gates = await connection.execute(text, parameters, binary=True)
+    gates = await connection.execute(statement_with("gates/read_gates", clauses), parameters, binary=True)
     uses = await connection.execute(statement("gates/gate_use"), parameters)
     found = {
         row[0]: Gate(

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pgsched.domain.execution import Execution
 from pgsched.store.core.connect import Connection
-from pgsched.store.core.isolation import is_of_a_row
+from pgsched.store.core.isolation import despite_brief_locks, is_of_a_row
 from pgsched.store.core.sql import statement
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Admit, Claimed, How, Lease, Share
@@ -26,10 +26,14 @@ async def claim(
     row_filter: RowFilter = ALL_ROWS,
 ) -> Claimed:
     """``executions.claim``; where a row is at fault, it is put away first, and named in the answer."""
+
+    async def attempt() -> Claimed:
+        return await executions.claim(connection, lease, shares, now=now, admit=admit, row_filter=row_filter)
+
     parked: list[SetAside] = []
     for _ in range(_TRIES - 1):
         try:
-            answer = await executions.claim(connection, lease, shares, now=now, admit=admit, row_filter=row_filter)
+            answer = await despite_brief_locks(attempt)
         except Exception as error:
             if not is_of_a_row(error):
                 raise
@@ -38,8 +42,7 @@ async def claim(
             row_filter = replace(row_filter, refused=(*row_filter.refused, *refused)) if refused else row_filter
         else:
             return answer._replace(parked=tuple(parked)) if parked else answer
-    answer = await executions.claim(connection, lease, shares, now=now, admit=admit, row_filter=row_filter)
-    return answer._replace(parked=tuple(parked))
+    return (await attempt())._replace(parked=tuple(parked))
 
 
 async def sift_held(

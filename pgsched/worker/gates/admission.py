@@ -110,11 +110,25 @@ class Admission:
     async def lock(
         self, connection: Connection, wanted: dict[bytes, list[str]], held: dict[bytes, str]
     ) -> dict[str, Gate]:
+        """Locks the gates of the rows that are not held. A row with a gate that somebody else has locked is held at
+        that gate: nobody waits for an operator's open transaction."""
         names = {name for id, gates in wanted.items() if id not in held for name in gates}
-        return await self.read(connection, names) if names else {}
+        if not names:
+            return {}
+        locked = await gates.lock(connection, names, worker=self._roster.number)
+        for id, on_the_way in wanted.items() if locked.busy else ():
+            busy = locked.busy.intersection(on_the_way)
+            if busy and id not in held:
+                held[id] = min(busy, key=self.book.width)
+        for name in locked.busy:
+            self.holding.setdefault(name, Held()).due = time.monotonic() + LATEST
+        return self._with_own(locked.gates)
 
-    async def read(self, connection: Connection, names: Iterable[str], *, lock: bool = True) -> dict[str, Gate]:
-        found = await gates.read(connection, [*names], worker=self._roster.number, lock=lock)
+    async def read(self, connection: Connection, names: Iterable[str]) -> dict[str, Gate]:
+        """How gates stand now; none of them is locked."""
+        return self._with_own(await gates.read(connection, names, worker=self._roster.number))
+
+    def _with_own(self, found: dict[str, Gate]) -> dict[str, Gate]:
         for gate in found.values():  # as it is now that the lock is there
             gate.running += self.tally.running[gate.name]
         return found

@@ -141,9 +141,10 @@ class Gatekeeper(Claiming):
 
     async def _note_use(self, connection: Connection, names: Sequence[str]) -> None:
         async with connection.transaction():  # a claim that holds one of them has counted when it lets go of it
-            await gates.read(connection, names, worker=self._roster.number)
-            use = {name: self._admission.tally.running[name] for name in names}
+            busy = (await gates.lock(connection, names, worker=self._roster.number)).busy
+            use = {name: self._admission.tally.running[name] for name in names if name not in busy}
             await gates.note_use(connection, self._roster.number, use)
+        self._admission.tally.changed |= busy
 
     async def _feed_on(self, name: str, here: Held) -> None:
         """Feeds from a gate. Where a row makes that fail, the row is set aside and the next turn feeds without it."""
@@ -201,6 +202,8 @@ class Gatekeeper(Claiming):
             here.due = max(here.due, from_now(AHEAD // 2, LATEST))
         elif gate.is_probing and not passing:
             here.due = max(here.due, from_now(AHEAD, LATEST))
+        elif name in held.values() and name not in locked:  # somebody else has it locked
+            here.due = max(here.due, time.monotonic() + _TRY_AGAIN)
 
     async def _claim_held(self, connection: Connection, lease: Lease, name: str, batch: int) -> list[Execution]:
         """Claims rows behind a gate, without those that this worker leaves to others, who feed from the gate as
@@ -218,7 +221,7 @@ class Gatekeeper(Claiming):
         if not moved:
             return 0
         soon = self._clock.now() + 2 * AHEAD
-        found = await self._admission.read(connection, set(moved.values()), lock=False)
+        found = await self._admission.read(connection, set(moved.values()))
         return sum(name not in found or found[name].earliest(soon) <= soon for name in moved.values())
 
     def _moved_on(self, name: str, wanted: dict[bytes, list[str]]) -> dict[bytes, str]:
@@ -232,7 +235,7 @@ class Gatekeeper(Claiming):
 
     async def _room_at(self, connection: Connection, name: str, here: Held) -> tuple[Gate, int, int]:
         """The gate as it stands, how far ahead to feed from it, and how many rows it may let pass until then."""
-        found = await self._admission.read(connection, [name, *here.beside], lock=False)
+        found = await self._admission.read(connection, [name, *here.beside])
         gate = found.pop(name, None) or Gate(name=name, running=self._admission.tally.running[name])
         now = self._clock.now()
         ahead = here.ahead(found.values(), now)

@@ -15,6 +15,7 @@ batch is full, and never longer than the longest window.
 import asyncio
 import time
 from datetime import timedelta
+from functools import partial
 from typing import LiteralString, assert_never
 
 from pgsched.domain.capability import WORKER
@@ -38,7 +39,7 @@ from pgsched.events import Events
 from pgsched.observer import BatchDelivered, BatchSettled
 from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.core.connect import Link
-from pgsched.store.core.isolation import is_a_lock, is_of_a_row
+from pgsched.store.core.isolation import despite_brief_locks, is_a_lock, is_of_a_row
 from pgsched.store.jobs.definitions import Definitions
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.directory import Directory
@@ -193,7 +194,7 @@ class Settler(Service):
         settled: SettleReport | None = None
         if time.monotonic() >= self._wary_until:
             try:
-                settled = await settle(connection, batch)
+                settled = await despite_brief_locks(partial(settle, connection, batch))
             except Exception as error:
                 if not is_of_a_row(error):
                     raise

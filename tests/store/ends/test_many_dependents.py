@@ -4,6 +4,7 @@ from uuid import UUID
 
 import psycopg
 
+from pgsched.store.core.pinned import WORKER
 from tests.store.ends.dependency_arrange import is_due, schedule_now
 from tests.store.store_arrange import Connection, column, finish, row, value
 
@@ -47,6 +48,38 @@ def test_those_of_one_end_that_somebody_has_locked_stand_in_nobodys_way(db: Conn
         assert row(db, TURN, [before, ids[499]]) == (0, 300, None, None)
     assert row(db, TURN, [None, None]) == (0, 500, before, ids[499])
     assert row(db, TURN, [before, ids[499]]) == (1, 100, None, None)
+
+
+def test_an_end_is_noted_at_its_place_whatever_plan_was_kept_from_an_empty_day(db: Connection) -> None:
+    db.execute(WORKER)
+    first, *ends = (schedule_now(db) for _ in range(41))
+    many_after(db, first, 1)
+    finish(db, first)
+    assert row(db, TURN, [None, None])[:2] == (1, 1)
+    for end in ends:
+        many_after(db, end, 1)
+        finish(db, end)
+    with db.transaction():
+        assert row(db, TURN, [None, None])[:2] == (40, 40)
+        assert value(db, READ) < 5 * 40
+
+
+READ = "select sum(idx_tup_fetch) from pg_stat_xact_all_tables where relname like 'history%%'"
+
+
+def test_the_sweep_seeks_one_by_one_none_of_those_that_live(db: Connection) -> None:
+    alive, gone = schedule_now(db), schedule_now(db)
+    made = (
+        "insert into pgsched.executions (id, target, fire_at) values (pgsched.new_id(), 'python:x', now()) returning id"
+    )
+    for before in (alive, gone, value(db, made)):
+        many_after(db, before, 1)
+    db.execute("delete from pgsched.executions where id = %s", [gone])
+    with db.transaction():
+        db.execute("set local track_functions = 'pl'")
+        assert value(db, "select decided from pgsched_internal.release_abandoned(200, null)") == 1
+        sought = "select calls from pg_stat_xact_user_functions where funcname = 'partition_with'"
+        assert value(db, sought) == 1
 
 
 def test_those_that_wait_for_one_that_is_nowhere_have_their_turn_by_and_by(db: Connection) -> None:

@@ -192,6 +192,33 @@ async def test_a_claim_that_fails_takes_neither_row_nor_successor(db: Session, w
     assert counts(db)[0] == 2
 
 
+@pytest.mark.parametrize(
+    ("locked", "needed", "tries"),
+    [
+        ("lock table pgsched.audit_log", "select 1 from pgsched.audit_log", 2),
+        ("select from pgsched.queues for update", "select 1 from pgsched.queues for update", 3),
+    ],
+)
+async def test_a_claim_looks_for_the_row_at_fault_only_where_it_waited_for_a_row(
+    db: Session, worker: Connection, store_url: str, locked: str, needed: str, tries: int
+) -> None:
+    due(db, 4)
+    await worker.execute("set lock_timeout = '20ms'")
+    tried: list[int] = []
+
+    async def admit(connection: Connection, rows: list[Execution]) -> list[Execution]:
+        tried.append(len(rows))
+        if len(tried) == 1:
+            await (await connection.execute(needed.encode())).fetchall()
+        return rows
+
+    lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0))
+    with psycopg.connect(store_url) as holder:
+        holder.execute(locked.encode())
+        answer = await careful.claim(worker, lease, [Share(0, LONG_AGO, 4)], now=0, admit=admit)
+    assert (len(answer.rows), answer.parked, tried) == (4, (), [4] * tries)
+
+
 async def test_a_row_handed_back_does_not_plan_its_successor_again(db: Session, worker: Connection) -> None:
     recurring(db)
     [first] = await claim(worker)

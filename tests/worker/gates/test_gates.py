@@ -6,6 +6,7 @@ from collections import Counter
 from contextlib import AsyncExitStack
 from typing import Any
 
+import psycopg
 import pytest
 
 from pgsched.delivery.python import App
@@ -68,6 +69,21 @@ async def test_another_client_passes_at_once(running: Running, db: Connection) -
         await until(lambda: value(db, HELD + " having count(*) > 400", "client:flood"))
         await db.execute("insert into pgsched.executions (target, fire_at) values ('python:noop', now())")
         await until(lambda: value(db, "select 1 from pgsched.history where client_id = 'default'"))
+
+
+async def test_executions_wait_at_a_gate_that_an_operator_keeps_locked_and_nobody_waits_for_them(
+    running: Running, db: Connection, database_url: str
+) -> None:
+    app, _ = counting_app()
+    await limit(db, "client:flood", concurrency=100)
+    async with running(app), await psycopg.AsyncConnection.connect(database_url) as operator:
+        await operator.execute("select pgsched.set_limit('client', 'flood', concurrency => 50)")
+        await db.execute(FLOOD.encode(), [None, 20])
+        await until(lambda: value(db, HELD + " having count(*) = 20", "client:flood"))
+        await db.execute("insert into pgsched.executions (target, fire_at) values ('python:noop', now())")
+        await until_history(db, 1)
+        await operator.commit()
+        await until_history(db, 21)
 
 
 async def test_no_more_than_the_concurrency_are_in_hand_of_two_workers(running: Running, db: Connection) -> None:

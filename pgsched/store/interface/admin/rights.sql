@@ -88,7 +88,7 @@ begin
   perform pgsched_internal.grant_execute(array[
     'pgsched.backfill', 'pgsched.call_target', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_replay', 'pgsched.claim',
     'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.create_queue', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.drop_client',
-    'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail', 'pgsched.hold_client', 'pgsched.mark_declared',
+    'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail', 'pgsched.hold_client',
     'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.pause_queue', 'pgsched.release',
     'pgsched.release_client', 'pgsched.replay', 'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.restore', 'pgsched.resume', 'pgsched.resume_all',
     'pgsched.resume_queue', 'pgsched.rotate_secret', 'pgsched.schedule', 'pgsched.set_client', 'pgsched.set_limit', 'pgsched.set_queue',
@@ -119,7 +119,8 @@ begin
     'pgsched_internal.leave_watch', 'pgsched_internal.length_of', 'pgsched_internal.let_next', 'pgsched_internal.live_execution',
     'pgsched_internal.live_of_instant', 'pgsched_internal.lock_key', 'pgsched_internal.look_through_dead_letters',
     'pgsched_internal.lose_in_hand', 'pgsched_internal.make_day', 'pgsched_internal.mark_dead_letter', 'pgsched_internal.mark_ends',
-    'pgsched_internal.new_id_in', 'pgsched_internal.note_ends', 'pgsched_internal.note_ends_with', 'pgsched_internal.notify_release',
+    'pgsched_internal.new_id_in', 'pgsched_internal.not_found_at_once', 'pgsched_internal.note_ends', 'pgsched_internal.note_ends_with',
+    'pgsched_internal.notify_release',
     'pgsched_internal.notify_turns', 'pgsched_internal.notify_wake', 'pgsched_internal.notify_workers', 'pgsched_internal.options_of',
     'pgsched_internal.partition_in', 'pgsched_internal.partition_of', 'pgsched_internal.partition_with', 'pgsched_internal.partitions_of',
     'pgsched_internal.partitions_per_queue', 'pgsched_internal.put_away', 'pgsched_internal.queue_number_of',
@@ -130,7 +131,8 @@ begin
     'pgsched_internal.setting', 'pgsched_internal.skip_dependents', 'pgsched_internal.skip_range', 'pgsched_internal.slot_for',
     'pgsched_internal.stalls', 'pgsched_internal.superseded_by', 'pgsched_internal.take_watch', 'pgsched_internal.target_host',
     'pgsched_internal.tell_outcome', 'pgsched_internal.tidy_keys', 'pgsched_internal.trim_default_days', 'pgsched_internal.try_lock',
-    'pgsched_internal.try_orderings', 'pgsched_internal.unblock_after', 'pgsched_internal.until_next', 'pgsched_internal.waits_for_own',
+    'pgsched_internal.try_gates', 'pgsched_internal.try_orderings', 'pgsched_internal.unblock_after', 'pgsched_internal.until_next',
+    'pgsched_internal.waits_for_own',
     'pgsched_internal.watch_of', 'pgsched_internal.weeks_of_history', 'pgsched_internal.written_out'], 'pgsched_worker');
   foreach item in array array['pgsched.clients', 'pgsched_internal.former_secrets', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history',
                               'pgsched.attempts', 'pgsched.dependencies', 'pgsched.backfills', 'pgsched_internal.kept_dead_letters',
@@ -254,7 +256,7 @@ begin
   perform pgsched_internal.grant_execute(array[
     'pgsched.backfill', 'pgsched.call_target', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_replay', 'pgsched.claim',
     'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail',
-    'pgsched.mark_declared', 'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.release', 'pgsched.replay',
+    'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.release', 'pgsched.replay',
     'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.resume', 'pgsched.resume_all', 'pgsched.schedule', 'pgsched.schedule_outcome', 'pgsched.settle_called', 'pgsched.status_of',
     'pgsched.signing_secrets', 'pgsched.trigger', 'pgsched.unblock', 'pgsched.wait_for'], 'pgsched_client');
   -- Called by constraints, defaults, views and policies.

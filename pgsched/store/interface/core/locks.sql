@@ -30,3 +30,22 @@ end $$;
 comment on function pgsched_internal.try_orderings(smallint[])
   is 'Has this transaction alone decide whose turn it is in these partitions, without those where another does so for more than a moment;
 the partitions. For workers: no transaction of a client ever takes it.';
+
+-- Gates are an operator's to change, in a transaction that may stay open.
+create or replace function pgsched_internal.try_gates(names text[]) returns text[] language plpgsql volatile set lock_timeout = '50ms' as $$
+declare
+  busy text[] := '{}';
+  one text;
+begin
+  foreach one in array names loop
+    begin
+      perform from pgsched_internal.gates g where g.name = one for update;
+    exception when lock_not_available then
+      busy := busy || one;
+      perform set_config('lock_timeout', '1ms', true);  -- the moment is over
+    end;
+  end loop;
+  return busy;
+end $$;
+comment on function pgsched_internal.try_gates(text[])
+  is 'Locks these gates, without those that another transaction has for more than a moment; the names of those. For workers.';

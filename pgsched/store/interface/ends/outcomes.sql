@@ -138,13 +138,14 @@ declare
   statuses pgsched.execution_status[];
   ends timestamptz[];
   clients text[];
+  places tid[];
   page record;
 begin
   perform set_config('pgsched.notify', 'on', true);  -- workers' sessions are silent, and these rows are anybody's
   perform pgsched_internal.mark_ends(most);
-  select array_agg(ended.id), array_agg(ended.status), array_agg(ended.finished_at), array_agg(ended.client_id)
-    into ids, statuses, ends, clients
-    from (select h.id, h.status, h.finished_at, h.client_id from pgsched.history h
+  select array_agg(ended.id), array_agg(ended.status), array_agg(ended.finished_at), array_agg(ended.client_id), array_agg(ended.ctid)
+    into ids, statuses, ends, clients, places
+    from (select h.id, h.status, h.finished_at, h.client_id, h.ctid from pgsched.history h
            where h.awaited and h.id >= coalesce(after, '00000000-0000-0000-0000-000000000000')
              and (after is null or behind is not null or h.id <> after)
            order by h.id limit most for update skip locked) ended;
@@ -161,9 +162,9 @@ begin
     read_to := ids[cardinality(ids)];
   end if;
   decided := pgsched_internal.note_ends_with(ids[:page.reached], statuses[:page.reached], ends[:page.reached], clients[:page.reached], page.dependents);
-  update pgsched.history h set awaited = false
-    from unnest(ids[:page.reached], ends[:page.reached], clients[:page.reached]) as ended(id, finished_at, client_id)
-   where h.awaited and h.id = any (array[ended.id]) and h.finished_at = ended.finished_at
+  update pgsched.history h set awaited = false  -- at their places: a plan made on an empty day reads its index whole for each
+    from unnest(ids[:page.reached], ends[:page.reached], clients[:page.reached], places[:page.reached]) as ended(id, finished_at, client_id, place)
+   where h.ctid = ended.place and h.finished_at = ended.finished_at and h.id = any (array[ended.id])
      and not exists (select from pgsched.dependencies d
                       where d.after_id = ended.id and d.status is null
                         and ended.client_id = (select e.client_id from pgsched.executions e where e.id = d.execution_id limit 1));
@@ -173,6 +174,31 @@ comment on function pgsched_internal.release_dependents(integer, uuid, uuid, int
   is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends, those behind the id after, or from it
 on where behind says behind which of its dependents; and at so many dependents (width). Returns how many ends were noted with all that wait for them,
 how many executions were decided by that, and where to go on if there may be more.';
+
+-- Most are found so. The ids of jobs' rows do not say where these stand. What was looked into in vain is not kept locked.
+create or replace function pgsched_internal.not_found_at_once(ids uuid[]) returns uuid[] language plpgsql volatile as $$
+declare
+  left_over uuid[] := ids;
+  home smallint;
+begin
+  for home in select p from pgsched.queues q, pgsched_internal.partitions_of(q.first_partition) p order by q.first_partition, p loop
+    exit when left_over = '{}';
+    begin
+      execute format('select array(select i.id from unnest($1) with ordinality as i(id, n)'
+                     ' where i.id <> all (array(select e.id from %s e.id = any ($2))) order by i.n)', pgsched_internal.in_partition(home))
+         into left_over
+        using left_over, array(select i.id from unnest(left_over) as i(id) where coalesce(pgsched_internal.partition_in(i.id), home) = home);
+      raise sqlstate 'PSUND';
+    exception when sqlstate 'PSUND' then null;
+    end;
+  end loop;
+  return array(select i.id from unnest(left_over) with ordinality as i(id, n)
+                where i.id <> all (array(select h.id from pgsched.history h where h.awaited and h.id = any (left_over)))
+                  and exists (select from pgsched.dependencies d where d.after_id = i.id and d.status is null)  -- still
+                order by i.n);
+end $$;
+comment on function pgsched_internal.not_found_at_once(uuid[])
+  is 'Those of these executions that are waited for and neither live nor have an end in history that is yet to be noted.';
 
 -- What was deleted by hand, or taken back before its instant, leaves nothing in history that would be found. Of those that are
 -- waited for so many are looked at, however many wait for each: the index is probed for the next one. One that has more dependents
@@ -197,6 +223,7 @@ begin
     read_to := awaited[most];
   end if;
   decided := 0;
+  awaited := pgsched_internal.not_found_at_once(awaited);
   for n in 1..coalesce(cardinality(awaited), 0) loop
     continue when pgsched_internal.partition_with(awaited[n]) is not null or (pgsched_internal.in_history(awaited[n])).id is not null;
     page := pgsched_internal.dependents_of(awaited[n:n], null, 500);

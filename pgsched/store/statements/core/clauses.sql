@@ -20,8 +20,8 @@ and due.client_id <> all (%(apart)s)
 and coalesce(due.losses, 0) <= %(losses)s
 -- planned: what recurs and is planned
 and due.plan > 0
--- locked: has the gates that are read locked
-for update of g
+-- locked: has the gates that are read locked, without those that another transaction has
+for update of g skip locked
 -- free: locks what nobody else has locked, and leaves out the rest
 for update skip locked
 -- unless_it_stands: leaves out what somebody else has inserted already
