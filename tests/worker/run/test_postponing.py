@@ -29,7 +29,7 @@ async def test_asking_for_a_later_time_consumes_no_attempt(db: Connection, runni
     assert await value(db, "select count(*) from pgsched.attempts") == 0
 
 
-async def test_its_nominal_instant_stays_and_it_waits_as_if_it_had_not_been_claimed(
+async def test_its_nominal_instant_stays_and_it_waits_as_if_it_had_not_been_claimed_with_the_reason(
     db: Connection, running: Running
 ) -> None:
     app = App()
@@ -43,6 +43,7 @@ async def test_its_nominal_instant_stays_and_it_waits_as_if_it_had_not_been_clai
         waiting = "select 1 from pgsched.status where status = 'scheduled' and fire_at > now() + interval '50 minutes'"
         await until(lambda: value(db, waiting))
     assert await value(db, "select attempt = 0 and scheduled_for < now() from pgsched.executions")
+    assert await value(db, "select reason from pgsched.executions") == "not ready"
 
 
 async def test_a_job_is_planned_on_once_however_often_its_run_is_postponed(db: Connection, running: Running) -> None:

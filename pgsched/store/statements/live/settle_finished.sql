@@ -1,5 +1,5 @@
 -- settle: rows whose attempts came to more than a plain success. What becomes of each is decided by its options: it enters
--- history, with what follows from its end, or gives its lease back and waits for its next attempt, with the error as its reason. A failed attempt is written
+-- history, with what follows from its end, or gives its lease back and waits for its next attempt, with the error, or what its target postponed it for, as its reason. A failed attempt is written
 -- down; one that never began, and so took no seconds, and one that its target postponed do not count. The caller lets the next of
 -- their ordering keys have their turn. Answers with how many came to what, and when the first of them fires again.
 -- Fenced by (id, token); index: the primary key; "any (array[…])" keeps it from being read whole to be joined in its order.
@@ -18,7 +18,7 @@ with outcome as (
          lease_owner = null, lease_token = null, lease_expires_at = null,
          attempt = e.attempt - (d.status = 'scheduled')::integer,
          plan = case d.status when 'scheduled' then -abs(e.plan) else e.plan end,
-         losses = case d.status when 'scheduled' then e.losses end, reason = case d.status when 'retrying' then d.reason end
+         losses = case d.status when 'scheduled' then e.losses end, reason = d.reason
     from decided d
    where e.id = any (array[d.id]) and e.lease_token = d.token and d.delay is not null
   returning e.fire_at, e.attempt, e.client_id, d.*
