@@ -76,7 +76,8 @@ class JobSchedule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A recurring definition. ``runs`` counts those that ``max_runs`` bounds; null where it has no such rule."""
+    """A recurring definition. ``runs`` counts those that ``max_runs`` bounds; null where it has no such rule.
+    ``declared_by`` says where it is declared, and has to be changed."""
 
     id: UUID
     client: str
@@ -92,6 +93,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     reason: str | None
     runs: int | None
+    declared_by: str | None
     paused_at: datetime | None
     created_at: datetime
     updated_at: datetime

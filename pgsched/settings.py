@@ -162,6 +162,7 @@ def _from_file(file: Path | None) -> dict[str, Any]:
         raise InvalidSettings(f"cannot read {file}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidSettings(f"{file} is not TOML: {error}") from error
+    found.pop("jobs", None)  # which are for pgsched apply
     for name in found:
         _known(name, f"{file}: ")
     return found

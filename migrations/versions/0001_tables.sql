@@ -169,6 +169,7 @@ create table pgsched.jobs (
   planned_revision integer not null default 0,
   runs             integer not null default 0,
   failures         integer not null default 0,
+  declared_by      text constraint declared_by_is_1_to_200_characters check (length(declared_by) between 1 and 200),
   paused_at        timestamptz constraint paused_at_is_an_instant check (paused_at between '1970-01-01 00:00+00' and '9000-01-01 00:00+00'),
   accounted_to     timestamptz not null default pgsched.now() constraint accounted_to_is_an_instant
                      check (accounted_to between '1970-01-01 00:00+00' and '9999-12-31 00:00+00'),
@@ -187,6 +188,7 @@ create index jobs_ended on pgsched.jobs (updated_at) where state in ('finished',
 create index jobs_client on pgsched.jobs (client_id, id, state);
 create index jobs_key on pgsched.jobs (client_id, key) where key is not null;
 create index jobs_invalid on pgsched.jobs (client_id, id) where state = 'invalid';
+create index jobs_declared on pgsched.jobs (declared_by) where declared_by is not null;
 create index jobs_unplanned on pgsched.jobs (client_id, id) where state = 'active' and planned_revision <> revision;
 
 -- The live rows only. Fixed-width columns first; no lease column is in any index, so that a claim is a HOT update. Only

@@ -10,7 +10,7 @@ from litestar.params import Body, JSONBody
 from pgsched.answers import JobDetail, Preview, job_detail
 from pgsched.api.creation import next_fires
 from pgsched.api.jobs import found_job
-from pgsched.api.parameters import Actor, JobId, Pooled
+from pgsched.api.parameters import Actor, Forced, JobId, Pooled
 from pgsched.api.requests import EditJob, PreviewEdit, PreviewSpec
 from pgsched.api.routing import acts, sets
 from pgsched.domain.preview import preview
@@ -28,12 +28,17 @@ _LATER = Example(
 
 @sets("/jobs/{job_id:str}", "Change a job", 404, 409, scope="schedule")
 async def edit_job(
-    job_id: JobId, data: Annotated[EditJob, Body(examples=[_LATER])], database: Pooled, actor: Actor
+    job_id: JobId,
+    data: Annotated[EditJob, Body(examples=[_LATER])],
+    database: Pooled,
+    actor: Actor,
+    force: Forced = False,
 ) -> JobDetail:
-    """The row that waits follows at once; one that is in a worker's hand runs as it was. A paused job stays paused."""
+    """The row that waits follows at once; one that is in a worker's hand runs as it was. A paused job stays paused. One
+    that is declared in an application or a file is refused, unless it is forced: the next apply changes it back."""
     changes = edits.changes_of(data.changes())
     async with database.connection() as connection, connection.transaction():
-        await edits.edit_job(connection, job_id, changes, actor=actor)
+        await edits.edit_job(connection, job_id, changes, actor=actor, force=force)
         row = await found_job(connection, job_id)
         return job_detail(row, await next_fires(connection, row))
 

@@ -24,6 +24,7 @@ Client = Annotated[str | None, QueryParameter(name="client")]
 OnlyClient = Annotated[str | None, QueryParameter(name="client", max_length=100, description="Only this client's.")]
 Key = Annotated[str | None, QueryParameter(name="key")]
 OfJob = Annotated[UUID | None, QueryParameter(name="job", description="Of this job.")]
+Forced = Annotated[bool, QueryParameter(name="force", description="Also a job that is declared elsewhere.")]
 Why = Annotated[str | None, QueryParameter(name="note", max_length=1000, description="Why, for the audit log.")]
 
 

@@ -25,13 +25,15 @@ _CLEARABLE = ("payload", "options", "rules", "labels", "ordering-key", "timezone
 @click.option("--queue", metavar="NAME", help="Queue to put it in.")
 @ordering_key_option
 @click.option("--clear", type=click.Choice(_CLEARABLE), multiple=True, help="Take this away, or back to its default.")
+@click.option("--force", is_flag=True, help="Also where it is declared elsewhere; the next apply changes it back.")
 @actor_option
-async def edit(connection: Any, id: UUID, actor: str | None, **given: Any) -> Answer:
+async def edit(connection: Any, id: UUID, force: bool, actor: str | None, **given: Any) -> Answer:
     """Change a job: only what is named. Its waiting row follows at once; what is running goes on as it was."""
     from pgsched.store.jobs import edits
     from pgsched.store.lookup import listings
 
-    is_changed = await edits.edit_job(connection, id, edits.changes_of(job_changes_in(given)), actor=actor)
+    changes = edits.changes_of(job_changes_in(given))
+    is_changed = await edits.edit_job(connection, id, changes, actor=actor, force=force)
     planned, _ = await listings.planned_instant(connection, id)
     following = f", fires next at {planned.isoformat()}" if planned else ""
     text = f"changed{following}" if is_changed else "was so before"

@@ -148,10 +148,12 @@ class JobMethods:
         return Call("DELETE", path("jobs"), int, "changed", query=_group(group) | {"note": note})
 
     @method
-    def edit(self, job_id: Id, **changed: Unpack[JobChanges]) -> Call[JobDetail]:
-        """Changes what is named of a job, and its waiting row with it; what is running goes on as it was."""
+    def edit(self, job_id: Id, *, force: bool = False, **changed: Unpack[JobChanges]) -> Call[JobDetail]:
+        """Changes what is named of a job, and its waiting row with it; what is running goes on as it was. One that is
+        declared elsewhere only by ``force``."""
         check_names(changed, JobChanges)
-        return Call("PATCH", _job(job_id), JobDetail, body=_body(changed))
+        query = {"force": "true"} if force else None
+        return Call("PATCH", _job(job_id), JobDetail, query=query, body=_body(changed))
 
     @method
     def preview(

@@ -9,7 +9,7 @@ neither.
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import orjson
 
@@ -21,6 +21,7 @@ from pgsched.delivery.places import NoPlace
 from pgsched.delivery.steps import ACCOUNT, Steps, begin, charged
 from pgsched.delivery.threads import Threads
 from pgsched.domain.capability import handler_of
+from pgsched.domain.declaration import DeclaredJob, JobTerms, checked
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Postponed, Succeeded, Undeliverable
 from pgsched.domain.policy import Options
@@ -77,6 +78,7 @@ class App:
 
     def __init__(self) -> None:
         self.handlers: dict[str, Handler] = {}
+        self.declared: list[DeclaredJob] = []
 
     @property
     def capabilities(self) -> frozenset[str]:
@@ -98,6 +100,48 @@ class App:
             return function
 
         return register
+
+    def cron(
+        self,
+        expression: str,
+        *,
+        timezone: str | None = None,
+        gap: str | None = None,
+        overlap: str | None = None,
+        **terms: Unpack[JobTerms],
+    ) -> Callable[[_F], _F]:
+        """Declares a job that calls the function by a cron expression, for ``pgsched apply``. Written above
+        ``handler``; without one the handler has the function's name.
+
+            @app.cron("30 2 * * *", timezone="Europe/Berlin", key="close-day")
+            @app.handler("close_day")
+            async def close_day(payload): ...
+
+        The key is the handler's name unless it is given. Raises InvalidSchedule for what makes no schedule, and
+        InvalidInput where the application declares another job under this key.
+        """
+        return self._declares(cron=expression, timezone=timezone, gap=gap, overlap=overlap, **terms)
+
+    def every(self, interval: str | timedelta, **terms: Unpack[JobTerms]) -> Callable[[_F], _F]:
+        """The same at an interval, such as ``"15m"``."""
+        return self._declares(every=interval, **terms)
+
+    def _declares(self, **given: Any) -> Callable[[_F], _F]:
+        def declare(function: _F) -> _F:
+            name = self._name_of(function)
+            job = DeclaredJob(**{"key": name, "target": f"{Scheme.PYTHON}:{name}"} | given)
+            self.declared = checked([*self.declared, job])
+            return function
+
+        return declare
+
+    def _name_of(self, function: Callable[..., Any]) -> str:
+        """The name of the handler; the function becomes one by its own name if it is none."""
+        for name, handler in self.handlers.items():
+            if handler.function is function:
+                return name
+        self.handler(function.__name__)(function)
+        return function.__name__
 
 
 class PythonChannel:

@@ -43,6 +43,16 @@ async def test_a_payload_goes_along_digit_for_digit_and_null_takes_it_away(
     assert db.execute("select payload from pgsched.executions").fetchone() == (None,)
 
 
+async def test_a_declared_job_is_edited_by_force_only(api: httpx.AsyncClient, db: Connection) -> None:
+    job = await create(api)
+    db.execute("select pgsched.mark_declared(%s, 'jobs.toml')", [job])
+    refused = await api.patch(f"/v1/jobs/{job}", json={"target": "notify:b"})
+    assert (refused.status_code, refused.json()["code"]) == (409, "pgsched.conflict")
+    assert "declared by 'jobs.toml'" in refused.json()["detail"]
+    found = (await api.patch(f"/v1/jobs/{job}", params={"force": "true"}, json={"target": "notify:b"})).json()
+    assert (found["target"], found["declared_by"]) == ("notify:b", "jobs.toml")
+
+
 async def test_an_edit_is_logged_with_what_it_changed(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     for _ in range(2):

@@ -207,10 +207,11 @@ column pgsched.jobs.19 revision integer not null default 1
 column pgsched.jobs.20 planned_revision integer not null default 0
 column pgsched.jobs.21 runs integer not null default 0
 column pgsched.jobs.22 failures integer not null default 0
-column pgsched.jobs.23 paused_at timestamp with time zone
-column pgsched.jobs.24 accounted_to timestamp with time zone not null default pgsched.now()
-column pgsched.jobs.25 created_at timestamp with time zone not null default pgsched.now()
-column pgsched.jobs.26 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.23 declared_by text
+column pgsched.jobs.24 paused_at timestamp with time zone
+column pgsched.jobs.25 accounted_to timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.26 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.27 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.queues.01 name text not null
 column pgsched.queues.02 first_partition smallint not null
 column pgsched.queues.03 options pgsched_internal.defaults
@@ -486,6 +487,7 @@ constraint pgsched.executions.partition_follows_the_key CHECK (((lease_token IS 
 constraint pgsched.history.history_id PRIMARY KEY (id, client_id, status, partition, finished_at)
 constraint pgsched.jobs.accounted_to_is_an_instant CHECK (((accounted_to >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (accounted_to <= '9999-12-31 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.jobs.anchor_is_an_instant CHECK (((anchor >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (anchor <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
+constraint pgsched.jobs.declared_by_is_1_to_200_characters CHECK (((length(declared_by) >= 1) AND (length(declared_by) <= 200)))
 constraint pgsched.jobs.either_cron_or_every CHECK (((num_nonnulls(cron, every) = 1) OR pgsched_internal.refuse('PS002'::text, 'a job needs either cron or every'::text, 'give exactly one of the two, such as cron => ''*/5 * * * *'''::text)))
 constraint pgsched.jobs.every_is_whole_seconds_or_more CHECK (((every IS NULL) OR ((every >= '00:00:01'::interval) AND (every <= '3653 days'::interval) AND (EXTRACT(year FROM every) = (0)::numeric) AND (EXTRACT(month FROM every) = (0)::numeric)) OR pgsched_internal.refuse('PS002'::text, 'every must be between 1 second and 3653 days, without months or years'::text, 'write every => ''15 minutes'', or a cron expression for calendar months'::text)))
 constraint pgsched.jobs.gap_is_shift_or_skip CHECK (((gap = ANY (ARRAY['shift'::text, 'skip'::text])) OR pgsched_internal.refuse('PS002'::text, format('gap cannot be %L'::text, gap), 'write shift or skip'::text)))
@@ -556,6 +558,7 @@ CREATE INDEX history_failed ON ONLY pgsched.history USING btree (id, client_id, 
 CREATE INDEX history_job ON ONLY pgsched.history USING btree (job_id, scheduled_for) WHERE (job_id IS NOT NULL)
 CREATE INDEX history_key ON ONLY pgsched.history USING btree (client_id, key) WHERE (key IS NOT NULL)
 CREATE INDEX jobs_client ON pgsched.jobs USING btree (client_id, id, state)
+CREATE INDEX jobs_declared ON pgsched.jobs USING btree (declared_by) WHERE (declared_by IS NOT NULL)
 CREATE INDEX jobs_ended ON pgsched.jobs USING btree (updated_at) WHERE ((state = ANY (ARRAY['finished'::pgsched.job_state, 'cancelled'::pgsched.job_state])) AND ((rules)::jsonb ? 'delete_after'::text))
 CREATE INDEX jobs_invalid ON pgsched.jobs USING btree (client_id, id) WHERE (state = 'invalid'::pgsched.job_state)
 CREATE INDEX jobs_key ON pgsched.jobs USING btree (client_id, key) WHERE (key IS NOT NULL)
@@ -705,10 +708,11 @@ function pgsched.drop_client(text,text) returns boolean volatility v parallel u 
 function pgsched.drop_limit(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.drop_queue(text,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=1s
 function pgsched.drop_secret(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.edit(uuid,jsonb,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
+function pgsched.edit(uuid,jsonb,text,boolean) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.extend(uuid,bigint,interval) returns timestamp with time zone volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.fail(uuid,bigint,text,boolean,interval) returns pgsched.execution_status volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.hold_client(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.mark_declared(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.new_id() returns uuid volatility v parallel s
 function pgsched.now() returns timestamp with time zone volatility s parallel s
 function pgsched.partition_for(text,text,text,text) returns smallint volatility v parallel s security definer set search_path=pg_catalog, pg_temp
@@ -951,6 +955,7 @@ function pgsched_internal.record_in_hand(pgsched.executions,pgsched_internal.res
 function pgsched_internal.record_result(pgsched_internal.results_to_record) returns boolean volatility v parallel u
 function pgsched_internal.record_results(integer) returns integer volatility v parallel u
 function pgsched_internal.refuse(text,text,text) returns boolean volatility v parallel s set search_path=pg_catalog, pg_temp
+function pgsched_internal.refuse_declared(pgsched.jobs,text) returns void volatility v parallel u
 function pgsched_internal.refuse_full(integer) returns void volatility s parallel u
 function pgsched_internal.refuse_taken(pgsched_internal.keys,text) returns void volatility v parallel u
 function pgsched_internal.release_abandoned(integer,uuid) returns record volatility v parallel u
@@ -1062,9 +1067,9 @@ grant execute on pgsched.drop_queue(text,text) to pgsched_api
 grant execute on pgsched.drop_queue(text,text) to pgsched_worker
 grant execute on pgsched.drop_secret(text,text) to pgsched_api
 grant execute on pgsched.drop_secret(text,text) to pgsched_worker
-grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_api
-grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_client
-grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_worker
+grant execute on pgsched.edit(uuid,jsonb,text,boolean) to pgsched_api
+grant execute on pgsched.edit(uuid,jsonb,text,boolean) to pgsched_client
+grant execute on pgsched.edit(uuid,jsonb,text,boolean) to pgsched_worker
 grant execute on pgsched.extend(uuid,bigint,interval) to pgsched_api
 grant execute on pgsched.extend(uuid,bigint,interval) to pgsched_client
 grant execute on pgsched.extend(uuid,bigint,interval) to pgsched_worker
@@ -1073,6 +1078,8 @@ grant execute on pgsched.fail(uuid,bigint,text,boolean,interval) to pgsched_clie
 grant execute on pgsched.fail(uuid,bigint,text,boolean,interval) to pgsched_worker
 grant execute on pgsched.hold_client(text,text,text) to pgsched_api
 grant execute on pgsched.hold_client(text,text,text) to pgsched_worker
+grant execute on pgsched.mark_declared(uuid,text,text) to pgsched_client
+grant execute on pgsched.mark_declared(uuid,text,text) to pgsched_worker
 grant execute on pgsched.new_id() to pgsched_api
 grant execute on pgsched.new_id() to pgsched_client
 grant execute on pgsched.new_id() to pgsched_worker
@@ -1583,10 +1590,11 @@ comment on pgsched.drop_client(text,text) is 'Forgets all that was set for a cli
 comment on pgsched.drop_limit(text,text,text) is 'Takes a limit away: what it held back goes on at once. False where there was none.'
 comment on pgsched.drop_queue(text,text) is 'Drops a queue in which nothing waits or runs, its partitions and its limit; history stays. PS010 for an unknown queue, PS011 for one that is not empty or has jobs, and for default.'
 comment on pgsched.drop_secret(text,text) is 'Signs a client''s callbacks no more, neither by its secret nor by former ones; false if they were not signed.'
-comment on pgsched.edit(uuid,jsonb,text) is 'Changes what is named of a job, and its waiting row with it; true if anything is different now. What is running goes on as it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. PS010 for an unknown job, PS011 for one that is cancelled.'
+comment on pgsched.edit(uuid,jsonb,text,boolean) is 'Changes what is named of a job, and its waiting row with it; true if anything is different now. What is running goes on as it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. PS010 for an unknown job, PS011 for one that is cancelled, and for one that is declared unless it is forced.'
 comment on pgsched.extend(uuid,bigint,interval) is 'Keeps an execution which was claimed, or deferred by its target, for so long from now; returns until when. Where somebody has locked its row the lease stays as it is, and its end is returned. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.fail(uuid,bigint,text,boolean,interval) is 'Says that an execution which was claimed, or deferred by its target, has failed, and why; its options say what becomes of it, which is returned: retrying, failed or expired. It is not tried again before retry_after (24 hours at the most) has passed. Kept, and recorded later, where somebody has locked its row or its job. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.hold_client(text,text,text) is 'Begins nothing more of a client until it is released; what runs goes on. False if it was held before.'
+comment on pgsched.mark_declared(uuid,text,text) is 'Says by what a job is declared, or with null that it no longer is; false if it was so before. PS010 for an unknown job.'
 comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562), ordered by the microsecond.'
 comment on pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.'
 comment on pgsched.partition_for(text,text,text,text) is 'The partition for a row of this queue and key; a random one of the queue''s for a row with neither key.'
@@ -1836,6 +1844,7 @@ comment on pgsched_internal.record_in_hand(pgsched.executions,pgsched_internal.r
 comment on pgsched_internal.record_result(pgsched_internal.results_to_record) is 'Records what was said of an execution, or finds that it is over; false where somebody has it locked still.'
 comment on pgsched_internal.record_results(integer) is 'Records what was said of executions that were locked then, so many of them at a time; how many are dealt with.'
 comment on pgsched_internal.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself. What it quotes may be of any length: it is cut off.'
+comment on pgsched_internal.refuse_declared(pgsched.jobs,text) is 'Raises PS011 for a job that is declared.'
 comment on pgsched_internal.refuse_full(integer) is 'Raises PS014 where the queue that begins at this partition is full.'
 comment on pgsched_internal.refuse_taken(pgsched_internal.keys,text) is 'Raises PS011, which says what has the key.'
 comment on pgsched_internal.release_abandoned(integer,uuid) is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled. Looks at so many that are waited for, behind the id after; how many executions were decided by that, and where to go on if there may be more.'

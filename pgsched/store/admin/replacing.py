@@ -27,11 +27,11 @@ Connection = psycopg.Connection[Any]
 INTERFACE_FILES = (
     "core/checks", "core/targets", "core/json", "core/options", "core/partitions", "core/locks", "core/lookups",
     "core/isolation", "jobs/rules", "schedule/checks", "schedule/schedule", "schedule/keyed", "schedule/keys",
-    "admin/acting", "admin/audit", "jobs/waiting", "schedule/job", "jobs/control", "jobs/edit", "jobs/pause_after",
-    "jobs/bulk", "ends/dependencies", "jobs/backfill", "ends/ending", "ends/outcomes", "ends/dead_letters",
-    "ends/calls", "admin/clients", "ends/replays", "ends/replaying", "admin/secrets", "gates/limits",
-    "admin/queues", "gates/sidelining", "schedule/notify", "ends/policy", "gates/ordering", "pull/in_hand",
-    "pull/verbs", "pull/results", "pull/queues", "pull/claim", "lookup/sidelined", "lookup/status",
+    "admin/acting", "admin/audit", "jobs/waiting", "schedule/job", "jobs/control", "jobs/declared", "jobs/edit",
+    "jobs/pause_after", "jobs/bulk", "ends/dependencies", "jobs/backfill", "ends/ending", "ends/outcomes",
+    "ends/dead_letters", "ends/calls", "admin/clients", "ends/replays", "ends/replaying", "admin/secrets",
+    "gates/limits", "admin/queues", "gates/sidelining", "schedule/notify", "ends/policy", "gates/ordering",
+    "pull/in_hand", "pull/verbs", "pull/results", "pull/queues", "pull/claim", "lookup/sidelined", "lookup/status",
     "lookup/undeliverable", "admin/days", "admin/replication", "admin/api_keys", "admin/rights",
 )  # fmt: skip
 _AT_THE_MOST = 60.0  # seconds of trying

@@ -56,6 +56,7 @@ jobs = Table(
     Column("state", _state),
     Column("reason", Text),
     Column("runs", Integer),
+    Column("declared_by", Text),
     Column("paused_at", _instant),
     Column("created_at", _instant),
     Column("updated_at", _instant),

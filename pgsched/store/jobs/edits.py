@@ -39,13 +39,16 @@ def changes_of(given: Mapping[str, Any]) -> str:
     return msgspec.json.encode(found).decode()
 
 
-async def edit_job(connection: AsyncConnection[Any], job_id: UUID, changes: str, *, actor: str | None) -> bool:
-    """Edits a job and plans it, in one transaction; false if nothing is different. Raises InvalidSchedule.
+async def edit_job(
+    connection: AsyncConnection[Any], job_id: UUID, changes: str, *, actor: str | None, force: bool = False
+) -> bool:
+    """Edits a job and plans it, in one transaction; false if nothing is different. Raises InvalidSchedule, and Conflict
+    for a job that is declared unless it is forced.
 
     Where the session may not plan, a worker does right after the commit.
     """
     async with connection.transaction():
-        changed = await calls.edit(connection, job_id, changes, actor=actor)
+        changed = await calls.edit(connection, job_id, changes, actor=actor, force=force)
         row = await get_job(connection, job_id) if changed else None
         if row is None:
             return False

@@ -121,6 +121,7 @@ class JobRow(Definition):
     state: str
     reason: str | None
     runs: int
+    declared_by: str | None
     paused_at: datetime | None
     created_at: datetime
     updated_at: datetime

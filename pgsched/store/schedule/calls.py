@@ -62,9 +62,17 @@ async def reschedule(connection: AsyncConnection[Any], id: UUID, fire_at: dateti
     await value(connection, "schedule/reschedule", id=id, fire_at=fire_at, actor=actor)
 
 
-async def edit(connection: AsyncConnection[Any], job_id: UUID, changes: str, *, actor: str | None) -> bool:
+async def edit(
+    connection: AsyncConnection[Any], job_id: UUID, changes: str, *, actor: str | None, force: bool = False
+) -> bool:
     """``changes`` is the JSON text that ``pgsched.edit`` reads; planning what it changed is left to the caller."""
-    return bool(await value(connection, "jobs/edit", id=job_id, changes=changes, actor=actor))
+    return bool(await value(connection, "jobs/edit", id=job_id, changes=changes, actor=actor, force=force))
+
+
+async def mark_declared(
+    connection: AsyncConnection[Any], job_id: UUID, declared_by: str | None, *, actor: str | None
+) -> bool:
+    return bool(await value(connection, "jobs/mark_declared", id=job_id, declared_by=declared_by, actor=actor))
 
 
 async def change_all(

@@ -421,6 +421,7 @@ def locked_rows(db: Connection, table: str) -> int:
         ("wait_for(%s, pgsched.new_id())", "pgsched.executions"),
         ("cancel(%s)", "pgsched.jobs"),
         ("edit(%s, '{}')", "pgsched.jobs"),
+        ("mark_declared(%s, 'mine')", "pgsched.jobs"),
         ("pause(%s)", "pgsched.jobs"),
         ("resume(%s)", "pgsched.jobs"),
         ("trigger(%s)", "pgsched.jobs"),

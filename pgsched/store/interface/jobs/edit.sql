@@ -91,7 +91,7 @@ create or replace function pgsched_internal.moves_instants(before pgsched.jobs, 
 $$;
 comment on function pgsched_internal.moves_instants(pgsched.jobs, pgsched.jobs) is 'Whether an edit has to do with when the job fires.';
 
-create or replace function pgsched.edit(job_id uuid, changes jsonb, actor text default null) returns boolean
+create or replace function pgsched.edit(job_id uuid, changes jsonb, actor text default null, force boolean default false) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
   before constant pgsched.jobs := pgsched_internal.lock_job(edit.job_id);
@@ -105,6 +105,8 @@ begin
   changed := array(select b.key from jsonb_each(to_jsonb(before)) b where b.value is distinct from to_jsonb(after) -> b.key order by b.key);
   if changed = '{}' then
     return false;
+  elsif edit.force is not true then
+    perform pgsched_internal.refuse_declared(before, 'change it where it is declared, and apply that; with force => true it is changed until then');
   end if;
   fires_anew := pgsched_internal.moves_instants(before, after);
   comes_back := before.state = 'invalid' or before.state = 'finished' and fires_anew;
@@ -129,10 +131,10 @@ begin
   perform pgsched_internal.write_log('edit', edit.job_id, edit.actor, jsonb_build_object('changed', changed));
   return true;
 end $$;
-comment on function pgsched.edit(uuid, jsonb, text)
+comment on function pgsched.edit(uuid, jsonb, text, boolean)
   is 'Changes what is named of a job, and its waiting row with it; true if anything is different now. What is running goes on as
 it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. PS010 for
-an unknown job, PS011 for one that is cancelled.';
+an unknown job, PS011 for one that is cancelled, and for one that is declared unless it is forced.';
 
 -- Where a worker has the row in hand at this moment, the job stays unplanned, and a planner goes on from that row.
 create or replace function pgsched_internal.bring_along(job_id uuid) returns void

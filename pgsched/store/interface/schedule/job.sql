@@ -83,6 +83,7 @@ begin
     end if;
     select j.* into before from pgsched.jobs j
      where on_conflict = 'replace' and j.client_id = client and j.key = schedule_job.key and j.state <> 'cancelled' for update;
+    perform pgsched_internal.refuse_declared(before, 'change it where it is declared, or give another key');
   end if;
   job := pgsched_internal.put_job(new_id, target, payload, cron, every, timezone, client, key, ordering_key, queue, options,
     on_conflict, rules, labels, gap, overlap);

@@ -1,0 +1,89 @@
+"""``pgsched apply``: makes the jobs of the database those that an application and a file declare."""
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pgsched.cli.answers import Answer
+from pgsched.cli.commands import command
+from pgsched.cli.configuration import DEFAULT_FILE
+from pgsched.cli.options import actor_option
+from pgsched.domain.declaration import DeclaredJob, checked, declared_in
+from pgsched.errors import InvalidInput
+from pgsched.settings import load
+
+_COUNTED = ("added", "changed", "removed", "unchanged")
+
+
+@command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path), required=False)
+@click.option("--app", metavar="MODULE:NAME", help="The pgsched.App whose jobs are declared by its decorators.")
+@click.option("--name", metavar="NAME", help="Name of the declaration.  [default: that of the app, or of the file]")
+@click.option("--prune", is_flag=True, help="Cancel what was declared by this name, and is no longer.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
+@click.option("--force", is_flag=True, help="Take over jobs under these keys that were made in another way.")
+@actor_option
+async def apply(
+    connection: Any,
+    file: Path | None,
+    app: str | None,
+    name: str | None,
+    prune: bool,
+    dry_run: bool,
+    force: bool,
+    actor: str | None,
+) -> Answer:
+    """Make the recurring jobs those that FILE (pgsched.toml) and an application declare, and show the difference."""
+    from pgsched.store.jobs import declaring
+
+    if file is None and app is None:
+        file = DEFAULT_FILE
+    name = name or app or str(file and file.name)
+    jobs = checked([*(_of_app(app) if app else ()), *(_of_file(file) if file else ())])
+    changes = await declaring.compare(connection, name, jobs, prune=prune, force=force)
+    if not dry_run:
+        await declaring.apply(connection, name, changes, actor=actor)
+    counts = {what: sum(change.what == what for change in changes) for what in _COUNTED}
+    told = [_told(change) for change in changes if change.what not in ("left", "unchanged")]
+    summary = ", ".join(f"{count} {what}" for what, count in counts.items())
+    text = "\n".join([*told, f"{name}: {summary}" + (" (dry run: nothing was written)" if dry_run else "")])
+    shown = [_shown(change) for change in changes]
+    return Answer({"name": name, "dry_run": dry_run, **counts, "changes": shown}, text, _left(changes))
+
+
+def _of_app(name: str) -> Sequence[DeclaredJob]:
+    from pgsched.cli.app import load_app
+
+    return load_app(name).declared
+
+
+def _of_file(file: Path) -> Sequence[DeclaredJob]:
+    """The jobs of a file, which may have settings beside them."""
+    load(flags={}, environment={}, file=file)
+    tables = tomllib.loads(file.read_text(encoding="utf-8")).get("jobs")
+    if tables is None:
+        raise InvalidInput(f"{file} declares no jobs: write [[jobs]] above each, or jobs = [] for none")
+    return declared_in(tables, str(file))
+
+
+def _told(change: Any) -> str:
+    lines = [f"{change.what:10}{change.client}/{change.key}"]
+    if change.fields:
+        lines[0] += f"  ({', '.join(change.fields)})"
+    for word, fires in (("before", change.before), ("after", change.after)):
+        if fires or change.what == "changed":
+            lines.append(f"  {word:8}{', '.join(fire.local for fire in fires) or 'never'}")
+    return "\n".join(lines)
+
+
+def _shown(change: Any) -> dict[str, Any]:
+    plain = {name: getattr(change, name) for name in ("what", "client", "key", "id", "fields")}
+    return plain | {name: [fire.at for fire in getattr(change, name)] for name in ("before", "after")}
+
+
+def _left(changes: Sequence[Any]) -> str | None:
+    left = [f"{change.client}/{change.key}" for change in changes if change.what == "left"]
+    return f"note: no longer declared, and left: {', '.join(left)}; --prune cancels them" if left else None

@@ -1,0 +1,149 @@
+"""Makes the jobs of the database those that are declared, and says beforehand what that changes.
+
+What is declared is marked with the name of its declaration. Only what has that name is changed or cancelled by it; what
+somebody else has made under one of its keys is taken over where that is asked for, and refused otherwise.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+import msgspec
+from psycopg import AsyncConnection
+
+from pgsched.domain.declaration import DeclaredJob
+from pgsched.domain.preview import preview
+from pgsched.domain.schedule import Fire
+from pgsched.domain.spread import identity_of
+from pgsched.errors import Conflict
+from pgsched.store.core.query import rows
+from pgsched.store.core.text import encode
+from pgsched.store.jobs.edits import changes_of, edit_job, preview_job
+from pgsched.store.lookup.listings import get_edited_job, get_job, time_of
+from pgsched.store.schedule import calls
+from pgsched.store.schedule.order import order_of
+
+_SHOWN = 3
+_COMPARED = (
+    *("target", "payload", "options", "rules", "labels", "queue", "ordering_key"),
+    *("cron", "every", "timezone", "gap", "overlap"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A job that is there, and by what it is declared."""
+
+    id: UUID
+    client: str
+    key: str | None
+    declared_by: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What becomes of one job. ``fields`` are what is different about it, and ``before`` and ``after`` its next
+    instants; one that is ``left`` is declared no longer, and stays."""
+
+    what: Literal["added", "changed", "removed", "left", "unchanged"]
+    client: str
+    key: str | None
+    id: UUID | None = None
+    fields: Sequence[str] = ()
+    before: Sequence[Fire] = ()
+    after: Sequence[Fire] = ()
+    declared: DeclaredJob | None = field(default=None, repr=False)
+
+
+async def compare(
+    connection: AsyncConnection[Any], name: str, jobs: Sequence[DeclaredJob], *, prune: bool, force: bool
+) -> list[Change]:
+    """What applying these jobs by this name changes, by clients and keys; writes nothing.
+
+    Raises Conflict for a key under which another has made a job, unless it is forced to take that over.
+    """
+    named = {"clients": [job.client for job in jobs], "keys": [job.key for job in jobs]}
+    standing = await rows(connection, Standing, "jobs/jobs_declared", declared_by=name, **named)
+    there = {(one.client, one.key): one for one in standing}
+    found = [await _change(connection, name, job, there.pop((job.client, job.key), None), force=force) for job in jobs]
+    for one in there.values():
+        fires = await preview_job(connection, one.id, "{}", start=None, count=_SHOWN)
+        what: Literal["removed", "left"] = "removed" if prune else "left"
+        found.append(Change(what=what, client=one.client, key=one.key, id=one.id, before=fires.before))
+    return sorted(found, key=lambda change: (change.client, change.key or ""))
+
+
+async def apply(connection: AsyncConnection[Any], name: str, changes: Sequence[Change], *, actor: str | None) -> None:
+    """Does what ``compare`` found, in one transaction. Raises what scheduling and editing raise."""
+    async with connection.transaction():
+        for change in changes:
+            id = change.id
+            if change.what == "added" and change.declared is not None:
+                order = order_of(change.declared.target, _order_given(change.declared) | {"on_conflict": "reject"})
+                id = (await calls.schedule(connection, order)).id
+            elif change.what == "changed" and change.declared is not None:
+                await edit_job(connection, _known(id), _changes(change.declared), actor=actor, force=True)
+            elif change.what == "removed":
+                note = f"no longer declared by {name}"
+                await calls.cancel(connection, _known(id), note=note, actor=actor)
+            if change.declared is not None:
+                await calls.mark_declared(connection, _known(id), name, actor=actor)
+
+
+async def _change(
+    connection: AsyncConnection[Any], name: str, job: DeclaredJob, there: Standing | None, *, force: bool
+) -> Change:
+    if there is None:
+        fires = await asyncio.to_thread(_fires, job, await time_of(connection))
+        return Change(what="added", client=job.client, key=job.key, after=fires, declared=job)
+    if there.declared_by != name and not force:
+        by = f"declared by {there.declared_by!r}" if there.declared_by else "not declared, but scheduled"
+        raise Conflict(f"job {job.key!r} of client {job.client!r} is {by}: give another key, or force to take it over")
+    changes = _changes(job)
+    before = await get_job(connection, there.id)
+    after = await get_edited_job(connection, there.id, changes)
+    fields = [one for one in _COMPARED if getattr(before, one) != getattr(after, one)]
+    if there.declared_by != name:
+        fields.append("declared_by")
+    if not fields:
+        return Change(what="unchanged", client=job.client, key=job.key, id=there.id, declared=job)
+    shown = await preview_job(connection, there.id, changes, start=None, count=_SHOWN)
+    return Change(
+        what="changed",
+        client=job.client,
+        key=job.key,
+        id=there.id,
+        fields=fields,
+        before=shown.before,
+        after=shown.after,
+        declared=job,
+    )
+
+
+def _known(id: UUID | None) -> UUID:
+    assert id is not None
+    return id
+
+
+def _changes(job: DeclaredJob) -> str:
+    """All that it has, as ``pgsched.edit`` reads it: what is not declared goes back to its default."""
+    given = job.given()
+    del given["client"], given["key"]
+    del given["every" if job.every is None else "cron"]
+    payload = None if job.payload is None else msgspec.Raw(encode(job.payload, "payload"))
+    return changes_of(given | {"payload": payload})
+
+
+def _order_given(job: DeclaredJob) -> dict[str, Any]:
+    given = job.given()
+    del given["target"]
+    payload = None if job.payload is None else encode(job.payload, "payload").decode()
+    return given | {"payload": payload}
+
+
+def _fires(job: DeclaredJob, now: datetime) -> list[Fire]:
+    parts: dict[str, Any] = {name: getattr(job, name) for name in ("cron", "every", "timezone", "gap", "overlap")}
+    return preview(after=now, count=_SHOWN, identity=identity_of(job.client, job.key, None), rules=job.rules, **parts)

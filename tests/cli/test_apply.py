@@ -1,0 +1,186 @@
+"""Jobs that an application and a file declare, applied to a database."""
+
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+import pgsched
+from pgsched.domain.declaration import DeclaredJob, checked, declared_in
+from pgsched.errors import Conflict, InvalidInput, InvalidSchedule
+from pgsched.store.core.transactions import transaction_async
+from pgsched.store.jobs import declaring
+from pgsched.store.jobs.declaring import Change
+from tests.cli.conftest import Run
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+NIGHTLY = DeclaredJob(
+    key="nightly", target="python:report", cron="0 2 * * *", timezone="Europe/Berlin", payload={"shop": 7}
+)
+POLL = DeclaredJob(key="poll", target="python:poll", every="15m", client="shop")
+FILE = """
+log_level = "warning"
+
+[[jobs]]
+key = "nightly"
+target = "python:report"
+cron = "0 2 * * *"
+timezone = "Europe/Berlin"
+payload = {shop = 7}
+
+[[jobs]]
+key = "poll"
+client = "shop"
+target = "python:poll"
+every = "15m"
+labels = {team = "stock"}
+[jobs.options]
+timeout = "30s"
+"""
+
+
+async def applied(
+    url: str, jobs: Sequence[DeclaredJob], *, name: str = "test", prune: bool = False, force: bool = False
+) -> list[Change]:
+    async with transaction_async(url) as connection:
+        changes = await declaring.compare(connection, name, jobs, prune=prune, force=force)
+        await declaring.apply(connection, name, changes, actor="ann")
+    return changes
+
+
+def whats(changes: Sequence[Change]) -> dict[str | None, str]:
+    return {change.key: change.what for change in changes}
+
+
+STANDING = "select key, cron, declared_by from pgsched.jobs where state <> 'cancelled' order by key"
+
+
+async def test_what_is_declared_is_added_once_and_marked(database_url: str, db: Connection) -> None:
+    assert whats(await applied(database_url, [NIGHTLY, POLL])) == {"nightly": "added", "poll": "added"}
+    assert db.execute(STANDING).fetchall() == [("nightly", "0 2 * * *", "test"), ("poll", None, "test")]
+    assert whats(await applied(database_url, [POLL, NIGHTLY])) == {"nightly": "unchanged", "poll": "unchanged"}
+    assert db.execute("select revision from pgsched.jobs").fetchall() == [(1,), (1,)]
+
+
+async def test_a_change_names_what_is_different_and_shows_the_next_fires(database_url: str, db: Connection) -> None:
+    await applied(database_url, [NIGHTLY])
+    later = DeclaredJob(key="nightly", target="python:report", cron="0 3 * * *", timezone="Europe/Berlin")
+    [change] = await applied(database_url, [later])
+    assert (change.what, change.fields) == ("changed", ["payload", "cron"])
+    assert [fire.local[11:16] for fire in change.before] == ["02:00"] * 3
+    assert [fire.local[11:16] for fire in change.after] == ["03:00"] * 3
+    assert db.execute("select cron, payload, declared_by from pgsched.jobs").fetchall() == [("0 3 * * *", None, "test")]
+
+
+async def test_what_was_edited_elsewhere_by_force_is_changed_back(database_url: str, db: Connection) -> None:
+    await applied(database_url, [POLL])
+    db.execute("""select pgsched.edit(id, '{"every": "1h"}', force => true) from pgsched.jobs""")
+    [change] = await applied(database_url, [POLL])
+    assert change.fields == ["every"]
+    assert db.execute("select every from pgsched.jobs").fetchall() == [(timedelta(minutes=15),)]
+
+
+async def test_pruning_cancels_what_this_declaration_made_and_nothing_else(database_url: str, db: Connection) -> None:
+    await applied(database_url, [POLL], name="other")
+    db.execute("select pgsched.schedule('python:x', every => '1 hour', key => 'by hand')")
+    await applied(database_url, [NIGHTLY])
+    assert whats(await applied(database_url, [])) == {"nightly": "left"}
+    assert whats(await applied(database_url, [], prune=True)) == {"nightly": "removed"}
+    assert db.execute(STANDING).fetchall() == [("by hand", None, None), ("poll", None, "other")]
+    assert db.execute("select reason from pgsched.jobs where key = 'nightly'").fetchone() == (
+        "no longer declared by test",
+    )
+
+
+async def test_what_somebody_else_made_is_taken_over_by_force_only(database_url: str, db: Connection) -> None:
+    db.execute("select pgsched.schedule('python:poll', every => '15 minutes', client => 'shop', key => 'poll')")
+    with pytest.raises(Conflict, match="'poll' of client 'shop' is not declared, but scheduled"):
+        await applied(database_url, [NIGHTLY, POLL])
+    assert db.execute("select count(*) from pgsched.jobs").fetchone() == (1,)
+    [change] = await applied(database_url, [POLL], force=True)
+    assert (change.what, change.fields) == ("changed", ["declared_by"])
+    with pytest.raises(Conflict, match="is declared by 'test'"):
+        await applied(database_url, [POLL], name="other")
+
+
+async def test_where_one_job_is_refused_none_is_applied(database_url: str, db: Connection) -> None:
+    unknown = DeclaredJob(key="a", target="python:x", every="1h", queue="nowhere")
+    with pytest.raises(psycopg.Error, match="nowhere"):
+        await applied(database_url, [POLL, unknown])
+    assert db.execute("select count(*) from pgsched.jobs").fetchone() == (0,)
+
+
+def test_the_command_shows_the_difference_and_writes_nothing_in_a_dry_run(
+    run: Run, database_url: str, db: Connection, tmp_path: Path
+) -> None:
+    file = tmp_path / "jobs.toml"
+    file.write_text(FILE, encoding="utf-8")
+
+    def apply(*flags: str) -> Any:
+        return run("apply", str(file), "--database-url", database_url, *flags)
+
+    dry = apply("--dry-run")
+    assert dry.stdout.startswith("added     default/nightly\n  after   ")
+    assert dry.stdout.endswith("jobs.toml: 2 added, 0 changed, 0 removed, 0 unchanged (dry run: nothing was written)\n")
+    assert db.execute("select count(*) from pgsched.jobs").fetchone() == (0,)
+    assert json.loads(apply("--json").stdout)["added"] == 2
+    assert db.execute("select labels, options from pgsched.jobs where key = 'poll'").fetchone() == (
+        {"team": "stock"},
+        {"timeout": "30s"},
+    )
+    file.write_text(FILE.replace("15m", "20m").replace('key = "nightly"', 'key = "new"'), encoding="utf-8")
+    found = apply()
+    assert "changed   shop/poll  (every)\n  before  " in found.stdout
+    assert found.stderr == "note: no longer declared, and left: default/nightly; --prune cancels them\n"
+    assert json.loads(apply("--prune", "--json").stdout)["removed"] == 1
+
+
+def test_decorators_declare_jobs_for_their_handlers() -> None:
+    app = pgsched.App()
+
+    @app.cron("0 2 * * *", timezone="Europe/Berlin", key="nightly")
+    @app.every("15m", payload={"quick": True})
+    @app.handler("make_report")
+    async def report(payload: Any) -> None: ...
+
+    @app.every(timedelta(hours=1), client="shop")
+    def poll() -> None: ...
+
+    assert [(job.client, job.key, job.target, job.cron, job.every) for job in app.declared] == [
+        ("default", "make_report", "python:make_report", None, "15m"),
+        ("default", "nightly", "python:make_report", "0 2 * * *", None),
+        ("shop", "poll", "python:poll", None, timedelta(hours=1)),
+    ]
+    assert app.handlers["poll"].function is poll
+
+
+def test_what_cannot_be_declared_is_refused_where_it_stands() -> None:
+    app = pgsched.App()
+
+    def report() -> None: ...
+
+    with pytest.raises(InvalidSchedule):
+        app.cron("0 25 * * *")(report)
+    app.every("1h", key="a")(report)
+    with pytest.raises(InvalidInput, match="two jobs of client 'default' are declared with the key 'a'"):
+        app.every("2h", key="a")(report)
+
+
+WRONG: list[tuple[Any, str]] = [
+    ({}, r"no array of tables: write \[\[jobs\]\]"),
+    ([{"key": "a", "target": "python:x"}], r"job 1 \('a'\): a declared job needs cron or every"),
+    ([{"target": "python:x", "every": "1h"}], "job 1 has no key"),
+    ([{"key": "a", "target": "python:x", "evry": "1h"}], "job 1 has 'evry', which no job has; a job has key, target"),
+    ([{"key": "a", "target": "ftp://x", "every": "1h"}], r"job 1 \('a'\): "),
+    ([{"key": 7, "target": "python:x", "every": "1h"}], "key is 7: write text"),
+]
+
+
+@pytest.mark.parametrize(("tables", "said"), WRONG)
+def test_a_file_that_is_wrong_is_told_which_job(tables: Any, said: str) -> None:
+    with pytest.raises((InvalidInput, InvalidSchedule), match=said):
+        checked(declared_in(tables, "jobs.toml"))
