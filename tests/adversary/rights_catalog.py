@@ -5,7 +5,7 @@ from typing import Any
 import psycopg
 
 Connection = psycopg.Connection[tuple[Any, ...]]
-ROLES = ("public", "pgsched_client", "pgsched_reader", "pgsched_worker")
+ROLES = ("public", "pgsched_client", "pgsched_reader", "pgsched_api", "pgsched_worker")
 OWNER = "pgsched_owner"
 
 # The schemas of ours are all whose names begin so: a new one is on the list, or the test fails.

@@ -38,5 +38,6 @@ def test_what_is_internal_is_closed_to_clients() -> None:
     lines = _LIST.read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if " schema pgsched_internal" in line] == [
         "pgsched_reader schema pgsched_internal: usage",
+        "pgsched_api schema pgsched_internal: usage",
         "pgsched_worker schema pgsched_internal: usage",
     ]
