@@ -51,6 +51,11 @@ class SteppedWorker(Worker):
         elif event == "job.invalid":
             self._refused.append(f"the job {fields['job']} has no schedule that can be planned: {fields['reason']}")
 
+    async def _warm_claims(self, connection: Connection) -> None:
+        """It claims a few times: to plan every statement beforehand would take longer than all of these."""
+
+    _warm_settles = _warm_claims
+
     async def open(self) -> None:
         """Registers, and reads what workers know: the settings of clients, the gates, and what is held for it."""
         await self._rejoin(await self._chores.get())
