@@ -1,5 +1,6 @@
 """The child's side of the three rules of ``pgsched.cli.supervisor``."""
 
+import ctypes
 import os
 import signal
 import sys
@@ -10,6 +11,8 @@ from collections.abc import Callable, Sequence
 from pgsched.cli.configuration import as_environment
 from pgsched.cli.supervisor import HAND_BACK, Program
 from pgsched.settings import Settings
+
+_PR_SET_PDEATHSIG = 1
 
 
 def program(name: str, command: Sequence[str], settings: Settings) -> Program:
@@ -55,7 +58,11 @@ class Orders:
 
 
 def _follow(lifeline: int, settings: Settings, *, told: Callable[[], None], orphaned: Callable[[], None]) -> None:
-    """Reads it in a thread. Ends the process the hard way if it does not drain once it is orphaned."""
+    """Reads it in a thread. Ends the process the hard way if it does not drain once it is orphaned.
+
+    On Linux a process that a signal has stopped goes on when its parent ends: nobody else is left to end it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
 
     def watch() -> None:
         while os.read(lifeline, 4096):

@@ -236,3 +236,32 @@ def test_children_do_not_survive_a_supervisor_that_is_killed(tmp_path: Path) -> 
     process.kill()
     process.communicate()
     asyncio.run(_until(orphaned.exists))
+
+
+_STOPS_ITSELF = """
+import os, signal
+from pgsched.cli.child import Orders
+from pgsched.settings import Settings
+Orders(Settings())
+os.kill(os.getpid(), signal.SIGSTOP)
+"""
+_LEAVES_IT_STOPPED = """
+import os, subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdin=subprocess.PIPE)
+print(child.pid, flush=True)
+os.waitpid(child.pid, os.WUNTRACED)
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="nothing else tells a process that its parent has ended")
+def test_a_stopped_process_ends_with_its_supervisor() -> None:
+    command = [sys.executable, "-c", _LEAVES_IT_STOPPED, _STOPS_ITSELF]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as supervisor:
+        assert supervisor.stdout is not None
+        pid = int(supervisor.stdout.readline())
+        try:
+            supervisor.communicate(timeout=30)  # the child has the other end, too
+        except subprocess.TimeoutExpired:
+            os.kill(pid, signal.SIGKILL)
+            raise
