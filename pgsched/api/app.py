@@ -14,6 +14,7 @@ from litestar.openapi.spec import Components, SecurityScheme
 
 from pgsched.api import (
     backfills,
+    batch,
     clients,
     creation,
     dead_letters,
@@ -51,6 +52,7 @@ LARGEST_REQUEST = 2 * 1024 * 1024
 
 _ROOMS = (
     creation,
+    batch,
     jobs,
     edits,
     backfills,

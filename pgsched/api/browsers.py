@@ -13,6 +13,7 @@ from pgsched.settings import Settings, is_loopback
 _ANY_ADDRESS = {"0.0.0.0", "::"}  # browsers take these for the machine that they run on
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _NEAR = frozenset({"same-origin", "none"})
+_NO_FORMS = frozenset({"application/json", "application/x-ndjson"})
 _OWN_HEADERS = ("authorization", "idempotency-key", "x-requested-with")
 
 
@@ -36,7 +37,7 @@ class Browsers:
             return
         if origin is None and headers.get("sec-fetch-site", "none") not in _NEAR:
             raise Refused("a page of another site may not change anything here")
-        is_json = headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
+        is_json = headers.get("content-type", "").partition(";")[0].strip().lower() in _NO_FORMS
         if not is_json and not any(name in headers for name in _OWN_HEADERS):
             raise Refused(
                 "a page of another site could have sent this: send Content-Type: application/json, or the header "

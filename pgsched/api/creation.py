@@ -66,7 +66,7 @@ async def create(
     """Without a schedule it fires now. Scheduled again under the same client and key it replaces what still waits,
     unless on_conflict says otherwise. 201 says that it is new; with 200, outcome says what stands under the key.
     """
-    order = _order(data, idempotency_key)
+    order = order_in(data, idempotency_key)
     async with database.connection() as connection:
         if order.when.recurs:
             answer = await _place_job(connection, order)
@@ -80,7 +80,8 @@ async def create(
     )
 
 
-def _order(data: CreateJob, idempotency_key: str | None) -> Order:
+def order_in(data: CreateJob, idempotency_key: str | None = None) -> Order:
+    """What a body asks for. Raises what ``order_of`` does."""
     given = msgspec.structs.asdict(data) | data.schedule.given()
     payload = None if isinstance(data.payload, msgspec.UnsetType) else bytes(data.payload).decode()
     for name in ("target", "schedule"):

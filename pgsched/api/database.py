@@ -28,6 +28,9 @@ WAIT = 5.0
 LONGEST = 20.0
 """Seconds that the database may take for one request, however it spends them; with WAIT among them."""
 _CANCELLING = 0.5  # seconds in which a server that is still there cancels a statement
+LONGEST_BATCH = 120.0
+"""The same for a batch that is scheduled in one transaction."""
+_BATCHES = 2  # of ten connections: a batch has one for as long as its lines arrive
 _LISTED = 3  # of ten connections: whoever asks for hundreds of pages keeps nobody waiting who schedules
 
 
@@ -54,6 +57,7 @@ class Database:
         self._wait, self._longest = wait, longest
         self._pool = self._made()
         self._pages = asyncio.Semaphore(max(1, most * _LISTED // 10))
+        self._batches = asyncio.Semaphore(max(1, most * _BATCHES // 10))
         self._grant, self._lender = NOBODY, self
 
     def acting(self, grant: Grant) -> Self:
@@ -95,11 +99,15 @@ class Database:
     def connection(self) -> Lent:
         """A connection for the time of the block, at whose end all is committed; what the database refuses in it is
         raised as pgsched's error."""
-        return self._lend(nullcontext())
+        return self._lend(nullcontext(), self._longest)
 
     def page(self) -> Lent:
         """The same for whoever reads a page of a listing, of whom no more than a part have one at a time."""
-        return self._lend(self._pages)
+        return self._lend(self._pages, self._longest)
+
+    def batch(self) -> Lent:
+        """The same for whoever schedules while lines arrive: they may take longer, and are fewer still."""
+        return self._lend(self._batches, LONGEST_BATCH)
 
     async def ask(
         self,
@@ -112,9 +120,11 @@ class Database:
             return await question(connection, *given, **named)
 
     @asynccontextmanager
-    async def _lend(self, turn: AbstractAsyncContextManager[None]) -> AsyncIterator[AsyncConnection[Any]]:
+    async def _lend(
+        self, turn: AbstractAsyncContextManager[None], longest: float
+    ) -> AsyncIterator[AsyncConnection[Any]]:
         try:
-            async with _within(self._longest, "the database did not answer"), AsyncExitStack() as stack:
+            async with _within(longest, "the database did not answer"), AsyncExitStack() as stack:
                 async with _within(self._wait, "the database cannot be reached: no connection was free"):
                     await stack.enter_async_context(turn)
                     connection = await stack.enter_async_context(self._lender._pool.connection())

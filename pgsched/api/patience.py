@@ -4,6 +4,9 @@ A connection on which neither goes on costs memory and one of the process's file
 would take what others need. So it is cut; so is one that comes when there are 2,000, and one whose request has a head
 of more than 64 KiB.
 
+While the API itself does not read on, since it has not yet dealt with what came before, no time is counted: a batch of
+a million lines may take as long as the database takes for it.
+
 Between two requests it is kept for longer than common proxies keep theirs (nginx and AWS 60 s, Traefik 90 s, Caddy two
 minutes), so that it is they who close it: a request that meets the moment in which the API closes one is lost, and a
 proxy does not send a POST again. Where there are more connections than proxies have, and where answers were not
@@ -13,9 +16,11 @@ read, it is closed after uvicorn's few seconds.
 import asyncio
 import fcntl
 import termios
+import time
 from functools import partial
 from typing import Any
 
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _MANY = 200
@@ -25,6 +30,27 @@ _LARGEST_HEAD = 64 * 1024
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
+class _Flow(FlowControl):
+    """Knows how long the API has not read."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        super().__init__(transport)
+        self._before, self._since = 0.0, 0.0
+
+    def pause_reading(self) -> None:
+        if not self.read_paused:
+            self._since = time.monotonic()
+        super().pause_reading()
+
+    def resume_reading(self) -> None:
+        self._before = self.paused()
+        super().resume_reading()
+
+    def paused(self) -> float:
+        """Seconds, since the connection was made."""
+        return self._before + (time.monotonic() - self._since if self.read_paused else 0.0)
+
+
 class _Patient(HttpToolsProtocol):
     """One connection."""
 
@@ -32,6 +58,7 @@ class _Patient(HttpToolsProtocol):
         super().__init__(*args, **options)
         self._receiving, self._sending = receiving, sending
         self._arriving: asyncio.TimerHandle | None = None
+        self._allowed = 0.0
         self._looks = 0
         self._unread: asyncio.TimerHandle | None = None
         self._head = 0  # bytes that have come since the last head or body was complete
@@ -39,6 +66,7 @@ class _Patient(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.flow = self._flow = _Flow(transport)
         if len(self.connections) > _MOST:
             self._cut()
         else:
@@ -104,7 +132,17 @@ class _Patient(HttpToolsProtocol):
 
     def _expect(self) -> None:
         if self._arriving is None:
-            self._arriving = self.loop.call_later(self._receiving, self._cut)
+            self._allowed = self._flow.paused()
+            self._arriving = self.loop.call_later(self._receiving, self._late)
+
+    def _late(self) -> None:
+        """Cuts the connection, unless the API did not read for a part of the time: that is added."""
+        paused = self._flow.paused()
+        more, self._allowed = paused - self._allowed, paused
+        if more > 0:
+            self._arriving = self.loop.call_later(more, self._late)
+        else:
+            self._cut()
 
     def _arrived(self) -> None:
         if self._arriving is not None:

@@ -27,9 +27,10 @@ _KIND: dict[int, type[PgschedError]] = {404: errors.NotFound, 413: errors.Invali
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The place of the fault: a JSON pointer into the body, or the name of a parameter."""
+    """The place of the fault: a JSON pointer into the body, or into a line of it, or the name of a parameter."""
 
     detail: str
+    line: int | None = None
     pointer: str | None = None
     parameter: str | None = None
 

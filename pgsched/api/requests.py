@@ -166,11 +166,15 @@ class Reschedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class ApiRequest(Request[Any, Any, Any]):
     """Reads bodies into the type that the route asks for."""
 
-    async def json(self) -> Any:
+    def check_type(self, wanted: str) -> None:
+        """Raises Unreadable unless the body is of this type."""
         media_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if media_type != "application/json":
+        if media_type != wanted:
             sent = f"it says {media_type[:80]!r}" if media_type else "there is none"
-            raise Unreadable(f"send the header Content-Type: application/json; {sent}", status=415)
+            raise Unreadable(f"send the header Content-Type: {wanted}; {sent}", status=415)
+
+    async def json(self) -> Any:
+        self.check_type("application/json")
         field = self.route_handler.parsed_data_field
         found = read_body(await self.body(), field.annotation if field else Any)
         check_clients(
@@ -197,6 +201,12 @@ def read_body(body: bytes, expected: Any) -> Any:
 async def check_request(request: Request[Any, Any, Any]) -> None:
     """Refuses what would otherwise be ignored: parameters nobody knows or that come twice, and a body not asked for;
     and clients that the key is not for."""
+    await check_parameters(request)
+    await _check_body(request)
+
+
+async def check_parameters(request: Request[Any, Any, Any]) -> None:
+    """The same for a route that reads its body by itself."""
     check_clients(grant_of(request), [request.path_params.get("client"), *request.query_params.getall("client", [])])
     known = _query_names(request.route_handler)
     seen: set[str] = set()
@@ -212,7 +222,6 @@ async def check_request(request: Request[Any, Any, Any]) -> None:
         if detail:
             raise Unreadable(f"{name[:80]}: {detail}", faults=[Fault(parameter=name[:80], detail=detail)])
         seen.add(name)
-    await _check_body(request)
 
 
 async def _check_body(request: Request[Any, Any, Any]) -> None:

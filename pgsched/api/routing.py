@@ -21,7 +21,7 @@ WHY = {
     404: "There is no such thing.",
     409: "Its state does not allow it.",
     413: "The request is over 2 MiB.",
-    415: "The body is not application/json.",
+    415: "The body is not application/json, or that of a batch not application/x-ndjson.",
     422: "The request is invalid; detail says what to write.",
     429: "As many executions wait in the queue as may. Try again after Retry-After seconds.",
     503: "The database cannot be reached, or is not migrated. Try again.",

@@ -20,6 +20,7 @@ from pgsched.answers import Page as Page
 from pgsched.answers import Scheduled as Scheduled
 from pgsched.client.http import AsyncClient as AsyncClient
 from pgsched.client.http import Client as Client
+from pgsched.client.many import Ids as Ids
 from pgsched.client.many import Request as Request
 from pgsched.client.many import schedule_many as schedule_many
 from pgsched.client.many import schedule_many_async as schedule_many_async

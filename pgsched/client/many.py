@@ -4,11 +4,12 @@ What was asked for is checked as ``schedule`` checks it. All of it is scheduled 
 transaction can then only be rolled back. On a connection in autocommit it is a transaction of its own.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any, Required, TypedDict, TypeVar
+from typing import Any, Required, TypedDict, TypeVar, overload
+from uuid import UUID
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -19,7 +20,7 @@ from pgsched.errors import InvalidInput
 from pgsched.store.core.sql import statement
 from pgsched.store.core.text import check_text, encode
 from pgsched.store.core.wire import register_arrays
-from pgsched.store.schedule.bulk import Load, OneShot, Start, due
+from pgsched.store.schedule.bulk import Load, OneShot, Start, due, send
 from pgsched.store.schedule.order import When, check_given, when
 
 _Driver = TypeVar("_Driver")
@@ -37,15 +38,39 @@ class Request(TypedDict, total=False):
     ordering_key: str | None
     queue: str | None
     options: Mapping[str, Any] | None
+    on_conflict: str | None
 
 
-def schedule_many(connection_or_session: psycopg.Connection[Any] | Executes, requests: Iterable[Request]) -> int:
-    """Schedules one execution for each request, in the transaction of the connection; returns how many.
+class Ids(Sequence[UUID]):
+    """The ids of what was scheduled, in the order of the requests; each takes sixteen bytes until it is looked at."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: bytes | bytearray) -> None:
+        self._data = data
+
+    def __len__(self) -> int:
+        return len(self._data) // 16
+
+    @overload
+    def __getitem__(self, index: int) -> UUID: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[UUID]: ...
+    def __getitem__(self, index: int | slice) -> UUID | list[UUID]:
+        places = range(len(self))[index]
+        if isinstance(places, range):
+            return [self[place] for place in places]
+        return UUID(bytes=bytes(self._data[16 * places : 16 * places + 16]))
+
+
+def schedule_many(connection_or_session: psycopg.Connection[Any] | Executes, requests: Iterable[Request]) -> Ids:
+    """Schedules one execution for each request, in the transaction of the connection; returns their ids.
 
     Takes a psycopg 3 connection, or an SQLAlchemy Connection or Session over psycopg 3. ``requests`` may be a
     generator: it is read while rows are on their way, so it must not use the connection. A key under which something
-    lives, or that comes twice, refuses them all: Conflict names it. What else ``schedule`` raises is raised here
-    too.
+    lives, or that comes twice, refuses them all: Conflict names it. With ``on_conflict`` (replace, keep, reject or
+    debounce) a request does what ``schedule`` does, and the id is that of what the key names now. What else
+    ``schedule`` raises is raised here too.
 
         with psycopg.connect(...) as connection:
             schedule_many(connection, ({"target": "python:remind", "payload": n} for n in range(100_000)))
@@ -63,14 +88,15 @@ def schedule_many(connection_or_session: psycopg.Connection[Any] | Executes, req
                     with cursor.copy(statement("schedule/copy_many")) as copy:
                         for block in load.blocks():
                             copy.write(block)
-                if aside := load.set_aside():
-                    cursor.execute(statement("schedule/insert_many"), aside)
-    return load.count
+                for aside in load.set_aside():
+                    cursor.execute(statement(aside.statement), aside.parameters)
+                    load.note(aside, cursor.fetchall())
+    return Ids(load.ids)
 
 
 async def schedule_many_async(
     connection_or_session: psycopg.AsyncConnection[Any] | Executes, requests: Iterable[Request]
-) -> int:
+) -> Ids:
     """``schedule_many`` for a psycopg AsyncConnection, or an SQLAlchemy AsyncConnection or AsyncSession."""
     with raises_ours():
         connection = await _async_driver_of(connection_or_session)
@@ -79,16 +105,8 @@ async def schedule_many_async(
             register_arrays(cursor)
             await cursor.execute(statement("schedule/start_many"))
             load = _load(await cursor.fetchone(), connection, requests)
-            while not load.exhausted:
-                if load.start.without_copy:
-                    load.fill()
-                else:
-                    async with cursor.copy(statement("schedule/copy_many")) as copy:
-                        for block in load.blocks():
-                            await copy.write(block)
-                if aside := load.set_aside():
-                    await cursor.execute(statement("schedule/insert_many"), aside)
-    return load.count
+            await send(cursor, load)
+    return Ids(load.ids)
 
 
 def _load(
@@ -116,6 +134,7 @@ def _order(
     ordering_key: str | None = None,
     queue: str | None = None,
     options: Mapping[str, Any] | None = None,
+    on_conflict: str | None = None,
 ) -> OneShot:
     if type(at) is not datetime or at.tzinfo is None or delay is not None:
         asked = _when(at, delay)
@@ -129,6 +148,7 @@ def _order(
         ordering_key if ordering_key is None else _text("ordering_key", ordering_key),
         "default" if queue is None else _text("queue", queue),
         None if options is None else encode(dict(options), "options"),
+        on_conflict if on_conflict is None else _text("on_conflict", on_conflict),
     )
 
 

@@ -173,10 +173,10 @@ def instant_of(value: str | datetime, name: str) -> datetime:
 
 
 def _in_utc(value: datetime, name: str) -> datetime:
-    shown = value.isoformat()
     if value.utcoffset() is None:
+        shown = value.isoformat()
         raise InvalidSchedule(f"{name} {shown} has no offset: write {shown}Z for UTC, or such as {shown}+01:00")
     try:
         return value.astimezone(UTC)
     except OverflowError:
-        raise InvalidSchedule(f"{name} {shown} is out of range: write a year from 2 to 9998") from None
+        raise InvalidSchedule(f"{name} {value.isoformat()} is out of range: write a year from 2 to 9998") from None

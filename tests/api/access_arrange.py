@@ -19,6 +19,7 @@ MARK = "zq-mark"
 """Stands in all that belongs to the client shop, and in nothing that a request says."""
 _BODIES: dict[str, dict[str, Any]] = {
     "create": {"target": "python:note", "client": "shop"},
+    "create_many": {"target": "python:note", "client": "shop"},
     "start_backfill": {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"},
     "reschedule": {"fire_at": "2030-01-01T00:00:00Z"},
     "claim": {"worker": "svc"},
@@ -47,9 +48,9 @@ _QUERIES = {
     "discard_all": "client=shop",
 }
 _NAMES_A_CLIENT = {
-    "create", "replay_all", "sideline", "restore", "unblock", "preview_spec", "pause_all", "resume_all", "cancel_all",
-    "discard_all", "get_client", "put_client", "patch_client", "drop_client", "hold_client", "release_client",
-    "rotate_secret", "drop_secret",
+    "create", "create_many", "replay_all", "sideline", "restore", "unblock", "preview_spec", "pause_all", "resume_all",
+    "cancel_all", "discard_all", "get_client", "put_client", "patch_client", "drop_client", "hold_client",
+    "release_client", "rotate_secret", "drop_secret",
 }  # fmt: skip
 
 
@@ -81,6 +82,8 @@ class Route:
 
     async def ask(self, api: httpx.AsyncClient, path: str, key: Token | None) -> httpx.Response:
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        if self.name == "create_many":
+            headers["Content-Type"] = "application/x-ndjson"
         return await api.request(self.method, path, json=_BODIES.get(self.name), headers=headers)
 
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from litestar import Litestar
 
-from pgsched.api import access, requests
+from pgsched.api import access, lines, requests
 from pgsched.api.access import PUBLIC, SCOPE
 from pgsched.domain.api_key import SCOPES, Token
 from tests.api.access_arrange import MARK, Route, make_key, routes_of, rows_of_all, things_of_shop
@@ -132,7 +132,8 @@ async def test_with_the_filters_of_the_routes_taken_out_the_database_lets_nothin
     api: httpx.AsyncClient, app: Litestar, db: Connection, things: Things, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = make_key(db, clients=["other"])
-    monkeypatch.setattr(requests, "check_clients", lambda *_: None)
+    for room in (requests, lines):
+        monkeypatch.setattr(room, "check_clients", lambda *_: None)
     monkeypatch.setattr(access, "check_scope", lambda *_, **__: None)
     before = rows_of_all(db)
     for route in routes_of(app):

@@ -11,6 +11,7 @@ ROUTES = {
     ("/v1/jobs", "get"),
     ("/v1/jobs", "post"),
     ("/v1/jobs", "delete"),
+    ("/v1/jobs/batch", "post"),
     ("/v1/jobs/pause", "post"),
     ("/v1/jobs/resume", "post"),
     ("/v1/jobs/{job_id}", "get"),

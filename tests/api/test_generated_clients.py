@@ -65,7 +65,9 @@ def generated(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     package = "made_client"
     command = [sys.executable, "-m", "openapi_python_client", "generate", "--path", str(document), "--meta", "none"]
     config = tmp_path / "generator.json"
-    config.write_text('{"post_hooks": []}')
+    config.write_text(
+        '{"post_hooks": [], "content_type_overrides": {"application/x-ndjson": "application/octet-stream"}}'
+    )
     given = [*command, "--config", str(config), "--fail-on-warning", "--output-path", str(tmp_path / package)]
     done = subprocess.run(given, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

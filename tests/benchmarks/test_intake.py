@@ -1,6 +1,7 @@
 """A small round of each benchmark of intake: they run, and account for every execution. Their figures do not matter."""
 
 from pgsched.embedded import EmbeddedPostgres
+from tests.benchmarks.batch import run_batch
 from tests.benchmarks.bulk import run_bulk
 from tests.benchmarks.pickup import run_pickup
 from tests.benchmarks.requests import run_requests
@@ -28,6 +29,13 @@ def test_requests_compares_calls_with_a_key_with_those_without(server: EmbeddedP
     assert result["plain_rate"] > 0
     assert result["keyed_rate"] > 0
     assert result["ratio"] > 0
+
+
+def test_batch_gives_back_the_id_of_every_line(server: EmbeddedPostgres) -> None:
+    result = run_batch(server.url, count=6_000)
+    assert result["all_rate"] > 0
+    assert result["each_rate"] > 0
+    assert result["refused"].startswith("line 5999: ")
 
 
 def test_writers_are_heard_only_with_notifications_on(server: EmbeddedPostgres) -> None:

@@ -52,7 +52,7 @@ def numbered(first: int, last: int, **also: Any) -> Iterator[Request]:
 
 def test_commit_schedules_them_all(opens: Opens, database_url: str, db: Connection) -> None:
     with opens(database_url) as transaction:
-        assert schedule_many(transaction, numbered(0, 1000)) == 1000
+        assert len(schedule_many(transaction, numbered(0, 1000))) == 1000
         assert count(db) == 0
     row = db.execute(
         "select count(distinct id), count(distinct payload -> 'n'), count(distinct partition), min(fire_at),"
@@ -84,7 +84,7 @@ def test_each_column_arrives_as_it_was_asked_for(database_url: str, db: Connecti
         {"target": "notify:d", "at": AT, "queue": "orders", "payload": 0},
     ]
     with psycopg.connect(database_url) as connection:
-        assert schedule_many(connection, requests) == 4
+        assert len(schedule_many(connection, requests)) == 4
     found = db.execute(
         "select target, fire_at, client_id, payload, options, key, ordering_key, partition >> 4"
         " from pgsched.executions order by target"
@@ -125,6 +125,8 @@ def test_ids_are_of_version_7_and_in_the_order_of_the_requests(database_url: str
         (InvalidInput, {"key": "\ud800"}),
         (InvalidInput, {"key": ""}),
         (InvalidInput, {"client": "c" * 101}),
+        (InvalidInput, {"key": "k", "on_conflict": "merge"}),
+        (InvalidInput, {"on_conflict": "keep"}),
         (InvalidOptions, {"options": {"retries": 3}}),
         (InvalidOptions, {"options": {"retries": 3}, "key": "k"}),
         (InvalidPayload, {"payload": {1, 2}}),
@@ -164,16 +166,40 @@ def test_a_key_that_is_taken_is_named(database_url: str, db: Connection) -> None
 def test_thousands_with_keys_stand_where_schedule_looks_for_them(database_url: str, db: Connection) -> None:
     requests = (Request(target="notify:a", at=AT, key=f"k{n}") for n in range(6000))
     with psycopg.connect(database_url) as connection:
-        assert schedule_many(connection, requests) == 6000
+        assert len(schedule_many(connection, requests)) == 6000
         first = connection.execute("select id from pgsched.executions where key = 'k5999'").fetchone()
         again = connection.execute("select pgsched.schedule('notify:b', key => 'k5999')").fetchone()
     assert first == again
     assert count(db) == 6000
 
 
+def test_the_ids_come_back_in_the_order_of_the_requests(database_url: str, db: Connection) -> None:
+    requests = [*numbered(0, 300), *numbered(300, 302, ordering_key="o"), *numbered(302, 304)]
+    requests[7:7] = [*numbered(400, 401, key="k"), *numbered(401, 402, key="m", on_conflict="keep")]
+    with psycopg.connect(database_url) as connection:
+        ids = schedule_many(connection, requests)
+    found: dict[Any, Any] = dict(db.execute("select id, payload -> 'n' from pgsched.executions").fetchall())
+    assert [found[id] for id in ids] == [asked["payload"]["n"] for asked in requests]
+    assert ids[-2:] == [ids[len(ids) - 2], ids[-1]]
+
+
+def test_on_conflict_decides_what_becomes_of_a_key_that_is_taken(database_url: str, db: Connection) -> None:
+    def asked(n: int, key: str, on_conflict: str) -> Request:
+        return {"target": "python:remind", "payload": n, "at": AT, "key": key, "on_conflict": on_conflict}
+
+    with psycopg.connect(database_url) as connection:
+        first = schedule_many(connection, [asked(0, "a", "reject"), asked(1, "b", "replace")])
+        again = schedule_many(connection, [asked(2, "a", "keep"), asked(3, "b", "replace"), asked(4, "b", "replace")])
+    assert [*again] == [first[0], first[1], first[1]]
+    assert db.execute("select payload from pgsched.executions order by key").fetchall() == [(0,), (4,)]
+    with pytest.raises(Conflict, match="'a'"), psycopg.connect(database_url) as connection:
+        schedule_many(connection, [*numbered(0, 10), asked(5, "a", "reject")])
+    assert count(db) == 2
+
+
 def test_in_autocommit_it_is_all_or_nothing_too(database_url: str, db: Connection) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
-        assert schedule_many(connection, numbered(0, 10)) == 10
+        assert len(schedule_many(connection, numbered(0, 10))) == 10
         with pytest.raises(NotFound):
             schedule_many(connection, [*numbered(0, 10), *numbered(0, 6000, queue="nowhere")])
     assert count(db) == 10
@@ -181,7 +207,7 @@ def test_in_autocommit_it_is_all_or_nothing_too(database_url: str, db: Connectio
 
 def test_no_requests_are_no_executions(database_url: str, db: Connection) -> None:
     with psycopg.connect(database_url) as connection:
-        assert schedule_many(connection, []) == 0
+        assert len(schedule_many(connection, [])) == 0
     assert count(db) == 0
 
 
@@ -193,7 +219,7 @@ def test_a_role_under_row_level_security_schedules_its_own(database_url: str, db
         with psycopg.connect(database_url) as connection:
             connection.execute(sql.SQL("set session authorization {}").format(sql.Identifier(role)))
             connection.commit()
-            assert schedule_many(connection, numbered(0, 300, client="shop")) == 300
+            assert len(schedule_many(connection, numbered(0, 300, client="shop"))) == 300
             connection.commit()
             with pytest.raises(Exception, match="row-level security"):
                 schedule_many(connection, numbered(0, 1, client="billing"))
@@ -214,7 +240,7 @@ def test_another_client_encoding_changes_nothing(database_url: str, db: Connecti
 
 def test_many_thousands_go_into_their_partitions(database_url: str, db: Connection) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
-        assert schedule_many(connection, numbered(0, 20_000)) == 20_000
+        assert len(schedule_many(connection, numbered(0, 20_000))) == 20_000
     found = db.execute(
         "select count(distinct id), count(distinct payload -> 'n'), count(distinct partition) from pgsched.executions"
     ).fetchone()
@@ -224,7 +250,7 @@ def test_many_thousands_go_into_their_partitions(database_url: str, db: Connecti
 def test_a_large_payload_does_not_wait_for_many_of_its_partition(database_url: str, db: Connection) -> None:
     requests = (Request(target="python:remind", payload="x" * 500_000, at=AT) for _ in range(60))
     with psycopg.connect(database_url) as connection:
-        assert schedule_many(connection, requests) == 60
+        assert len(schedule_many(connection, requests)) == 60
     assert count(db) == 60
 
 
@@ -252,7 +278,7 @@ def test_a_role_that_may_insert_but_not_into_a_partition_itself(database_url: st
     try:
         with psycopg.connect(database_url) as connection:
             connection.execute(sql.SQL("set role {}").format(role))
-            assert schedule_many(connection, numbered(0, 5_000)) == 5_000
+            assert len(schedule_many(connection, numbered(0, 5_000))) == 5_000
     finally:
         db.execute(sql.SQL("drop owned by {}").format(role))
         db.execute(sql.SQL("drop role {}").format(role))
@@ -261,9 +287,9 @@ def test_a_role_that_may_insert_but_not_into_a_partition_itself(database_url: st
 
 async def test_asyncio_schedules_the_same(database_url: str, db: Connection) -> None:
     async with await psycopg.AsyncConnection.connect(database_url) as connection:
-        assert await schedule_many_async(connection, numbered(0, 10)) == 10
+        assert len(await schedule_many_async(connection, numbered(0, 10))) == 10
         await connection.rollback()
-        assert await schedule_many_async(connection, [*numbered(0, 6000), *numbered(0, 1, key="k")]) == 6001
+        assert len(await schedule_many_async(connection, [*numbered(0, 6000), *numbered(0, 1, key="k")])) == 6001
     assert count(db) == 6001
 
 

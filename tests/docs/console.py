@@ -119,6 +119,8 @@ def _check_curl(arguments: list[str], api: Litestar) -> None:
             case "-d" | "--data" | "--json":
                 body = next(words)
                 headers += ["content-type: application/json"] if word == "--json" else []
+            case "-T" | "--upload-file":
+                next(words)
             case "-H" | "--header":
                 headers.append(next(words).lower())
             case _ if word.startswith("-"):

@@ -2,18 +2,24 @@
 
 Rows that need nothing but their own columns are loaded by COPY in its binary format. The partition of a row with a key,
 an ordering key or a queue is the database's to compute, and COPY evaluates no expression and is refused to a role that
-row-level security applies to: such rows are put aside and go into one ``insert … select`` a few thousand at a time.
+row-level security applies to: such rows are put aside and go into one ``insert … select`` a few thousand at a time. A
+row that says what becomes of a key that is taken goes through ``pgsched.schedule_outcome``, as a single one does.
 """
 
+import asyncio
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import islice
-from typing import NamedTuple
+from itertools import groupby, islice
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from psycopg import AsyncCursor
 
 from pgsched.domain.partitions import PARTITION_BITS, PARTITIONS_PER_QUEUE
+from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import Instants, Texts, microseconds
 
 Parameters = dict[str, Texts | Instants]
@@ -28,11 +34,14 @@ _CHANCE_BITS = 61 - PARTITION_BITS
 _PLACED, _RANDOM = 0b101 << 61, (1 << _CHANCE_BITS) - 1  # the variant, and that the partition follows
 _ID_STEP = 16  # in 4096ths of a millisecond, as the ids count: slower than rows can be written
 _BLOCK, _ASIDE, _ASIDE_BYTES = 256, 5000, 1 << 26
+_ID_BYTES = slice(6, 22)  # of the fixed fields
+_NO_ID = bytes(16)
 _REMEMBERED = 10_000
 
 
 class OneShot(NamedTuple):
-    """One execution to schedule; ``payload`` and ``options`` are JSON."""
+    """One execution to schedule; ``payload`` and ``options`` are JSON. Without ``on_conflict`` a key that is taken
+    refuses all."""
 
     target: str
     fire_at: datetime
@@ -42,6 +51,7 @@ class OneShot(NamedTuple):
     ordering_key: str | None
     queue: str
     options: bytes | None
+    on_conflict: str | None = None
 
 
 class Start(NamedTuple):
@@ -53,17 +63,30 @@ class Start(NamedTuple):
     without_copy: bool
 
 
+class Aside(NamedTuple):
+    """A statement for some of what was put aside, and their places among the orders; it answers with id and outcome."""
+
+    statement: str
+    parameters: Parameters
+    places: tuple[int, ...]
+
+
 @dataclass(slots=True, kw_only=True)
 class Load:
     """Takes one-shots off an iterator and gives them out as blocks for ``schedule/copy_many`` and as parameters for
-    ``schedule/insert_many``."""
+    statements that insert them from arrays.
+
+    Once everything was sent, ``ids`` has the sixteen bytes of each order's id, in their order, and ``outcomes`` has, by
+    place, whatever is not ``created``."""
 
     start: Start
     encoding: str
     orders: Iterator[OneShot]
     count: int = 0
     exhausted: bool = False
-    _aside: list[OneShot] = field(default_factory=list)
+    ids: bytearray = field(default_factory=bytearray)
+    outcomes: dict[int, str] = field(default_factory=dict)
+    _aside: list[tuple[int, OneShot]] = field(default_factory=list)
     _weight: int = 0
     _words: dict[str, bytes] = field(default_factory=dict)
 
@@ -81,12 +104,22 @@ class Load:
             for order in self._take():
                 self._put_aside(order)
 
-    def set_aside(self) -> Parameters | None:
-        """The parameters of ``schedule/insert_many`` for what was put aside since the last call, if anything was."""
+    def set_aside(self) -> Iterator[Aside]:
+        """What was put aside since the last call, in its order."""
         taken, self._aside, self._weight = self._aside, [], 0
-        if not taken:
-            return None
-        columns = dict(zip(OneShot._fields, zip(*taken, strict=True), strict=True))
+        for name, run in groupby(taken, key=lambda found: _statement_for(found[1])):
+            places, orders = zip(*run, strict=True)
+            yield Aside(name, self._columns(orders), places)
+
+    def note(self, aside: Aside, answered: list[tuple[Any, str]]) -> None:
+        """Keeps what the statement for a part of the orders has answered."""
+        for place, (id, outcome) in zip(aside.places, answered, strict=True):
+            self.ids[16 * place : 16 * place + 16] = (id if isinstance(id, UUID) else UUID(str(id))).bytes
+            if outcome != "created":
+                self.outcomes[place] = outcome
+
+    def _columns(self, orders: Iterable[OneShot]) -> Parameters:
+        columns = dict(zip(OneShot._fields, zip(*orders, strict=True), strict=True))
         instants = Instants(map(microseconds, columns.pop("fire_at")))
         texts: Parameters = {name: Texts(map(self._bytes, values)) for name, values in columns.items()}
         return {**texts, "fire_at": instants}
@@ -101,7 +134,8 @@ class Load:
         return len(self._aside) >= _ASIDE or self._weight >= _ASIDE_BYTES
 
     def _put_aside(self, order: OneShot) -> None:
-        self._aside.append(order)
+        self._aside.append((len(self.ids) // 16, order))
+        self.ids += _NO_ID
         self._weight += len(order.payload or b"")
 
     def _take(self) -> list[OneShot]:
@@ -116,13 +150,15 @@ class Load:
         words = self._words
         pieces: list[bytes] = []
         for order, chance in zip(self._take(), chances, strict=False):
-            target, fire_at, payload, client, key, ordering_key, queue, options = order
-            if key is not None or ordering_key is not None or queue != "default":
+            target, fire_at, payload, client, key, ordering_key, queue, options, on_conflict = order
+            if key is not None or ordering_key is not None or queue != "default" or on_conflict is not None:
                 self._put_aside(order)
                 continue
             stamp += _ID_STEP
+            fixed = _fixed(stamp, chance, fire_at)
+            self.ids += fixed[_ID_BYTES]
             pieces += (
-                _fixed(stamp, chance, fire_at),
+                fixed,
                 words.get(client) or self._word(client),
                 words.get(target) or self._word(target),
                 _NULL if payload is None else self._json(payload),
@@ -146,6 +182,17 @@ class Load:
         return json if self.encoding == "utf-8" else json.decode().encode(self.encoding)
 
 
+def _statement_for(order: OneShot) -> str:
+    if order.on_conflict is not None:
+        return "schedule/place_many"
+    return "schedule/insert_plain" if _is_plain(order) else "schedule/insert_many"
+
+
+def _is_plain(order: OneShot) -> bool:
+    """Whether a row needs nothing but its own columns."""
+    return order.key is order.ordering_key is order.on_conflict is None and order.queue == "default"
+
+
 def _fixed(stamp: int, chance: int, fire_at: datetime) -> bytes:
     """The first fields of a row: an id that carries the partition, that partition by chance, the instant."""
     partition = chance >> 64 - _SLOT_BITS
@@ -159,6 +206,21 @@ def _fixed(stamp: int, chance: int, fire_at: datetime) -> bytes:
         8,
         microseconds(fire_at),
     )
+
+
+async def send(cursor: AsyncCursor[Any], load: Load) -> None:
+    """Sends all of a load in the cursor's transaction."""
+    while not load.exhausted:
+        if load.start.without_copy:
+            load.fill()
+        else:
+            async with cursor.copy(statement("schedule/copy_many")) as copy:
+                for block in load.blocks():
+                    await copy.write(block)
+                    await asyncio.sleep(0)  # what can be written at once lets nobody else have a turn
+        for aside in load.set_aside():
+            await cursor.execute(statement(aside.statement), aside.parameters)
+            load.note(aside, await cursor.fetchall())
 
 
 def due(start: Start, delay: timedelta | None) -> datetime:

@@ -81,7 +81,7 @@ def test_a_queue_takes_keys_jobs_and_many_rows(db: Connection) -> None:
         " values (%s, now(), 'x', pgsched.partition_for('orders', 'default', 'x'))",
         [TARGET],
     )
-    assert schedule_many(db, [{"target": TARGET, "queue": "orders"}] * 10) == 10
+    assert len(schedule_many(db, [{"target": TARGET, "queue": "orders"}] * 10)) == 10
     found = column(db, PARTITIONS)
     assert len(found) == 13
     assert {first <= partition < first + 16 for partition in found} == {True}

@@ -5,3 +5,4 @@ select o.target, o.payload::jsonb, o.fire_at, o.client, o.key, o.ordering_key,
   from unnest(%(target)s::text[], %(payload)s::text[], %(fire_at)s::timestamptz[], %(client)s::text[], %(key)s::text[],
               %(ordering_key)s::text[], %(queue)s::text[], %(options)s::text[])
          as o(target, payload, fire_at, client, key, ordering_key, queue, options)
+returning id, 'created'

@@ -1,0 +1,145 @@
+"""POST /v1/jobs/batch: lines of NDJSON, scheduled as they arrive, all of them or each by itself.
+
+Neither the body nor the answer is ever in memory as a whole. The answer is written to a temporary file, and sent when
+the last line was read: few HTTP clients read an answer while they send, and those that do not would wait for us while
+we wait for them.
+"""
+
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack, aclosing, closing
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import msgspec
+from litestar.openapi.spec import OpenAPIFormat, OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
+from litestar.params import QueryParameter
+from litestar.response import Stream
+
+from pgsched.api.access import grant_of
+from pgsched.api.database import Database
+from pgsched.api.lines import Refused, read
+from pgsched.api.parameters import Pooled
+from pgsched.api.placing import Kept, LineRefused, begin, place_all, place_each
+from pgsched.api.problems import Answer, Fault, refused
+from pgsched.api.requests import ApiRequest, check_parameters
+from pgsched.api.routing import acts
+from pgsched.errors import PgschedError
+
+NDJSON = "application/x-ndjson"
+_IN_MEMORY, _PIECE = 1 << 20, 1 << 16
+_Mode = Annotated[
+    Literal["all", "each"],
+    QueryParameter(
+        name="mode", description="all: every line is scheduled or none; each: what can be is, with a result a line."
+    ),
+]
+
+
+@dataclass
+class _TakesLines(Operation):
+    """The description of a body that the route reads by itself."""
+
+    def __post_init__(self) -> None:
+        words = "Lines, each of which is what POST /v1/jobs takes."
+        schema = Schema(type=OpenAPIType.STRING, format=OpenAPIFormat.BINARY, description=words)
+        self.request_body = RequestBody(content={NDJSON: OpenAPIMediaType(schema=schema)}, required=True)
+
+
+class _Results:
+    """The answer, on its way to a file."""
+
+    def __init__(self, request: ApiRequest) -> None:
+        self._request = request
+        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 (closed once it was sent)
+
+    def add(self, results: Sequence[Kept | Refused]) -> None:
+        self._file.write(b"".join(map(self._line, results)))
+
+    def _line(self, result: Kept | Refused) -> bytes:
+        if isinstance(result, Kept):
+            return b'{"line":%d,"id":"%s","kind":"%s","outcome":"%s"}\n' % (
+                result.number,
+                result.id.encode(),
+                result.kind.encode(),
+                result.outcome.encode(),
+            )
+        problem = refused(self._request, result.error).content
+        return msgspec.json.encode({"line": result.number, "problem": problem}) + b"\n"
+
+    def close(self) -> None:
+        self._file.close()
+
+    def answer(self) -> Stream:
+        self._file.seek(0)
+        return Stream(self._pieces(), media_type=NDJSON, status_code=200)
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        with self._file:
+            while piece := self._file.read(_PIECE):
+                yield piece
+
+
+@acts(
+    "/jobs/batch",
+    "Schedule many",
+    404,
+    409,
+    413,
+    415,
+    429,
+    scope="schedule",
+    before_request=check_parameters,
+    request_max_body_size=None,
+    operation_class=_TakesLines,
+    media_type=NDJSON,
+    response_description="Committed: for each line its number with id, kind and outcome, or with its problem.",
+)
+async def create_many(request: ApiRequest, database: Pooled, mode: _Mode = "all") -> Stream | Answer:
+    """Each line is what POST /v1/jobs takes, and is checked as there. With mode=all the first line that is refused
+    refuses them all: the problem names it, and nothing is kept."""
+    request.check_type(NDJSON)
+    with ExitStack() as stack:
+        results = stack.enter_context(closing(_Results(request)))
+        try:
+            await (_schedule_all if mode == "all" else _schedule_each)(database, request, results)
+        except LineRefused as error:
+            return _refused_for(request, error.refused)
+        stack.pop_all()  # the answer closes the file
+        return results.answer()
+
+
+async def _schedule_all(database: Database, request: ApiRequest, results: _Results) -> None:
+    async with database.batch() as connection, connection.transaction():
+        start = await begin(connection)
+        async with aclosing(read(request.stream(), start, grant_of(request))) as lines:
+            async for some in lines:
+                results.add(await place_all(connection, some, start))
+
+
+async def _schedule_each(database: Database, request: ApiRequest, results: _Results) -> None:
+    """After an error that is not a line's, nothing more is tried, and the rest has the same result."""
+    broken: PgschedError | None = None
+    start = await database.ask(begin)
+    async with aclosing(read(request.stream(), start, grant_of(request))) as lines:
+        async for some in lines:
+            if broken is None:
+                try:
+                    async with database.connection() as connection, connection.transaction():
+                        found = await place_each(connection, some, start)
+                except PgschedError as error:
+                    broken = error
+            results.add(found if broken is None else [Refused(line.number, broken) for line in some])
+
+
+def _refused_for(request: ApiRequest, found: Refused) -> Answer:
+    """The problem of one line as that of the whole batch."""
+    answer = refused(request, found.error)
+    problem = answer.content
+    faults = problem.errors or [Fault(detail=problem.detail)]
+    answer.content = msgspec.structs.replace(
+        problem,
+        detail=f"line {found.number}: {problem.detail}; nothing of the batch was scheduled",
+        errors=[msgspec.structs.replace(fault, line=found.number) for fault in faults],
+    )
+    return answer

@@ -1,0 +1,135 @@
+"""What the lines of a batch become in the database: loaded together, and looked into only where it refuses some."""
+
+from collections.abc import AsyncIterator
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg import AsyncConnection, AsyncCursor
+from psycopg.rows import tuple_row
+
+from pgsched.api.lines import Refused, Wanted
+from pgsched.errors import PgschedError, QueueFull, SchemaMismatch, Unavailable
+from pgsched.store.core.query import first
+from pgsched.store.core.refusals import refusal
+from pgsched.store.core.wire import register_arrays
+from pgsched.store.schedule import calls
+from pgsched.store.schedule.bulk import Load, OneShot, Start, send
+
+_OF_THE_DATABASE = (Unavailable, SchemaMismatch)  # and not of a line
+
+
+class Kept(NamedTuple):
+    """A line that is scheduled once the transaction commits."""
+
+    number: int
+    id: str
+    kind: str
+    outcome: str
+
+
+class LineRefused(Exception):
+    """The first line that is refused where all are asked for or none."""
+
+    def __init__(self, refused: Refused) -> None:
+        super().__init__(str(refused.error))
+        self.refused = refused
+
+
+async def place_all(connection: AsyncConnection[Any], wanted: list[Wanted | Refused], start: Start) -> list[Kept]:
+    """Schedules all of the lines. Raises LineRefused for the first that cannot be, and its transaction has to end."""
+    readable = [line for line in takewhile(_is_readable, wanted) if isinstance(line, Wanted)]
+    found: list[Kept] = []
+    async for result in _placed(connection, readable, start):
+        if isinstance(result, Refused):
+            raise LineRefused(result)
+        found.append(result)
+    for line in wanted[len(readable) :]:
+        if isinstance(line, Refused):
+            raise LineRefused(line)
+    return found
+
+
+async def place_each(
+    connection: AsyncConnection[Any], wanted: list[Wanted | Refused], start: Start
+) -> list[Kept | Refused]:
+    """Schedules what can be of the lines; returns the result of each."""
+    found: list[Kept | Refused] = [line for line in wanted if isinstance(line, Refused)]
+    readable = [line for line in wanted if isinstance(line, Wanted)]
+    found += [result async for result in _placed(connection, readable, start)]
+    return sorted(found, key=lambda result: result.number)
+
+
+def _is_readable(line: Wanted | Refused) -> bool:
+    return isinstance(line, Wanted)
+
+
+async def begin(connection: AsyncConnection[Any]) -> Start:
+    """The instant from which the batch counts its delays, and its ids."""
+    found = await first(connection, "schedule/start_many")
+    assert found is not None
+    return Start._make(found)
+
+
+async def _placed(connection: AsyncConnection[Any], lines: list[Wanted], start: Start) -> AsyncIterator[Kept | Refused]:
+    """The results in order. Where the database refuses the lines together, each half of them is tried by itself."""
+    try:
+        async with connection.transaction():
+            kept = await _together(connection, lines, start)
+    except (psycopg.Error, PgschedError) as error:
+        found = error if isinstance(error, PgschedError) else refusal(error)
+        if found is None or isinstance(found, _OF_THE_DATABASE):
+            raise
+        refused = found
+    else:
+        for line in kept:
+            yield line
+        return
+    if len(lines) == 1 or (isinstance(refused, QueueFull) and all(map(_is_loaded, lines))):
+        for number, _ in lines:
+            yield Refused(number, refused)
+        return
+    middle = len(lines) // 2
+    for half in (lines[:middle], lines[middle:]):
+        async for result in _placed(connection, half, start):
+            yield result
+
+
+def _is_loaded(line: Wanted) -> bool:
+    """Whether it is for the queue ``default``, as all that COPY loads."""
+    return isinstance(line.order, OneShot) and line.order.on_conflict is None
+
+
+async def _together(connection: AsyncConnection[Any], lines: list[Wanted], start: Start) -> list[Kept]:
+    found: list[Kept] = []
+    waiting: list[tuple[int, OneShot]] = []
+    for number, order in lines:
+        if isinstance(order, OneShot):
+            waiting.append((number, order))
+            continue
+        found += await _loaded(connection, waiting, start)
+        waiting = []
+        placed = await calls.schedule(connection, order)
+        kind = "job" if order.when.recurs else "execution"
+        found.append(Kept(number, str(placed.id), kind, placed.outcome))
+    return found + await _loaded(connection, waiting, start)
+
+
+async def _loaded(connection: AsyncConnection[Any], lines: list[tuple[int, OneShot]], start: Start) -> list[Kept]:
+    if not lines:
+        return []
+    orders = iter([order for _, order in lines])
+    load = Load(start=start, encoding=connection.info.encoding, orders=orders, count=lines[0][0])
+    async with AsyncCursor(connection, row_factory=tuple_row) as cursor:
+        register_arrays(cursor)
+        await send(cursor, load)
+    digits, outcomes = load.ids.hex(), load.outcomes
+    return [
+        Kept(number, _written(digits[32 * place : 32 * place + 32]), "execution", outcomes.get(place, "created"))
+        for place, (number, _) in enumerate(lines)
+    ]
+
+
+def _written(digits: str) -> str:
+    """A UUID of 32 digits as text."""
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

@@ -1,0 +1,200 @@
+"""POST /v1/jobs/batch: lines of NDJSON, all of them or each by itself."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+from uuid import UUID
+
+import httpx
+import psycopg
+import pytest
+
+from pgsched.api import lines
+from pgsched.api.database import Database
+from pgsched.events import Events
+
+Db = psycopg.Connection[tuple[Any, ...]]
+AT = "2040-03-01T09:00:00Z"
+TYPE = {"Content-Type": "application/x-ndjson"}
+KINDS: list[dict[str, Any]] = [
+    {"target": "notify:a", "schedule": {"at": AT}, "payload": {"n": 1.50}},
+    {"target": "notify:b", "schedule": {"at": AT}, "key": "k", "client": "shop", "options": {"timeout": "5s"}},
+    {"target": "notify:c", "schedule": {"at": AT}, "ordering_key": "o"},
+    {"target": "python:report", "schedule": {"cron": "30 2 * * *", "timezone": "Europe/Berlin"}, "key": "report"},
+    {"target": "notify:d", "schedule": {"at": AT}, "key": "k", "client": "shop", "on_conflict": "keep"},
+    {"target": "notify:e", "after": ["k"], "client": "shop", "key": "last"},
+]
+BAD: list[Any] = [
+    "no JSON",
+    [],
+    {},
+    {"target": "notify:a", "paylod": 1},
+    {"target": "notify:a", "schedule": {"at": "tomorrow"}},
+    {"target": "notify:a", "schedule": {"at": None}},
+    {"target": "notify:a", "schedule": {"at": AT, "delay": "1h"}},
+    {"target": "notify:a", "schedule": {"at": AT, "timezone": "UTC"}},
+    {"target": "notify:a", "schedule": {"delay": "soon"}},
+    {"target": "notify:a", "rules": {"max_runs": 1}},
+    {"target": "ftp://shop.example"},
+    {"target": "notify:\x00"},
+    {"target": "notify:a", "client": "c" * 101},
+    {"target": "notify:a", "queue": "nowhere"},
+    {"target": "notify:a", "options": {"retries": 3}},
+    {"target": "notify:a", "payload": "a\x00"},
+    {"target": "notify:a", "after": ["nothing"]},
+    {"target": "notify:a", "on_conflict": "keep"},
+    {"target": "notify:a", "key": "taken", "on_conflict": "reject"},
+    {"target": "queue:"},
+]
+
+
+def ndjson(bodies: Iterable[Any]) -> bytes:
+    return b"".join(body if isinstance(body, bytes) else json.dumps(body).encode() + b"\n" for body in bodies)
+
+
+def plain(count: int) -> list[Any]:
+    return [{"target": "notify:a", "schedule": {"at": AT}, "payload": n} for n in range(count)]
+
+
+async def send(api: httpx.AsyncClient, body: Any, mode: str = "all") -> httpx.Response:
+    return await api.post("/v1/jobs/batch", params={"mode": mode}, content=body, headers=TYPE)
+
+
+def results(answer: httpx.Response) -> list[dict[str, Any]]:
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["Content-Type"] == "application/x-ndjson"
+    return [json.loads(line) for line in answer.text.splitlines()]
+
+
+def count(db: Db) -> int:
+    found = db.execute("select count(*) from pgsched.status").fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+async def test_every_line_is_scheduled_and_its_id_comes_back(api: httpx.AsyncClient, db: Db) -> None:
+    found = results(await send(api, ndjson(plain(9_000))))
+    assert [result["line"] for result in found] == [*range(1, 9_001)]
+    assert {(result["kind"], result["outcome"]) for result in found} == {("execution", "created")}
+    payloads: dict[Any, Any] = dict(db.execute("select id, payload from pgsched.executions").fetchall())
+    assert [payloads[UUID(result["id"])] for result in found] == [*range(9_000)]
+
+
+@pytest.mark.parametrize("mode", ["all", "each"])
+async def test_a_line_becomes_what_a_request_becomes(api: httpx.AsyncClient, db: Db, mode: str) -> None:
+    rows = (
+        "select kind, client_id, key, target, payload, options, nullif(fire_at, 'infinity'), ordering_key, queue, cron"
+        " from"
+        " (select 'execution' as kind, client_id, key, target, payload, options, fire_at, ordering_key,"
+        "  partition >> 4 as queue, null as cron from pgsched.executions where job_id is null"
+        "  union all select 'job', client_id, key, target, payload, options, null, ordering_key, null, cron"
+        "  from pgsched.jobs) rows order by target"
+    )
+    one_by_one = [(await api.post("/v1/jobs", json=body)).json() for body in KINDS]
+    kept = db.execute(rows).fetchall()
+    db.execute("truncate pgsched.executions, pgsched.jobs, pgsched_internal.keys cascade")
+    found = results(await send(api, ndjson(KINDS), mode))
+    assert db.execute(rows).fetchall() == kept
+    words = [(result["kind"], result["outcome"]) for result in one_by_one]
+    assert [(result["kind"], result["outcome"]) for result in found] == words
+    assert found[1]["id"] == found[4]["id"]
+
+
+async def test_a_line_is_refused_as_a_request_is(api: httpx.AsyncClient, db: Db) -> None:
+    await api.post("/v1/jobs", json={"target": "notify:a", "key": "taken", "schedule": {"at": AT}})
+    headers = {"Content-Type": "application/json"}
+    alone = [(await api.post("/v1/jobs", content=json.dumps(body), headers=headers)).json() for body in BAD]
+    found = results(await send(api, ndjson([*BAD, KINDS[0]]), "each"))
+    shown = ("status", "code", "detail", "errors")
+    for one, result in zip(alone, found, strict=False):
+        assert [one.get(name) for name in shown] == [result["problem"].get(name) for name in shown]
+    assert found[-1]["outcome"] == "created"
+    assert count(db) == 2
+
+
+@pytest.mark.parametrize("bad", [BAD[4], BAD[10], BAD[13]], ids=["by the api", "by copy", "by a function"])
+async def test_the_first_bad_line_is_told_and_nothing_is_kept(api: httpx.AsyncClient, db: Db, bad: Any) -> None:
+    alone = (await api.post("/v1/jobs", json=bad)).json()
+    answer = await send(api, ndjson([*plain(4_500), bad, {}, *plain(10)]))
+    told = answer.json()
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert answer.status_code == alone["status"]
+    assert told["code"] == alone["code"]
+    assert told["detail"] == f"line 4501: {alone['detail']}; nothing of the batch was scheduled"
+    assert [fault["line"] for fault in told["errors"]] == [4501]
+    assert count(db) == 0
+
+
+async def test_each_line_has_a_result_of_its_own(api: httpx.AsyncClient, db: Db) -> None:
+    bodies: list[Any] = plain(300)
+    bodies[7], bodies[9], bodies[200] = {"target": "ftp://a"}, "no body", {"target": "ftp://b"}
+    found = results(await send(api, ndjson(bodies), "each"))
+    assert [result["line"] for result in found] == [*range(1, 301)]
+    assert [result["line"] for result in found if "problem" in result] == [8, 10, 201]
+    assert count(db) == 297
+
+
+async def test_lines_may_arrive_in_pieces_of_any_size(api: httpx.AsyncClient, db: Db) -> None:
+    body = ndjson([KINDS[0], b"\r\n", b"  \n", {**KINDS[2], "payload": "ü"}]).rstrip(b"\n")
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for n in range(len(body)):
+            yield body[n : n + 1]
+
+    assert [result["line"] for result in results(await send(api, pieces()))] == [1, 4]
+    assert count(db) == 2
+
+
+async def test_no_lines_are_no_results(api: httpx.AsyncClient) -> None:
+    assert results(await send(api, b"\n")) == []
+
+
+async def test_a_line_has_the_limit_of_a_request(api: httpx.AsyncClient, db: Db) -> None:
+    def bodies() -> bytes:
+        return ndjson([KINDS[0], b"x" * (lines.LONGEST_LINE * 2) + b"\n", KINDS[2]])
+
+    found = results(await send(api, bodies(), "each"))
+    assert [result.get("problem", {}).get("status") for result in found] == [None, 413, None]
+    answer = await send(api, bodies())
+    assert (answer.status_code, answer.json()["errors"][0]["line"]) == (413, 2)
+    assert count(db) == 2
+
+
+async def test_a_batch_has_so_many_lines_at_most(
+    api: httpx.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lines, "MOST_LINES", 5)
+    answer = await send(api, ndjson(plain(6)))
+    assert (answer.status_code, answer.json()["errors"][0]["line"]) == (413, 6)
+    assert count(db) == 0
+
+
+async def test_a_body_of_another_type_is_refused(api: httpx.AsyncClient) -> None:
+    answer = await api.post("/v1/jobs/batch", json=KINDS[0])
+    assert answer.status_code == 415
+    assert "application/x-ndjson" in answer.json()["detail"]
+    assert (await send(api, b"", "some")).status_code == 400
+
+
+async def test_what_broke_off_leaves_nothing(api: httpx.AsyncClient, db: Db) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield ndjson(plain(5_000))
+        raise ConnectionError
+
+    assert (await send(api, pieces())).status_code == 500
+    assert count(db) == 0
+
+
+async def test_batches_leave_connections_to_others(database_url: str) -> None:
+    database = Database(database_url, Events(), wait=0.1)
+    await database.open()
+    try:
+        async with database.batch(), database.batch():
+            with pytest.raises(Exception, match="no connection was free"):
+                async with database.batch():
+                    pass
+            async with asyncio.timeout(10), database.connection() as connection:
+                await connection.execute("select 1")
+    finally:
+        await database.close()
