@@ -1,8 +1,8 @@
 """How long the API waits for whoever asks: for a request to arrive whole, and for what was answered to be read.
 
 A connection on which neither goes on costs memory and one of the process's files, and whoever opens a thousand of them
-would take what others need. So it is cut; so is one that comes when there are 2,000, and one whose request has a head
-of more than 64 KiB.
+would take what others need. So it is cut; so is one that comes when there are 2,000, one whose request has a head
+of more than 64 KiB, and one that sends 64 requests ahead of their answers: uvicorn keeps all of those that arrive.
 
 While the API itself does not read on, since it has not yet dealt with what came before, no time is counted: a batch of
 a million lines may take as long as the database takes for it.
@@ -25,6 +25,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _MANY = 200
 _MOST = 2000
+_MOST_AHEAD = 64
 _IDLE = 130.0
 _LARGEST_HEAD = 64 * 1024
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
@@ -51,6 +52,10 @@ class _Flow(FlowControl):
         return self._before + (time.monotonic() - self._since if self.read_paused else 0.0)
 
 
+class _TooManyAhead(Exception):
+    """More requests have arrived ahead of their answers than are kept."""
+
+
 class _Patient(HttpToolsProtocol):
     """One connection."""
 
@@ -63,6 +68,7 @@ class _Patient(HttpToolsProtocol):
         self._unread: asyncio.TimerHandle | None = None
         self._head = 0  # bytes that have come since the last head or body was complete
         self._in_body = False
+        self._pieces: list[bytes] = []
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -76,22 +82,38 @@ class _Patient(HttpToolsProtocol):
         """A head is put together from all of its pieces: so a large one would cost more than its bytes."""
         self._head += len(data)
         super().data_received(data)
+        self._join_pieces()
         if self._head > _LARGEST_HEAD and not self._in_body and not self.transport.is_closing():
             self.transport.write(_TOO_LARGE)
             self.transport.close()
 
     def on_headers_complete(self) -> None:
+        if len(self.pipeline) >= _MOST_AHEAD:
+            raise _TooManyAhead  # ends the parser, which would go on through all that has arrived
         self._head, self._in_body = 0, True
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A piece may be one byte of thousands that arrived together: they are joined, instead of appended each."""
+        self._pieces.append(body)
+
+    def _join_pieces(self) -> None:
+        if self._pieces:
+            body = b"".join(self._pieces)
+            self._pieces.clear()
+            super().on_body(body)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._arrived()
         self._was_read()
+        self.pipeline.clear()
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
         self._looks = 0
         super().on_response_complete()
+        if self.pipeline:
+            self.flow.pause_reading()  # until all that was sent ahead has its answer
 
     def timeout_keep_alive_handler(self) -> None:
         """uvicorn's, after each of its few seconds in which nothing was asked: then it would close the connection."""
@@ -117,6 +139,7 @@ class _Patient(HttpToolsProtocol):
         self._expect()
 
     def on_message_complete(self) -> None:
+        self._join_pieces()
         self._arrived()
         self._head, self._in_body = 0, False
         super().on_message_complete()

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import select
 import signal
 import socket
@@ -57,9 +58,44 @@ def test_who_does_not_read_its_answers_is_cut(served: tuple[str, Process]) -> No
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.connect((parts.hostname, parts.port))
         mine = connection.getsockname()[1]
-        connection.sendall(b"GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n" * 500)
+        connection.sendall(b"GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n" * 50)
         _until(lambda: _is_held(parts.port, mine))
         _until(lambda: not _is_held(parts.port, mine))
+
+
+def test_requests_sent_ahead_are_answered_in_order_and_too_many_end_the_connection(
+    served: tuple[str, Process],
+) -> None:
+    parts = urlsplit(served[0])
+    asked = b"GET /%s HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
+        connection.sendall(b"".join(asked % path for path in [b"healthz", b"nothing"] * 20))
+        answers = b""
+        while answers.count(b"HTTP/1.1 ") < 40:
+            answers += connection.recv(65536)
+        assert re.findall(rb"HTTP/1.1 (\d+)", answers) == [b"200", b"404"] * 20
+    with (
+        socket.create_connection((parts.hostname, parts.port), timeout=20) as connection,
+        contextlib.suppress(ConnectionError),
+    ):
+        connection.sendall(asked % b"healthz" * 200_000)
+        while connection.recv(65536):
+            pass
+    assert httpx.get(f"{served[0]}/healthz").status_code == 200
+
+
+def test_a_body_in_pieces_of_one_byte_is_put_together(served: tuple[str, Process]) -> None:
+    parts = urlsplit(served[0])
+    body = b'{"target": "notify:a"%s}' % (b" " * 50_000)
+    head = b"POST /v1/jobs HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
+        connection.sendall(
+            head
+            + b"transfer-encoding: chunked\r\n\r\n"
+            + b"".join(b"1\r\n%c\r\n" % byte for byte in body)
+            + b"0\r\n\r\n"
+        )
+        assert connection.recv(4096).startswith(b"HTTP/1.1 201")
 
 
 def _is_held(port: int | None, client: int) -> bool:
