@@ -17,8 +17,8 @@ _RECORDED_WITHIN = 2.0
 _ARRIVED_WITHIN = 1.0
 _AFTERWARDS = 0.7
 _LOST_AFTER = 30.0
-_ALONE = False, False, True
-"""What an attack does it does every time: what was merely late is tried again, and at last with the machine to
+_ALONE = False, False, True, True
+"""What an attack does it does every time: what was merely late is tried again, and at last, twice, with the machine to
 itself."""
 _ALWAYS_LATE = 0.5
 """Seconds of lateness beyond which the first client is not well served where it is alone, however busy the machine."""

@@ -13,6 +13,8 @@ from tests.store.store_arrange import Connection as Session
 
 _LARGE = re.compile(r"executions|history|jobs|gates|gate_use|keys|attempts|dependencies|clients")
 _OF_MANY = re.compile(r"unnest\(%\(|= any \(%\(")
+_PLANNED_ANEW = {"jobs/jobs_declared"}
+"""Statements that no session sends twice: pgsched apply asks once, in a session of its own."""
 _KINDS = {
     **dict.fromkeys(["ids", "ids_0", "jobs", "after"], "uuid[]"),
     **dict.fromkeys(["tokens", "owns", "revisions"], "bigint[]"),
@@ -74,7 +76,7 @@ async def test_rows_are_looked_up_also_by_a_plan_that_was_made_while_there_were_
         db.execute(sentence.encode())
     whole = [
         f"{name} reads {scan['Relation Name']} by {scan.get('Index Name')}, where {scan.get('Index Cond')}"
-        for name in _of_many()
+        for name in set(_of_many()) - _PLANNED_ANEW
         for scan in _scans((await _plan(worker, name))[0]["Plan"])
         if _reads_whole(scan)
     ]

@@ -65,7 +65,7 @@ async def test_what_is_planned_is_not_looked_for_again(db: Session, worker: Conn
         planned_row(db, job(db), BEGAN)
     answer, told = await traced_claim(worker, tmp_path)
     assert (len(answer.rows), len(answer.planned) > 1) == (20, True)
-    assert told.count(b"the successors of rows claimed in one partition") == len(answer.planned)
+    assert told.count(b"the successors of rows that were claimed in one partition") == len(answer.planned)
     assert b"those that do not stand" not in told
 
 
@@ -74,7 +74,7 @@ async def test_what_is_planned_is_not_looked_for_again(db: Session, worker: Conn
     [
         ({"max_runs": 5}, b"one more run of each job"),
         ({"window": "10m"}, b"how many rows wait in each of these spans"),
-        ({"after_completion": True}, b"the successors of rows of one partition after whose end"),
+        ({"after_completion": True}, b"the successors of jobs whose next instant is counted from the end of a run"),
     ],
 )
 async def test_what_a_rule_asks_is_asked_once_for_all_jobs_of_a_claim(

@@ -67,6 +67,7 @@ class House:
     def _of_jobs(self) -> dict[str, dict[str, Any]]:
         return {
             "pause": {"job_id": self.job},
+            "mark_declared": {"job_id": self.job, "declared_by": "shop.handlers:app"},
             "resume": {"job_id": self.job},
             "trigger": {"job_id": self.job},
             "edit": {"job_id": self.job, "changes": '{"cron": "0 9 * * *"}'},
