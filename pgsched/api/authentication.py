@@ -74,8 +74,7 @@ class Authentication:
         if kept is None or time.monotonic() - kept.asked > _KEPT_FOR:
             kept = await self._look_up(token.id)
         kept.check(token)
-        if not kept.key.used_lately:
-            await self._note(token.id)
+        await self._note(token.id)
         return kept.grant
 
     async def _takes_anybody(self) -> bool:

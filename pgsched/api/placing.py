@@ -1,7 +1,6 @@
 """What the lines of a batch become in the database: loaded together, and looked into only where it refuses some."""
 
 from collections.abc import AsyncIterator
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 import psycopg
@@ -38,15 +37,20 @@ class LineRefused(Exception):
 
 async def place_all(connection: AsyncConnection[Any], wanted: list[Wanted | Refused], start: Start) -> list[Kept]:
     """Schedules all of the lines. Raises LineRefused for the first that cannot be, and its transaction has to end."""
-    readable = [line for line in takewhile(_is_readable, wanted) if isinstance(line, Wanted)]
+    readable: list[Wanted] = []
+    unreadable: Refused | None = None
+    for line in wanted:
+        if isinstance(line, Refused):
+            unreadable = line
+            break
+        readable.append(line)
     found: list[Kept] = []
     async for result in _placed(connection, readable, start):
         if isinstance(result, Refused):
             raise LineRefused(result)
         found.append(result)
-    for line in wanted[len(readable) :]:
-        if isinstance(line, Refused):
-            raise LineRefused(line)
+    if unreadable is not None:
+        raise LineRefused(unreadable)
     return found
 
 
@@ -58,10 +62,6 @@ async def place_each(
     readable = [line for line in wanted if isinstance(line, Wanted)]
     found += [result async for result in _placed(connection, readable, start)]
     return sorted(found, key=lambda result: result.number)
-
-
-def _is_readable(line: Wanted | Refused) -> bool:
-    return isinstance(line, Wanted)
 
 
 async def begin(connection: AsyncConnection[Any]) -> Start:

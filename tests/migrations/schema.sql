@@ -908,7 +908,7 @@ function pgsched_internal.lock_waiting(smallint,uuid) returns pgsched.executions
 function pgsched_internal.log_key(text,text,text,jsonb) returns void volatility v parallel u
 function pgsched_internal.log_setting(text,text,jsonb) returns void volatility v parallel u
 function pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) returns TABLE(id uuid, finished_at timestamp with time zone, named boolean) volatility s parallel u
-function pgsched_internal.look_up_keys(text[]) returns TABLE(id text, hash bytea, former_hash bytea, former_left double precision, subject text, clients text[], scopes text[], expires_in double precision, revoked boolean, used_lately boolean) volatility s parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.look_up_keys(text[]) returns TABLE(id text, hash bytea, former_hash bytea, former_left double precision, subject text, clients text[], scopes text[], expires_in double precision, revoked boolean) volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.lose_in_hand(pgsched.executions) returns boolean volatility v parallel u
 function pgsched_internal.make_day(text,date) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=50ms
 function pgsched_internal.make_partition(integer,boolean) returns void volatility v parallel u

@@ -8,8 +8,7 @@ from typing import Any
 from psycopg import AsyncConnection
 
 from pgsched.domain.api_key import Token
-from pgsched.errors import NotFound
-from pgsched.store.core.query import rows, value
+from pgsched.store.core.query import one, rows, value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +39,6 @@ class KnownKey:
     scopes: list[str]
     expires_in: float | None
     revoked: bool
-    used_lately: bool
 
 
 async def create(
@@ -80,10 +78,8 @@ async def all_keys(connection: AsyncConnection[Any], *, limit: int, after: str |
 
 async def get(connection: AsyncConnection[Any], id: str) -> KeyRow:
     """Raises NotFound."""
-    found = await rows(connection, KeyRow, "admin/api_keys", id=id, after=None, limit=1)
-    if not found:
-        raise NotFound(f"there is no key {id[:100]!r}: look it up in the list of keys")
-    return found[0]
+    missing = f"there is no key {id[:100]!r}: look it up in the list of keys"
+    return await one(connection, KeyRow, "admin/api_keys", missing, id=id, after=None, limit=1)
 
 
 async def look_up(connection: AsyncConnection[Any], ids: Sequence[str]) -> list[KnownKey]:

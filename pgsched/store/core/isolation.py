@@ -68,10 +68,10 @@ def is_a_lock(error: BaseException) -> bool:
     return isinstance(error, psycopg.Error) and error.sqlstate in _LOCKS
 
 
-def is_a_lock_on_no_row(error: BaseException) -> bool:
+def is_a_lock_on_no_row(error: psycopg.Error) -> bool:
     """Whether it was no row that another transaction had locked: such as the end of a table that many write to, which
     each of them extends in turn."""
-    return isinstance(error, psycopg.Error) and is_a_lock(error) and not _PLACE.search(error.diag.context or "")
+    return is_a_lock(error) and not _PLACE.search(error.diag.context or "")
 
 
 async def despite_brief_locks(work: Callable[[], Awaitable[Answer]]) -> Answer:

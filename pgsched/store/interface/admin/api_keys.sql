@@ -87,11 +87,10 @@ comment on function pgsched_internal.revoke_key(text, text)
 
 -- Asked before anybody is known, so it judges nobody; who has a hash has no secret.
 create or replace function pgsched_internal.look_up_keys(ids text[]) returns table (
-  id text, hash bytea, former_hash bytea, former_left double precision, subject text, clients text[], scopes text[], expires_in double precision, revoked boolean, used_lately boolean
+  id text, hash bytea, former_hash bytea, former_left double precision, subject text, clients text[], scopes text[], expires_in double precision, revoked boolean
 ) language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select k.id, k.hash, k.former_hash, extract(epoch from k.former_until - pgsched.now()), k.subject, k.clients, k.scopes,
-         extract(epoch from k.expires_at - pgsched.now()), k.revoked_at is not null,
-         coalesce(k.last_used_at > pgsched.now() - interval '1 minute', false)
+         extract(epoch from k.expires_at - pgsched.now()), k.revoked_at is not null
     from pgsched_internal.api_keys k where k.id = any (look_up_keys.ids)
 $$;
 comment on function pgsched_internal.look_up_keys(text[])
