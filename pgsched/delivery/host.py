@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from pgsched.delivery.connection import Connection
 from pgsched.delivery.exchange import Exchange
-from pgsched.delivery.places import NoPlace, Places, alone
+from pgsched.delivery.places import Places, alone
 from pgsched.delivery.url import Origin
 
 
@@ -56,10 +56,8 @@ class OriginPlaces(Places):
         return self.most - self.taken + len(self._parked)
 
     def begin(self, exchange: Exchange, client: str) -> None:
-        """Starts the exchange on a parked connection, or gives it a place. Raises NoPlace if there is neither, or if
-        the rest is for other clients. The caller must call ``over`` afterwards."""
-        if self.free_for(client) < 1:
-            raise NoPlace(self)
+        """Starts the exchange on a parked connection, or gives it a place; the caller has just seen that there is one
+        for the client, and must call ``over`` afterwards."""
         self._count(client)
         if exchange.once and self._parked:
             self._begin_afresh(exchange)

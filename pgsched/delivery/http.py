@@ -84,7 +84,7 @@ class HttpChannel:
             pool, asked, hop = self._pool, url, ""
             if self._has_routes:
                 pool, asked, hop = self._route(url, execution.client_id)
-            pool.require_place(url.origin, execution.client_id)
+            host = pool.host_with_place(url.origin, execution.client_id)
             request = compose(
                 execution,
                 asked,
@@ -96,7 +96,7 @@ class HttpChannel:
                 hop=hop,
             )
             answer = await pool.exchange(
-                url.origin,
+                host,
                 request,
                 bodiless=options.method == "HEAD",
                 once=options.max_attempts == 1,

@@ -38,15 +38,23 @@ class Pool:
         self._timer: asyncio.TimerHandle | None = None
         self._sweeps_at = 0.0
 
+    def host_with_place(self, origin: Origin, client: str) -> OriginPlaces:
+        """The host for an exchange that begins at once. Raises NoPlace if none could begin now."""
+        state = self._state or self._start()
+        host = state.hosts.get(origin) or self._new_host(origin, state)
+        if host.free_for(client) < 1:
+            raise NoPlace(host)
+        return host
+
     async def exchange(
-        self, origin: Origin, request: bytes, *, bodiless: bool, once: bool, deadline: float, client: str
+        self, host: OriginPlaces, request: bytes, *, bodiless: bool, once: bool, deadline: float, client: str
     ) -> Exchange:
         """Sends the request and gives what came back, at the latest after about ``deadline`` seconds: at least a whole
         head, and so much of the body as is kept. ``bodiless`` says that the answer has none,
         ``once`` that the request is sent on a fresh connection, and no second time.
 
-        Raises DeliveryFailed, or AddressRefused; NoPlace, with nothing sent, where no connection to the origin is to be
-        had for the client, or too many names are asked for. Cancelling it ends the connection that it had.
+        Raises DeliveryFailed, or AddressRefused; NoPlace, with nothing sent, where too many names are asked for.
+        Cancelling it ends the connection that it had.
         """
         state = self._state or self._start()
         loop = state.loop
@@ -58,7 +66,6 @@ class Pool:
             deadline=deadline,
             expires=loop.time() + deadline,
         )
-        host = state.hosts.get(origin) or self._new_host(origin, state)
         host.begin(exchange, client)
         try:
             while await exchange.turn:
@@ -71,12 +78,6 @@ class Pool:
         if exchange.error is not None:
             raise exchange.error
         return exchange
-
-    def require_place(self, origin: Origin, client: str) -> None:
-        """Raises NoPlace if an exchange could not begin now."""
-        host = self._state.hosts.get(origin) if self._state else None
-        if host is not None and host.free_for(client) < 1:
-            raise NoPlace(host)
 
     async def close(self) -> None:
         """Closes every connection; returns once that is done. Exchanges should have ended before."""

@@ -66,7 +66,7 @@ class Dispatcher:
         self._lanes = [Lane() for _ in range(concurrency)]
         self._idle: list[Lane] = []
         shares.idle = self._idle.__len__
-        self._waking = self._wants_room = False
+        self._waking = self._resuming = self._wants_room = False
         self._attempts = Attempts(
             equipment, tenure=self.tenure, pace=self._pace, waiting=self._waiting, doubt=self._doubt
         )
@@ -224,7 +224,9 @@ class Dispatcher:
                 if self._rounds.behind and not self._ready:
                     self._rounds.begin_next()
                 self._wake_lane()
-                if self.shares.wanted and len(self._idle) < self.shares.scarce:
+                if self._waiting.count and self._waiting.join(row, time.monotonic()):
+                    pass
+                elif self.shares.wanted and len(self._idle) < self.shares.scarce:
                     await attempts.shared(lane, row)
                 elif row.payload == KEPT_BACK:
                     await attempts.large(lane, row)
@@ -256,7 +258,14 @@ class Dispatcher:
         self.hand_back()
 
     def _resume(self, row: Execution) -> None:
+        """Starts a row for which there is a place. Mostly a lane is about to end, and goes on with it."""
         self._ready.appendleft(row)
+        if not self._resuming:
+            self._resuming = True
+            asyncio.get_running_loop().call_soon(self._wake_for_resumed)
+
+    def _wake_for_resumed(self) -> None:
+        self._resuming = False
         self._wake_lane()
 
     def _look(self, occupied: float) -> None:

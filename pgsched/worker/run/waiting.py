@@ -35,6 +35,7 @@ class Waiting:
         self._resume = resume
         self._rows: dict[Places, dict[str, _Rows]] = {}
         self._resumed: dict[bytes, float] = {}
+        self._wanted: dict[tuple[str, str], Places] = {}
         self.count = 0
 
     def add(self, places: Places, row: Execution, now: float) -> None:
@@ -47,9 +48,23 @@ class Waiting:
         since = self._resumed.pop(row.id, None)
         if since is None:
             rows.append((now, row))
+            self._wanted[row.client_id, row.target] = places
         else:
             rows.appendleft((since, row))
         self.count += 1
+
+    def join(self, row: Execution, now: float) -> bool:
+        """Takes a row whose client waits with another for the places that its target needs; False if none does. Rows
+        behind a full host so cost no attempt to begin each."""
+        places = self._wanted.get((row.client_id, row.target))
+        if places is None or row.id in self._resumed:
+            return False
+        rows = self._rows.get(places, {}).get(row.client_id)
+        if rows is None:
+            return False
+        rows.append((now, row))
+        self.count += 1
+        return True
 
     def by_client(self) -> Counter[str]:
         """How many rows of each client wait."""
@@ -63,6 +78,7 @@ class Waiting:
         """Resumes as many rows as there are places; a row that was resumed before may have ended without taking its
         place."""
         self._resumed.clear()
+        self._wanted.clear()
         for places, clients in [*self._rows.items()]:
             free = places.free
             may = {client: min(places.free_for(client), free) for client in clients}
