@@ -41,7 +41,7 @@ class InHand:
 
     def take(self, rows: Iterable[Execution]) -> None:
         """Takes claimed rows. A row that is claimed again is in hand under its new token only."""
-        self.rows.update((row.id, row) for row in rows)
+        self.rows |= {row.id: row for row in rows}
 
     def has(self, row: Execution) -> bool:
         """Whether the row is in hand under this token."""
@@ -50,12 +50,12 @@ class InHand:
 
     def leave(self, rows: Iterable[tuple[bytes, int]]) -> None:
         """Removes rows that were settled or handed back, each under its token."""
-        announced = []
+        held, announced = self.rows, []
         for id, token in rows:
-            held = self.rows.get(id)
-            if held is not None and held.token == token:
-                del self.rows[id]
-                if id in self.announced:
+            row = held.get(id)
+            if row is not None and row.token == token:
+                del held[id]
+                if self.announced and id in self.announced:
                     announced.append(id)
         if self.unrecorded:
             self.unrecorded &= self.rows.keys()

@@ -56,13 +56,13 @@ class Waiting:
     def join(self, row: Execution, now: float) -> bool:
         """Takes a row whose client waits with another for the places that its target needs; False if none does. Rows
         behind a full host so cost no attempt to begin each."""
+        if row.id in self._resumed:
+            return False
         places = self._wanted.get((row.client_id, row.target))
-        if places is None or row.id in self._resumed:
+        clients = self._rows.get(places) if places else None
+        if clients is None or row.client_id not in clients:
             return False
-        rows = self._rows.get(places, {}).get(row.client_id)
-        if rows is None:
-            return False
-        rows.append((now, row))
+        clients[row.client_id].append((now, row))
         self.count += 1
         return True
 
@@ -115,10 +115,11 @@ class Waiting:
         clients = self._rows[places]
         rows = clients.pop(client)
         since, row = rows.popleft()
+        self.count -= 1
         if rows:
             clients[client] = rows  # behind the others
-        self.count -= 1
-        self._forget(places)
+        elif not clients:
+            self._forget(places)
         self._resumed[row.id] = since
         self._resume(row)
 
