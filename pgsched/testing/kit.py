@@ -1,10 +1,10 @@
 """The kit: one object for a test that has all of it."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 
@@ -13,6 +13,7 @@ from pgsched.delivery.python import App
 from pgsched.domain.request import length_of
 from pgsched.domain.schedule import instant_of
 from pgsched.store.core.sql import statement
+from pgsched.store.jobs import declaring
 from pgsched.testing import scheduled
 from pgsched.testing.clock import Clock
 from pgsched.testing.inline import inline
@@ -21,6 +22,7 @@ from pgsched.testing.scheduled import ANYTHING, Expected, Waiting
 from pgsched.testing.stepped import SteppedWorker
 
 _MOST = 1_000
+_T = TypeVar("_T")
 
 
 class Kit:
@@ -67,6 +69,16 @@ class Kit:
         """Takes away all executions, jobs and history in the database, of all clients."""
         self._check_alone()
         self._session.execute(statement("testing/clear"))
+
+    def apply(self) -> None:
+        """Schedules the jobs that the application declares, as ``pgsched apply`` does."""
+        _in_own_loop(self.apply_async(), "apply_async")
+
+    async def apply_async(self) -> None:
+        """``apply`` in the loop of an async test."""
+        async with await psycopg.AsyncConnection.connect(self._url, autocommit=True) as connection:
+            changes = await declaring.compare(connection, "test", self.app.declared, prune=False, force=False)
+            await declaring.apply(connection, "test", changes, actor=None)
 
     def now(self) -> datetime:
         """The time that pgsched goes by."""
@@ -190,13 +202,12 @@ class Kit:
             )
 
 
-def _in_own_loop(stepping: Any, instead: str) -> list[Ran]:
+def _in_own_loop(work: Coroutine[Any, Any, _T], instead: str) -> _T:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        found: list[Ran] = asyncio.run(stepping)
-        return found
-    stepping.close()
+        return asyncio.run(work)
+    work.close()
     raise RuntimeError(f"an event loop runs here: write await kit.{instead}(…)")
 
 

@@ -70,6 +70,7 @@ class Watchdog:
         self._closing.set()
 
     def _watch(self, loop: asyncio.AbstractEventLoop, thread: int) -> None:
+        looked_at = time.monotonic()
         while not self._closing.wait(self._after / 4):
             if self._process_exit is not None:
                 if time.monotonic is not _CLOCK:
@@ -77,8 +78,10 @@ class Watchdog:
                         ExitStatus.BROKEN, "somebody has replaced time.monotonic, by which all is timed", ()
                     )
                 self._process_exit.wind()
-            turned_at = self._turned_at
-            blocked = time.monotonic() - turned_at
+            turned_at, before, looked_at = self._turned_at, looked_at, time.monotonic()
+            if looked_at - before > self._after:  # the whole process stood still: the loop goes on now, too
+                continue
+            blocked = looked_at - turned_at
             if blocked < self._after:
                 self._rest()
                 continue
