@@ -232,4 +232,5 @@ def _empty(session: Session, rows: dict[str, tuple[str, bytes]]) -> None:
             session.execute(sql.SQL("delete from {}").format(sql.SQL(table)))
             with session.cursor().copy(f"copy {table} from stdin (format binary)".encode()) as copy:
                 copy.write(content)
+            session.execute("truncate pgsched.audit_log restart identity")  # it has what was written anew
     session.execute("select pg_stat_reset()", prepare=True)

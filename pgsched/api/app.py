@@ -13,6 +13,7 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme
 
 from pgsched.api import (
+    audit,
     backfills,
     batch,
     clients,
@@ -66,6 +67,7 @@ _ROOMS = (
     targets,
     ordering_keys,
     keys,
+    audit,
 )
 _ROUTES = [route for room in _ROOMS for route in vars(room).values() if isinstance(route, HTTPRouteHandler)]
 _OPTIONS = methods.answering({path for handler in _ROUTES for path in handler.paths})

@@ -12,7 +12,7 @@ from msgspec import Meta
 from pgsched.answers import Page, page_of
 from pgsched.api.parameters import Actor, AfterName, Limit, Pooled
 from pgsched.api.requests import Duration, Instant
-from pgsched.api.routing import acts, makes, reads, removes
+from pgsched.api.routing import acts, makes, reads, removes, replaces
 from pgsched.domain.api_key import Scope
 from pgsched.domain.request import length_of
 from pgsched.domain.schedule import instant_of
@@ -33,6 +33,9 @@ _SHOP = Example(
 )
 
 
+Rate = Annotated[int, Meta(ge=1, le=1_000_000)]
+
+
 class NewKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who uses it, for which clients (left out: for all) and for what, and until when (left out: for good)."""
 
@@ -42,6 +45,15 @@ class NewKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Annotated[list[Annotated[str, Meta(min_length=1, max_length=100)]], Meta(min_length=1, max_length=100)] | None
     ) = None
     expires_at: Instant | None = None
+    rate: Rate | None = None
+    burst: Rate | None = None
+
+
+class KeyRate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Requests a second (null: any), and how many at once after a lull (left out: as many as a second has)."""
+
+    rate: Rate | None
+    burst: Rate | None = None
 
 
 class RotateKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,7 +69,7 @@ class Secret(msgspec.Struct, frozen=True, kw_only=True):
     token: str
 
 
-class KeyRevoked(msgspec.Struct, frozen=True, kw_only=True):
+class ApiKeyChanged(msgspec.Struct, frozen=True, kw_only=True):
     """``changed`` is false when it was so before."""
 
     id: str
@@ -98,10 +110,17 @@ async def rotate_key(
     return Response(Secret(id=token.id, token=str(token)), headers=_kept_by_nobody())
 
 
+@replaces("/keys/{key_id:str}/rate", "Hold a key to so many requests a second", 404, scope="admin", everywhere=True)
+async def put_key_rate(key_id: KeyId, data: JSONBody[KeyRate], database: Pooled, actor: Actor) -> ApiKeyChanged:
+    """Each process of the API counts by itself, and knows of it within a second."""
+    given = msgspec.structs.asdict(data)
+    return ApiKeyChanged(id=key_id, changed=await database.ask(api_keys.set_rate, key_id, **given, actor=actor))
+
+
 @removes("/keys/{key_id:str}", "Revoke a key", 404, scope="admin", everywhere=True)
-async def revoke_key(key_id: KeyId, database: Pooled, actor: Actor) -> KeyRevoked:
+async def revoke_key(key_id: KeyId, database: Pooled, actor: Actor) -> ApiKeyChanged:
     """Within a second no process of the API takes it."""
-    return KeyRevoked(id=key_id, changed=await database.ask(api_keys.revoke, key_id, actor=actor))
+    return ApiKeyChanged(id=key_id, changed=await database.ask(api_keys.revoke, key_id, actor=actor))
 
 
 def _kept_by_nobody(location: str | None = None) -> dict[str, str]:

@@ -11,13 +11,13 @@ from pgsched.cli.options import actor_option, page_options
 from pgsched.cli.parameters import instant
 from pgsched.domain.api_key import SCOPES
 
-_COLUMNS = ("id", "subject", "clients", "scopes", "expires_at", "last_used_at", "revoked_at")
+_COLUMNS = ("id", "subject", "clients", "scopes", "expires_at", "last_used_at", "revoked_at", "rate", "burst")
 _ONCE = "it is shown this once: keep it where only its user reads it"
 
 
 @click.group()
 def keys() -> None:
-    """Make, list, rotate and revoke keys of the API."""
+    """Make, list, rotate, limit and revoke keys of the API."""
 
 
 @command(keys)
@@ -25,6 +25,8 @@ def keys() -> None:
 @click.option("--client", "clients", multiple=True, metavar="NAME", help="A client it is for.  [default: all]")
 @click.option("--scope", "scopes", multiple=True, required=True, type=click.Choice(SCOPES), help="What it may do.")
 @click.option("--expires-at", type=instant, metavar="INSTANT", help="Until when it is taken.  [default: for good]")
+@click.option("--rate", type=click.IntRange(1, 1_000_000), metavar="NUMBER", help="At most so many requests a second.")
+@click.option("--burst", type=click.IntRange(1, 1_000_000), metavar="NUMBER", help="So many of them at once.")
 @actor_option
 async def create(
     connection: Any,
@@ -32,13 +34,13 @@ async def create(
     clients: tuple[str, ...],
     scopes: tuple[str, ...],
     expires_at: datetime | None,
-    actor: str | None,
+    **given: Any,
 ) -> Answer:
     """Make a key for SUBJECT, and show its token."""
     from pgsched.store.admin import api_keys
 
     token = await api_keys.create(
-        connection, subject=subject, clients=clients or None, scopes=scopes, expires_at=expires_at, actor=actor
+        connection, subject=subject, clients=clients or None, scopes=scopes, expires_at=expires_at, **given
     )
     return Answer({"id": token.id, "token": str(token)}, str(token), _ONCE)
 
@@ -70,6 +72,19 @@ async def rotate(connection: Any, id: str, keep_for: str | None, actor: str | No
     kept = timedelta(0) if keep_for is None else length_of(keep_for)
     token = await api_keys.rotate(connection, id, keep_for=kept, actor=actor)
     return Answer({"id": token.id, "token": str(token)}, str(token), _ONCE)
+
+
+@command(keys)
+@click.argument("id")
+@click.option("--rate", type=click.IntRange(1, 1_000_000), metavar="NUMBER", help="Requests a second.  [default: any]")
+@click.option("--burst", type=click.IntRange(1, 1_000_000), metavar="NUMBER", help="At once.  [default: the rate]")
+@actor_option
+async def limit(connection: Any, id: str, rate: int | None, burst: int | None, actor: str | None) -> Answer:
+    """Hold a key to so many requests a second in each process of the API; without --rate to none."""
+    from pgsched.store.admin import api_keys
+
+    is_changed = await api_keys.set_rate(connection, id, rate=rate, burst=burst, actor=actor)
+    return changed(is_changed, "set", "was so before", id=id)
 
 
 @command(keys)

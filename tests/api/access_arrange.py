@@ -35,6 +35,7 @@ _BODIES: dict[str, dict[str, Any]] = {
     "create_queue": {"name": "another"},
     "create_key": {"subject": "me", "scopes": ["admin"]},
     "preview_spec": {"schedule": {"every": "1h"}, "client": "shop"},
+    "put_key_rate": {"rate": 5},
     "edit_job": {"target": "python:other"},
     "preview_edit": {"target": "python:other"},
     "put_client": {"weight": 5},

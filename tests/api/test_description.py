@@ -75,6 +75,8 @@ ROUTES = {
     ("/v1/keys/{key_id}", "get"),
     ("/v1/keys/{key_id}", "delete"),
     ("/v1/keys/{key_id}/rotate", "post"),
+    ("/v1/keys/{key_id}/rate", "put"),
+    ("/v1/audit", "get"),
     ("/healthz", "get"),
     ("/readyz", "get"),
 }

@@ -57,7 +57,9 @@ async def test_an_edit_is_logged_with_what_it_changed(api: httpx.AsyncClient, db
     job = await create(api)
     for _ in range(2):
         await api.patch(f"/v1/jobs/{job}", json={"target": "notify:b"})
-    logged = db.execute("select actor, action, subject::text, detail from pgsched.audit_log").fetchall()
+    logged = db.execute(
+        "select actor, action, subject::text, detail from pgsched.audit_log where action <> 'insert'"
+    ).fetchall()
     assert logged == [("api 127.0.0.1", "edit", job, {"changed": ["target"]})]
 
 

@@ -124,7 +124,9 @@ async def test_a_waiting_one_is_cancelled_and_one_that_ended_stays(api: httpx.As
     execution = await create(api)
     answers = [(await api.post(f"/v1/executions/{execution}/cancel")).json() for _ in range(2)]
     assert answers == [{"id": execution, "changed": True}, {"id": execution, "changed": False}]
-    assert db.execute("select action, subject::text from pgsched.audit_log").fetchall() == [("cancel", execution)]
+    assert db.execute("select action, subject::text from pgsched.audit_log where action <> 'insert'").fetchall() == [
+        ("cancel", execution)
+    ]
 
 
 async def test_a_running_one_is_not_cancelled(api: httpx.AsyncClient, db: Connection) -> None:
@@ -147,7 +149,7 @@ async def test_a_waiting_one_is_moved(api: httpx.AsyncClient, db: Connection) ->
     assert answer.json() == {"id": execution, "fire_at": "2031-03-01T09:00:00Z"}
     found = (await api.get(f"/v1/executions/{execution}")).json()
     assert (found["fire_at"], found["scheduled_for"]) == ("2031-03-01T09:00:00Z", "2031-03-01T09:00:00Z")
-    assert db.execute("select action from pgsched.audit_log").fetchall() == [("reschedule",)]
+    assert db.execute("select action from pgsched.audit_log where action <> 'insert'").fetchall() == [("reschedule",)]
 
 
 async def test_a_refused_change_is_not_logged(api: httpx.AsyncClient, db: Connection) -> None:
@@ -155,7 +157,7 @@ async def test_a_refused_change_is_not_logged(api: httpx.AsyncClient, db: Connec
     planned = (await listed(api, f"job={job}"))[0]
     answer = await api.post(f"/v1/executions/{planned}/reschedule", json={"fire_at": "2031-03-01T09:00:00Z"})
     assert (answer.status_code, answer.json()["code"]) == (409, "pgsched.conflict")
-    assert db.execute("select count(*) from pgsched.audit_log").fetchone() == (0,)
+    assert db.execute("select count(*) from pgsched.audit_log where action <> 'insert'").fetchone() == (0,)
 
 
 async def test_an_unknown_execution_is_not_found_by_any_route(api: httpx.AsyncClient) -> None:

@@ -72,7 +72,9 @@ async def test_pausing_takes_the_planned_row_back_and_is_logged_once(api: httpx.
     found = (await api.get(f"/v1/jobs/{job}")).json()
     assert (found["state"], found["reason"], found["next_fires"]) == ("paused", "stocktaking", [])
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (0,)
-    logged = db.execute("select actor, action, subject::text, detail from pgsched.audit_log").fetchall()
+    logged = db.execute(
+        "select actor, action, subject::text, detail from pgsched.audit_log where action <> 'insert'"
+    ).fetchall()
     assert logged == [("api 127.0.0.1", "pause", job, {"note": "stocktaking"})]
 
 
@@ -86,7 +88,10 @@ async def test_resuming_makes_it_active_again(api: httpx.AsyncClient, db: Connec
     await api.post(f"/v1/jobs/{job}/pause")
     assert (await api.post(f"/v1/jobs/{job}/resume")).json() == {"id": job, "changed": True}
     assert (await api.get(f"/v1/jobs/{job}")).json()["state"] == "active"
-    assert db.execute("select action from pgsched.audit_log order by id").fetchall() == [("pause",), ("resume",)]
+    assert db.execute("select action from pgsched.audit_log where action <> 'insert' order by id").fetchall() == [
+        ("pause",),
+        ("resume",),
+    ]
 
 
 async def test_a_paused_job_says_since_when(api: httpx.AsyncClient) -> None:
@@ -133,7 +138,9 @@ async def test_many_are_paused_resumed_and_cancelled_by_a_filter(api: httpx.Asyn
     assert (await api.post("/v1/jobs/pause?label=team=a", json={"note": "closed"})).json() == {"changed": 2}
     assert (await api.post("/v1/jobs/resume?label=team=a&client=shop")).json() == {"changed": 1}
     assert (await api.delete("/v1/jobs?client=shop&note=moved")).json() == {"changed": 2}
-    logged = db.execute("select actor, action, detail ->> 'note' from pgsched.audit_log order by id").fetchall()
+    logged = db.execute(
+        "select actor, action, detail ->> 'note' from pgsched.audit_log where action <> 'insert' order by id"
+    ).fetchall()
     assert logged == [("api 127.0.0.1", *rest) for rest in _DONE]
 
 
@@ -155,7 +162,7 @@ async def test_triggering_runs_it_besides_its_schedule(api: httpx.AsyncClient, d
     page = (await api.get(f"/v1/jobs/{job}/executions")).json()["items"]
     assert answer.json()["id"] in {item["id"] for item in page}
     assert len(page) == 2
-    logged = db.execute("select action, detail from pgsched.audit_log").fetchall()
+    logged = db.execute("select action, detail from pgsched.audit_log where action <> 'insert'").fetchall()
     assert logged == [("trigger", {"execution": answer.json()["id"]})]
 
 
@@ -165,7 +172,7 @@ async def test_deleting_cancels_the_job_and_takes_its_row_back(api: httpx.AsyncC
     assert answers == [True, False]
     assert (await api.get(f"/v1/jobs/{job}")).json()["state"] == "cancelled"
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (0,)
-    assert db.execute("select action from pgsched.audit_log").fetchall() == [("cancel",)]
+    assert db.execute("select action from pgsched.audit_log where action <> 'insert'").fetchall() == [("cancel",)]
 
 
 async def test_deleting_an_execution_by_its_id_cancels_it(api: httpx.AsyncClient) -> None:

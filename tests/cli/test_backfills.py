@@ -32,7 +32,9 @@ def test_a_backfill_is_started_listed_and_cancelled(run: Run, job: str, db: Db) 
     assert "active" in run("jobs", "backfills", job).output
     assert run("jobs", "cancel-backfill", item["id"], "--actor", "ann").output == "cancelled\n"
     assert run("jobs", "cancel-backfill", item["id"]).output == "had ended before\n"
-    log = db.execute("select actor = current_user, actor, action from pgsched.audit_log order by id").fetchall()
+    log = db.execute(
+        "select actor = current_user, actor, action from pgsched.audit_log where action <> 'insert' order by id"
+    ).fetchall()
     assert [(found[0], found[2]) for found in log] == [(True, "backfill"), (False, "cancel backfill")]
     assert log[1][1] == "ann"
 

@@ -90,7 +90,8 @@ def test_a_job_is_edited_and_its_waiting_row_with_it(ask: Any, db: Db) -> None:
     assert shown["next_fire"] == answer["next_fire"]
     found = db.execute("select target, payload::text from pgsched.executions").fetchall()
     assert found == [("python:other", '{"n": 1.50}')]
-    assert db.execute("select actor from pgsched.audit_log").fetchall() == [("ann",)]
+    [logged] = ask("audit", "--subject", id, "--action", "edit")["items"]
+    assert (logged["actor"], logged["after"]["every"], logged["before"]["cron"]) == ("ann", "01:30:00", "@daily")
     assert ask("jobs", "edit", id, "--every", "90m")["changed"] is False
 
 
@@ -107,7 +108,7 @@ def test_an_execution_is_cancelled_with_a_note_and_by_somebody(ask: Any, db: Db)
     id = ask("schedule", TARGET, "--delay", "1h")["id"]
     assert ask("executions", "cancel", id, "--note", "sold out", "--actor", "ann") == {"id": id, "changed": True}
     assert ask("executions", "show", id)["reason"] == "sold out"
-    logged = db.execute("select actor, detail ->> 'note' from pgsched.audit_log").fetchall()
+    logged = db.execute("select actor, detail ->> 'note' from pgsched.audit_log where action <> 'insert'").fetchall()
     assert logged == [("ann", "sold out")]
 
 

@@ -28,9 +28,12 @@ def test_a_key_is_made_listed_rotated_and_revoked(run: Run, database_url: str, d
     assert rotated.id == token.id
     assert row(db, "select hash, former_hash from pgsched_internal.api_keys") == (rotated.hash, token.hash)
     for changed in (True, False):
+        limited = json.loads(run("keys", "limit", token.id, "--rate", "5", *where).stdout)
+        assert limited == {"id": token.id, "changed": changed}
+    for changed in (True, False):
         assert json.loads(run("keys", "revoke", token.id, *where).stdout) == {"id": token.id, "changed": changed}
     [item] = json.loads(run("keys", "list", *where).stdout)["items"]
-    assert (item["id"], item["revoked_at"] is None) == (token.id, False)
+    assert (item["id"], item["revoked_at"] is None, item["rate"]) == (token.id, False, 5)
     assert column(db, "select actor from pgsched.audit_log where action = 'create key'") == ["ann"]
 
 

@@ -24,7 +24,7 @@ domain pgsched_internal.weight as smallint constraint weight_is_1_to_100 CHECK (
 
 -- tables
 table pgsched.attempts partition by RANGE (finished_at) row level security
-table pgsched.audit_log
+table pgsched.audit_log row level security
 table pgsched.backfills row level security
 table pgsched.blocked_keys row level security
 table pgsched.clients row level security
@@ -74,10 +74,15 @@ column pgsched.audit_log.02 at timestamp with time zone not null default pgsched
 column pgsched.audit_log.03 actor text not null
 column pgsched.audit_log.04 action text not null
 column pgsched.audit_log.05 subject uuid
-column pgsched.audit_log.06 detail jsonb
-column pgsched.audit_log.07 authenticated text default pgsched_internal.authenticated()
-column pgsched.audit_log.08 login name not null default SESSION_USER
-column pgsched.audit_log.09 process integer not null default pg_backend_pid()
+column pgsched.audit_log.06 kind text
+column pgsched.audit_log.07 name text
+column pgsched.audit_log.08 before jsonb
+column pgsched.audit_log.09 after jsonb
+column pgsched.audit_log.10 detail jsonb
+column pgsched.audit_log.11 authenticated text default pgsched_internal.authenticated()
+column pgsched.audit_log.12 login name not null default SESSION_USER
+column pgsched.audit_log.13 process integer not null default pg_backend_pid()
+column pgsched.audit_log.14 transaction xid8 not null default pg_current_xact_id()
 column pgsched.backfills.01 id uuid not null default pgsched.new_id()
 column pgsched.backfills.02 job_id uuid not null
 column pgsched.backfills.03 starts_at timestamp with time zone not null
@@ -106,9 +111,10 @@ column pgsched.clients.05 state text not null default 'active'::text
 column pgsched.clients.06 reason text
 column pgsched.clients.07 signing_secret pgsched_internal.signing_secret
 column pgsched.clients.08 database_role name
-column pgsched.clients.09 dead_letter_target pgsched_internal.target
-column pgsched.clients.10 dead_letters_for interval not null default '365 days'::interval
-column pgsched.clients.11 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.clients.09 channels text[]
+column pgsched.clients.10 dead_letter_target pgsched_internal.target
+column pgsched.clients.11 dead_letters_for interval not null default '365 days'::interval
+column pgsched.clients.12 created_at timestamp with time zone not null default pgsched.now()
 column pgsched.dead_letters.01 id uuid
 column pgsched.dead_letters.02 client_id text
 column pgsched.dead_letters.03 key text
@@ -295,6 +301,8 @@ column pgsched_internal.api_keys.08 created_at timestamp with time zone not null
 column pgsched_internal.api_keys.09 expires_at timestamp with time zone
 column pgsched_internal.api_keys.10 last_used_at timestamp with time zone
 column pgsched_internal.api_keys.11 revoked_at timestamp with time zone
+column pgsched_internal.api_keys.12 rate integer
+column pgsched_internal.api_keys.13 burst integer
 column pgsched_internal.circles.01 client_id text not null
 column pgsched_internal.days.01 name text not null
 column pgsched_internal.ended.01 id uuid
@@ -474,6 +482,7 @@ constraint pgsched.backfills.backfills_job_id_fkey FOREIGN KEY (job_id) REFERENC
 constraint pgsched.backfills.backfills_pkey PRIMARY KEY (id)
 constraint pgsched.backfills.rate_is_positive CHECK (((rate > (0)::double precision) AND (rate <= (100000)::double precision)))
 constraint pgsched.blocked_keys.blocked_keys_pkey PRIMARY KEY (client_id, ordering_key, partition)
+constraint pgsched.clients.channels_are_1_to_20 CHECK ((((cardinality(channels) >= 1) AND (cardinality(channels) <= 20)) AND (array_position(channels, NULL::text) IS NULL)))
 constraint pgsched.clients.client_id_is_1_to_100_characters CHECK (((length(client_id) >= 1) AND (length(client_id) <= 100)))
 constraint pgsched.clients.client_is_active_or_held CHECK ((state = ANY (ARRAY['active'::text, 'held'::text])))
 constraint pgsched.clients.clients_pkey PRIMARY KEY (client_id)
@@ -513,6 +522,9 @@ constraint pgsched_internal.api_keys.api_keys_pkey PRIMARY KEY (id)
 constraint pgsched_internal.api_keys.clients_are_1_to_100 CHECK ((((cardinality(clients) >= 1) AND (cardinality(clients) <= 100)) AND (array_position(clients, NULL::text) IS NULL)))
 constraint pgsched_internal.api_keys.former_hash_is_a_sha256 CHECK ((octet_length(former_hash) = 32))
 constraint pgsched_internal.api_keys.hash_is_a_sha256 CHECK ((octet_length(hash) = 32))
+constraint pgsched_internal.api_keys.key_burst_goes_with_a_rate CHECK (((burst IS NULL) OR (rate IS NOT NULL)))
+constraint pgsched_internal.api_keys.key_burst_is_1_to_a_million CHECK (((burst >= 1) AND (burst <= 1000000)))
+constraint pgsched_internal.api_keys.key_rate_is_1_to_a_million CHECK (((rate >= 1) AND (rate <= 1000000)))
 constraint pgsched_internal.api_keys.scopes_are_schedule_read_operate_admin CHECK ((((cardinality(scopes) >= 1) AND (cardinality(scopes) <= 4)) AND (scopes <@ ARRAY['schedule'::text, 'read'::text, 'operate'::text, 'admin'::text])))
 constraint pgsched_internal.api_keys.subject_is_1_to_200_characters CHECK (((length(subject) >= 1) AND (length(subject) <= 200)))
 constraint pgsched_internal.circles.circles_pkey PRIMARY KEY (client_id)
@@ -543,6 +555,7 @@ constraint pgsched_internal.results_to_record.results_to_record_pkey PRIMARY KEY
 constraint pgsched_internal.results_to_record.verb_is_complete_fail_or_release CHECK ((verb = ANY (ARRAY['complete'::text, 'fail'::text, 'release'::text])))
 
 -- indexes
+CREATE INDEX audit_log_name ON pgsched.audit_log USING btree (name, kind, id) WHERE (name IS NOT NULL)
 CREATE INDEX audit_log_subject ON pgsched.audit_log USING btree (subject, id) WHERE (subject IS NOT NULL)
 CREATE INDEX backfills_active ON pgsched.backfills USING btree (id) WHERE (state = 'active'::text)
 CREATE INDEX backfills_job ON pgsched.backfills USING btree (job_id)
@@ -572,6 +585,7 @@ CREATE INDEX results_to_record_execution ON pgsched_internal.results_to_record U
 CREATE INDEX results_to_record_try_at ON pgsched_internal.results_to_record USING btree (try_at)
 CREATE UNIQUE INDEX api_keys_pkey ON pgsched_internal.api_keys USING btree (id)
 CREATE UNIQUE INDEX attempts_execution ON ONLY pgsched.attempts USING btree (execution_id, attempt, finished_at)
+CREATE UNIQUE INDEX audit_log_change ON pgsched.audit_log USING btree (transaction, kind, name) WHERE (action = ANY (ARRAY['insert'::text, 'update'::text, 'delete'::text]))
 CREATE UNIQUE INDEX audit_log_pkey ON pgsched.audit_log USING btree (id)
 CREATE UNIQUE INDEX backfills_pkey ON pgsched.backfills USING btree (id)
 CREATE UNIQUE INDEX blocked_keys_pkey ON pgsched.blocked_keys USING btree (client_id, ordering_key, partition)
@@ -624,8 +638,16 @@ partition pgsched_internal.executions_9 of pgsched.executions FOR VALUES IN ('9'
 partition pgsched_internal.history_default of pgsched.history DEFAULT
 
 -- triggers
+CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE OF client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor, gap, overlap, state, declared_by ON pgsched.jobs FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('job', 'id', 'id')
+CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE OF hash, subject, clients, scopes, expires_at, revoked_at, rate, burst ON pgsched_internal.api_keys FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('key', 'id')
+CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE OF options, weight, max_waiting, paused_at, reason, pulled ON pgsched.queues FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('queue', 'name')
+CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE ON pgsched.clients FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('client', 'client_id')
+CREATE TRIGGER changed AFTER INSERT OR UPDATE OF events, period, burst, concurrency ON pgsched_internal.gates FOR EACH ROW WHEN (((num_nonnulls(new.events, new.concurrency) > 0) AND (new.name !~~ 'circuit:%'::text))) EXECUTE FUNCTION pgsched_internal.changed('limit', 'name')
+CREATE TRIGGER changed AFTER INSERT OR UPDATE OF state, rate ON pgsched.backfills FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('backfill', 'id', 'job_id')
+CREATE TRIGGER changed AFTER INSERT OR UPDATE OF state, rate, target, filter ON pgsched.replays FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('replay', 'id', 'id')
 CREATE TRIGGER clients_changed AFTER INSERT OR DELETE OR UPDATE ON pgsched.clients FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.clients_changed()
 CREATE TRIGGER days_followed AFTER INSERT ON pgsched_internal.days FOR EACH ROW EXECUTE FUNCTION pgsched_internal.days_followed() (replica)
+CREATE TRIGGER dropped AFTER DELETE ON pgsched_internal.gates FOR EACH ROW WHEN (((num_nonnulls(old.events, old.concurrency) > 0) AND (old.name !~~ 'circuit:%'::text))) EXECUTE FUNCTION pgsched_internal.changed('limit', 'name')
 CREATE TRIGGER dropped_day_followed AFTER DELETE ON pgsched_internal.days FOR EACH ROW EXECUTE FUNCTION pgsched_internal.dropped_day_followed() (replica)
 CREATE TRIGGER dropped_queue_followed AFTER DELETE ON pgsched.queues FOR EACH ROW WHEN ((old.name <> 'default'::text)) EXECUTE FUNCTION pgsched_internal.dropped_queue_followed() (replica)
 CREATE TRIGGER executions_inserted AFTER INSERT ON pgsched.executions REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT WHEN ((((current_setting('pgsched.notify'::text, true) IS DISTINCT FROM 'told'::text) AND ((current_setting('pgsched.notify'::text, true) IS DISTINCT FROM 'off'::text) OR (current_setting('pgsched.unbounded'::text, true) IS DISTINCT FROM 'on'::text))) OR (NOT has_table_privilege((COALESCE(NULLIF(current_setting('role'::text), 'none'::text), (SESSION_USER)::text))::name, ('pgsched.executions'::regclass)::oid, 'UPDATE'::text)))) EXECUTE FUNCTION pgsched_internal.executions_inserted()
@@ -635,9 +657,11 @@ CREATE TRIGGER jobs_inserted AFTER INSERT ON pgsched.jobs FOR EACH STATEMENT EXE
 CREATE TRIGGER jobs_keys AFTER INSERT ON pgsched.jobs REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.job_keys_inserted()
 CREATE TRIGGER queue_followed AFTER INSERT ON pgsched.queues FOR EACH ROW EXECUTE FUNCTION pgsched_internal.queue_followed() (replica)
 CREATE TRIGGER queues_changed AFTER INSERT OR DELETE OR UPDATE OF name, first_partition, options, weight, max_waiting, paused_at ON pgsched.queues FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.queues_changed()
+CREATE TRIGGER unlimited AFTER UPDATE OF events, period, burst, concurrency ON pgsched_internal.gates FOR EACH ROW WHEN (((num_nonnulls(old.events, old.concurrency) > 0) AND (num_nonnulls(new.events, new.concurrency) = 0) AND (old.name !~~ 'circuit:%'::text))) EXECUTE FUNCTION pgsched_internal.changed('limit', 'name')
 
 -- policies
 policy api on pgsched.attempts for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
+policy api on pgsched.audit_log for r to {pgsched_api} using (( SELECT pgsched_internal.api_administers() AS api_administers)) check ()
 policy api on pgsched.blocked_keys for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api on pgsched.clients for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api on pgsched.dependencies for r to {pgsched_api} using ((EXISTS ( SELECT FROM pgsched.executions e WHERE (e.id = dependencies.execution_id)))) check ()
@@ -665,6 +689,7 @@ policy mine on pgsched_internal.kept_dead_letters for r to {pgsched_client} usin
 policy mine_new on pgsched.executions for a to {pgsched_client} using () check (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest))))
 policy mine_new on pgsched.jobs for a to {pgsched_client} using () check (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest))))
 policy reader on pgsched.attempts for r to {pgsched_reader} using (true) check ()
+policy reader on pgsched.audit_log for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.backfills for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.blocked_keys for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.clients for r to {pgsched_reader} using (true) check ()
@@ -677,6 +702,7 @@ policy reader on pgsched_internal.api_keys for r to {pgsched_reader} using (true
 policy reader on pgsched_internal.gates for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched_internal.kept_dead_letters for r to {pgsched_reader} using (true) check ()
 policy worker on pgsched.attempts for * to {pgsched_worker} using (true) check (true)
+policy worker on pgsched.audit_log for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.backfills for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.blocked_keys for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.clients for * to {pgsched_worker} using (true) check (true)
@@ -763,12 +789,14 @@ function pgsched_internal.bury(smallint,uuid,text) returns void volatility v par
 function pgsched_internal.cancel_waiting(text,text,integer) returns integer volatility v parallel u
 function pgsched_internal.capability_of(text) returns text volatility i parallel s
 function pgsched_internal.carry_on(uuid,timestamp with time zone) returns void volatility v parallel u
+function pgsched_internal.changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_acts_for(text) returns boolean volatility s parallel s
 function pgsched_internal.check_administers() returns boolean volatility s parallel s
 function pgsched_internal.check_after(text[],text,text,text) returns boolean volatility i parallel s
 function pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) returns boolean volatility s parallel u
 function pgsched_internal.check_backoff(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_changes(jsonb) returns boolean volatility i parallel s
+function pgsched_internal.check_channels(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_claim(text,text,integer,interval) returns smallint volatility s parallel s
 function pgsched_internal.check_client_changes(jsonb) returns boolean volatility s parallel u
 function pgsched_internal.check_cron(text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
@@ -782,6 +810,7 @@ function pgsched_internal.check_filter(text,jsonb) returns boolean volatility i 
 function pgsched_internal.check_headers(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_instant(timestamp with time zone) returns boolean volatility i parallel s
 function pgsched_internal.check_key(text,text[],text[],timestamp with time zone) returns boolean volatility s parallel u
+function pgsched_internal.check_key_rate(integer,integer) returns boolean volatility i parallel u
 function pgsched_internal.check_labels(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_lease(interval) returns boolean volatility i parallel s
 function pgsched_internal.check_length(jsonb,text,integer) returns boolean volatility i parallel s set search_path=pg_catalog, pg_temp
@@ -812,7 +841,7 @@ function pgsched_internal.clients_acted_for() returns text[] volatility s parall
 function pgsched_internal.clients_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.count_live(text,bigint,boolean) returns bigint volatility s parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.count_outcome(uuid,pgsched.execution_status) returns boolean volatility v parallel u
-function pgsched_internal.create_key(text,bytea,text,text[],text[],timestamp with time zone,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.create_key(text,bytea,text,text[],text[],timestamp with time zone,text,integer,integer) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.crowding(integer,timestamp with time zone[],timestamp with time zone[]) returns SETOF bigint volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.day_table(text,date) returns text volatility i parallel s
 function pgsched_internal.days_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -905,10 +934,11 @@ function pgsched_internal.lock_planned(smallint,uuid) returns SETOF pgsched.exec
 function pgsched_internal.lock_queue(text) returns pgsched.queues volatility v parallel u
 function pgsched_internal.lock_under(pgsched_internal.keys,text) returns pgsched.executions volatility v parallel u
 function pgsched_internal.lock_waiting(smallint,uuid) returns pgsched.executions volatility v parallel u
+function pgsched_internal.log_change(text,text,uuid,jsonb,jsonb) returns void volatility v parallel u
 function pgsched_internal.log_key(text,text,text,jsonb) returns void volatility v parallel u
-function pgsched_internal.log_setting(text,text,jsonb) returns void volatility v parallel u
+function pgsched_internal.log_setting(text,text,jsonb,text,text,jsonb,jsonb) returns void volatility v parallel u
 function pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) returns TABLE(id uuid, finished_at timestamp with time zone, named boolean) volatility s parallel u
-function pgsched_internal.look_up_keys(text[]) returns TABLE(id text, hash bytea, former_hash bytea, former_left double precision, subject text, clients text[], scopes text[], expires_in double precision, revoked boolean) volatility s parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.look_up_keys(text[]) returns TABLE(id text, hash bytea, former_hash bytea, former_left double precision, subject text, clients text[], scopes text[], expires_in double precision, revoked boolean, rate integer, burst integer) volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.lose_in_hand(pgsched.executions) returns boolean volatility v parallel u
 function pgsched_internal.make_day(text,date) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=50ms
 function pgsched_internal.make_partition(integer,boolean) returns void volatility v parallel u
@@ -974,7 +1004,9 @@ function pgsched_internal.schedule_plain(text,jsonb,timestamp with time zone,tex
 function pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.seconds_in(jsonb,text) returns double precision volatility i parallel s
 function pgsched_internal.set_aside(smallint,uuid,text,boolean) returns void volatility v parallel u
+function pgsched_internal.set_key_rate(text,integer,integer,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.setting(text,text) returns text volatility s parallel s
+function pgsched_internal.shown(text,jsonb) returns jsonb volatility i parallel s
 function pgsched_internal.shut_gate(text,timestamp with time zone,text) returns boolean volatility v parallel u
 function pgsched_internal.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
 function pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -1004,7 +1036,7 @@ function pgsched_internal.waits_for_own(smallint,uuid) returns boolean volatilit
 function pgsched_internal.watch_of(integer) returns bigint volatility v parallel u
 function pgsched_internal.weeks_of_history(timestamp with time zone) returns TABLE(low timestamp with time zone, high timestamp with time zone) volatility s parallel u
 function pgsched_internal.withdraw(uuid,text) returns void volatility v parallel u
-function pgsched_internal.write_log(text,uuid,text,jsonb) returns void volatility v parallel u
+function pgsched_internal.write_log(text,uuid,text,jsonb,text,text,jsonb,jsonb) returns void volatility v parallel u
 function pgsched_internal.written_out(jsonb,integer) returns text volatility i parallel s
 
 -- grants
@@ -1222,8 +1254,8 @@ grant execute on pgsched_internal.count_live(text,bigint,boolean) to pgsched_api
 grant execute on pgsched_internal.count_live(text,bigint,boolean) to pgsched_reader
 grant execute on pgsched_internal.count_live(text,bigint,boolean) to pgsched_worker
 grant execute on pgsched_internal.count_outcome(uuid,pgsched.execution_status) to pgsched_worker
-grant execute on pgsched_internal.create_key(text,bytea,text,text[],text[],timestamp with time zone,text) to pgsched_api
-grant execute on pgsched_internal.create_key(text,bytea,text,text[],text[],timestamp with time zone,text) to pgsched_worker
+grant execute on pgsched_internal.create_key(text,bytea,text,text[],text[],timestamp with time zone,text,integer,integer) to pgsched_api
+grant execute on pgsched_internal.create_key(text,bytea,text,text[],text[],timestamp with time zone,text,integer,integer) to pgsched_worker
 grant execute on pgsched_internal.crowding(integer,timestamp with time zone[],timestamp with time zone[]) to pgsched_api
 grant execute on pgsched_internal.crowding(integer,timestamp with time zone[],timestamp with time zone[]) to pgsched_worker
 grant execute on pgsched_internal.days_to_drop(integer) to pgsched_worker
@@ -1344,6 +1376,8 @@ grant execute on pgsched_internal.rotate_key(text,bytea,interval,text) to pgsche
 grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_api
 grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.set_aside(smallint,uuid,text,boolean) to pgsched_worker
+grant execute on pgsched_internal.set_key_rate(text,integer,integer,text) to pgsched_api
+grant execute on pgsched_internal.set_key_rate(text,integer,integer,text) to pgsched_worker
 grant execute on pgsched_internal.setting(text,text) to pgsched_worker
 grant execute on pgsched_internal.skip_dependents(uuid[]) to pgsched_worker
 grant execute on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) to pgsched_api
@@ -1412,6 +1446,7 @@ grant insert, select, update on pgsched.history to pgsched_worker
 grant select on pgsched.attempts to pgsched_api
 grant select on pgsched.attempts to pgsched_client
 grant select on pgsched.attempts to pgsched_reader
+grant select on pgsched.audit_log to pgsched_api
 grant select on pgsched.audit_log to pgsched_reader
 grant select on pgsched.backfills to pgsched_api
 grant select on pgsched.backfills to pgsched_client
@@ -1419,6 +1454,9 @@ grant select on pgsched.backfills to pgsched_reader
 grant select on pgsched.blocked_keys to pgsched_api
 grant select on pgsched.blocked_keys to pgsched_client
 grant select on pgsched.blocked_keys to pgsched_reader
+grant select on pgsched.clients (channels) to pgsched_api
+grant select on pgsched.clients (channels) to pgsched_client
+grant select on pgsched.clients (channels) to pgsched_reader
 grant select on pgsched.clients (client_id) to pgsched_api
 grant select on pgsched.clients (client_id) to pgsched_client
 grant select on pgsched.clients (client_id) to pgsched_reader
@@ -1504,6 +1542,9 @@ grant select on pgsched.status to pgsched_worker
 grant select on pgsched.undeliverable to pgsched_reader
 grant select on pgsched.undeliverable to pgsched_worker
 grant select on pgsched.workers to pgsched_reader
+grant select on pgsched_internal.api_keys (burst) to pgsched_api
+grant select on pgsched_internal.api_keys (burst) to pgsched_reader
+grant select on pgsched_internal.api_keys (burst) to pgsched_worker
 grant select on pgsched_internal.api_keys (clients) to pgsched_api
 grant select on pgsched_internal.api_keys (clients) to pgsched_reader
 grant select on pgsched_internal.api_keys (clients) to pgsched_worker
@@ -1522,6 +1563,9 @@ grant select on pgsched_internal.api_keys (id) to pgsched_worker
 grant select on pgsched_internal.api_keys (last_used_at) to pgsched_api
 grant select on pgsched_internal.api_keys (last_used_at) to pgsched_reader
 grant select on pgsched_internal.api_keys (last_used_at) to pgsched_worker
+grant select on pgsched_internal.api_keys (rate) to pgsched_api
+grant select on pgsched_internal.api_keys (rate) to pgsched_reader
+grant select on pgsched_internal.api_keys (rate) to pgsched_worker
 grant select on pgsched_internal.api_keys (revoked_at) to pgsched_api
 grant select on pgsched_internal.api_keys (revoked_at) to pgsched_reader
 grant select on pgsched_internal.api_keys (revoked_at) to pgsched_worker
@@ -1613,7 +1657,7 @@ comment on pgsched.resume_queue(text,text,text) is 'Ends the pause of a queue; f
 comment on pgsched.rotate_secret(text,text,interval,text) is 'Signs a client''s callbacks with a new secret, one that is given or a random one, and returns it: it is not shown again. The secrets before it are valid for keep_for more, and callbacks have a signature by each of them. PS000 for what is no secret.'
 comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id. Scheduled again under the same client and key it replaces what still waits; what is running or succeeded less than pgsched.key_retention (24 hours) ago answers with its id instead of firing twice: pgsched.schedule_outcome says which. on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions, named by id or key, have succeeded, or with after_outcome => ''any'' until they have ended.'
 comment on pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) is 'As pgsched.schedule, and says what it came to. The outcome is created; replaced, where it took the place of what waited under the key; existing, where what stands under the key was left as it is, because it runs or was to be kept; or ended, where that succeeded less than pgsched.key_retention ago and nothing was scheduled. fires_at is null for a job, and for what runs, waits for others or has ended.'
-comment on pgsched.set_client(text,jsonb,text) is 'Sets what is named of a client: keep, options (the defaults of its executions), weight, database_role, dead_letter_target, dead_letters_for; null is the default. True if anything is different now, or the client is new. PS000, PS001 or PS004 for what cannot be meant, PS012 where the session may not.'
+comment on pgsched.set_client(text,jsonb,text) is 'Sets what is named of a client: keep, options (the defaults of its executions), weight, database_role, channels (those it may use), dead_letter_target, dead_letters_for; null is the default. True if anything is different now, or the client is new. PS000, PS001 or PS004 for what cannot be meant, PS012 where the session may not.'
 comment on pgsched.set_limit(text,text,integer,interval,integer,integer,text) is 'Lets no more than rate executions begin in each such time, burst of them at once after a lull, and no more than concurrency run at once: of a client, for a host, in a queue or under a key. It takes the place of the limit there was; true if anything is different now. PS000 for what cannot be meant, PS010 for an unknown queue, PS011 for one that consumers pull from.'
 comment on pgsched.set_queue(text,jsonb,text) is 'Sets what is named of a queue: options (the defaults of its executions), weight, max_waiting; null is the default. True if anything is different now. PS010 for an unknown queue, PS000 or PS004 for what cannot be meant.'
 comment on pgsched.settle_called(smallint,uuid,bigint,jsonb) is 'Records the success of a leased execution in the caller''s transaction; fenced by its id and token.'
@@ -1648,12 +1692,14 @@ comment on pgsched_internal.bury(smallint,uuid,text) is 'Ends an execution that 
 comment on pgsched_internal.cancel_waiting(text,text,integer) is 'Cancels so many executions of a client that wait; returns how many of them were one-shots. Called by pgsched.cancel_all.'
 comment on pgsched_internal.capability_of(text) is 'What a worker must be able to do to deliver a target, as workers declare it.'
 comment on pgsched_internal.carry_on(uuid,timestamp with time zone) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
+comment on pgsched_internal.changed() is 'Writes a row''s change into the audit log; told the kind, the column with its name, and that with its subject.'
 comment on pgsched_internal.check_acts_for(text) is 'True where the session acts for this client; raises PS012 otherwise.'
 comment on pgsched_internal.check_administers() is 'True but where the API acts for a key that may not administer; raises PS012 then.'
 comment on pgsched_internal.check_after(text[],text,text,text) is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) is 'True for a range of a job that can be backfilled; raises PS002, PS010 or PS011 as pgsched.backfill does.'
 comment on pgsched_internal.check_backoff(jsonb) is 'True for waits between attempts; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_changes(jsonb) is 'True for what pgsched.edit can read; raises PS000 or PS002 with what to write otherwise.'
+comment on pgsched_internal.check_channels(jsonb) is 'True for a list of channels; raises PS000 with what to write otherwise.'
 comment on pgsched_internal.check_claim(text,text,integer,interval) is 'The first partition of a queue that can be claimed from so; raises PS000, PS010 or PS011 otherwise.'
 comment on pgsched_internal.check_client_changes(jsonb) is 'True for what pgsched.set_client can read; raises PS000, PS001, PS004 or PS012 with what to write otherwise.'
 comment on pgsched_internal.check_cron(text) is 'True for what reads as a cron expression; raises PS002 with what to write otherwise.'
@@ -1667,6 +1713,7 @@ comment on pgsched_internal.check_filter(text,jsonb) is 'True where a filter of 
 comment on pgsched_internal.check_headers(jsonb) is 'True for headers that a call can carry; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_instant(timestamp with time zone) is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.'
 comment on pgsched_internal.check_key(text,text[],text[],timestamp with time zone) is 'True for what a key can be; raises PS000 with what to write otherwise.'
+comment on pgsched_internal.check_key_rate(integer,integer) is 'True for so many requests a second, and at once, as a key can be held to; raises PS000 with what to write otherwise.'
 comment on pgsched_internal.check_labels(jsonb) is 'True for labels, an object of texts; raises PS000 with what to write otherwise.'
 comment on pgsched_internal.check_lease(interval) is 'True for how long an execution may be leased; raises PS000 otherwise.'
 comment on pgsched_internal.check_length(jsonb,text,integer) is 'True for a value of so many bytes as text; raises PS000 otherwise.'
@@ -1697,7 +1744,7 @@ comment on pgsched_internal.clients_acted_for() is 'The clients that the session
 comment on pgsched_internal.clients_changed() is 'Has the workers read the clients'' settings again.'
 comment on pgsched_internal.count_live(text,bigint,boolean) is 'How many executions of a queue wait or run, or with waiting only wait, counted up to a bound; of those that the role may see.'
 comment on pgsched_internal.count_outcome(uuid,pgsched.execution_status) is 'Counts a job''s failures in a row and pauses it after as many as its rule pause_after says; called with each settle of a run of a job that has the rule.'
-comment on pgsched_internal.create_key(text,bytea,text,text[],text[],timestamp with time zone,text) is 'Makes a key of the API by the hash of its secret. PS000 for what cannot be, PS012 where the session may not.'
+comment on pgsched_internal.create_key(text,bytea,text,text[],text[],timestamp with time zone,text,integer,integer) is 'Makes a key of the API by the hash of its secret. PS000 for what cannot be, PS012 where the session may not.'
 comment on pgsched_internal.crowding(integer,timestamp with time zone[],timestamp with time zone[]) is 'How many rows stand in a partition in each of these spans of time, counted up to a thousand.'
 comment on pgsched_internal.day_table(text,date) is 'What the table of a day is called.'
 comment on pgsched_internal.days_followed() is 'Makes the tables of the days that were made where the rows come from.'
@@ -1794,8 +1841,9 @@ comment on pgsched_internal.lock_planned(smallint,uuid) is 'Locks the rows that 
 comment on pgsched_internal.lock_queue(text) is 'A queue, locked until the transaction ends; PS010 where there is none of this name.'
 comment on pgsched_internal.lock_under(pgsched_internal.keys,text) is 'The execution that lives under a key whose row is locked, itself locked where it waits and may be replaced.'
 comment on pgsched_internal.lock_waiting(smallint,uuid) is 'Locks an execution while it waits, after whoever has it at this moment; null, and nothing locked, where it runs or has ended.'
+comment on pgsched_internal.log_change(text,text,uuid,jsonb,jsonb) is 'Writes into the audit log by what two versions of a row differ; several changes of one transaction are one.'
 comment on pgsched_internal.log_key(text,text,text,jsonb) is 'Writes into the audit log what was done to a key.'
-comment on pgsched_internal.log_setting(text,text,jsonb) is 'Writes into the audit log what was set of a client, a queue or a limit; called by the functions that set it.'
+comment on pgsched_internal.log_setting(text,text,jsonb,text,text,jsonb,jsonb) is 'Writes into the audit log what was set of a client, a queue, a key or a limit; called by the functions that set it.'
 comment on pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) is 'The next open dead letters after an id, and which of them a filter names.'
 comment on pgsched_internal.look_up_keys(text[]) is 'Keys by their ids, with the hashes of their secrets, and for how many seconds more they and the former secrets are taken.'
 comment on pgsched_internal.lose_in_hand(pgsched.executions) is 'The same for one whose lease ran out; false, and nothing done, where somebody has locked what its end writes.'
@@ -1863,7 +1911,9 @@ comment on pgsched_internal.schedule_plain(text,jsonb,timestamp with time zone,t
 comment on pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) is 'One execution under a key that is locked and has stood for something else before; called by schedule_keyed.'
 comment on pgsched_internal.seconds_in(jsonb,text) is 'How long an option that is a duration is, in seconds; null where it is not given.'
 comment on pgsched_internal.set_aside(smallint,uuid,text,boolean) is 'Holds an execution that is locked, with the reason, until its owner deals with it; with_job says that its job cannot go on either.'
+comment on pgsched_internal.set_key_rate(text,integer,integer,text) is 'Holds a key to so many requests a second, burst of them at once after a lull; null ends that. False if so it was. PS010 for an unknown key, PS012 where the session may not.'
 comment on pgsched_internal.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'
+comment on pgsched_internal.shown(text,jsonb) is 'What the audit log has of a column''s value: no secret, no payload, and no more than some KiB.'
 comment on pgsched_internal.shut_gate(text,timestamp with time zone,text) is 'Lets nothing pass a gate before this instant; false if so it was.'
 comment on pgsched_internal.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'
 comment on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) is 'Enters instants of a job that had no row into history as skipped, all in one row. PS012 where the session does not act for its client.'
@@ -1893,5 +1943,5 @@ comment on pgsched_internal.waits_for_own(smallint,uuid) is 'Whether an executio
 comment on pgsched_internal.watch_of(integer) is 'What the watch of a queue says, as it was noted last; null where it never was.'
 comment on pgsched_internal.weeks_of_history(timestamp with time zone) is 'All of history in parts of a week at most: from an instant on, then back from there. What is older than its days comes last.'
 comment on pgsched_internal.withdraw(uuid,text) is 'Takes back the planned row of a job that is edited, paused or cancelled.'
-comment on pgsched_internal.write_log(text,uuid,text,jsonb) is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Called by the functions that change something, once they have judged who calls them.'
+comment on pgsched_internal.write_log(text,uuid,text,jsonb,text,text,jsonb,jsonb) is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Where a trigger has written down how this kind of thing with this name was changed, that row becomes it. Called by the functions that change something, once they have judged who calls them.'
 comment on pgsched_internal.written_out(jsonb,integer) is 'A value as text; null where that is longer than so many bytes, which is found out before much more than that is written.'

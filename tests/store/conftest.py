@@ -18,12 +18,12 @@ _EMPTIED = [
     "pgsched.history",
     "pgsched.attempts",
     "pgsched.dependencies",
-    "pgsched.audit_log",
     "pgsched_internal.kept_dead_letters",
     "pgsched_internal.ends_to_mark",
     "pgsched_internal.results_to_record",
     "pgsched.replays",
     "pgsched_internal.gates",
+    "pgsched_internal.api_keys",
     "pgsched.blocked_keys",
     "pgsched.workers",
 ]
@@ -31,6 +31,7 @@ _EMPTY = [
     *(f"delete from {table}".encode() for table in _EMPTIED),
     b"update pgsched.clients set dead_letter_target = null, dead_letters_for = default",
     b"delete from pgsched.clients where client_id <> 'default'",
+    b"delete from pgsched.audit_log",  # the last: it has what was emptied
 ]
 
 

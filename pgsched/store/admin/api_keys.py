@@ -24,6 +24,8 @@ class KeyRow:
     last_used_at: datetime | None
     revoked_at: datetime | None
     former_until: datetime | None
+    rate: int | None
+    burst: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,8 @@ class KnownKey:
     scopes: list[str]
     expires_in: float | None
     revoked: bool
+    rate: int | None
+    burst: int | None
 
 
 async def create(
@@ -48,12 +52,17 @@ async def create(
     clients: Sequence[str] | None,
     scopes: Sequence[str],
     expires_at: datetime | None = None,
+    rate: int | None = None,
+    burst: int | None = None,
     actor: str | None = None,
 ) -> Token:
     """Makes a key; its token cannot be had again. Raises InvalidInput and Refused."""
     token = Token.new()
     given = {"clients": None if clients is None else list(clients), "scopes": list(scopes), "expires_at": expires_at}
-    await value(connection, "admin/create_key", id=token.id, hash=token.hash, subject=subject, actor=actor, **given)
+    limit = {"rate": rate, "burst": burst}
+    await value(
+        connection, "admin/create_key", id=token.id, hash=token.hash, subject=subject, actor=actor, **given, **limit
+    )
     return token
 
 
@@ -64,6 +73,14 @@ async def rotate(
     token = Token.new(id)
     await value(connection, "admin/rotate_key", id=id, hash=token.hash, keep_for=keep_for, actor=actor)
     return token
+
+
+async def set_rate(
+    connection: AsyncConnection[Any], id: str, *, rate: int | None, burst: int | None = None, actor: str | None = None
+) -> bool:
+    """Holds a key to so many requests a second, ``burst`` of them at once after a lull; None ends that. False if so it
+    was. Raises InvalidInput, NotFound and Refused."""
+    return bool(await value(connection, "admin/set_key_rate", id=id, rate=rate, burst=burst, actor=actor))
 
 
 async def revoke(connection: AsyncConnection[Any], id: str, *, actor: str | None = None) -> bool:

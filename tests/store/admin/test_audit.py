@@ -24,7 +24,12 @@ VERBS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def logged(db: Connection) -> list[tuple[str, str, UUID]]:
-    return [tuple(found) for found in db.execute("select actor, action, subject from pgsched.audit_log order by id")]
+    return [
+        tuple(found)
+        for found in db.execute(
+            "select actor, action, subject from pgsched.audit_log where action <> 'insert' order by id"
+        )
+    ]
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +58,7 @@ def test_the_role_that_was_taken_counts_and_not_the_login(db: Connection) -> Non
     with db.transaction():
         db.execute("set local role pgsched_worker")
         call(db, "pause", job_id=job)
-    assert column(db, "select actor from pgsched.audit_log") == ["pgsched_worker"]
+    assert column(db, "select actor from pgsched.audit_log where action = 'pause'") == ["pgsched_worker"]
 
 
 def test_a_resume_says_why(db: Connection) -> None:
@@ -67,9 +72,9 @@ def test_a_resume_says_why(db: Connection) -> None:
 def test_a_move_of_an_execution_says_from_where_to_where(db: Connection) -> None:
     id = schedule(db, fire_at="2030-01-01Z")
     call(db, "reschedule", id=id, fire_at="2040-01-01Z", actor="ann")
-    actor, action, detail = row(db, "select actor, action, detail from pgsched.audit_log")
+    actor, action, before, after = row(db, "select actor, action, before, after from pgsched.audit_log")
     assert (actor, action) == ("ann", "reschedule")
-    assert (detail["before"][:4], detail["fire_at"][:4]) == ("2030", "2040")
+    assert (before["fire_at"][:4], after["fire_at"][:4]) == ("2030", "2040")
 
 
 def test_cancelling_an_execution_by_its_key_is_on_record(db: Connection) -> None:

@@ -175,8 +175,8 @@ def test_a_dropped_queue_leaves_no_limit_to_the_next_of_its_name(db: Connection)
     call(db, "drop_queue", name="orders", actor="ann")
     assert column(db, "select name from pgsched_internal.gates") == []
     assert column(db, "select action from pgsched.audit_log where actor = 'ann' order by id") == [
-        "drop limit",
         "drop queue",
+        "drop limit",
     ]
 
 

@@ -59,9 +59,10 @@ def test_a_backfill_starts_active_and_tells_the_workers(db: Connection, store_ur
 def test_start_and_cancellation_are_in_the_audit_log(db: Connection, job: UUID) -> None:
     id = call(db, "backfill", job_id=job, actor="api 10.0.0.7", **RANGE)
     call(db, "cancel_backfill", id=id, actor="somebody")
-    assert db.execute(
-        "select actor, action, detail ->> 'backfill' from pgsched.audit_log where subject = %s order by id", [job]
-    ).fetchall() == [("api 10.0.0.7", "backfill", str(id)), ("somebody", "cancel backfill", str(id))]
+    logged = "select actor, action, detail ->> 'backfill' from pgsched.audit_log where kind = 'backfill' order by id"
+    started, cancelled = db.execute(logged).fetchall()
+    assert started == ("api 10.0.0.7", "backfill", str(id))
+    assert cancelled == ("somebody", "cancel backfill", str(id))
 
 
 @pytest.mark.parametrize("state", ["paused", "finished"])

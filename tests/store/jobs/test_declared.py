@@ -53,5 +53,5 @@ def test_a_mark_is_taken_away_and_is_on_record(db: Connection) -> None:
     assert call(db, "mark_declared", job_id=job, declared_by="jobs.toml") is False
     assert call(db, "mark_declared", job_id=job, declared_by=None) is True
     assert call(db, "edit", job_id=job, changes={"every": "2h"}) is True
-    logged = "select actor, detail from pgsched.audit_log where action = 'declare' order by id limit 1"
-    assert row(db, logged) == ("ann", {"by": "jobs.toml", "before": None})
+    logged = "select actor, before, after from pgsched.audit_log where action = 'declare' order by id limit 1"
+    assert row(db, logged) == ("ann", None, {"declared_by": "jobs.toml"})

@@ -102,11 +102,12 @@ async def test_a_misplaced_row_is_moved_and_accounted_for(db: Connection, proces
     process = processes.start("2025b")
     await process.work()
     assert row(db, "select scheduled_for, fire_at from pgsched.executions") == (right, right)
-    actor, subject, detail = row(db, "select actor, subject, detail from pgsched.audit_log where action = 'tzdata'")
+    logged = "select actor, subject, detail, before, after from pgsched.audit_log where action = 'tzdata'"
+    actor, subject, detail, before, after = row(db, logged)
     assert (actor, subject) == ("pgsched", job)
     assert (detail["from"], detail["to"], detail["zone"]) == ("2025a", "2025b", "Europe/Berlin")
-    assert datetime.fromisoformat(detail["becomes"]) == right
-    assert datetime.fromisoformat(detail["was"]) == right + HOUR
+    assert datetime.fromisoformat(after["fire_at"]) == right
+    assert datetime.fromisoformat(before["fire_at"]) == right + HOUR
     assert process.told == [("tzdata.changed", {"old": "2025a", "new": "2025b", "checked": 1, "moved": 1})]
     assert on_record(db) == "2025b"
 
@@ -284,7 +285,7 @@ async def test_a_job_whose_zone_is_gone_is_the_planners(db: Connection, processe
     await processes.start("2025b").work()
     assert column(db, "select id from pgsched.executions") == []
     assert value(db, "select planned_revision from pgsched.jobs where id = %s", [job]) == 0
-    assert value(db, "select detail ->> 'becomes' from pgsched.audit_log where action = 'tzdata'") is None
+    assert value(db, "select after ->> 'fire_at' from pgsched.audit_log where action = 'tzdata'") is None
 
 
 async def test_a_pause_under_way_and_rechecking_take_their_locks_in_one_order(

@@ -16,6 +16,18 @@ begin
 end $$;
 comment on function pgsched_internal.check_key(text, text[], text[], timestamptz) is 'True for what a key can be; raises PS000 with what to write otherwise.';
 
+create or replace function pgsched_internal.check_key_rate(rate integer, burst integer) returns boolean language plpgsql immutable as $$
+begin
+  if rate not between 1 and 1000000 or burst not between 1 and 1000000 then
+    return pgsched_internal.refuse('PS000', 'rate and burst are whole numbers from 1 to 1000000', 'write 100, or leave both out for no limit');
+  elsif burst is not null and rate is null then
+    return pgsched_internal.refuse('PS000', 'burst goes with rate', 'leave it out, or give a rate, too');
+  end if;
+  return true;
+end $$;
+comment on function pgsched_internal.check_key_rate(integer, integer)
+  is 'True for so many requests a second, and at once, as a key can be held to; raises PS000 with what to write otherwise.';
+
 create or replace function pgsched_internal.log_key(action text, key text, actor text, detail jsonb default '{}') returns void
   language sql volatile as $$
   select pgsched_internal.log_setting(log_key.action, log_key.actor, jsonb_build_object('key', log_key.key) || log_key.detail)
@@ -23,7 +35,8 @@ $$;
 comment on function pgsched_internal.log_key(text, text, text, jsonb) is 'Writes into the audit log what was done to a key.';
 
 create or replace function pgsched_internal.create_key(
-  id text, hash bytea, subject text, clients text[], scopes text[], expires_at timestamptz, actor text default null
+  id text, hash bytea, subject text, clients text[], scopes text[], expires_at timestamptz, actor text default null,
+  rate integer default null, burst integer default null
 ) returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   given constant text[] := array(select s from unnest(array['schedule', 'read', 'operate', 'admin']) s where s = any (scopes));
@@ -31,11 +44,13 @@ begin
   perform pgsched_internal.check_said(null, create_key.actor);
   perform pgsched_internal.check_administers();
   perform pgsched_internal.check_key(subject, clients, scopes, expires_at);
-  insert into pgsched_internal.api_keys (id, hash, subject, clients, scopes, expires_at)
-  values (create_key.id, create_key.hash, create_key.subject, create_key.clients, given, create_key.expires_at);
-  perform pgsched_internal.log_key('create key', id, actor, jsonb_build_object('subject', subject, 'clients', clients, 'scopes', given, 'expires_at', expires_at));
+  perform pgsched_internal.check_key_rate(rate, burst);
+  insert into pgsched_internal.api_keys (id, hash, subject, clients, scopes, expires_at, rate, burst)
+  values (create_key.id, create_key.hash, create_key.subject, create_key.clients, given, create_key.expires_at, create_key.rate, create_key.burst);
+  perform pgsched_internal.log_key('create key', id, actor, jsonb_build_object('subject', subject, 'clients', clients, 'scopes', given, 'expires_at', expires_at,
+    'rate', rate, 'burst', burst));
 end $$;
-comment on function pgsched_internal.create_key(text, bytea, text, text[], text[], timestamptz, text)
+comment on function pgsched_internal.create_key(text, bytea, text, text[], text[], timestamptz, text, integer, integer)
   is 'Makes a key of the API by the hash of its secret. PS000 for what cannot be, PS012 where the session may not.';
 
 create or replace function pgsched_internal.lock_key_of_api(id text) returns pgsched_internal.api_keys language plpgsql volatile as $$
@@ -69,6 +84,24 @@ end $$;
 comment on function pgsched_internal.rotate_key(text, bytea, interval, text)
   is 'Gives a key another secret; the former one is taken for so long. PS010 for an unknown key, PS011 for a revoked one, PS012 where the session may not.';
 
+create or replace function pgsched_internal.set_key_rate(id text, rate integer, burst integer default null, actor text default null) returns boolean
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  key constant pgsched_internal.api_keys := pgsched_internal.lock_key_of_api(id);
+begin
+  perform pgsched_internal.check_said(null, set_key_rate.actor);
+  perform pgsched_internal.check_key_rate(rate, burst);
+  if (key.rate, key.burst) is not distinct from (rate, burst) then
+    return false;
+  end if;
+  update pgsched_internal.api_keys k set rate = set_key_rate.rate, burst = set_key_rate.burst where k.id = key.id;
+  perform pgsched_internal.log_key('limit key', id, actor);
+  return true;
+end $$;
+comment on function pgsched_internal.set_key_rate(text, integer, integer, text)
+  is 'Holds a key to so many requests a second, burst of them at once after a lull; null ends that. False if so it was. PS010 for an
+unknown key, PS012 where the session may not.';
+
 create or replace function pgsched_internal.revoke_key(id text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -87,10 +120,11 @@ comment on function pgsched_internal.revoke_key(text, text)
 
 -- Asked before anybody is known, so it judges nobody; who has a hash has no secret.
 create or replace function pgsched_internal.look_up_keys(ids text[]) returns table (
-  id text, hash bytea, former_hash bytea, former_left double precision, subject text, clients text[], scopes text[], expires_in double precision, revoked boolean
+  id text, hash bytea, former_hash bytea, former_left double precision, subject text, clients text[], scopes text[], expires_in double precision, revoked boolean,
+  rate integer, burst integer
 ) language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select k.id, k.hash, k.former_hash, extract(epoch from k.former_until - pgsched.now()), k.subject, k.clients, k.scopes,
-         extract(epoch from k.expires_at - pgsched.now()), k.revoked_at is not null
+         extract(epoch from k.expires_at - pgsched.now()), k.revoked_at is not null, k.rate, k.burst
     from pgsched_internal.api_keys k where k.id = any (look_up_keys.ids)
 $$;
 comment on function pgsched_internal.look_up_keys(text[])

@@ -1,16 +1,131 @@
--- Who did what. Each row also has whom the API has authenticated, and the session's login and process, by the columns' defaults.
+-- Who did what, and what was so before and after. Each row also has whom the API has authenticated, and the session's login and
+-- process, by the columns' defaults. What stands in tables of settings is compared by triggers, whoever changed it and however; the
+-- verb that did it then gives the row its name, its actor and its detail.
 
-create or replace function pgsched_internal.write_log(action text, subject uuid, actor text, detail jsonb default null) returns void
-  language plpgsql volatile as $$
+create or replace function pgsched_internal.write_log(
+  action text, subject uuid, actor text, detail jsonb default null, changed text default null, name text default null,
+  before jsonb default null, after jsonb default null
+) returns void language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+  named constant text := coalesce(write_log.name, write_log.subject::text);
+  who constant text := coalesce(write_log.actor, pgsched_internal.acting_role());
 begin
-  insert into pgsched.audit_log (actor, action, subject, detail)
-  values (coalesce(write_log.actor, pgsched_internal.acting_role()), write_log.action, write_log.subject, write_log.detail);
+  update pgsched.audit_log a
+     set actor = who, action = write_log.action, subject = coalesce(write_log.subject, a.subject), detail = write_log.detail
+   where a.transaction = pg_current_xact_id() and a.kind = changed and a.name = named and a.action in ('insert', 'update', 'delete');
+  if not found then
+    insert into pgsched.audit_log (actor, action, subject, kind, name, before, after, detail)
+    values (who, write_log.action, write_log.subject, changed, case when changed is not null then named end,
+            write_log.before, write_log.after, write_log.detail);
+  end if;
 end $$;
-comment on function pgsched_internal.write_log(text, uuid, text, jsonb)
-  is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Called by the functions that
-change something, once they have judged who calls them.';
+comment on function pgsched_internal.write_log(text, uuid, text, jsonb, text, text, jsonb, jsonb)
+  is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Where a trigger has written down
+how this kind of thing with this name was changed, that row becomes it. Called by the functions that change something, once they have judged who calls them.';
+
+create or replace function pgsched_internal.log_setting(
+  action text, actor text, detail jsonb, changed text default null, name text default null,
+  before jsonb default null, after jsonb default null
+) returns void language plpgsql volatile as $$
+declare
+  kind constant text := coalesce(changed, case when detail ? 'queue' then 'queue' when detail ? 'key' then 'key' else 'client' end);
+begin
+  perform pgsched_internal.write_log(log_setting.action, null, log_setting.actor, jsonb_strip_nulls(log_setting.detail),
+    kind, coalesce(log_setting.name, log_setting.detail ->> kind), jsonb_strip_nulls(log_setting.before), log_setting.after);
+end $$;
+comment on function pgsched_internal.log_setting(text, text, jsonb, text, text, jsonb, jsonb)
+  is 'Writes into the audit log what was set of a client, a queue, a key or a limit; called by the functions that set it.';
 
 create or replace function pgsched_internal.detail_of(note text) returns jsonb language sql immutable parallel safe as $$
   select case when note is not null then jsonb_build_object('note', note) end
 $$;
 comment on function pgsched_internal.detail_of(text) is 'A note as the audit log keeps it; null where there is none.';
+
+-- What is not named here is told by its length: payloads, hashes and secrets, and whatever a table has one day. Of headers
+-- the names stay and references to secrets, of addresses what is before the question mark.
+create or replace function pgsched_internal.shown(name text, value jsonb) returns jsonb language plpgsql immutable parallel safe as $$
+declare
+  plain constant text[] := array['actor', 'anchor', 'burst', 'channels', 'client_id', 'clients', 'cron', 'database_role',
+    'dead_letter_target', 'dead_letters_for', 'declared_by', 'ends_at', 'every', 'expires_at', 'filter', 'former_until', 'gap', 'job_id', 'keep',
+    'key', 'labels', 'options', 'ordering_key', 'overlap', 'paused_at', 'period', 'queue', 'reason', 'revoked_at', 'rules', 'scopes',
+    'starts_at', 'state', 'subject', 'target', 'timezone'];
+  found jsonb := value;
+begin
+  if jsonb_typeof(value) in ('number', 'boolean', 'null') then
+    return value;
+  elsif name <> all (plain) or octet_length(value::text) > 4000 then
+    return jsonb_build_object('bytes', octet_length(value::text));
+  elsif name = 'options' and jsonb_typeof(value -> 'headers') = 'object' then
+    found := value || jsonb_build_object('headers', (select coalesce(jsonb_object_agg(h.key,
+      case when jsonb_typeof(h.value) = 'object' then h.value else '"…"' end), '{}') from jsonb_each(value -> 'headers') h));
+  end if;
+  return regexp_replace(found::text, '("[a-z]+:[^"?#\\]*)[?#]([^"\\]|\\.)*"', '\1?…"', 'g')::jsonb;
+end $$;
+comment on function pgsched_internal.shown(text, jsonb) is 'What the audit log has of a column''s value: no secret, no payload, and no more than some KiB.';
+
+create or replace function pgsched_internal.log_change(kind text, name text, subject uuid, before jsonb, after jsonb) returns void
+  language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+  ours constant text[] := array['id', 'revision', 'planned_revision', 'runs', 'failures', 'accounted_to', 'created_at', 'updated_at',
+    'last_used_at', 'full_since', 'instants', 'planned', 'passed_over', 'replayed', 'reached', 'paced_until', 'next_at', 'shut_until', 'recovers_from', 'openings'];
+  was jsonb;
+  is_now jsonb;
+begin
+  select jsonb_object_agg(b.key, pgsched_internal.shown(b.key, b.value)) into was from jsonb_each(jsonb_strip_nulls(before)) b
+   where b.key <> all (ours) and b.value is distinct from after -> b.key;
+  select jsonb_object_agg(a.key, pgsched_internal.shown(a.key, a.value)) into is_now from jsonb_each(jsonb_strip_nulls(after)) a
+   where a.key <> all (ours) and a.value is distinct from before -> a.key;
+  if num_nonnulls(was, is_now) = 0 then
+    return;
+  end if;
+  insert into pgsched.audit_log as l (actor, action, subject, kind, name, before, after)
+  values (pgsched_internal.acting_role(), case when before is null then 'insert' when after is null then 'delete' else 'update' end,
+          log_change.subject, log_change.kind, log_change.name, was, is_now)
+  on conflict (transaction, kind, name) where action in ('insert', 'update', 'delete') do update
+    set before = case when l.before is not null then coalesce(excluded.before, '{}') || l.before end,
+        after = case when excluded.action <> 'delete' then coalesce(l.after, '{}') || coalesce(excluded.after, '{}') end,
+        action = case when l.action = 'insert' then 'insert' else excluded.action end;
+end $$;
+comment on function pgsched_internal.log_change(text, text, uuid, jsonb, jsonb)
+  is 'Writes into the audit log by what two versions of a row differ; several changes of one transaction are one.';
+
+create or replace function pgsched_internal.changed() returns trigger
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  before constant jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) end;
+  after constant jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) end;
+  either constant jsonb := coalesce(after, before);
+begin
+  perform pgsched_internal.log_change(tg_argv[0], either ->> tg_argv[1],
+    case when tg_nargs > 2 then (either ->> tg_argv[2])::uuid end, before, after);
+  return null;
+end $$;
+comment on function pgsched_internal.changed() is 'Writes a row''s change into the audit log; told the kind, the column with its name, and that with its subject.';
+
+-- Only what somebody sets: workers note in the same rows how far they are.
+create or replace trigger changed after insert or update or delete on pgsched.clients
+  for each row execute function pgsched_internal.changed('client', 'client_id');
+create or replace trigger changed
+  after insert or delete or update of options, weight, max_waiting, paused_at, reason, pulled on pgsched.queues
+  for each row execute function pgsched_internal.changed('queue', 'name');
+create or replace trigger changed
+  after insert or delete or update of client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor,
+    gap, overlap, state, declared_by on pgsched.jobs
+  for each row execute function pgsched_internal.changed('job', 'id', 'id');
+create or replace trigger changed
+  after insert or delete or update of hash, subject, clients, scopes, expires_at, revoked_at, rate, burst on pgsched_internal.api_keys
+  for each row execute function pgsched_internal.changed('key', 'id');
+create or replace trigger changed after insert or update of state, rate on pgsched.backfills
+  for each row execute function pgsched_internal.changed('backfill', 'id', 'job_id');
+create or replace trigger changed after insert or update of state, rate, target, filter on pgsched.replays
+  for each row execute function pgsched_internal.changed('replay', 'id', 'id');
+-- The verbs that shut gates say so themselves: workers shut them, too, and open them again.
+create or replace trigger changed after insert or update of events, period, burst, concurrency on pgsched_internal.gates
+  for each row when (num_nonnulls(new.events, new.concurrency) > 0 and new.name not like 'circuit:%') execute function pgsched_internal.changed('limit', 'name');
+create or replace trigger unlimited after update of events, period, burst, concurrency on pgsched_internal.gates
+  for each row when (num_nonnulls(old.events, old.concurrency) > 0 and num_nonnulls(new.events, new.concurrency) = 0 and old.name not like 'circuit:%')
+  execute function pgsched_internal.changed('limit', 'name');
+create or replace trigger dropped after delete on pgsched_internal.gates
+  for each row when (num_nonnulls(old.events, old.concurrency) > 0 and old.name not like 'circuit:%') execute function pgsched_internal.changed('limit', 'name');

@@ -16,16 +16,6 @@ end $$;
 comment on function pgsched_internal.check_may_set(text)
   is 'True where the session may change what is set for a client; raises PS000 or PS012 otherwise.';
 
--- In the name of whoever calls the functions that call this: they judge who may.
-create or replace function pgsched_internal.log_setting(action text, actor text, detail jsonb) returns void
-  language plpgsql volatile as $$
-begin
-  insert into pgsched.audit_log (actor, action, detail)
-  values (coalesce(log_setting.actor, pgsched_internal.acting_role()), log_setting.action, jsonb_strip_nulls(log_setting.detail));
-end $$;
-comment on function pgsched_internal.log_setting(text, text, jsonb)
-  is 'Writes into the audit log what was set of a client, a queue or a limit; called by the functions that set it.';
-
 create or replace function pgsched_internal.check_members(changes jsonb, known text[]) returns boolean
   language plpgsql immutable parallel safe as $$
 declare
@@ -68,10 +58,20 @@ $$;
 comment on function pgsched_internal.is_privileged(name)
   is 'Whether a role may do more than a client should; true too where there is no such role.';
 
+create or replace function pgsched_internal.check_channels(channels jsonb) returns boolean
+  language plpgsql immutable parallel safe as $$
+begin
+  return jsonb_typeof(channels) = 'array' and jsonb_array_length(channels) between 1 and 20
+         and channels <@ '["http", "python", "sql", "notify", "kafka", "queue"]'
+    or pgsched_internal.refuse('PS000', format('channels cannot be %s', left(channels::text, 100)),
+         'write a list of http, python, sql, notify, kafka and queue, or null for all of them');
+end $$;
+comment on function pgsched_internal.check_channels(jsonb) is 'True for a list of channels; raises PS000 with what to write otherwise.';
+
 create or replace function pgsched_internal.check_client_changes(changes jsonb) returns boolean
   language plpgsql stable as $$
 begin
-  perform pgsched_internal.check_members(changes, array['keep', 'options', 'weight', 'database_role', 'dead_letter_target', 'dead_letters_for']);
+  perform pgsched_internal.check_members(changes, array['keep', 'options', 'weight', 'database_role', 'channels', 'dead_letter_target', 'dead_letters_for']);
   if changes ? 'keep' and (jsonb_typeof(changes -> 'keep') not in ('string', 'null')
       or changes ->> 'keep' not in ('all', 'failures', 'nothing')) then
     return pgsched_internal.refuse('PS000', format('keep cannot be %s', left((changes -> 'keep')::text, 100)), 'write all, failures or nothing');
@@ -85,7 +85,9 @@ begin
   elsif changes ->> 'database_role' is not null and pgsched_internal.is_privileged((changes ->> 'database_role')::name) then
     return pgsched_internal.refuse('PS000', format('the role %I may do more than a client should', changes ->> 'database_role'),
       'name a role of its own: create role payments login in role pgsched_client');
-  elsif changes ? 'weight' and not pgsched_internal.check_administers() then
+  elsif changes ->> 'channels' is not null and not pgsched_internal.check_channels(changes -> 'channels') then
+    return false;
+  elsif changes ?| array['weight', 'channels'] and not pgsched_internal.check_administers() then
     return false;
   elsif changes ->> 'dead_letters_for' is not null and not pgsched_internal.is_duration(changes -> 'dead_letters_for', '1 hour', '3653 days') then
     return pgsched_internal.refuse('PS000', format('dead letters cannot be kept for %s', left((changes -> 'dead_letters_for')::text, 100)),
@@ -117,7 +119,7 @@ begin
   after := jsonb_populate_record(before, given);
   if after is distinct from before then
     update pgsched.clients c
-       set keep = after.keep, options = after.options, weight = after.weight, database_role = after.database_role,
+       set keep = after.keep, options = after.options, weight = after.weight, database_role = after.database_role, channels = after.channels,
            dead_letter_target = after.dead_letter_target, dead_letters_for = after.dead_letters_for
      where c.client_id = client;
   elsif not made then
@@ -128,7 +130,7 @@ begin
   return true;
 end $$;
 comment on function pgsched.set_client(text, jsonb, text)
-  is 'Sets what is named of a client: keep, options (the defaults of its executions), weight, database_role, dead_letter_target,
+  is 'Sets what is named of a client: keep, options (the defaults of its executions), weight, database_role, channels (those it may use), dead_letter_target,
 dead_letters_for; null is the default. True if anything is different now, or the client is new. PS000, PS001 or PS004 for what cannot be meant, PS012 where the session
 may not.';
 

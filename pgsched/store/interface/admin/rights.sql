@@ -39,6 +39,7 @@ alter table pgsched.replays enable row level security;
 alter table pgsched.blocked_keys enable row level security;
 alter table pgsched_internal.gates enable row level security;
 alter table pgsched_internal.api_keys enable row level security;
+alter table pgsched.audit_log enable row level security;
 
 -- Nothing that an earlier release granted stays.
 do $$
@@ -80,7 +81,7 @@ begin
   grant select, insert on pgsched.attempts to pgsched_worker;
   grant select on pgsched.clients, pgsched_internal.former_secrets, pgsched.schema_version, pgsched.status, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.live_status, pgsched_internal.ended_status, pgsched.dead_letters,
     pgsched.sidelined, pgsched.undeliverable to pgsched_worker;
-  grant select (id, subject, clients, scopes, created_at, expires_at, last_used_at, revoked_at, former_until) on pgsched_internal.api_keys to pgsched_worker;
+  grant select (id, subject, clients, scopes, created_at, expires_at, last_used_at, revoked_at, former_until, rate, burst) on pgsched_internal.api_keys to pgsched_worker;
   grant usage on sequence pgsched.workers_id_seq, pgsched.audit_log_id_seq to pgsched_worker;
   for item in select i.inhrelid::regclass from pg_catalog.pg_inherits i where i.inhparent = 'pgsched.executions'::regclass loop
     execute format('grant select, insert, update, delete on %s to pgsched_worker', item);  -- hot statements name the partition
@@ -99,7 +100,7 @@ begin
     'pgsched_internal.acting_role', 'pgsched_internal.acts_for', 'pgsched_internal.advance_replay', 'pgsched_internal.any_partition_of',
     'pgsched_internal.api_acts_for_all', 'pgsched_internal.api_clients', 'pgsched_internal.authenticated', 'pgsched_internal.create_key',
     'pgsched_internal.crowding', 'pgsched_internal.has_keys', 'pgsched_internal.is_api', 'pgsched_internal.look_up_keys', 'pgsched_internal.may_do_everything',
-    'pgsched_internal.note_key_use', 'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key',
+    'pgsched_internal.note_key_use', 'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key', 'pgsched_internal.set_key_rate',
     'pgsched_internal.attach_day', 'pgsched_internal.attempts_in', 'pgsched_internal.backoff', 'pgsched_internal.block_key',
     'pgsched_internal.bury', 'pgsched_internal.capability_of', 'pgsched_internal.check_backfill', 'pgsched_internal.check_changes',
     'pgsched_internal.check_cron', 'pgsched_internal.check_defaults', 'pgsched_internal.check_labels', 'pgsched_internal.check_length',
@@ -136,7 +137,7 @@ begin
     'pgsched_internal.watch_of', 'pgsched_internal.weeks_of_history', 'pgsched_internal.written_out'], 'pgsched_worker');
   foreach item in array array['pgsched.clients', 'pgsched_internal.former_secrets', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history',
                               'pgsched.attempts', 'pgsched.dependencies', 'pgsched.backfills', 'pgsched_internal.kept_dead_letters',
-                              'pgsched.replays', 'pgsched.blocked_keys', 'pgsched_internal.gates', 'pgsched_internal.api_keys'] loop
+                              'pgsched.replays', 'pgsched.blocked_keys', 'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched.audit_log'] loop
     execute format('create policy worker on %s to pgsched_worker using (true) with check (true)', item);
   end loop;
 end $$;
@@ -153,11 +154,11 @@ begin
   end if;
   grant usage on schema pgsched, pgsched_internal to pgsched_api;
   grant select on pgsched.executions, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.dependencies, pgsched.backfills, pgsched.replays,
-    pgsched.blocked_keys, pgsched.queues, pgsched.schema_version, pgsched.status, pgsched.dead_letters, pgsched.sidelined,
+    pgsched.blocked_keys, pgsched.queues, pgsched.schema_version, pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.audit_log,
     pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.gates to pgsched_api;
-  grant select (client_id, keep, options, weight, state, reason, database_role, dead_letter_target, dead_letters_for,
+  grant select (client_id, keep, options, weight, state, reason, database_role, channels, dead_letter_target, dead_letters_for,
     created_at) on pgsched.clients to pgsched_api;
-  grant select (id, subject, clients, scopes, created_at, expires_at, last_used_at, revoked_at, former_until) on pgsched_internal.api_keys to pgsched_api;
+  grant select (id, subject, clients, scopes, created_at, expires_at, last_used_at, revoked_at, former_until, rate, burst) on pgsched_internal.api_keys to pgsched_api;
   grant insert (fire_at, scheduled_for, job_id, plan, partition, client_id, target, payload, options, ordering_key) on pgsched.executions to pgsched_api;
   grant update (state, reason, updated_at, planned_revision, paused_at) on pgsched.jobs to pgsched_api;
   grant update (instants) on pgsched.backfills to pgsched_api;
@@ -182,7 +183,7 @@ begin
     'pgsched_internal.is_api', 'pgsched_internal.is_day', 'pgsched_internal.is_duration', 'pgsched_internal.is_instant',
     'pgsched_internal.length_of', 'pgsched_internal.look_up_keys', 'pgsched_internal.may_do_everything', 'pgsched_internal.note_key_use',
     'pgsched_internal.partition_of', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.refuse',
-    'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key', 'pgsched_internal.seconds_in', 'pgsched_internal.skip_range',
+    'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key', 'pgsched_internal.set_key_rate', 'pgsched_internal.seconds_in', 'pgsched_internal.skip_range',
     'pgsched_internal.slot_for', 'pgsched_internal.stalls', 'pgsched_internal.target_host', 'pgsched_internal.until_next',
     'pgsched_internal.written_out'], 'pgsched_api');
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts',
@@ -202,6 +203,7 @@ begin
   create policy api on pgsched_internal.gates for select to pgsched_api
     using ((select pgsched_internal.api_acts_for_all())
            or name like 'circuit:%' and substr(name, strpos(name, ' ') + 1) = any (array(select unnest(pgsched_internal.api_clients()))));
+  create policy api on pgsched.audit_log for select to pgsched_api using ((select pgsched_internal.api_administers()));
   create policy api on pgsched_internal.api_keys for select to pgsched_api using ((select pgsched_internal.api_administers()));
 end $$;
 
@@ -219,14 +221,14 @@ begin
     to pgsched_reader;
   grant select on pgsched_internal.kept_dead_letters, pgsched_internal.gates, pgsched_internal.gate_use, pgsched_internal.facts,
     pgsched_internal.live, pgsched_internal.ended, pgsched.schema_version to pgsched_reader;
-  grant select (id, subject, clients, scopes, created_at, expires_at, last_used_at, revoked_at, former_until) on pgsched_internal.api_keys to pgsched_reader;
-  grant select (client_id, keep, options, weight, state, reason, database_role, dead_letter_target, dead_letters_for,
+  grant select (id, subject, clients, scopes, created_at, expires_at, last_used_at, revoked_at, former_until, rate, burst) on pgsched_internal.api_keys to pgsched_reader;
+  grant select (client_id, keep, options, weight, state, reason, database_role, channels, dead_letter_target, dead_letters_for,
     created_at) on pgsched.clients to pgsched_reader;
   perform pgsched_internal.grant_execute(array['pgsched.now', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched_internal.count_live', 'pgsched_internal.first_partition_of',
     'pgsched_internal.is_living', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.dependencies',
                               'pgsched.backfills', 'pgsched_internal.kept_dead_letters', 'pgsched.replays', 'pgsched.blocked_keys',
-                              'pgsched_internal.gates', 'pgsched_internal.api_keys'] loop
+                              'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched.audit_log'] loop
     execute format('create policy reader on %s for select to pgsched_reader using (true)', item);
   end loop;
 end $$;
@@ -248,7 +250,7 @@ begin
   grant select (fire_at, scheduled_for, created_at, lease_expires_at, id, job_id, lease_owner, plan, partition, attempt, awaited, at_head,
     client_id, target, payload, options, key, ordering_key, gate, consumer, reason) on pgsched.executions to pgsched_client;
   grant select (name, first_partition, weight, max_waiting, full_since, paused_at, reason, pulled) on pgsched.queues to pgsched_client;
-  grant select (client_id, keep, options, weight, state, reason, database_role, dead_letter_target, dead_letters_for,
+  grant select (client_id, keep, options, weight, state, reason, database_role, channels, dead_letter_target, dead_letters_for,
     created_at) on pgsched.clients to pgsched_client;
   grant insert (fire_at, partition, client_id, target, payload, options, key, ordering_key) on pgsched.executions to pgsched_client;
   grant insert (client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor, gap, overlap)

@@ -222,7 +222,8 @@ begin
       coalesce(pgsched_internal.superseded_by(letter)::text, 'of another call')), 'discard the dead letter; or schedule it anew, under another key');
   end if;
   perform pgsched_internal.write_log('replay', letter.id, replay.actor,
-    jsonb_strip_nulls(jsonb_build_object('execution', new_id, 'note', replay.note)));
+    jsonb_strip_nulls(jsonb_build_object('execution', new_id, 'note', replay.note)),
+    'execution', before => '{"state": "open"}', after => jsonb_build_object('state', 'replayed', 'replayed_as', new_id));
   return new_id;
 end $$;
 comment on function pgsched.replay(uuid, text, jsonb, jsonb, text, text)
@@ -244,7 +245,8 @@ begin
     return false;
   end if;
   perform pgsched_internal.mark_dead_letter(letter, null, discard.actor);
-  perform pgsched_internal.write_log('discard', letter.id, discard.actor, pgsched_internal.detail_of(discard.note));
+  perform pgsched_internal.write_log('discard', letter.id, discard.actor, pgsched_internal.detail_of(discard.note), 'execution',
+    before => '{"state": "open"}', after => '{"state": "discarded"}');
   return true;
 end $$;
 comment on function pgsched.discard(uuid, text, text)

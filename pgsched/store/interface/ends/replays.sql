@@ -127,7 +127,7 @@ begin
   end loop;
   if discarded > 0 then
     perform pgsched_internal.write_log('discard all', null, discard_all.actor,
-      jsonb_strip_nulls(jsonb_build_object('filter', filter, 'discarded', discarded, 'note', discard_all.note)));
+      jsonb_strip_nulls(jsonb_build_object('filter', filter, 'discarded', discarded, 'note', discard_all.note)), after => '{"state": "discarded"}');
   end if;
 end $$;
 comment on function pgsched.discard_all(jsonb, integer, text, text)
@@ -156,7 +156,7 @@ begin
           coalesce(replay_all.actor, pgsched_internal.acting_role()))
   returning r.id into new_id;
   perform pgsched_internal.write_log('replay all', new_id, replay_all.actor, jsonb_strip_nulls(jsonb_build_object(
-    'filter', filter, 'rate', rate, 'target', replay_all.target, 'note', replay_all.note)));
+    'filter', filter, 'rate', rate, 'target', replay_all.target, 'note', replay_all.note)), 'replay');
   perform pgsched_internal.notify_workers('replay');
   return new_id;
 end $$;
@@ -181,7 +181,7 @@ begin
   end if;
   update pgsched.replays r set state = 'cancelled', updated_at = pgsched.now() where r.id = asked.id;
   delete from pgsched_internal.letters_to_come_back_to l where l.replay_id = asked.id;
-  perform pgsched_internal.write_log('cancel replay', asked.id, cancel_replay.actor, null);
+  perform pgsched_internal.write_log('cancel replay', asked.id, cancel_replay.actor, null, 'replay');
   return true;
 end $$;
 comment on function pgsched.cancel_replay(uuid, text)

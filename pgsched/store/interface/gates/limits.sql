@@ -65,7 +65,7 @@ begin
   end if;
   perform pgsched_internal.notify_workers('gates');
   perform pgsched_internal.log_setting('set limit', set_limit.actor, jsonb_build_object('kind', kind, 'name', set_limit.name, 'rate', rate,
-    'per', case when rate is not null then per end, 'burst', set_limit.burst, 'concurrency', set_limit.concurrency));
+    'per', case when rate is not null then per end, 'burst', set_limit.burst, 'concurrency', set_limit.concurrency), 'limit', gate);
   return true;
 end $$;
 comment on function pgsched.set_limit(text, text, integer, interval, integer, integer, text)
@@ -87,7 +87,7 @@ begin
   end if;
   delete from pgsched_internal.gates g where g.name = gate and g.shut_until is null and g.recovers_from is null;
   perform pgsched_internal.notify_workers('gates');
-  perform pgsched_internal.log_setting('drop limit', drop_limit.actor, jsonb_build_object('kind', kind, 'name', drop_limit.name));
+  perform pgsched_internal.log_setting('drop limit', drop_limit.actor, jsonb_build_object('kind', kind, 'name', drop_limit.name), 'limit', gate);
   return true;
 end $$;
 comment on function pgsched.drop_limit(text, text, text)

@@ -102,7 +102,8 @@ begin
     perform pgsched_internal.let_next(freed.partition, freed.client_id, freed.ordering_key);
     perform pgsched_internal.notify_turns();
     perform pgsched_internal.write_log('unblock', freed.execution_id, unblock.actor,
-      jsonb_build_object('client', freed.client_id, 'ordering_key', freed.ordering_key));
+      jsonb_build_object('client', freed.client_id, 'ordering_key', freed.ordering_key), 'ordering_key', freed.client_id || '/' || freed.ordering_key,
+      before => jsonb_build_object('blocked_by', freed.execution_id));
     any_freed := true;
   end loop;
   return any_freed;

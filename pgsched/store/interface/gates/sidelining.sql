@@ -52,15 +52,21 @@ comment on function pgsched_internal.circuit_of(text, text)
 create or replace function pgsched.sideline(
   host text, client text default null, until timestamptz default 'infinity', note text default null, actor text default null
 ) returns boolean language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  gate constant text := pgsched_internal.circuit_of(host, client);
+  before timestamptz;
 begin
   perform pgsched_internal.check_said(sideline.note, sideline.actor);
   perform pgsched_internal.check_may_sideline(client);
   if until is null or until <= pgsched.now() then
     perform pgsched_internal.refuse('PS000', 'until must be an instant to come', 'write until => now() + interval ''10 minutes'', or leave it out');
-  elsif not pgsched_internal.shut_gate(pgsched_internal.circuit_of(host, client), until, sideline.note) then
+  end if;
+  select g.shut_until into before from pgsched_internal.gates g where g.name = gate;
+  if not pgsched_internal.shut_gate(gate, until, sideline.note) then
     return false;
   end if;
-  perform pgsched_internal.log_setting('sideline', sideline.actor, jsonb_build_object('host', lower(host), 'client', client, 'until', until, 'note', note));
+  perform pgsched_internal.log_setting('sideline', sideline.actor, jsonb_build_object('host', lower(host), 'client', client, 'until', until, 'note', note),
+    'target', gate, before => jsonb_build_object('until', before), after => jsonb_build_object('until', until));
   return true;
 end $$;
 comment on function pgsched.sideline(text, text, timestamptz, text, text)
@@ -69,13 +75,18 @@ PS000 for what cannot be meant, PS012 where the session may not.';
 
 create or replace function pgsched.restore(host text, client text default null, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  gate constant text := pgsched_internal.circuit_of(host, client);
+  before timestamptz;
 begin
   perform pgsched_internal.check_said(null, restore.actor);
   perform pgsched_internal.check_may_sideline(client);
-  if not pgsched_internal.open_gate(pgsched_internal.circuit_of(host, client), gradually => true) then
+  select g.shut_until into before from pgsched_internal.gates g where g.name = gate;
+  if not pgsched_internal.open_gate(gate, gradually => true) then
     return false;
   end if;
-  perform pgsched_internal.log_setting('restore', restore.actor, jsonb_build_object('host', lower(host), 'client', client));
+  perform pgsched_internal.log_setting('restore', restore.actor, jsonb_build_object('host', lower(host), 'client', client),
+    'target', gate, before => jsonb_build_object('until', before));
   return true;
 end $$;
 comment on function pgsched.restore(text, text, text)

@@ -50,7 +50,8 @@ begin
   insert into pgsched.backfills as b (job_id, starts_at, ends_at, rate)
   values (backfill.job_id, backfill.starts_at, backfill.ends_at, backfill.rate) returning b.id into new_id;
   perform pgsched_internal.write_log('backfill', backfill.job_id, backfill.actor,
-    jsonb_build_object('backfill', new_id, 'from', backfill.starts_at, 'to', backfill.ends_at, 'rate', backfill.rate));
+    jsonb_build_object('backfill', new_id, 'from', backfill.starts_at, 'to', backfill.ends_at, 'rate', backfill.rate),
+    'backfill', new_id::text);
   perform pgsched_internal.notify_workers('backfill');
   return new_id;
 end $$;
@@ -91,7 +92,8 @@ begin
     delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
     perform pgsched_internal.end_execution(waiting, 'cancelled', 'backfill cancelled');
   end loop;
-  perform pgsched_internal.write_log('cancel backfill', asked.job_id, cancel_backfill.actor, jsonb_build_object('backfill', asked.id));
+  perform pgsched_internal.write_log('cancel backfill', asked.job_id, cancel_backfill.actor, jsonb_build_object('backfill', asked.id),
+    'backfill', asked.id::text);
   return true;
 end $$;
 comment on function pgsched.cancel_backfill(uuid, text)

@@ -104,7 +104,7 @@ begin
     waiting := pgsched_internal.cancel_waiting(cancel_all.client, cancel_all.note, 10000);
     if waiting > 0 then
       perform pgsched_internal.log_setting('cancel all', cancel_all.actor,
-        jsonb_build_object('client', cancel_all.client, 'executions', waiting, 'note', cancel_all.note));
+        jsonb_build_object('client', cancel_all.client, 'executions', waiting, 'note', cancel_all.note), after => '{"status": "cancelled"}');
     end if;
   end if;
   return cancelled + coalesce(waiting, 0);

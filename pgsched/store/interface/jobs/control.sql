@@ -71,7 +71,7 @@ begin
      where j.id = cancel.id;
     perform pgsched_internal.withdraw(cancel.id, 'job cancelled');
     perform pgsched.cancel_backfill(b.id) from pgsched.backfills b where b.job_id = cancel.id and b.state = 'active';
-    perform pgsched_internal.write_log('cancel', cancel.id, cancel.actor, pgsched_internal.detail_of(cancel.note));
+    perform pgsched_internal.write_log('cancel', cancel.id, cancel.actor, pgsched_internal.detail_of(cancel.note), 'job');
     return true;
   end if;
   waiting := pgsched_internal.lock_execution(cancel.id);
@@ -84,7 +84,8 @@ begin
     perform pgsched_internal.refuse('PS011', format('execution %s is running', cancel.id), 'only what waits can be cancelled');
   end if;
   if num_nonnulls(cancel.actor, cancel.note, waiting.job_id) > 0 then  -- of a service's own one-shots history tells enough
-    perform pgsched_internal.write_log('cancel', cancel.id, cancel.actor, pgsched_internal.detail_of(cancel.note));
+    perform pgsched_internal.write_log('cancel', cancel.id, cancel.actor, pgsched_internal.detail_of(cancel.note), 'execution',
+      before => jsonb_build_object('fire_at', waiting.fire_at), after => '{"status": "cancelled"}');
   end if;
   delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
   perform pgsched_internal.end_execution(waiting, 'cancelled', coalesce(cancel.note, 'cancelled'));
@@ -146,8 +147,8 @@ begin
     perform pgsched_internal.notify_turns();
   end if;
   if reschedule.actor is not null then
-    perform pgsched_internal.write_log('reschedule', reschedule.id, reschedule.actor,
-      jsonb_build_object('fire_at', reschedule.fire_at, 'before', waiting.fire_at));
+    perform pgsched_internal.write_log('reschedule', reschedule.id, reschedule.actor, null, 'execution',
+      before => jsonb_build_object('fire_at', waiting.fire_at), after => jsonb_build_object('fire_at', reschedule.fire_at));
   end if;
 end $$;
 comment on function pgsched.reschedule(uuid, timestamptz, text)
@@ -175,7 +176,8 @@ begin
     exit when found;
     instant := instant + interval '1 microsecond';  -- the job has a row of that microsecond: one row for an instant
   end loop;
-  perform pgsched_internal.write_log('trigger', job.id, trigger.actor, jsonb_build_object('execution', new_id));
+  perform pgsched_internal.write_log('trigger', job.id, trigger.actor, jsonb_build_object('execution', new_id),
+    'execution', new_id::text, after => jsonb_build_object('status', 'scheduled', 'fire_at', instant));
   return new_id;
 end $$;
 comment on function pgsched.trigger(uuid, text)
@@ -199,7 +201,7 @@ begin
          accounted_to = pgsched_internal.accounted_to(j, false)
    where j.id = pause.job_id;
   perform pgsched_internal.withdraw(pause.job_id, 'paused');
-  perform pgsched_internal.write_log('pause', pause.job_id, pause.actor, pgsched_internal.detail_of(pause.note));
+  perform pgsched_internal.write_log('pause', pause.job_id, pause.actor, pgsched_internal.detail_of(pause.note), 'job');
   return true;
 end $$;
 comment on function pgsched.pause(uuid, text, text)
@@ -223,7 +225,7 @@ begin
   if job.state = 'invalid' then  -- its row may be parked
     perform pgsched_internal.withdraw(resume.job_id, 'resumed');
   end if;
-  perform pgsched_internal.write_log('resume', resume.job_id, resume.actor, pgsched_internal.detail_of(resume.note));
+  perform pgsched_internal.write_log('resume', resume.job_id, resume.actor, pgsched_internal.detail_of(resume.note), 'job');
   return true;
 end $$;
 comment on function pgsched.resume(uuid, text, text) is 'Resumes a paused or an invalid job from its next instant on. False if it was active already.';

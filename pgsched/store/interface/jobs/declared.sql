@@ -21,8 +21,7 @@ begin
     return false;
   end if;
   update pgsched.jobs j set declared_by = mark_declared.declared_by where j.id = mark_declared.job_id;
-  perform pgsched_internal.write_log('declare', mark_declared.job_id, mark_declared.actor,
-    jsonb_build_object('by', mark_declared.declared_by, 'before', job.declared_by));
+  perform pgsched_internal.write_log('declare', mark_declared.job_id, mark_declared.actor, null, 'job');
   return true;
 end $$;
 comment on function pgsched.mark_declared(uuid, text, text)

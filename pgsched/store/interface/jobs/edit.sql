@@ -128,7 +128,7 @@ begin
   elsif changed <> array['labels'] then
     perform pgsched_internal.bring_along(edit.job_id);
   end if;
-  perform pgsched_internal.write_log('edit', edit.job_id, edit.actor, jsonb_build_object('changed', changed));
+  perform pgsched_internal.write_log('edit', edit.job_id, edit.actor, jsonb_build_object('changed', changed), 'job');
   return true;
 end $$;
 comment on function pgsched.edit(uuid, jsonb, text, boolean)

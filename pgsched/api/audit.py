@@ -1,0 +1,41 @@
+"""The audit log, for whoever administers."""
+
+from typing import Annotated
+from uuid import UUID
+
+from litestar.params import QueryParameter
+
+from pgsched.answers import Page, page_of
+from pgsched.api.parameters import Limit, Pooled
+from pgsched.api.routing import reads
+from pgsched.store.admin import audit
+from pgsched.store.admin.audit import AuditEntry, AuditFilter
+
+_Subject = Annotated[UUID | None, QueryParameter(name="subject", description="Only of this job or execution.")]
+_Kind = Annotated[
+    str | None, QueryParameter(name="kind", max_length=100, description="Only of this kind of thing, such as client.")
+]
+_Name = Annotated[str | None, QueryParameter(name="name", max_length=400, description="Only of what is named so.")]
+_Action = Annotated[str | None, QueryParameter(name="action", max_length=100, description="Only where this was done.")]
+_By = Annotated[str | None, QueryParameter(name="actor", max_length=200, description="Only by who is named so.")]
+_Before = Annotated[
+    int | None, QueryParameter(name="after", ge=1, le=2**63 - 1, description="next of the page before.")
+]
+
+
+@reads("/audit", "List what was changed", scope="admin", everywhere=True)
+async def list_changes(
+    database: Pooled,
+    subject: _Subject = None,
+    kind: _Kind = None,
+    name: _Name = None,
+    action: _Action = None,
+    by: _By = None,
+    limit: Limit = 50,
+    after: _Before = None,
+) -> Page[AuditEntry]:
+    """One page, the newest first: who changed what, and what was so before and after."""
+    wanted = AuditFilter(subject=subject, kind=kind, name=name, action=action, actor=by)
+    async with database.page() as connection:
+        found = await audit.changes(connection, wanted, limit=limit + 1, after=after)
+    return page_of(found, limit, lambda row: row.id)

@@ -1,0 +1,53 @@
+"""The audit log: who changed what, and what was so before and after."""
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg import AsyncConnection
+
+from pgsched.store.core.query import rows
+from pgsched.store.lookup.rows import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """A row of the audit log. ``before`` and ``after`` have what differs: None where there was, or is, no such thing.
+
+    ``actor`` is who it was said to be, ``authenticated`` who the API knows it was; ``login``, ``process`` and
+    ``transaction`` tell the database session.
+    """
+
+    id: int
+    at: datetime
+    actor: str
+    authenticated: str | None
+    action: str
+    kind: str | None
+    name: str | None
+    subject: UUID | None
+    before: Json
+    after: Json
+    detail: Json
+    login: str
+    process: int
+    transaction: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFilter:
+    """Only changes of which all that is given is so."""
+
+    subject: UUID | None = None
+    kind: str | None = None
+    name: str | None = None
+    action: str | None = None
+    actor: str | None = None
+
+
+async def changes(
+    connection: AsyncConnection[Any], wanted: AuditFilter, *, limit: int, after: int | None = None
+) -> list[AuditEntry]:
+    """At most ``limit`` changes, the newest first, those before the one with the id ``after``."""
+    return await rows(connection, AuditEntry, "admin/audit", **asdict(wanted), limit=limit, after=after)

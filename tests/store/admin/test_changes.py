@@ -1,0 +1,221 @@
+"""What was so before and after is on record for every change, whichever way it was made; and no secret with it."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.store.ends.dead_letter_arrange import dead_letter
+from tests.store.store_arrange import TARGET, Connection, call, column, row, schedule, value
+
+pytestmark = pytest.mark.oldest_postgresql
+
+KEY = "0123456789abcdef"
+_LOGGING = r"write_log|log_setting|log_key"
+_SETTINGS = ("clients", "queues", "jobs", "api_keys", "backfills", "replays", "gates")
+
+
+def key(db: Connection, **more: Any) -> None:
+    given = {"subject": "shop", "clients": None, "scopes": ["read"], "expires_at": None, **more}
+    call(db, "pgsched_internal.create_key", id=KEY, hash=b"1" * 32, **given)
+
+
+def job(db: Connection) -> Any:
+    return schedule(db, every="1 hour", client="shop", key="hourly")
+
+
+def backfill(db: Connection) -> Any:
+    asked = {"starts_at": "2025-01-01Z", "ends_at": "2025-01-02Z"}
+    return call(db, "backfill", job_id=schedule(db, every="1 hour"), **asked)
+
+
+def blocked(db: Connection) -> None:
+    db.execute(
+        "insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id)"
+        " values ('shop', 'order-42', 0, gen_random_uuid())"
+    )
+
+
+def replay(db: Connection) -> Any:
+    return call(db, "replay_all", filter={"client": "shop"})
+
+
+# Each function that writes the log, with what there has to be for it to change something; which returns the id.
+VERBS: dict[str, tuple[Callable[[Connection], Any], str]] = {
+    "set_client": (lambda db: None, "pgsched.set_client('shop', '{\"weight\": 5}')"),
+    "drop_client": (lambda db: call(db, "set_client", client="shop"), "pgsched.drop_client('shop')"),
+    "hold_client": (lambda db: None, "pgsched.hold_client('shop', 'unpaid')"),
+    "release_client": (lambda db: call(db, "hold_client", client="shop"), "pgsched.release_client('shop')"),
+    "rotate_secret": (lambda db: None, "pgsched.rotate_secret('shop')"),
+    "drop_secret": (lambda db: call(db, "rotate_secret", client="shop"), "pgsched.drop_secret('shop')"),
+    "create_queue": (lambda db: None, "pgsched.create_queue('orders')"),
+    "set_queue": (lambda db: None, "pgsched.set_queue('default', '{\"weight\": 5}')"),
+    "pause_queue": (lambda db: None, "pgsched.pause_queue('default', 'stop')"),
+    "resume_queue": (lambda db: call(db, "pause_queue", name="default"), "pgsched.resume_queue('default')"),
+    "drop_queue": (lambda db: call(db, "create_queue", name="orders"), "pgsched.drop_queue('orders')"),
+    "set_limit": (lambda db: None, "pgsched.set_limit('client', 'shop', rate => 5)"),
+    "drop_limit": (
+        lambda db: call(db, "set_limit", kind="client", name="shop", rate=5),
+        "pgsched.drop_limit('client', 'shop')",
+    ),
+    "sideline": (lambda db: None, "pgsched.sideline('shop.example', 'shop')"),
+    "restore": (
+        lambda db: call(db, "sideline", host="shop.example", client="shop"),
+        "pgsched.restore('shop.example', 'shop')",
+    ),
+    "create_key": (
+        lambda db: None,
+        f"pgsched_internal.create_key('{KEY}', sha256(''), 'shop', null, array['read'], null)",
+    ),
+    "rotate_key": (key, f"pgsched_internal.rotate_key('{KEY}', sha256('new'))"),
+    "revoke_key": (key, f"pgsched_internal.revoke_key('{KEY}')"),
+    "set_key_rate": (key, f"pgsched_internal.set_key_rate('{KEY}', 5)"),
+    "pause": (job, "pgsched.pause(%(id)s)"),
+    "resume": (lambda db: (id := job(db), call(db, "pause", job_id=id))[0], "pgsched.resume(%(id)s)"),
+    "cancel": (job, "pgsched.cancel(%(id)s::uuid, actor => 'ann')"),
+    "cancel_all": (lambda db: schedule(db, client="shop"), "pgsched.cancel_all('shop')"),
+    "edit": (job, 'pgsched.edit(%(id)s, \'{"every": "2h"}\')'),
+    "mark_declared": (job, "pgsched.mark_declared(%(id)s, 'jobs.toml')"),
+    "trigger": (job, "pgsched.trigger(%(id)s)"),
+    "reschedule": (schedule, "pgsched.reschedule(%(id)s, '2040-01-01Z', 'ann')"),
+    "backfill": (job, "pgsched.backfill(%(id)s, '2025-01-01Z', '2025-01-02Z')"),
+    "cancel_backfill": (backfill, "pgsched.cancel_backfill(%(id)s)"),
+    "unblock": (blocked, "pgsched.unblock('shop', 'order-42')"),
+    "replay": (dead_letter, "pgsched.replay(%(id)s)"),
+    "discard": (dead_letter, "pgsched.discard(%(id)s)"),
+    "discard_all": (dead_letter, 'pgsched.discard_all(\'{"client": "default"}\')'),
+    "replay_all": (lambda db: None, 'pgsched.replay_all(\'{"client": "shop"}\')'),
+    "cancel_replay": (replay, "pgsched.cancel_replay(%(id)s)"),
+}
+
+
+def do(db: Connection, verb: str) -> None:
+    there_is, asked = VERBS[verb]
+    id = there_is(db)
+    db.execute("delete from pgsched.audit_log")
+    db.execute(f"select {asked}".encode(), {"id": id})
+
+
+def test_all_functions_that_change_something_are_in_this_test(db: Connection) -> None:
+    writing = column(
+        db,
+        "select distinct proname::text from pg_proc where pronamespace::regnamespace::text like 'pgsched%%'"
+        " and prosrc ~ %s and proname !~ %s",
+        [rf"perform pgsched_internal\.({_LOGGING})\(", f"^({_LOGGING}|log_change)$"],
+    )
+    assert set(writing) == VERBS.keys()
+
+
+def test_every_verb_has_before_or_after_and_names_what_it_changed(db: Connection) -> None:
+    for verb in VERBS:
+        with db.transaction(force_rollback=True):
+            do(db, verb)
+            named = verb.replace("_", " ")
+            query = "select action, kind, coalesce(before, after) is not null from pgsched.audit_log order by id"
+            found = [tuple(one) for one in db.execute(query)]
+            assert found, verb
+            assert all(has for _, _, has in found), (verb, found)
+            words = {action for action, _, _ in found}
+            assert not words & {"insert", "update", "delete"}, (verb, found)
+            assert named in {"mark declared", "set key rate"} | words, (verb, found)
+
+
+def test_a_change_says_what_was_so_before_and_after_and_nothing_else(db: Connection) -> None:
+    id = job(db)
+    call(db, "edit", job_id=id, changes={"every": "2h", "target": f"{TARGET}/x?token=hush"}, actor="ann")
+    found = row(db, "select actor, kind, name, before, after from pgsched.audit_log where action = 'edit'")
+    before, after = {"every": "01:00:00", "target": TARGET}, {"every": "02:00:00", "target": f"{TARGET}/x?…"}
+    assert found == ("ann", "job", str(id), before, after)
+
+
+def test_what_somebody_changes_by_a_statement_of_his_own_is_on_record(db: Connection) -> None:
+    id = job(db)
+    db.execute("update pgsched.jobs set cron = '0 2 * * *', every = null where id = %s", [id])
+    db.execute("insert into pgsched.clients (client_id, weight) values ('shop', 3)")
+    db.execute("update pgsched.clients set weight = 4, keep = 'failures' where client_id = 'shop'")
+    db.execute("delete from pgsched.clients where client_id = 'shop'")
+    query = "select action, kind, before, after from pgsched.audit_log where actor = current_user order by id"
+    found = [tuple(one) for one in db.execute(query)]
+    assert [(action, kind) for action, kind, _, _ in found] == [
+        ("insert", "job"), ("update", "job"), ("insert", "client"), ("update", "client"), ("delete", "client"),
+    ]  # fmt: skip
+    assert found[1][2:] == ({"every": "01:00:00"}, {"cron": "0 2 * * *"})
+    assert found[3][2:] == ({"weight": 3, "keep": "all"}, {"weight": 4, "keep": "failures"})
+    assert (found[4][2]["weight"], found[4][3]) == (4, None)
+
+
+def test_what_one_transaction_does_to_one_thing_is_one_change(db: Connection) -> None:
+    with db.transaction():
+        id = job(db)
+        call(db, "mark_declared", job_id=id, declared_by="jobs.toml", actor="ann")
+    found = row(db, "select actor, action, before, after ->> 'declared_by', after ->> 'every' from pgsched.audit_log")
+    assert found == ("ann", "declare", None, "jobs.toml", "01:00:00")
+
+
+def test_a_verb_takes_no_change_of_another_thing_for_its_own(db: Connection) -> None:
+    other = job(db)
+    with db.transaction():
+        schedule(db, every="1 hour", key="k")
+        call(db, "trigger", job_id=other)
+        call(db, "pause", job_id=other)
+    query = "select action, subject = %s from pgsched.audit_log order by id offset 1"
+    assert [tuple(one) for one in db.execute(query, [other])] == [("insert", False), ("trigger", True), ("pause", True)]
+
+
+def test_neither_payloads_nor_headers_nor_secrets_are_in_it(db: Connection) -> None:
+    secret = "hush-" * 5
+    headers = {"headers": {"X-Token": secret}}
+    there = {"target": f"{TARGET}?k={secret}", "payload": {"pin": secret}, "options": headers}
+    id = schedule(db, every="1 hour", **there)
+    call(
+        db, "edit", job_id=id, changes={"payload": {"pin": secret * 2}, "options": {"headers": {"X-Token": secret * 2}}}
+    )
+    call(db, "set_client", client="shop", changes={"options": headers, "dead_letter_target": f"{TARGET}?k={secret}"})
+    made = call(db, "rotate_secret", client="shop")
+    call(db, "replay_all", filter={"target": f"{TARGET}?k={secret}"}, target=f"{TARGET}?k={secret}")
+    key(db)
+    told = str(db.execute("select before, after from pgsched.audit_log").fetchall())
+    assert "hush" not in told
+    assert made not in told
+    assert (b"1" * 32).hex() not in told
+    edited = row(db, "select before, after from pgsched.audit_log where action = 'edit'")
+    assert [one["options"]["headers"] for one in edited] == [{"X-Token": "…"}] * 2
+    assert [list(one["payload"]) for one in edited] == [["bytes"], ["bytes"]]
+
+
+def test_a_row_of_the_log_is_bounded(db: Connection) -> None:
+    labels = {f"label-{n}": "x" * 60 for n in range(30)}
+    schedule(db, every="1 hour", payload={"x": "x" * 100_000}, labels=labels)
+    assert value(db, "select pg_column_size(after) < 20000 from pgsched.audit_log")
+
+
+def test_what_workers_note_in_the_same_rows_is_not_in_it(db: Connection) -> None:
+    id = job(db)
+    db.execute("delete from pgsched.audit_log")
+    db.execute(
+        "update pgsched.jobs set planned_revision = revision, runs = runs + 1, accounted_to = now() where id = %s", [id]
+    )
+    db.execute("update pgsched.queues set full_since = now()")
+    db.execute(
+        "insert into pgsched_internal.gates (name, events, period, shut_until) values ('circuit:h c', 1, '1s', now())"
+    )
+    db.execute("update pgsched_internal.gates set next_at = now(), shut_until = null")
+    assert column(db, "select action from pgsched.audit_log") == []
+
+
+def test_each_column_of_what_is_compared_is_told_by_a_trigger_or_is_known_as_the_workers(db: Connection) -> None:
+    text = value(db, "select substring(prosrc from 'ours constant.*?];') from pg_proc where proname = 'log_change'")
+    ours = set(re.findall(r"'(\w+)'", text))
+    query = """
+        select c.relname || '.' || a.attname, a.attname from pg_attribute a join pg_class c on c.oid = a.attrelid
+         where c.relnamespace::regnamespace::text like 'pgsched%%' and c.relname = any (%s) and a.attnum > 0
+           and not a.attisdropped and not exists (
+             select from pg_trigger t where t.tgrelid = c.oid and t.tgname in ('changed', 'unlimited')
+                and (cardinality(t.tgattr::int2[]) = 0 or a.attnum = any (t.tgattr::int2[])))"""
+    left = {name for name, column in db.execute(query, [list(_SETTINGS)]) if column not in ours}
+    assert left == {
+        "jobs.reason", "jobs.paused_at", "queues.name", "queues.first_partition", "gates.name", "gates.reason",
+        "replays.clients", "replays.actor", "replays.reason", "backfills.job_id", "backfills.starts_at",
+        "backfills.ends_at", "backfills.reason", "api_keys.former_hash", "api_keys.former_until",
+    }  # fmt: skip
