@@ -1,6 +1,9 @@
 """The two clients of the API. They have the same methods, and differ only in how they wait."""
 
+import asyncio
+import time
 from collections.abc import AsyncIterator, Iterator
+from itertools import count
 from types import TracebackType
 from typing import Self, TypeVar, Unpack
 
@@ -27,7 +30,9 @@ class _Methods(JobMethods, ExecutionMethods, DeadLetterMethods, PullMethods, Cli
 class Client(_Methods, SyncBase):
     """Calls the API at ``base_url`` with a key; ``timeout`` is in seconds. Close it, or use it as a context manager.
 
-    Raises what ``pgsched.errors`` has for the problem the API answers with, and Unavailable when there is no answer.
+    What comes to the same when it is sent twice is sent up to ``retries`` times more while the API cannot be reached or
+    asks to be called in a moment: all that reads, and ``schedule`` with a key. Raises what ``pgsched.errors`` has for
+    the problem the API answers with, and Unavailable when there is no answer.
     """
 
     def __init__(
@@ -36,8 +41,10 @@ class Client(_Methods, SyncBase):
         *,
         api_key: str | None = None,
         timeout: float = 10.0,
+        retries: int = 2,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
+        self._retries = retries
         self._http = httpx.Client(
             base_url=check_address(base_url), headers=headers_of(api_key), timeout=timeout, transport=transport
         )
@@ -70,10 +77,17 @@ class Client(_Methods, SyncBase):
         self.close()
 
     def _ask(self, call: Call[_Answer]) -> _Answer:
-        try:
-            return call.read(self._http.send(call.send_by(self._http)))
-        except httpx.RequestError as error:
-            raise unavailable(error) from error
+        for number in count():
+            try:
+                response = self._http.send(call.send_by(self._http))
+            except httpx.RequestError as error:
+                if (pause := call.pause(self._retries, number)) is None:
+                    raise unavailable(error) from error
+            else:
+                if (pause := call.pause(self._retries, number, response)) is None:
+                    return call.read(response)
+            time.sleep(pause)
+        raise AssertionError("unreachable")
 
 
 class AsyncClient(_Methods, AsyncBase):
@@ -85,8 +99,10 @@ class AsyncClient(_Methods, AsyncBase):
         *,
         api_key: str | None = None,
         timeout: float = 10.0,
+        retries: int = 2,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
+        self._retries = retries
         self._http = httpx.AsyncClient(
             base_url=check_address(base_url), headers=headers_of(api_key), timeout=timeout, transport=transport
         )
@@ -120,7 +136,14 @@ class AsyncClient(_Methods, AsyncBase):
         await self.aclose()
 
     async def _ask(self, call: Call[_Answer]) -> _Answer:
-        try:
-            return call.read(await self._http.send(call.send_by(self._http)))
-        except httpx.RequestError as error:
-            raise unavailable(error) from error
+        for number in count():
+            try:
+                response = await self._http.send(call.send_by(self._http))
+            except httpx.RequestError as error:
+                if (pause := call.pause(self._retries, number)) is None:
+                    raise unavailable(error) from error
+            else:
+                if (pause := call.pause(self._retries, number, response)) is None:
+                    return call.read(response)
+            await asyncio.sleep(pause)
+        raise AssertionError("unreachable")

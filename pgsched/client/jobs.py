@@ -100,7 +100,8 @@ class JobMethods:
         check_names(options, ScheduleOptions)
         check_given(options)
         given = present({**options, "target": target, "after": names_after(options.get("after"))})
-        return Call("POST", path("jobs"), Scheduled, body=_body(given))
+        repeatable = given.get("key") is not None and given.get("on_conflict") != "reject"
+        return Call("POST", path("jobs"), Scheduled, body=_body(given), repeatable=repeatable)
 
     @method
     def get_job(self, job_id: Id) -> Call[JobDetail]:

@@ -15,7 +15,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from pgsched.client.transaction import Executes, execute_of, raises_ours
+from pgsched.client.transaction import Executes, execute_of, is_of_asyncpg, raises_ours
 from pgsched.errors import InvalidInput
 from pgsched.store.core.sql import statement
 from pgsched.store.core.text import check_text, encode
@@ -176,6 +176,8 @@ def _driver_of(candidate: Any) -> psycopg.Connection[Any]:
 async def _async_driver_of(candidate: Any) -> psycopg.AsyncConnection[Any]:
     if isinstance(candidate, psycopg.AsyncConnection):
         return candidate
+    if is_of_asyncpg(candidate):
+        return _checked(candidate, psycopg.AsyncConnection)
     execute_of(candidate, waits=True, name="schedule_many")
     connection = candidate if hasattr(candidate, "get_raw_connection") else await candidate.connection()
     await connection.exec_driver_sql("select 1")
@@ -184,7 +186,9 @@ async def _async_driver_of(candidate: Any) -> psycopg.AsyncConnection[Any]:
 
 def _checked(driver: Any, wanted: type[_Driver]) -> _Driver:
     if not isinstance(driver, wanted):
-        raise TypeError(f"{type(driver).__module__} cannot load many rows this way: use SQLAlchemy over psycopg 3")
+        raise TypeError(
+            f"{type(driver).__module__} cannot load many rows this way: use psycopg 3, alone or below SQLAlchemy"
+        )
     return driver
 
 

@@ -1,5 +1,6 @@
 """One request to the API and how its answer is read: the same for both clients."""
 
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -21,6 +22,8 @@ _Answer = TypeVar("_Answer")
 Id = UUID | str
 Instant = datetime | str
 Length = timedelta | str
+_IN_A_MOMENT = frozenset({429, 502, 503, 504})
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class Call(Generic[_Answer]):
     body: Any = None
     timeout: float | None = None
     """Seconds, where an answer may take longer than the client's own time."""
+    repeatable: bool = False
+    """Whether it comes to the same when it is sent twice. What only reads does."""
 
     def send_by(self, client: httpx.Client | httpx.AsyncClient) -> httpx.Request:
         """Raises InvalidPayload for what JSON has no word for."""
@@ -45,6 +50,20 @@ class Call(Generic[_Answer]):
         return client.build_request(
             self.method, self.path, params=query, content=body, headers=headers, timeout=timeout
         )
+
+    def pause(self, retries: int, number: int, response: httpx.Response | None = None) -> float | None:
+        """How many seconds after the try of this number (from 0) to send it again; None if its answer, or that there is
+        none, is final. The server's own word counts."""
+        if number >= retries or not (self.repeatable or self.method == "GET"):
+            return None
+        asked: str | None = None
+        if response is not None:
+            if response.status_code not in _IN_A_MOMENT:
+                return None
+            asked = response.headers.get("retry-after")
+        if asked is not None and asked.isdecimal():
+            return float(asked) if len(asked) < 3 and int(asked) <= _LONGEST_PAUSE else None
+        return min(_FIRST_PAUSE * 2.0**number, _LONGEST_PAUSE) * random.uniform(0.5, 1.0)
 
     def read(self, response: httpx.Response) -> _Answer:
         """The answer. Raises the error that a problem document names."""

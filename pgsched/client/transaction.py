@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, Protocol, Unpack
+from typing import Any, Protocol, TypeGuard, Unpack
 from uuid import UUID
 
 import psycopg
@@ -24,12 +24,24 @@ from pgsched.store.schedule.calls import Placed, placed
 from pgsched.store.schedule.order import Order, check_given, names_after, order_of
 
 _DRIVERS = re.compile("psycopg|asyncpg")
+_ERRORS = frozenset({"Error", "PostgresError", "InterfaceError"})
+"""The names of the drivers' base classes of errors; the last two are those of asyncpg."""
 
 
 class Executes(Protocol):
     """An SQLAlchemy Connection, Session, AsyncConnection or AsyncSession, as far as it is used here."""
 
     def execute(self, statement: Any, parameters: Any, /) -> Any: ...
+
+
+class Fetches(Protocol):
+    """A connection of asyncpg, or one that its pool lends, as far as it is used here."""
+
+    def transaction(self) -> Any: ...
+
+    async def execute(self, query: str, *parameters: Any) -> Any: ...
+
+    async def fetchrow(self, query: str, *parameters: Any) -> Any: ...
 
 
 def schedule(
@@ -69,25 +81,34 @@ def place(connection_or_session: psycopg.Connection[Any] | Executes, order: Orde
 
 
 async def schedule_async(
-    connection_or_session: psycopg.AsyncConnection[Any] | Executes, target: str, **options: Unpack[ScheduleOptions]
+    connection_or_session: psycopg.AsyncConnection[Any] | Fetches | Executes,
+    target: str,
+    **options: Unpack[ScheduleOptions],
 ) -> UUID:
-    """``schedule`` for a psycopg AsyncConnection, or an SQLAlchemy AsyncConnection or AsyncSession."""
+    """``schedule`` for an AsyncConnection of psycopg, a connection of asyncpg, or an SQLAlchemy AsyncConnection or
+    AsyncSession."""
     return (await schedule_outcome_async(connection_or_session, target, **options)).id
 
 
 async def schedule_outcome_async(
-    connection_or_session: psycopg.AsyncConnection[Any] | Executes, target: str, **options: Unpack[ScheduleOptions]
+    connection_or_session: psycopg.AsyncConnection[Any] | Fetches | Executes,
+    target: str,
+    **options: Unpack[ScheduleOptions],
 ) -> Placed:
-    """``schedule_outcome`` for a psycopg AsyncConnection, or an SQLAlchemy AsyncConnection or AsyncSession."""
+    """``schedule_outcome`` for what ``schedule_async`` takes."""
     return await place_async(connection_or_session, _order(target, **options))
 
 
-async def place_async(connection_or_session: psycopg.AsyncConnection[Any] | Executes, order: Order) -> Placed:
+async def place_async(connection_or_session: psycopg.AsyncConnection[Any] | Fetches | Executes, order: Order) -> Placed:
     """``place`` for connections and sessions that are awaited."""
     with raises_ours():
         if isinstance(connection_or_session, psycopg.AsyncConnection):
             cursor = psycopg.AsyncCursor(connection_or_session, row_factory=tuple_row)
             return placed(await (await cursor.execute(statement("schedule/schedule"), order.parameters())).fetchone())
+        if is_of_asyncpg(connection_or_session):
+            text, names = _asyncpg_text()
+            given = order.parameters()
+            return placed(await connection_or_session.fetchrow(text, *[given[name] for name in names]))
         execute = execute_of(connection_or_session, waits=True)
         return placed((await execute(_sqlalchemy_text(), order.parameters())).first())
 
@@ -108,7 +129,7 @@ def raises_ours() -> Iterator[None]:
         yield
     except Exception as error:
         driver = getattr(error, "orig", None) or error
-        if not any(kind.__name__ == "Error" and _DRIVERS.search(kind.__module__) for kind in type(driver).__mro__):
+        if not any(kind.__name__ in _ERRORS and _DRIVERS.search(kind.__module__) for kind in type(driver).__mro__):
             raise
         raise refusal(driver) or error from error
 
@@ -120,12 +141,30 @@ def _sqlalchemy_text() -> Any:
     return text(re.sub(r"%\((\w+)\)s", r":\1", statement("schedule/schedule")))
 
 
+@cache
+def _asyncpg_text() -> tuple[str, list[str]]:
+    """The statement with numbered parameters, and the names of these. JSON goes as text: a codec that the application
+    has set for it would encode it once more."""
+    names: list[str] = []
+
+    def numbered(found: re.Match[str]) -> str:
+        names.append(found[1])
+        return f"${len(names)}::text as jsonb" if found[2] == "jsonb" else f"${len(names)} as {found[2]}"
+
+    return re.sub(r"%\((\w+)\)s as (\w+)", numbered, statement("schedule/schedule")), names
+
+
+def is_of_asyncpg(candidate: Any) -> TypeGuard[Fetches]:
+    """Whether it is a connection of asyncpg, or one that its pool lends."""
+    return type(candidate).__module__.startswith("asyncpg.")
+
+
 def execute_of(candidate: Any, *, waits: bool, name: str = "schedule") -> Any:
     """Its execute. Raises TypeError for what is no connection, or is one for the other function."""
     execute = getattr(candidate, "execute", None)
     kind = type(candidate).__name__
     if execute is None:
-        raise TypeError(f"{kind} has no execute: give a psycopg 3 or SQLAlchemy connection or session")
+        raise TypeError(f"{kind} has no execute: give a connection of psycopg 3 or asyncpg, or one of SQLAlchemy")
     if waits is not inspect.iscoroutinefunction(execute):
         raise TypeError(f"{kind} goes with {name if waits else f'{name}_async'}")
     return execute

@@ -16,7 +16,7 @@ import orjson
 import psycopg
 
 from pgsched.client import transaction
-from pgsched.client.transaction import Executes, place, place_async
+from pgsched.client.transaction import Executes, Fetches, is_of_asyncpg, place, place_async
 from pgsched.delivery.handlers import Context, Handler
 from pgsched.delivery.python import App
 from pgsched.errors import InvalidInput
@@ -48,7 +48,9 @@ class Inline:
             _finish(handler, given)
         return placed
 
-    async def place_async(self, connection_or_session: psycopg.AsyncConnection[Any] | Executes, order: Order) -> Placed:
+    async def place_async(
+        self, connection_or_session: psycopg.AsyncConnection[Any] | Fetches | Executes, order: Order
+    ) -> Placed:
         if not _is_for_now(order):
             return await place_async(connection_or_session, order)
         async with _undone_async(connection_or_session):
@@ -127,6 +129,12 @@ async def _undone_async(connection_or_session: Any) -> AsyncIterator[None]:
     if isinstance(connection_or_session, psycopg.AsyncConnection):
         async with connection_or_session.transaction(force_rollback=True):
             yield
+        return
+    if is_of_asyncpg(connection_or_session):
+        inner = connection_or_session.transaction()
+        await inner.start()
+        yield
+        await inner.rollback()
         return
     from sqlalchemy import text
 

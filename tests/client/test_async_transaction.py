@@ -1,12 +1,16 @@
-"""schedule_async() inside a transaction of SQLAlchemy's async connection and session."""
+"""schedule_async() inside a transaction of SQLAlchemy's async connection and session, and of asyncpg's connection."""
 
+import json
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
 import pytest
 from psycopg import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, create_async_engine
 from sqlalchemy.pool import NullPool
 
-from pgsched.client import schedule_async
-from pgsched.errors import Conflict, InvalidInput, InvalidTarget, PgschedError
+from pgsched.client import schedule_async, schedule_many_async
+from pgsched.errors import Conflict, InvalidInput, InvalidTarget, PgschedError, Unavailable
 
 
 @pytest.mark.parametrize("kind", [AsyncConnection, AsyncSession])
@@ -24,6 +28,46 @@ async def test_it_is_scheduled_if_and_only_if_the_caller_commits(
             await caller.close()
     await engine.dispose()
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (int(commits),)
+
+
+@pytest.mark.parametrize("commits", [True, False])
+async def test_a_connection_of_asyncpg_schedules_if_and_only_if_its_transaction_commits(
+    database_url: str, db: Connection[tuple[object, ...]], commits: bool
+) -> None:
+    connection = await asyncpg.connect(database_url)
+    await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=json.dumps, decoder=json.loads)
+    transaction = connection.transaction()
+    await transaction.start()
+    id = await schedule_async(
+        connection,
+        "https://shop.example/settle",
+        payload={"order": 42},
+        delay=timedelta(minutes=10),
+        key="settle-42",
+        options={"timeout": "5s"},
+    )
+    await schedule_async(connection, "notify:a", at=datetime(2031, 3, 1, tzinfo=UTC), after=[id])
+    await schedule_async(connection, "notify:a", cron="0 9 * * *", timezone="Europe/Berlin", labels={"team": "pay"})
+    await (transaction.commit() if commits else transaction.rollback())
+    await connection.close()
+    found = db.execute("select payload, options ->> 'timeout' from pgsched.status where key = 'settle-42'").fetchall()
+    assert found == ([({"order": 42}, "5s")] if commits else [])
+    counts = "select (select count(*) from pgsched.jobs), (select count(*) from pgsched.status)"
+    assert db.execute(counts).fetchone() == ((1, 2) if commits else (0, 0))
+
+
+async def test_what_a_pool_of_asyncpg_lends_is_as_good_and_its_errors_are_ours(
+    database_url: str, db: Connection[tuple[object, ...]]
+) -> None:
+    async with asyncpg.create_pool(database_url, min_size=1, max_size=1) as pool, pool.acquire() as connection:
+        await schedule_async(connection, "notify:a", key="k", delay="1h")
+        with pytest.raises(Conflict, match="k"):
+            await schedule_async(connection, "notify:a", key="k", delay="1h", on_conflict="reject")
+        with pytest.raises(TypeError, match="use psycopg 3"):
+            await schedule_many_async(connection, [{"target": "notify:a"}])
+    with pytest.raises(Unavailable):
+        await schedule_async(connection, "notify:a")
+    assert db.execute("select count(*) from pgsched.executions").fetchone() == (1,)
 
 
 @pytest.mark.parametrize("driver", ["psycopg", "asyncpg"])

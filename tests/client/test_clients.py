@@ -246,7 +246,7 @@ def test_a_conflict_and_an_unknown_id_raise_their_own_errors(client: Client) -> 
 
 
 def test_an_id_that_is_none_is_refused_before_it_is_sent() -> None:
-    with Client("http://127.0.0.1:1") as client, pytest.raises(InvalidInput, match="give a UUID"):
+    with Client("http://127.0.0.1:1", retries=0) as client, pytest.raises(InvalidInput, match="give a UUID"):
         client.cancel("../clients")
 
 
@@ -256,19 +256,69 @@ def test_an_address_that_is_none_is_refused() -> None:
 
 
 def test_an_api_that_is_not_there_is_unavailable() -> None:
-    with Client("http://127.0.0.1:1") as client, pytest.raises(Unavailable, match="cannot be reached"):
+    with Client("http://127.0.0.1:1", retries=0) as client, pytest.raises(Unavailable, match="cannot be reached"):
         client.list_jobs()
 
 
 async def test_an_api_that_is_not_there_is_unavailable_to_asyncio_too() -> None:
-    async with AsyncClient("http://127.0.0.1:1") as client:
+    async with AsyncClient("http://127.0.0.1:1", retries=0) as client:
         with pytest.raises(Unavailable, match="cannot be reached"):
             await client.list_jobs()
 
 
+def _failing(times: int, **first: Any) -> tuple[httpx.MockTransport, list[str]]:
+    """What is in front of an API, and fails so many times; and what it was asked."""
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(f"{request.method} {request.url.path}")
+        if len(asked) > times:
+            return httpx.Response(200, json={"items": [], "next": None, "changed": True})
+        if not first:
+            raise httpx.ConnectError("refused", request=request)
+        return httpx.Response(**first)
+
+    return httpx.MockTransport(answer), asked
+
+
+@pytest.mark.parametrize("first", [{}, {"status_code": 503}, {"status_code": 429, "headers": {"Retry-After": "0"}}])
+def test_what_only_reads_is_sent_again(first: dict[str, Any]) -> None:
+    transport, asked = _failing(1, **first)
+    with Client("http://proxy", transport=transport) as client:
+        assert client.list_jobs().items == []
+    assert asked == ["GET /v1/jobs"] * 2
+
+
+async def test_what_only_reads_is_sent_again_by_asyncio_too() -> None:
+    transport, asked = _failing(1)
+    async with AsyncClient("http://proxy", transport=transport) as client:
+        assert (await client.list_jobs()).items == []
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "tries"), [({}, 1), ({"key": "k"}, 2), ({"key": "k", "on_conflict": "reject"}, 1)], ids=str
+)
+def test_what_is_scheduled_is_sent_again_where_that_fires_nothing_twice(given: dict[str, Any], tries: int) -> None:
+    transport, asked = _failing(9)
+    with Client("http://proxy", transport=transport, retries=1) as client, pytest.raises(Unavailable):
+        client.schedule("notify:a", **given)
+    assert len(asked) == tries
+
+
+def test_what_asks_to_be_called_much_later_is_not_called_again() -> None:
+    transport, asked = _failing(9, status_code=503, headers={"Retry-After": "3600"})
+    with Client("http://proxy", transport=transport) as client, pytest.raises(Unavailable):
+        client.list_jobs()
+    assert len(asked) == 1
+
+
 def test_an_answer_from_something_else_says_so() -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(502, text="<html>bad gateway</html>"))
-    with Client("http://proxy", transport=transport) as client, pytest.raises(Unavailable, match="answered 502"):
+    with (
+        Client("http://proxy", transport=transport, retries=0) as client,
+        pytest.raises(Unavailable, match="answered 502"),
+    ):
         client.list_jobs()
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import psycopg
 import pytest
 from sqlalchemy import create_engine
@@ -102,6 +103,17 @@ async def test_inline_handlers_write_in_the_transaction_of_an_async_test(
             await pgsched.schedule_async(connection, "python:book", payload=7)
         await connection.rollback()
     assert db.execute("select n from bookings").fetchall() == []
+
+
+async def test_inline_handlers_are_called_on_a_connection_of_asyncpg(
+    pgsched_kit: Kit, database_url: str, calls: Calls
+) -> None:
+    connection = await asyncpg.connect(database_url)
+    with pgsched_kit.inline():
+        await pgsched.schedule_async(connection, "python:ship", payload={"order": 7})
+    await connection.close()
+    assert calls == [("ship", {"order": 7})]
+    assert pgsched_kit.scheduled() == []
 
 
 def test_only_the_fixtures_need_pytest() -> None:

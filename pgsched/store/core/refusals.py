@@ -80,10 +80,10 @@ def _told(driver: Any, name: str, of_asyncpg: str) -> str | None:
 def _without_state(driver: Any) -> PgschedError | None:
     """Errors that never reached the server, or never came back from it."""
     kinds = {kind.__name__ for kind in type(driver).__mro__}
+    if "DataError" in kinds:  # an InterfaceError too, where it is asyncpg's
+        return InvalidInput(_sentence(str(driver), "write a value that PostgreSQL can store"))
     if kinds & {"OperationalError", "InterfaceError"}:
         return Unavailable(_sentence(f"the database cannot be reached: {driver}".strip(), "try again"))
-    if "DataError" in kinds:
-        return InvalidInput(_sentence(str(driver), "write a value that PostgreSQL can store"))
     return None
 
 
