@@ -14,10 +14,14 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.api.access_arrange import make_key
+from tests.conftest import Connection
+from tests.docs.fences import ROOT, blocks_of
 from tests.node.running import HERE, module, node
 from tests.processes import Process
 
 _OURS = {"X-Requested-With": "tests"}
+_HOW_TO = ROOT / "docs" / "how-to" / "other-languages.md"
 
 
 @pytest.fixture
@@ -39,13 +43,19 @@ def workshop() -> Iterator[Path]:
         for name in ("client.ts", "tsconfig.json"):
             copy(HERE / name, made)
         Path(made, "package.json").write_text('{"type": "module"}')
+        [shop] = [block.text for block in blocks_of(_HOW_TO) if block.language == "ts"]
+        Path(made, "shop.ts").write_text(f"declare const process: {{ env: Record<string, string> }};\n{shop}\n")
         yield Path(made)
 
 
-def test_a_client_in_typescript_compiles_and_does_what_it_says(address: str, document: Path, workshop: Path) -> None:
+def test_a_client_in_typescript_compiles_and_does_what_it_says(
+    address: str, document: Path, workshop: Path, db: Connection
+) -> None:
+    key = str(make_key(db))
     module("openapi-typescript/bin/cli.js", str(document), "-o", str(workshop / "generated.ts"))
+    copy(workshop / "generated.ts", workshop / "pgsched.ts")
     module("typescript/bin/tsc", "-p", str(workshop))
-    assert json.loads(node(str(workshop / "client.ts"), address)) == {
+    assert json.loads(node(str(workshop / "client.ts"), address, key)) == {
         "created": [201, "created", 5],
         "again": [200, "replaced"],
         "paused": True,
@@ -56,6 +66,7 @@ def test_a_client_in_typescript_compiles_and_does_what_it_says(address: str, doc
         "listed": ["report"],
         "cancelled": True,
         "unknown": [404, "pgsched.not_found"],
+        "of_the_page": {"scheduled": ["remind-42", "scheduled"], "cancelled": True},
     }
 
 

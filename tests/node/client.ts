@@ -2,8 +2,10 @@
 import createClient from "openapi-fetch";
 import type { paths } from "./generated.ts";
 
-declare const process: { argv: string[] };
-const { GET, POST, PATCH, DELETE } = createClient<paths>({ baseUrl: process.argv[2], headers: { "X-Requested-With": "tests" } });
+declare const process: { argv: string[]; env: Record<string, string> };
+[, , process.env.PGSCHED_API, process.env.PGSCHED_API_KEY] = process.argv;
+const page = await import("./shop.ts");
+const { GET, POST, PATCH, DELETE } = createClient<paths>({ baseUrl: process.argv[2], headers: { "X-Requested-With": "tests", Authorization: `Bearer ${process.argv[3]}` } });
 
 const scheduled = await POST("/v1/jobs", {
   body: { target: "https://shop.example/report", key: "report", schedule: { cron: "30 2 * * *", timezone: "Europe/Berlin" } },
@@ -26,6 +28,10 @@ const listed = await GET("/v1/jobs", { params: { query: { label: ["team=reports"
 const cancelled = await DELETE("/v1/jobs/{job_id}", { params: { path } });
 const unknown = await POST("/v1/jobs", { body: { target: "https://shop.example/x", after: ["nothing"] } });
 
+const reminder = await page.remindTomorrow(42);
+const reminders = [];
+for await (const execution of page.executions("remind-42")) reminders.push(execution.key, execution.status);
+
 console.log(
   JSON.stringify({
     created: [scheduled.response.status, scheduled.data.outcome, scheduled.data.next_fires.length],
@@ -37,6 +43,7 @@ console.log(
     counted: [counted.response.status, counted.data?.to_run],
     listed: listed.data?.items.map((job) => job.key),
     cancelled: cancelled.data?.changed,
+    of_the_page: { scheduled: reminders, cancelled: await page.cancel(reminder) },
     unknown: [unknown.response.status, unknown.error?.code],
   }),
 );

@@ -60,7 +60,7 @@ begin
     found := value || jsonb_build_object('headers', (select coalesce(jsonb_object_agg(h.key,
       case when jsonb_typeof(h.value) = 'object' then h.value else '"…"' end), '{}') from jsonb_each(value -> 'headers') h));
   end if;
-  return regexp_replace(found::text, '("[a-z]+:[^"?#\\]*)[?#]([^"\\]|\\.)*"', '\1?…"', 'g')::jsonb;
+  return regexp_replace(found::text, E'("[a-z]+:[^"?#\\\\]*)[?#]([^"\\\\]|\\\\.)*"', E'\\1?…"', 'g')::jsonb;
 end $$;
 comment on function pgsched_internal.shown(text, jsonb) is 'What the audit log has of a column''s value: no secret, no payload, and no more than some KiB.';
 
