@@ -38,6 +38,7 @@ _WARNINGS = frozenset(
         "tzdata.behind",
         "api.failed",
         "api.open",
+        "oidc.unavailable",
         "listener.lost",
         "client.invalid",
     }

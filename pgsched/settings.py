@@ -53,6 +53,7 @@ class Settings:
     blocked_timeout: float = _setting(
         60.0, "How long a handler may block its process, before that ends itself; 0: for ever.", within=(0, 86_400)
     )
+    oidc: str = _setting("{}", "OpenID Connect providers whose tokens the API takes, by issuer.", metavar="JSON")
     receive_timeout: float = _setting(30.0, "How long a request to the API may take to arrive.", within=(0.1, 3_600))
     send_timeout: float = _setting(
         30.0, "How long the API waits for a client that does not read its answer.", within=(0.1, 3_600)
@@ -109,6 +110,11 @@ class Settings:
             _check_json_object(name, getattr(self, name), example)
 
     @property
+    def takes_tokens(self) -> bool:
+        """Whether the API takes tokens of OpenID Connect providers."""
+        return bool(json.loads(self.oidc))
+
+    @property
     def queue_names(self) -> list[str]:
         """The queues a worker serves, in order of preference."""
         return [name.strip() for name in self.queues.split(",") if name.strip()]
@@ -124,6 +130,7 @@ def is_loopback(host: str) -> bool:
 
 _JSON_OBJECTS = {
     "kafka_config": '{"linger.ms": 5}',
+    "oidc": '{"https://login.example": {"audience": "pgsched", "rules": […]}}',
     "tls_certificates": '{"bank.example": "/etc/pgsched/bank.pem"}',
 }
 _PREFIX = "PGSCHED_"

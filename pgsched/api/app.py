@@ -34,7 +34,7 @@ from pgsched.api import (
 )
 from pgsched.api.access import PUBLIC, SCOPE, Gate, grant_of
 from pgsched.api.arrivals import Arrivals
-from pgsched.api.authentication import Authentication
+from pgsched.api.authentication import Authentication, Bearer
 from pgsched.api.browsers import Browsers
 from pgsched.api.database import WAIT, Database
 from pgsched.api.description import Description, name_of
@@ -47,7 +47,8 @@ from pgsched.events import Events
 from pgsched.settings import Settings, is_loopback
 from pgsched.version import __version__
 
-_SCHEME, _KEYS = "key", "A key that pgsched keys create has made: psk_, its id, _ and its secret."
+_SCHEME = "key"
+_KEYS = "A key that pgsched keys create has made, psk_…; or a token of a provider that the setting oidc names."
 LARGEST_REQUEST = 2 * 1024 * 1024
 """Bytes of a request's body."""
 
@@ -86,7 +87,8 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
     events = events or Events()
     database = Database(settings.database_url, events, wait=wait)
     arrivals = Arrivals(settings.database_url, database.acting(EVERYBODY), events)
-    gate = Gate(Authentication(database, is_open=is_loopback(settings.host)), Browsers(settings))
+    authentication = Authentication(database, is_open=is_loopback(settings.host), bearer=_bearer(settings, events))
+    gate = Gate(authentication, Browsers(settings))
 
     def acting(request: Request[Any, Any, Any]) -> Database:
         return database.acting(grant_of(request))
@@ -119,6 +121,16 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
         logging_config=None,
         debug=False,
     )
+
+
+def _bearer(settings: Settings, events: Events) -> Bearer | None:
+    if not settings.takes_tokens:
+        return None
+    try:
+        from pgsched.api.bearer import BearerTokens  # with a library that nobody else needs
+    except ImportError as error:
+        raise InvalidSettings("oidc needs PyJWT and cryptography: pip install 'pgsched[oidc]'") from error
+    return BearerTokens(settings, events)
 
 
 def _described() -> OpenAPIConfig:

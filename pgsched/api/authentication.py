@@ -1,4 +1,5 @@
-"""Who asks: the key in ``Authorization: Bearer``, checked against what the database says of it.
+"""Who asks: the key in ``Authorization: Bearer``, checked against what the database says of it, or the token of a
+provider, checked by that one's keys.
 
 What was looked up is kept for half a second, counted from the moment of asking: so a key that is revoked is refused
 by every process within a second, and nothing has to be told to any of them. One task looks up all that is wanted at
@@ -9,6 +10,7 @@ import asyncio
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 from pgsched.api.database import WAIT, Database
 from pgsched.domain.api_key import ANYBODY, Grant, Token
@@ -49,11 +51,18 @@ class _Kept:
             raise Unauthenticated(f"the key {key.id} has expired; {_HOW}")
 
 
-class Authentication:
-    """Finds out what the holder of a token may do. One that ``is_open`` lets anybody in until a key is made."""
+class Bearer(Protocol):
+    """What tells whom a token that is no key stands for."""
 
-    def __init__(self, database: Database, *, is_open: bool) -> None:
-        self._database, self._is_open = database, is_open
+    async def grant(self, text: str) -> Grant: ...
+
+
+class Authentication:
+    """Finds out what the holder of a token may do. One that ``is_open`` lets anybody in until a key is made; one with
+    ``bearer`` takes other tokens than keys, too."""
+
+    def __init__(self, database: Database, *, is_open: bool, bearer: Bearer | None = None) -> None:
+        self._database, self._is_open, self._bearer = database, is_open and bearer is None, bearer
         self._open_until = 0.0
         self._kept: dict[str, _Kept] = {}
         self._noted: dict[str, float] = {}
@@ -68,6 +77,8 @@ class Authentication:
             raise Unauthenticated(_HOW)
         scheme, _, text = header.partition(" ")
         token = Token.parse(text.strip()) if scheme.lower() == "bearer" else None
+        if token is None and self._bearer is not None and scheme.lower() == "bearer" and text.count(".") == 2:
+            return await self._bearer.grant(text.strip())
         if token is None:
             raise Unauthenticated(f"this is no key; {_HOW}")
         kept = self._kept.get(token.id)

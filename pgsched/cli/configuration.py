@@ -28,13 +28,14 @@ API = (
     "host",
     "allowed_hosts",
     "port",
+    "oidc",
     "drain_timeout",
     "receive_timeout",
     "send_timeout",
     "log_level",
 )
 WORKER = tuple(
-    name for name in _FLAGS if name not in {"host", "allowed_hosts", "port", "receive_timeout", "send_timeout"}
+    name for name in _FLAGS if name not in {"host", "allowed_hosts", "port", "oidc", "receive_timeout", "send_timeout"}
 )
 EVERYTHING = tuple(_FLAGS)
 

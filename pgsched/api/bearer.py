@@ -1,0 +1,95 @@
+"""Bearer tokens of OpenID Connect providers: who sent them, checked by the keys of their issuer.
+
+The algorithm is one that the setting names and that the key is for, whatever the token's head says; a key that comes
+with the token, or an address of one, is not looked at.
+"""
+
+from typing import Any
+
+import jwt
+from jwt import PyJWK
+from jwt.exceptions import PyJWTError
+
+from pgsched.api.signing_keys import SigningKeys
+from pgsched.delivery.tls import trusting_context
+from pgsched.domain.api_key import Grant
+from pgsched.domain.identity import Provider, parse_providers
+from pgsched.errors import Unauthenticated
+from pgsched.events import Events
+from pgsched.settings import Settings
+
+_LONGEST = 16 * 1024
+_LARGEST_KEY = 8192  # bits of an RSA modulus: to check a signature takes longer with each
+_TYPES = frozenset({"jwt", "at+jwt"})
+_FAULTS = (PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
+_KEY_OF = {"RS256": ("RSA", None), "PS256": ("RSA", None), "ES256": ("EC", "P-256"), "EdDSA": ("OKP", "Ed25519")}
+_CLAIMS = ["exp", "iss", "aud", "sub"]
+
+
+class BearerTokens:
+    """Those that providers of the setting ``oidc`` have signed. Raises InvalidSettings where that cannot be read."""
+
+    def __init__(self, settings: Settings, events: Events) -> None:
+        self._providers = parse_providers(settings.oidc)
+        context = trusting_context(settings.tls_authorities)
+        self._keys = {issuer: SigningKeys(issuer, context, events) for issuer in self._providers}
+
+    async def grant(self, text: str) -> Grant:
+        """What the holder of a token may do. Raises Unauthenticated; Refused where it is valid and nothing is allowed;
+        Unavailable where its issuer does not tell its keys."""
+        head, provider = self._read(text)
+        algorithm = head.get("alg")
+        if algorithm not in provider.algorithms:
+            raise Unauthenticated(f"the token is signed by none of {', '.join(provider.algorithms)}")
+        id = head.get("kid")
+        if not isinstance(id, str) or not 1 <= len(id) <= 200:
+            raise Unauthenticated("the token does not say by its kid which key has signed it")
+        for data in await self._keys[provider.issuer].find(id):
+            if (key := _usable(data, algorithm)) is not None:
+                return provider.grant(_checked(text, key, provider))
+        raise Unauthenticated("the token's issuer has no such key")
+
+    def _read(self, text: str) -> tuple[dict[str, Any], Provider]:
+        """The head of a token and the provider that it says it is of; neither is known to be true yet."""
+        if len(text) > _LONGEST:
+            raise Unauthenticated(f"the token is longer than {_LONGEST} characters")
+        try:
+            found = jwt.decode_complete(text, options={"verify_signature": False})
+        except _FAULTS:
+            raise Unauthenticated("this is neither a key nor a token that can be read") from None
+        head, issuer = found["header"], found["payload"].get("iss")
+        provider = self._providers.get(issuer) if isinstance(issuer, str) else None
+        if provider is None:
+            raise Unauthenticated("the token's issuer is none of the setting oidc")
+        if str(head.get("typ", "JWT")).lower().removeprefix("application/") not in _TYPES:
+            raise Unauthenticated("the token is of another kind: send an access token or an identity token")
+        return head, provider
+
+
+def _usable(data: dict[str, Any], algorithm: str) -> PyJWK | None:
+    """A key as one for this algorithm, if it is."""
+    kind, curve = _KEY_OF[algorithm]
+    if (data.get("kty"), data.get("alg", algorithm)) != (kind, algorithm) or curve not in (None, data.get("crv")):
+        return None
+    public = {name: value for name, value in data.items() if name != "d"}
+    try:
+        key = PyJWK(public, algorithm)
+    except _FAULTS:
+        return None
+    return key if getattr(key.key, "key_size", 0) <= _LARGEST_KEY else None
+
+
+def _checked(text: str, key: PyJWK, provider: Provider) -> dict[str, Any]:
+    """The claims of a token. Why they are not taken, is told to those alone who have a signature."""
+    try:
+        return jwt.decode(
+            text,
+            key,
+            algorithms=[key.algorithm_name],
+            audience=provider.audience,
+            issuer=provider.issuer,
+            leeway=provider.leeway,
+            options={"require": _CLAIMS, "enforce_minimum_key_length": True},
+        )
+    except _FAULTS as error:
+        raise Unauthenticated(f"the token is not taken: {error}") from None

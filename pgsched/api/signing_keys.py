@@ -1,0 +1,113 @@
+"""The keys by which a provider signs its tokens, fetched from where its discovery document says.
+
+They are asked for when a token needs one: anew every few minutes, while the known ones go on being taken, and for one
+that is unknown at most twice a minute, so that made-up tokens cost the provider nothing. One task asks for all who
+wait; requests with API keys do not. What the provider answers is bounded in time and in bytes, and leads nowhere else.
+"""
+
+import asyncio
+import json
+import ssl
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from pgsched.domain.identity import may_be_asked
+from pgsched.errors import Unavailable
+from pgsched.events import Events
+
+_FRESH, _STALE = 300.0, 3600.0
+_AGAIN = 30.0
+_LONGEST = 5.0
+_LARGEST = 256 * 1024
+_MOST = 100
+Keys = Mapping[str, list[dict[str, Any]]]
+
+
+class Unusable(Exception):
+    """What the provider answered cannot be used."""
+
+
+class SigningKeys:
+    """The keys of one issuer by their ids."""
+
+    def __init__(self, issuer: str, context: ssl.SSLContext, events: Events) -> None:
+        self._issuer, self._context, self._events = issuer, context, events
+        self._keys: Keys = {}
+        self._fetched = self._tried = float("-inf")
+        self._failed: str | None = None
+        self._fetching: asyncio.Task[None] | None = None
+
+    async def find(self, id: str) -> list[dict[str, Any]]:
+        """The keys with this id, none where the provider has none. Raises Unavailable where it does not say."""
+        age = time.monotonic() - self._fetched
+        if id in self._keys and age < _STALE:
+            if age > _FRESH:
+                self._fetch()
+            return self._keys[id]
+        await asyncio.shield(self._fetch())
+        if time.monotonic() - self._fetched > _STALE or (self._failed and id not in self._keys):
+            raise Unavailable(f"the keys of {self._issuer} cannot be had: {self._failed}; try again")
+        return self._keys.get(id, [])
+
+    def _fetch(self) -> asyncio.Future[None]:
+        """The fetch that is under way, a new one, or none where the last one was only now."""
+        if self._fetching is None or (self._fetching.done() and time.monotonic() - self._tried > _AGAIN):
+            self._fetching = asyncio.create_task(self._refresh())
+        return self._fetching
+
+    async def _refresh(self) -> None:
+        try:
+            async with asyncio.timeout(_LONGEST):
+                found = await self._ask()
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, Unusable) as error:
+            self._failed = f"{type(error).__name__}: {error}"[:300].rstrip(": ")
+            self._events.emit("oidc.unavailable", issuer=self._issuer, error=self._failed)
+        else:
+            self._keys, self._failed, self._fetched = found, None, time.monotonic()
+        finally:
+            self._tried = time.monotonic()
+
+    async def _ask(self) -> Keys:
+        async with httpx.AsyncClient(
+            verify=self._context, follow_redirects=False, timeout=_LONGEST, headers={"Accept-Encoding": "identity"}
+        ) as client:
+            told = await _read(client, f"{self._issuer.rstrip('/')}/.well-known/openid-configuration")
+            if told.get("issuer") != self._issuer:
+                raise Unusable("the discovery document is another issuer's")
+            address = told.get("jwks_uri")
+            if not isinstance(address, str) or not may_be_asked(address):
+                raise Unusable("jwks_uri is no URL that begins with https://")
+            return _by_id((await _read(client, address)).get("keys"))
+
+
+async def _read(client: httpx.AsyncClient, url: str) -> dict[str, Any]:
+    async with client.stream("GET", url) as answer:
+        if answer.status_code != 200:
+            raise Unusable(f"{url} answers {answer.status_code}")
+        if answer.headers.get("content-encoding", "identity") != "identity":
+            raise Unusable(f"{url} answers compressed, which was not asked for")
+        body = bytearray()
+        async for piece in answer.aiter_raw():
+            body += piece
+            if len(body) > _LARGEST:
+                raise Unusable(f"{url} answers with more than {_LARGEST} bytes")
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise Unusable(f"{url} answers with no JSON object")
+    return found
+
+
+def _by_id(keys: Any) -> Keys:
+    if not isinstance(keys, list) or len(keys) > _MOST:
+        raise Unusable(f"the key set is no list of at most {_MOST} keys")
+    found: dict[str, list[dict[str, Any]]] = {}
+    for key in keys:
+        if isinstance(key, dict) and isinstance(key.get("kid"), str) and key.get("use", "sig") == "sig":
+            found.setdefault(key["kid"], []).append(key)
+    return found

@@ -1,0 +1,153 @@
+"""What tokens of OpenID Connect providers are worth: whose are taken, and which clients and scopes they stand for.
+
+A rule names claims, and what a token that has all of them may do; of several rules the first that fits counts. A token
+that none fits may do nothing. So nobody gets the clients of one rule with the scopes of another.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from pgsched.domain.api_key import SCOPES, Grant
+from pgsched.errors import InvalidSettings, Refused, Unauthenticated
+from pgsched.settings import is_loopback
+
+ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA")
+_MOST_CLIENTS, _LONGEST = 100, 100
+_SUBJECT = 180
+_PROVIDER = frozenset({"audience", "algorithms", "leeway", "rules"})
+_RULE = frozenset({"claims", "clients", "scopes"})
+
+
+@dataclass(frozen=True, slots=True)
+class FromClaim:
+    """What a claim of the token says: texts in a list, or in one text with spaces between; those with the prefix."""
+
+    claim: str
+    prefix: str = ""
+
+    def read(self, claims: Mapping[str, Any]) -> frozenset[str]:
+        found = _claim(claims, self.claim)
+        words = found.split() if isinstance(found, str) else found if isinstance(found, list) else []
+        texts = (word for word in words if isinstance(word, str) and word.startswith(self.prefix))
+        return frozenset(word.removeprefix(self.prefix) for word in texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """``clients`` is None for all."""
+
+    claims: Mapping[str, Any]
+    clients: frozenset[str] | FromClaim | None
+    scopes: frozenset[str] | FromClaim
+
+    def fits(self, claims: Mapping[str, Any]) -> bool:
+        return all(_has(_claim(claims, name), wanted) for name, wanted in self.claims.items())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """One whose tokens are taken, if they are for this audience and signed by one of these algorithms."""
+
+    issuer: str
+    audience: str
+    algorithms: tuple[str, ...]
+    leeway: float
+    rules: tuple[Rule, ...]
+
+    def grant(self, claims: Mapping[str, Any]) -> Grant:
+        """What the holder of a token with these claims may do. Raises Unauthenticated where it does not say who that
+        is, and Refused where nothing is allowed."""
+        who = claims.get("sub")
+        if not isinstance(who, str) or not 1 <= len(who) <= _SUBJECT or not who.isprintable():
+            raise Unauthenticated(f"the token's sub is no text of 1 to {_SUBJECT} printable characters")
+        rule = next((rule for rule in self.rules if rule.fits(claims)), None)
+        if rule is None:
+            raise Refused("the token is valid, and no rule for its issuer in the setting oidc fits its claims")
+        clients = rule.clients.read(claims) if isinstance(rule.clients, FromClaim) else rule.clients
+        scopes = rule.scopes.read(claims) if isinstance(rule.scopes, FromClaim) else rule.scopes
+        if clients is not None:
+            clients = frozenset(name for name in clients if 1 <= len(name) <= _LONGEST and name.isprintable())
+            if not clients or len(clients) > _MOST_CLIENTS:
+                raise Refused(f"the token has to name 1 to {_MOST_CLIENTS} clients, and names {len(clients)}")
+        return Grant(subject=f"{who} ({self.issuer})", clients=clients, scopes=scopes & frozenset(SCOPES))
+
+
+def parse_providers(text: str) -> dict[str, Provider]:
+    """The setting ``oidc``, by issuer. Raises InvalidSettings with what to write."""
+    return {issuer: _provider(issuer, given) for issuer, given in json.loads(text).items()}
+
+
+def may_be_asked(url: str) -> bool:
+    """Whether keys may come from there: over TLS, or from this machine."""
+    parts = urlsplit(url)
+    return bool(parts.hostname) and (
+        parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
+    )
+
+
+def _provider(issuer: str, given: Any) -> Provider:
+    if not may_be_asked(issuer):
+        raise _invalid(issuer, "the issuer must be a URL that begins with https://, as the tokens have it in iss")
+    if not isinstance(given, dict) or given.keys() - _PROVIDER or not isinstance(given.get("audience"), str):
+        raise _invalid(issuer, "write audience and rules, and algorithms and leeway where they differ")
+    algorithms, leeway, rules = (
+        given.get("algorithms", ["RS256", "ES256", "EdDSA"]),
+        given.get("leeway", 5),
+        given.get("rules"),
+    )
+    if not isinstance(algorithms, list) or not algorithms or not all(one in ALGORITHMS for one in algorithms):
+        raise _invalid(issuer, f"algorithms are a list of {', '.join(ALGORITHMS)}")
+    if isinstance(leeway, bool) or not isinstance(leeway, int | float) or not 0 <= leeway <= 60:
+        raise _invalid(issuer, "leeway is a number of seconds from 0 to 60")
+    if not isinstance(rules, list) or not rules:
+        raise _invalid(issuer, "rules is a list of at least one")
+    parsed = tuple(_rule(issuer, rule) for rule in rules)
+    return Provider(
+        issuer=issuer, audience=given["audience"], algorithms=tuple(algorithms), leeway=leeway, rules=parsed
+    )
+
+
+def _rule(issuer: str, given: Any) -> Rule:
+    if not isinstance(given, dict) or given.keys() != _RULE or not isinstance(given["claims"], dict):
+        raise _invalid(issuer, 'a rule has claims, clients and scopes; clients is a list, {"claim": NAME} or "all"')
+    # Without any, whoever has a token of the issuer would fit; and some give one to everybody.
+    if not given["claims"] or not all(isinstance(one, str | int) for one in given["claims"].values()):
+        raise _invalid(
+            issuer,
+            "claims name at least one, each with a text, a whole number or a switch",
+        )
+    clients, scopes = given["clients"], _texts(issuer, given["scopes"])
+    if isinstance(scopes, frozenset) and not scopes <= frozenset(SCOPES):
+        raise _invalid(issuer, f"the scopes are {', '.join(SCOPES)}")
+    return Rule(given["claims"], None if clients == "all" else _texts(issuer, clients), scopes)
+
+
+def _texts(issuer: str, given: Any) -> frozenset[str] | FromClaim:
+    if isinstance(given, dict) and isinstance(given.get("claim"), str) and given.keys() <= {"claim", "prefix"}:
+        return FromClaim(given["claim"], str(given.get("prefix", "")))
+    if isinstance(given, list) and given and all(isinstance(one, str) and one for one in given):
+        return frozenset(given)
+    raise _invalid(issuer, 'clients and scopes are lists of texts, or {"claim": NAME, "prefix": TEXT}')
+
+
+def _claim(claims: Mapping[str, Any], name: str) -> Any:
+    """A claim by its name, or by a path with dots into objects; None where there is none."""
+    if name in claims:
+        return claims[name]
+    found: Any = claims
+    for part in name.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
+
+
+def _has(found: Any, wanted: Any) -> bool:
+    """True is not 1."""
+    candidates = found if isinstance(found, list) else [found]
+    return any(type(one) is type(wanted) and one == wanted for one in candidates)
+
+
+def _invalid(issuer: str, detail: str) -> InvalidSettings:
+    return InvalidSettings(f"oidc, {issuer[:200]}: {detail}")

@@ -1,0 +1,46 @@
+// An OpenID Connect provider on a port of its own choosing, for as long as its standard input is open. It prints its
+// address. A token for the resource urn:pgsched:ALG is signed so; POST /rotate gives it other keys, and tokens from then on.
+import { createServer } from 'node:http'
+import { exportJWK, generateKeyPair } from 'jose'
+import Provider from 'oidc-provider'
+
+async function key(alg, options) {
+  const { privateKey } = await generateKeyPair(alg, { extractable: true, ...options })
+  return { ...(await exportJWK(privateKey)), use: 'sig' }
+}
+
+async function provider(issuer) {
+  const keys = [await key('RS256'), await key('ES256'), await key('EdDSA', { crv: 'Ed25519' })]
+  return new Provider(issuer, {
+    jwks: { keys },
+    clients: [
+      { client_id: 'shop-backend', client_secret: 'hush', grant_types: ['client_credentials'], redirect_uris: [], response_types: [] },
+    ],
+    extraTokenClaims: () => ({ pgsched_clients: ['shop'], realm_access: { roles: ['scheduling'] } }),
+    features: {
+      clientCredentials: { enabled: true },
+      devInteractions: { enabled: false },
+      resourceIndicators: {
+        enabled: true,
+        getResourceServerInfo: (_, resource) => ({
+          scope: 'pgsched:schedule pgsched:read',
+          audience: 'pgsched',
+          accessTokenFormat: 'jwt',
+          jwt: { sign: { alg: resource.split(':').pop() } },
+        }),
+      },
+    },
+  })
+}
+
+const server = createServer(async (request, answer) => {
+  if (request.url === '/rotate') {
+    current = await provider(issuer)
+    answer.end()
+  } else current.callback()(request, answer)
+})
+await new Promise((listening) => server.listen(0, '127.0.0.1', listening))
+const issuer = `http://127.0.0.1:${server.address().port}`
+let current = await provider(issuer)
+console.log(JSON.stringify({ issuer }))
+process.stdin.on('close', () => process.exit()).resume()
