@@ -13,6 +13,7 @@
     ├── Unauthenticated              pgsched.unauthenticated      the API was given no key, or one that it does not take
     ├── StaleLease                   pgsched.stale_lease          PS013  leased anew; the result does not count
     ├── QueueFull                    pgsched.queue_full           PS014  the queue has reached its max_waiting
+    ├── TooManyRequests              pgsched.too_many_requests    the key is held to fewer requests a second
     ├── SchemaMismatch               pgsched.schema_mismatch      the database is not at this release's schema
     ├── Unavailable                  pgsched.unavailable          the database cannot be reached
     └── EmbeddedPostgresError        pgsched.embedded_postgres    the embedded server cannot be used or started
@@ -112,6 +113,12 @@ class QueueFull(PgschedError):
 
     code = "pgsched.queue_full"
     sqlstate = "PS014"
+
+
+class TooManyRequests(PgschedError):
+    """The key is held to so many requests a second, and has sent more."""
+
+    code = "pgsched.too_many_requests"
 
 
 class SchemaMismatch(PgschedError):

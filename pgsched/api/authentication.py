@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pgsched.api.database import WAIT, Database
+from pgsched.api.pace import Paces
 from pgsched.domain.api_key import ANYBODY, Grant, Token
 from pgsched.errors import PgschedError, Unauthenticated, Unavailable
 from pgsched.store.admin import api_keys
@@ -66,11 +67,13 @@ class Authentication:
         self._open_until = 0.0
         self._kept: dict[str, _Kept] = {}
         self._noted: dict[str, float] = {}
+        self._paces = Paces()
         self._wanted: dict[str, asyncio.Future[_Kept | None]] = {}
         self._asking: asyncio.Task[None] | None = None
 
     async def grant(self, header: str | None) -> Grant:
-        """Raises Unauthenticated, and Unavailable where the database does not say in time what a key is worth."""
+        """Raises Unauthenticated, TooManyRequests for a key that asks too often, and Unavailable where the database
+        does not say in time what it is worth."""
         if header is None:
             if await self._takes_anybody():
                 return ANYBODY
@@ -85,6 +88,8 @@ class Authentication:
         if kept is None or time.monotonic() - kept.asked > _KEPT_FOR:
             kept = await self._look_up(token.id)
         kept.check(token)
+        if kept.key.rate is not None:
+            self._paces.take(token.id, kept.key.rate, kept.key.burst or kept.key.rate)
         await self._note(token.id)
         return kept.grant
 

@@ -20,6 +20,7 @@ _STATUS: list[tuple[type[PgschedError], int]] = [
     (errors.Refused, 403),
     (errors.Unauthenticated, 401),
     (errors.QueueFull, 429),
+    (errors.TooManyRequests, 429),
     (errors.SchemaMismatch, 503),
     (errors.Unavailable, 503),
 ]

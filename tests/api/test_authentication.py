@@ -1,7 +1,9 @@
 """What a token is worth, how soon a revoked one is worth nothing, and what a check costs."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import httpx
 import psycopg
@@ -11,8 +13,9 @@ from pgsched.api import authentication
 from pgsched.api.app import create_app
 from pgsched.api.authentication import Authentication
 from pgsched.api.database import Database
+from pgsched.api.pace import Paces
 from pgsched.domain.api_key import ANYBODY, NOBODY, Grant, Token
-from pgsched.errors import SchemaMismatch, Unauthenticated
+from pgsched.errors import SchemaMismatch, TooManyRequests, Unauthenticated
 from pgsched.events import Events
 from pgsched.settings import Settings, is_loopback
 from pgsched.store.admin import api_keys
@@ -189,7 +192,7 @@ async def test_keys_are_made_listed_rotated_and_revoked_and_shown_once(
         assert (shown["scopes"], shown["clients"], shown["subject"]) == (["schedule", "read"], ["shop"], "shop")
         rotated = (await api.post(f"{KEYS}/{id}/rotate", json={"keep_for": "PT0S"})).json()["token"]
         listed = (await api.get(KEYS)).text
-        assert [secret for secret in (token, rotated) if secret.rpartition("_")[2] in listed] == []
+        assert [secret for secret in (token, rotated) if secret.split("_", 2)[2] in listed] == []
         for given, status in ((token, 401), (rotated, 200)):
             answer = await api.get("/v1/jobs", headers={"Authorization": f"Bearer {given}"})
             assert answer.status_code == status
@@ -201,6 +204,38 @@ async def test_keys_are_made_listed_rotated_and_revoked_and_shown_once(
     audit = db.execute("select action, authenticated from pgsched.audit_log order by id").fetchall()
     assert audit[1:] == [(f"{verb} key", f"ann (key {admin.id})") for verb in ("create", "rotate", "revoke")]
     assert value(db, "select count(*) from pgsched.audit_log where detail::text like '%psk\\_%'") == 0
+
+
+async def test_a_key_asks_no_more_often_than_its_rate_and_others_as_they_like(
+    database_url: str, db: Connection
+) -> None:
+    held, free = (make_key(db, clients=["shop"], scopes=["read"]) for _ in range(2))
+    db.execute("select pgsched_internal.set_key_rate(%s, 1, 3)", [held.id])
+    async with serving(create_app(Settings(database_url=database_url))) as api:
+        answers = await asyncio.gather(*(api.get("/v1/jobs", headers=_bearer(held)) for _ in range(20)))
+        refused = [answer for answer in answers if answer.status_code == 429]
+        assert 3 <= len(answers) - len(refused) < 20
+        assert (refused[0].headers["retry-after"], refused[0].json()["code"]) == ("1", "pgsched.too_many_requests")
+        assert (await api.get("/v1/jobs", headers=_bearer(free))).status_code == 200
+
+
+def test_a_pace_counts_what_it_let_pass_and_nothing_else() -> None:
+    now = 100.0
+    paces = Paces(lambda: now)
+
+    def passed() -> int:
+        count = 0
+        for _ in range(100):
+            with suppress(TooManyRequests):
+                paces.take("k", 10, 5)
+                count += 1
+        return count
+
+    assert passed() == 5
+    now += 0.201
+    assert passed() == 2
+    now += 60
+    assert passed() == 5
 
 
 async def test_the_audit_log_has_the_key_and_the_session_beside_the_claimed_actor(
