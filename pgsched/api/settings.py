@@ -15,6 +15,7 @@ Defaults = Annotated[
     dict[str, Any],
     Meta(description="Defaults for options that an execution does not set: timeout, max_attempts, headers, …"),
 ]
+ChannelName = Literal["http", "python", "sql", "notify", "kafka"]
 Told = Annotated[str, Meta(max_length=2048, description="The target that is told of each dead letter.")]
 
 
@@ -32,6 +33,7 @@ class ClientSettings(_Settings, frozen=True, kw_only=True, forbid_unknown_fields
     options: Defaults | UnsetType | None = UNSET
     weight: Weight | UnsetType | None = UNSET
     database_role: Annotated[str, Meta(min_length=1, max_length=63)] | UnsetType | None = UNSET
+    channels: Annotated[list[ChannelName], Meta(min_length=1, max_length=20)] | UnsetType | None = UNSET
     dead_letter_target: Told | UnsetType | None = UNSET
     dead_letters_for: Duration | UnsetType | None = UNSET
 

@@ -10,10 +10,11 @@ from pgsched.cli.answers import Answer, changed, changes_in, listed, shown
 from pgsched.cli.commands import command
 from pgsched.cli.options import actor_option, many_option, note_and_actor, page_options
 from pgsched.domain.request import length_of
+from pgsched.domain.target import CHANNELS
 from pgsched.store.admin import clients as store
 
-_COLUMNS = ("client", "state", "weight", "keep", "options", "database_role", "reason")
-_CLEARABLE = ("keep", "options", "weight", "database-role", "dead-letter-target", "dead-letters-for")
+_COLUMNS = ("client", "state", "weight", "keep", "options", "database_role", "channels", "reason")
+_CLEARABLE = ("keep", "options", "weight", "database-role", "channels", "dead-letter-target", "dead-letters-for")
 
 clients = click.Group("clients", help="List, show, set, hold and release clients, and rotate their signing secrets.")
 
@@ -39,6 +40,7 @@ async def show(connection: Any, client: str) -> Answer:
 @many_option("--option", "All defaults of its executions.")
 @click.option("--weight", type=int, metavar="NUMBER", help="Its share where workers are saturated, from 1 to 100.")
 @click.option("--database-role", metavar="ROLE", help="The role that acts for it in SQL.")
+@click.option("--channel", "channels", multiple=True, type=click.Choice(CHANNELS), help="All that it may have called.")
 @click.option("--dead-letter-target", metavar="TARGET", help="Target that is told of its dead letters.")
 @click.option("--dead-letters-for", metavar="DURATION", help="How long they are kept, such as 90d.")
 @click.option("--clear", type=click.Choice(_CLEARABLE), multiple=True, help="Back to its default.")

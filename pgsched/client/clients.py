@@ -1,6 +1,6 @@
 """The methods of both SDK clients for the clients of pgsched: settings, holds and signing secrets."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
 from pgsched.answers import Page
@@ -16,6 +16,7 @@ class ClientChanges(TypedDict, total=False):
     options: Mapping[str, Any] | None
     weight: int | None
     database_role: str | None
+    channels: Sequence[str] | None
     dead_letter_target: str | None
     dead_letters_for: Length | None
 

@@ -5,7 +5,7 @@ its caller ends the attempt, and NoPlace before anything has begun. Each channel
 them to ``outcome_of``, so that exceptions become outcomes in one place.
 """
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
 from pgsched.domain.execution import Execution
@@ -49,7 +49,7 @@ class Undelivered:
 
 class Channels:
     """All channels of a worker, itself a channel. ``capabilities`` are those that its settings give it, beside its
-    handlers."""
+    handlers; ``allowed`` tells which a client may use, None for all."""
 
     def __init__(
         self,
@@ -57,9 +57,10 @@ class Channels:
         http: Channel,
         python: Channel,
         others: Mapping[str, Channel] | None = None,
+        allowed: Callable[[str], frozenset[str] | None] = lambda _: None,
         capabilities: frozenset[str] = frozenset(),
     ) -> None:
-        self.capabilities = capabilities
+        self.capabilities, self._allowed = capabilities, allowed
         self._distinct = (http, python, *(others or {}).values())
         self._undelivered = Undelivered()
         self._by_scheme: dict[str, Channel] = {Scheme.HTTP: http, Scheme.HTTPS: http, Scheme.PYTHON: python}
@@ -68,12 +69,25 @@ class Channels:
     def deliver(self, execution: Execution, options: Options, deadline: float) -> Coroutine[Any, Any, Outcome]:
         """One attempt by the channel that the target's scheme names."""
         scheme = execution.target.partition(":")[0]
+        if (allowed := self._allowed(execution.client_id)) is not None and _name(scheme) not in allowed:
+            return _not_allowed(execution.client_id, _name(scheme), allowed)
         channel = self._by_scheme.get(scheme) or self._by_scheme.get(scheme.lower(), self._undelivered)
         return channel.deliver(execution, options, deadline)
 
     async def close(self) -> None:
         for channel in self._distinct:
             await channel.close()
+
+
+def _name(scheme: str) -> str:
+    return Scheme.HTTP if scheme.lower() == Scheme.HTTPS else scheme.lower()
+
+
+async def _not_allowed(client: str, channel: str, allowed: frozenset[str]) -> Outcome:
+    """For good: another attempt would find the same, and a dead letter can be replayed once it is allowed."""
+    others = ", ".join(sorted(allowed))
+    error = f"client {client!r} may not have {channel} targets called: its channels are {others}"
+    return Failed(error=error, retryable=False)
 
 
 class Verdict(Exception):

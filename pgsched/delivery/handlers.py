@@ -1,7 +1,7 @@
 """Registered handlers: which arguments a function takes is determined once, when it is registered."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -25,10 +25,11 @@ class Handler:
     """A registered function and how to call it.
 
     ``payload_name`` and ``context_name`` name the parameters that take these, or are None if the function has none.
+    ``clients`` are those that may have it called, None for all.
     """
 
-    def __init__(self, name: str, function: Callable[..., Any]) -> None:
-        self.name, self.function = name, function
+    def __init__(self, name: str, function: Callable[..., Any], clients: frozenset[str] | None = None) -> None:
+        self.name, self.function, self.clients = name, function, clients
         self.is_async = _is_async(function)
         self.payload_name: str | None = None
         self.context_name: str | None = None
@@ -72,6 +73,18 @@ class Handler:
                 f"the handler {self.name!r} has a parameter {parameter.name!r} that pgsched cannot fill: "
                 "write (payload), (payload, context), and connection where it writes with its completion"
             )
+
+
+def checked_clients(clients: Iterable[str] | None) -> frozenset[str] | None:
+    """Raises InvalidInput for what cannot be clients: one text is taken for a mistake, and not for its letters."""
+    if clients is None:
+        return None
+    found = frozenset(() if isinstance(clients, str) else clients)
+    if not found or not all(isinstance(client, str) and 1 <= len(client) <= 100 for client in found):
+        raise InvalidInput(
+            "clients are a list of at least one name, such as clients=['shop']; all where it is left out"
+        )
+    return found
 
 
 def context_of(execution: Execution) -> Context:

@@ -7,7 +7,7 @@ neither.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
@@ -16,7 +16,7 @@ import orjson
 from pgsched.delivery.accounts import Accounts
 from pgsched.delivery.channel import FinalFailure, Verdict, cut
 from pgsched.delivery.failure_log import FailureLog, Raised
-from pgsched.delivery.handlers import Handler
+from pgsched.delivery.handlers import Handler, checked_clients
 from pgsched.delivery.places import NoPlace
 from pgsched.delivery.steps import ACCOUNT, Steps, begin, charged
 from pgsched.delivery.threads import Threads
@@ -85,18 +85,20 @@ class App:
         """What a worker needs to call these handlers."""
         return frozenset(map(handler_of, self.handlers))
 
-    def handler(self, name: str) -> Callable[[_F], _F]:
-        """Registers a function for the target ``python:name``.
+    def handler(self, name: str, *, clients: Iterable[str] | None = None) -> Callable[[_F], _F]:
+        """Registers a function for the target ``python:name``, which these clients may have called; all where they are
+        left out.
 
-        Raises InvalidTarget for a name no target can have, and InvalidInput for one that is taken and for a
-        function that asks for what it cannot be given.
+        Raises InvalidTarget for a name no target can have, and InvalidInput for one that is taken, for clients that
+        are none, and for a function that asks for what it cannot be given.
         """
         parse_target(f"{Scheme.PYTHON}:{name}")
+        callers = checked_clients(clients)
 
         def register(function: _F) -> _F:
             if name in self.handlers:
                 raise InvalidInput(f"there is a handler {name!r} already: give this one another name")
-            self.handlers[name] = Handler(name, function)
+            self.handlers[name] = Handler(name, function, callers)
             return function
 
         return register
@@ -167,6 +169,8 @@ class PythonChannel:
             handler = self._handlers.get(execution.target[_PREFIX:])
             if handler is None:
                 return Undeliverable(capability=execution.target)  # another worker may have it
+            if handler.clients is not None and execution.client_id not in handler.clients:
+                return Failed(error=_not_for(handler, execution.client_id), retryable=False)
             if handler.wants_connection:
                 return await self._in_transaction(handler, execution)
             if not handler.is_async:
@@ -216,6 +220,11 @@ class PythonChannel:
 
         answer = await self._threads.call(execution.client_id, work)
         return self._ended_by(answer, execution) if isinstance(answer, Raised) else answer
+
+
+def _not_for(handler: Handler, client: str) -> str:
+    allowed = ", ".join(sorted(handler.clients or ())[:10])
+    return f"the handler {handler.name!r} is not for client {client!r}: its clients are {allowed}"
 
 
 def _success(result: Any) -> Succeeded:

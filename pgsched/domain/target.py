@@ -24,6 +24,10 @@ class Scheme(StrEnum):
     KAFKA = "kafka"
 
 
+CHANNELS = ("http", "python", "sql", "notify", "kafka")
+"""The ways in which workers deliver, as a client's settings name them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """A valid target. ``name`` is the part after the scheme: the handler, function, channel

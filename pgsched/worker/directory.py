@@ -34,6 +34,7 @@ class Directory(Service):
         self._weights: dict[str, int] = {}
         self._queue_weights: dict[int, int] = {}
         self._roles: dict[str, str] = {}
+        self._channels: dict[str, frozenset[str]] = {}
         self.loaded = False
 
     async def turn(self) -> float:
@@ -46,6 +47,7 @@ class Directory(Service):
         self._of_queues = dict(self._usable("queue", ((first, options) for first, options, _ in queues)))
         self._queue_weights = {queue_of(first): weight for first, _, weight in queues}
         self._roles = {one.client_id: one.database_role for one in clients if one.database_role is not None}
+        self._channels = {one.client_id: frozenset(one.channels) for one in clients if one.channels is not None}
         self.loaded = True
         return _EVERY
 
@@ -99,6 +101,10 @@ class Directory(Service):
     def database_role(self, client_id: str) -> str | None:
         """The role as which this client's functions are called."""
         return self._roles.get(client_id)
+
+    def channels(self, client_id: str) -> frozenset[str] | None:
+        """The channels by which this client may have targets called; None for all."""
+        return self._channels.get(client_id)
 
     def signing_secrets(self, client_id: str) -> tuple[bytes, ...]:
         """The secrets with which this client's callbacks are signed; each makes one signature."""

@@ -14,8 +14,12 @@ async def test_a_client_is_set_in_part_and_whole(api: httpx.AsyncClient) -> None
     assert made.status_code == 200
     patched = (await api.patch("/v1/clients/shop", json={"keep": "failures"})).json()
     assert (patched["weight"], patched["keep"], patched["options"]) == (5, "failures", {"timeout": "5s"})
+    patched = (await api.patch("/v1/clients/shop", json={"channels": ["http"]})).json()
+    assert (patched["weight"], patched["channels"]) == (5, ["http"])
+    refused = await api.post("/v1/jobs", json={"target": "python:work", "client": "shop"})
+    assert (refused.status_code, refused.json()["code"]) == (403, "pgsched.refused")
     put = (await api.put("/v1/clients/shop", json={"keep": "nothing"})).json()
-    assert (put["weight"], put["keep"], put["options"]) == (1, "nothing", None)
+    assert (put["weight"], put["keep"], put["options"], put["channels"]) == (1, "nothing", None, None)
     assert (await api.get("/v1/clients/shop")).json() == put
 
 

@@ -51,7 +51,9 @@ def test_a_client_is_set_and_shown(run: Run, ask: Any, db: Db) -> None:
     )
     assert ask(*words) == {"client": "shop", "changed": True}
     assert run(*words).output == "was so before\n"
-    assert ask("clients", "set", "shop", "--clear", "weight")["changed"] is True
+    assert ask("clients", "set", "shop", "--clear", "weight", "--channel", "http")["changed"] is True
+    assert ask("clients", "show", "shop")["channels"] == ["http"]
+    assert ask("clients", "set", "shop", "--clear", "channels")["changed"] is True
     shown = ask("clients", "show", "shop")
     assert (shown["options"], shown["weight"], shown["keep"], shown["state"]) == (
         {"timeout": "5s"},

@@ -67,8 +67,8 @@ def test_what_cannot_be_meant_is_raised(client: Client) -> None:
 
 async def test_the_async_client_does_the_same(address: str) -> None:
     async with AsyncClient(address) as client:
-        found = await client.set_client("other", weight=2, dead_letters_for="P90D")
-        assert (found.weight, found.dead_letters_for) == (2, timedelta(days=90))
+        found = await client.set_client("other", weight=2, channels=["http"], dead_letters_for="P90D")
+        assert (found.weight, found.channels, found.dead_letters_for) == (2, ["http"], timedelta(days=90))
 
 
 def test_a_full_queue_is_raised_by_the_client_and_in_a_transaction(client: Client, served_url: str) -> None:

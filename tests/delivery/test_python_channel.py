@@ -15,7 +15,7 @@ from pgsched.delivery.threads import THREAD_NAME, Threads
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Postponed, Succeeded, Undeliverable
 from pgsched.domain.policy import Options
-from pgsched.errors import StaleLease
+from pgsched.errors import InvalidInput, StaleLease
 from pgsched.events import Events
 from tests.delivery.receiver import execution
 
@@ -71,6 +71,25 @@ async def test_an_async_handler_gets_the_payload(app: App, threads: Threads) -> 
 
     assert await run(app, threads) == Succeeded()
     assert got == [{"order": 42}]
+
+
+async def test_a_handler_is_called_for_its_clients_alone(app: App, threads: Threads) -> None:
+    called = []
+
+    @app.handler("work", clients=["shop"])
+    async def work() -> None:
+        called.append("work")
+
+    refused = await run(app, threads, client_id="billing")
+    error = "the handler 'work' is not for client 'billing': its clients are shop"
+    assert (refused, called) == (Failed(error=error, retryable=False), [])
+    assert (await run(app, threads), called) == (Succeeded(), ["work"])
+
+
+@pytest.mark.parametrize("clients", ["shop", [], [""], [1]])
+def test_what_cannot_be_the_clients_of_a_handler_is_refused(app: App, clients: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"clients=\['shop'\]"):
+        app.handler("work", clients=clients)
 
 
 async def test_a_sync_handler_runs_in_a_thread(app: App, threads: Threads) -> None:

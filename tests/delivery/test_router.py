@@ -42,6 +42,17 @@ async def test_a_target_of_a_scheme_that_only_a_later_release_knows_is_left_to_i
     assert outcome == Undeliverable(capability="amqp:")
 
 
+async def test_a_client_has_targets_called_by_the_channels_alone_that_it_may_use() -> None:
+    http, python = Noting(), Noting()
+    channels = Channels(http=http, python=python, allowed={"shop": frozenset({"http"})}.get)
+    assert await channels.deliver(execution("HTTPS://c"), Options(), 5) == Succeeded()
+    refused = await channels.deliver(execution("python:work"), Options(), 5)
+    error = "client 'shop' may not have python targets called: its channels are http"
+    assert refused == Failed(error=error, retryable=False)
+    assert await channels.deliver(execution("python:work", client_id="other"), Options(), 5) == Succeeded()
+    assert (http.targets, python.targets) == (["HTTPS://c"], ["python:work"])
+
+
 async def test_closing_closes_each_channel_once() -> None:
     http, python = Noting(), Noting()
     await Channels(http=http, python=python).close()

@@ -645,6 +645,7 @@ CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE ON pgsched.clients FOR E
 CREATE TRIGGER changed AFTER INSERT OR UPDATE OF events, period, burst, concurrency ON pgsched_internal.gates FOR EACH ROW WHEN (((num_nonnulls(new.events, new.concurrency) > 0) AND (new.name !~~ 'circuit:%'::text))) EXECUTE FUNCTION pgsched_internal.changed('limit', 'name')
 CREATE TRIGGER changed AFTER INSERT OR UPDATE OF state, rate ON pgsched.backfills FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('backfill', 'id', 'job_id')
 CREATE TRIGGER changed AFTER INSERT OR UPDATE OF state, rate, target, filter ON pgsched.replays FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('replay', 'id', 'id')
+CREATE TRIGGER channel_checked BEFORE INSERT OR UPDATE OF client_id, target ON pgsched.jobs FOR EACH ROW EXECUTE FUNCTION pgsched_internal.channel_checked()
 CREATE TRIGGER clients_changed AFTER INSERT OR DELETE OR UPDATE ON pgsched.clients FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.clients_changed()
 CREATE TRIGGER days_followed AFTER INSERT ON pgsched_internal.days FOR EACH ROW EXECUTE FUNCTION pgsched_internal.days_followed() (replica)
 CREATE TRIGGER dropped AFTER DELETE ON pgsched_internal.gates FOR EACH ROW WHEN (((num_nonnulls(old.events, old.concurrency) > 0) AND (old.name !~~ 'circuit:%'::text))) EXECUTE FUNCTION pgsched_internal.changed('limit', 'name')
@@ -790,12 +791,14 @@ function pgsched_internal.cancel_waiting(text,text,integer) returns integer vola
 function pgsched_internal.capability_of(text) returns text volatility i parallel s
 function pgsched_internal.carry_on(uuid,timestamp with time zone) returns void volatility v parallel u
 function pgsched_internal.changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.channel_checked() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_acts_for(text) returns boolean volatility s parallel s
 function pgsched_internal.check_administers() returns boolean volatility s parallel s
 function pgsched_internal.check_after(text[],text,text,text) returns boolean volatility i parallel s
 function pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) returns boolean volatility s parallel u
 function pgsched_internal.check_backoff(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_changes(jsonb) returns boolean volatility i parallel s
+function pgsched_internal.check_channel(text,text) returns boolean volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_channels(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_claim(text,text,integer,interval) returns smallint volatility s parallel s
 function pgsched_internal.check_client_changes(jsonb) returns boolean volatility s parallel u
@@ -1693,12 +1696,14 @@ comment on pgsched_internal.cancel_waiting(text,text,integer) is 'Cancels so man
 comment on pgsched_internal.capability_of(text) is 'What a worker must be able to do to deliver a target, as workers declare it.'
 comment on pgsched_internal.carry_on(uuid,timestamp with time zone) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
 comment on pgsched_internal.changed() is 'Writes a row''s change into the audit log; told the kind, the column with its name, and that with its subject.'
+comment on pgsched_internal.channel_checked() is 'Refuses a job whose client may not have its target called.'
 comment on pgsched_internal.check_acts_for(text) is 'True where the session acts for this client; raises PS012 otherwise.'
 comment on pgsched_internal.check_administers() is 'True but where the API acts for a key that may not administer; raises PS012 then.'
 comment on pgsched_internal.check_after(text[],text,text,text) is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) is 'True for a range of a job that can be backfilled; raises PS002, PS010 or PS011 as pgsched.backfill does.'
 comment on pgsched_internal.check_backoff(jsonb) is 'True for waits between attempts; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_changes(jsonb) is 'True for what pgsched.edit can read; raises PS000 or PS002 with what to write otherwise.'
+comment on pgsched_internal.check_channel(text,text) is 'True where this client may have this target called; raises PS012 otherwise.'
 comment on pgsched_internal.check_channels(jsonb) is 'True for a list of channels; raises PS000 with what to write otherwise.'
 comment on pgsched_internal.check_claim(text,text,integer,interval) is 'The first partition of a queue that can be claimed from so; raises PS000, PS010 or PS011 otherwise.'
 comment on pgsched_internal.check_client_changes(jsonb) is 'True for what pgsched.set_client can read; raises PS000, PS001, PS004 or PS012 with what to write otherwise.'

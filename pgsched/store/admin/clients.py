@@ -37,6 +37,7 @@ class ClientRow:
     reason: str | None
     signing_secrets: list[SecretHint]
     database_role: str | None
+    channels: list[str] | None
     dead_letter_target: str | None
     dead_letters_for: timedelta
     created_at: datetime

@@ -148,6 +148,7 @@ class WorkerClientSettings:
     keep: str
     options: bytes | None
     weight: int
+    channels: list[str] | None
     database_role: str | None
     signing_secrets: list[str]
 

@@ -83,5 +83,6 @@ def make_channels(
         http=http,
         python=python,
         others={Scheme.SQL: sql, Scheme.NOTIFY: notify, Scheme.KAFKA: kafka},
+        allowed=directory.channels,
         capabilities=frozenset(capability for capability, is_there in found.items() if is_there),
     )

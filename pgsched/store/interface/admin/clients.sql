@@ -62,9 +62,9 @@ create or replace function pgsched_internal.check_channels(channels jsonb) retur
   language plpgsql immutable parallel safe as $$
 begin
   return jsonb_typeof(channels) = 'array' and jsonb_array_length(channels) between 1 and 20
-         and channels <@ '["http", "python", "sql", "notify", "kafka", "queue"]'
+         and channels <@ '["http", "python", "sql", "notify", "kafka"]'
     or pgsched_internal.refuse('PS000', format('channels cannot be %s', left(channels::text, 100)),
-         'write a list of http, python, sql, notify, kafka and queue, or null for all of them');
+         'write a list of http, python, sql, notify and kafka, or null for all of them');
 end $$;
 comment on function pgsched_internal.check_channels(jsonb) is 'True for a list of channels; raises PS000 with what to write otherwise.';
 
@@ -79,15 +79,15 @@ begin
       and not exists (select from pg_catalog.pg_roles r where r.rolname = changes ->> 'database_role') then
     return pgsched_internal.refuse('PS000', format('there is no database role %s', left((changes -> 'database_role')::text, 100)),
       'create it first: create role payments login in role pgsched_client');
-  elsif changes ? 'database_role' and not pgsched_internal.may_do_everything() and not pgsched_internal.api_administers() then
-    return pgsched_internal.refuse('PS012', format('%I may not say who acts for a client', pgsched_internal.acting_role()),
-      'leave database_role out, or ask whoever runs pgsched');
+  elsif changes ?| array['database_role', 'channels'] and not pgsched_internal.may_do_everything() and not pgsched_internal.api_administers() then
+    return pgsched_internal.refuse('PS012', format('%I may not say who acts for a client, or what it may call', pgsched_internal.acting_role()),
+      'leave database_role and channels out, or ask whoever runs pgsched');
   elsif changes ->> 'database_role' is not null and pgsched_internal.is_privileged((changes ->> 'database_role')::name) then
     return pgsched_internal.refuse('PS000', format('the role %I may do more than a client should', changes ->> 'database_role'),
       'name a role of its own: create role payments login in role pgsched_client');
   elsif changes ->> 'channels' is not null and not pgsched_internal.check_channels(changes -> 'channels') then
     return false;
-  elsif changes ?| array['weight', 'channels'] and not pgsched_internal.check_administers() then
+  elsif changes ? 'weight' and not pgsched_internal.check_administers() then
     return false;
   elsif changes ->> 'dead_letters_for' is not null and not pgsched_internal.is_duration(changes -> 'dead_letters_for', '1 hour', '3653 days') then
     return pgsched_internal.refuse('PS000', format('dead letters cannot be kept for %s', left((changes -> 'dead_letters_for')::text, 100)),
@@ -143,6 +143,10 @@ begin
     perform pgsched_internal.refuse('PS011', 'the client default is always there', 'set what shall be different: pgsched.set_client');
   elsif exists (select from pgsched_internal.api_keys k where client = any (k.clients) and k.revoked_at is null) then
     perform pgsched_internal.refuse('PS011', format('client %L has API keys', client), 'revoke them first');
+  elsif exists (select from pgsched.clients c where c.client_id = client and c.channels is not null)
+        and not pgsched_internal.may_do_everything() and not pgsched_internal.api_administers() then
+    perform pgsched_internal.refuse('PS012', format('client %L may not have everything called, which dropping it would end', client),
+      'ask whoever runs pgsched');
   end if;
   perform pgsched.release_client(client, actor => drop_client.actor);  -- a hold that nothing tells of could not be ended
   delete from pgsched.clients c where c.client_id = client;

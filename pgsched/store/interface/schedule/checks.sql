@@ -43,6 +43,30 @@ end $$;
 comment on function pgsched_internal.check_on_conflict(text, text, boolean)
   is 'True for what may become of a key that is taken; raises PS000 with what to write otherwise.';
 
+-- What consumers pull is theirs to take or leave: a queue: target goes by no channel.
+create or replace function pgsched_internal.check_channel(client text, target text) returns boolean
+  language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  channel constant text := case lower(split_part(target, ':', 1)) when 'https' then 'http' else lower(split_part(target, ':', 1)) end;
+  channels text[];
+begin
+  select c.channels into channels from pgsched.clients c where c.client_id = client;
+  return channels is null or channel = 'queue' or channel = any (channels)
+    or pgsched_internal.refuse('PS012', format('client %L may not have %s targets called', client, channel),
+         format('its channels are %s: pgsched.set_client', array_to_string(channels, ', ')));
+end $$;
+comment on function pgsched_internal.check_channel(text, text) is 'True where this client may have this target called; raises PS012 otherwise.';
+
+create or replace function pgsched_internal.channel_checked() returns trigger
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform pgsched_internal.check_channel(new.client_id, new.target);
+  return new;
+end $$;
+comment on function pgsched_internal.channel_checked() is 'Refuses a job whose client may not have its target called.';
+create or replace trigger channel_checked before insert or update of client_id, target on pgsched.jobs
+  for each row execute function pgsched_internal.channel_checked();
+
 create or replace function pgsched_internal.check_request(
   null_given text, target text, fire_at timestamptz, delay interval, cron text, every interval, timezone text, key text,
   on_conflict text, rules jsonb, labels jsonb, gap text, overlap text, queue text, after text[], after_outcome text, instant timestamptz

@@ -66,6 +66,9 @@ begin
   elsif queue <> 'default' or target = 'queue:' then
     perform pgsched_internal.check_pulled(target, queue);
   end if;
+  if exists (select from pgsched.clients c where c.client_id = client and c.channels is not null) then
+    perform pgsched_internal.check_channel(client, target);
+  end if;
   if cron is not null or every is not null then
     placed := pgsched_internal.schedule_job(target, payload, cron, every, timezone, client, key, ordering_key, queue, options,
       on_conflict, rules, labels, gap, overlap);

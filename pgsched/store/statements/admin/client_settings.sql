@@ -1,6 +1,6 @@
 -- What a worker must know of the clients: what they keep, the defaults of their executions, their weight, as which role
--- their functions are called, and what they sign with: the signing secret first, then the former ones still valid.
-select c.client_id, c.keep::text, c.options, c.weight, 
+-- their functions are called, by which channels they may have targets called, and what they sign with: the signing secret first, then the former ones still valid.
+select c.client_id, c.keep::text, c.options, c.weight, c.channels,
        case when not pgsched_internal.is_privileged(c.database_role) then c.database_role::text end as database_role,
        array_remove(c.signing_secret::text || array(select f.secret::text from pgsched_internal.former_secrets f
                                                      where f.client_id = c.client_id and f.valid_until > pgsched.now()

@@ -1,0 +1,65 @@
+"""What a client may have called is decided when it is scheduled, where that goes through a function or a job."""
+
+import psycopg
+import pytest
+
+from pgsched.store.admin import workers
+from pgsched.store.core import connect
+from tests.store.store_arrange import Connection, call, column, refused, schedule
+
+pytestmark = pytest.mark.oldest_postgresql
+
+
+@pytest.fixture(autouse=True)
+def _shop_has_http_alone(db: Connection) -> None:
+    call(db, "set_client", client="shop", changes={"channels": ["http"]})
+
+
+@pytest.mark.parametrize("terms", [{}, {"key": "k"}, {"every": "1 hour"}, {"ordering_key": "o"}])
+def test_what_a_client_may_not_have_called_is_not_scheduled(db: Connection, terms: dict[str, str]) -> None:
+    with refused("PS012", hint="its channels are http"):
+        schedule(db, client="shop", target="python:work", **terms)
+    schedule(db, client="shop", target="HTTPS://shop.example/", **terms)
+    schedule(db, client="other", target="python:work", **terms)
+
+
+def test_no_job_comes_to_it_by_an_edit_or_a_statement(db: Connection) -> None:
+    job = schedule(db, client="shop", every="1 hour")
+    with refused("PS012", hint="its channels"):
+        call(db, "edit", job_id=job, changes={"target": "sql:shop.settle"})
+    with pytest.raises(psycopg.Error, match="may not have notify targets called"):
+        db.execute("insert into pgsched.jobs (client_id, target, every) values ('shop', 'notify:orders', '1 hour')")
+    call(db, "edit", job_id=job, changes={"every": "2h"})
+
+
+def test_consumers_take_what_they_like(db: Connection) -> None:
+    call(db, "create_queue", name="pulled", changes={"pulled": True})
+    schedule(db, client="shop", target="queue:", queue="pulled")
+    db.execute("delete from pgsched.executions; select pgsched.drop_queue('pulled')")
+
+
+async def test_workers_are_told_of_it(db: Connection, worker: connect.Connection) -> None:
+    found = {one.client_id: one.channels for one in await workers.client_settings(worker)}
+    assert (found["shop"], found["default"]) == (["http"], None)
+
+
+@pytest.mark.parametrize("verb", ["set_client('shop', '{\"channels\": null}')", "drop_client('shop')"])
+def test_a_client_does_not_free_itself(db: Connection, verb: str) -> None:
+    role = f"shop_{db.info.backend_pid}"
+    db.execute(f"create role {role} in role pgsched_client".encode())
+    db.execute("update pgsched.clients set database_role = %s where client_id = 'shop'", [role])
+    db.execute(f"grant execute on function pgsched.set_client, pgsched.drop_client(text, text) to {role}".encode())
+    try:
+        with db.transaction(force_rollback=True):
+            db.execute(f"set local role {role}".encode())
+            with refused("PS012"):
+                db.execute(f"select pgsched.{verb}".encode())
+    finally:
+        db.execute(f"drop owned by {role}; drop role {role}".encode())
+    assert column(db, "select channels from pgsched.clients where client_id = 'shop'") == [["http"]]
+
+
+@pytest.mark.parametrize("channels", [[], ["smtp"], "http", [None], [1], {"http": 1}])
+def test_what_cannot_be_channels_is_refused(db: Connection, channels: object) -> None:
+    with refused("PS000", hint="write a list of http"):
+        call(db, "set_client", client="shop", changes={"channels": channels})
