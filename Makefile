@@ -13,14 +13,14 @@ AND_TWO := -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 2)') --dist
 export PYTHONDONTWRITEBYTECODE :=
 ARGS ?=
 
-.PHONY: help run demo test check lint types imports test-18 test-15 smoke format clean
+.PHONY: help run demo test check lint types imports test-18 test-15 smoke format constraints clean
 
 help:
 	@echo "make run    PostgreSQL, API and workers in this terminal (ARGS='--port 9000' passes flags on)"
 	@echo "make demo   1,000 one-shots and three recurring jobs, shown arriving; ends by itself"
 	@echo "make test   lint, types, import rules, and the tests on PostgreSQL 18 and 15"
 	@echo "make smoke  a little of everything on PostgreSQL 15, 16, 17 and 18; make smoke-16 on one of them"
-	@echo "make format, make clean"
+	@echo "make format, make clean; make constraints writes constraints.txt anew"
 
 run: $(VENV)/.run
 	@$(BIN)/pgsched up $(ARGS)
@@ -60,6 +60,11 @@ smoke-%: $(VENV)/.dev
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+# For every platform and Python from the oldest on; hatchling builds the release. Where it comes from is not written down.
+constraints: $(VENV)/.dev
+	{ sed '/^[^#]/Q' constraints.txt; echo 'hatchling>=1.27' | $(BIN)/uv pip compile pyproject.toml - --quiet --extra kafka --extra oidc \
+	  --universal --python-version 3.11 --upgrade --generate-hashes --no-header --no-annotate; } > .constraints && mv .constraints constraints.txt
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,67 @@
+"""A release is built and run with what constraints.txt names, by hash; images by their digests."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import requires
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+ROOT = Path(__file__).parents[2]
+_PINNED = re.compile(
+    r"^([a-z0-9._-]+)==(\S+)(?: ; .*)? \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", re.MULTILINE
+)
+_EXTRAS = ("kafka", "oidc")
+
+
+@pytest.fixture(scope="module")
+def pinned() -> dict[str, Version]:
+    text = (ROOT / "constraints.txt").read_text()
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    found = _PINNED.findall(text)
+    assert sum(1 + hashes.count("--hash=") for _, _, hashes in found) == len(lines)  # there is nothing else in it
+    return {name: Version(version) for name, version, _ in found}
+
+
+def _wanted() -> Iterator[Requirement]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    yield from map(Requirement, project["project"]["dependencies"])
+    yield from map(Requirement, project["build-system"]["requires"])
+    for extra in _EXTRAS:
+        yield from map(Requirement, project["project"]["optional-dependencies"][extra])
+
+
+def test_all_that_is_asked_for_is_pinned_in_a_version_that_is_asked_for(pinned: dict[str, Version]) -> None:
+    for wanted in _wanted():
+        assert wanted.specifier.contains(pinned[canonicalize_name(wanted.name)]), f"{wanted}: make constraints"
+
+
+def test_what_that_asks_for_is_pinned_too(pinned: dict[str, Version]) -> None:
+    left, seen = [one for one in _wanted() if one.name != "hatchling"], set[str]()
+    while left:
+        wanted = left.pop()
+        name = canonicalize_name(wanted.name)
+        environments = [{"extra": extra} for extra in wanted.extras or {""}]
+        if wanted.marker is not None and not any(map(wanted.marker.evaluate, [{"extra": ""}, *environments])):
+            continue
+        assert name in pinned, f"{wanted}: make constraints"
+        if (key := str(wanted)) not in seen:
+            seen.add(key)
+            for text in requires(name) or ():
+                asked = Requirement(text)
+                if asked.marker is None or any(map(asked.marker.evaluate, environments)):
+                    asked.marker = None
+                    left.append(asked)
+
+
+@pytest.mark.parametrize("file", ["Dockerfile", "compose.yaml"])
+def test_images_of_others_are_named_by_their_digests(file: str) -> None:
+    text = (ROOT / "docker" / file).read_text()
+    stages = set(re.findall(r" AS (\w+)", text)) | {"pgsched"}
+    images = [name for name in re.findall(r"^(?:FROM| *image:) (\S+)", text, re.MULTILINE) if name not in stages]
+    assert images
+    assert [name for name in images if not re.fullmatch(r"\S+@sha256:[0-9a-f]{64}", name)] == []
