@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import functools
-import gc
 import os
 import signal
 import sys
@@ -16,6 +15,7 @@ from pgsched.domain.execution import Execution
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.scheduler import Trials, Worker
+from pgsched.service import collect_seldom
 from pgsched.settings import Settings
 from pgsched.store.admin.revisions import check_schema
 from pgsched.store.admin.workers import check_queues
@@ -197,8 +197,4 @@ def checked_database(settings: Settings) -> str:
 
 def _tune_interpreter() -> None:
     sys.setswitchinterval(_SWITCH_INTERVAL)
-    # Rows live for milliseconds, objects made at the start for ever. Rare collections of young objects keep pauses
-    # short.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
+    collect_seldom()

@@ -7,6 +7,7 @@ that a database that goes away and comes back is met by a service that is still 
 
 import asyncio
 import contextlib
+import gc
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -25,6 +26,14 @@ def is_away(error: Exception) -> bool:
     if isinstance(error, psycopg.OperationalError):
         return error.sqlstate is None or error.sqlstate.startswith(_AWAY)
     return isinstance(error, OSError)  # and so is a TimeoutError
+
+
+def collect_seldom() -> None:
+    """Keeps the pauses of the garbage collector short, in a process whose parts are put together by now: what is there
+    lives for ever and is not looked at again, and what comes lives for milliseconds."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 _Told = ParamSpec("_Told")

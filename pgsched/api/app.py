@@ -38,6 +38,7 @@ from pgsched.api.authentication import Authentication, Bearer
 from pgsched.api.browsers import Browsers
 from pgsched.api.database import WAIT, Database
 from pgsched.api.description import Description, name_of
+from pgsched.api.gathering import Gathering
 from pgsched.api.parameters import actor
 from pgsched.api.problems import failed, refused, refused_by_litestar
 from pgsched.api.requests import ApiRequest, check_request
@@ -88,6 +89,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
     database = Database(settings.database_url, events, wait=wait)
     arrivals = Arrivals(settings.database_url, database.acting(EVERYBODY), events)
     authentication = Authentication(database, is_open=is_loopback(settings.host), bearer=_bearer(settings, events))
+    gathering = Gathering()
     gate = Gate(authentication, Browsers(settings))
 
     def acting(request: Request[Any, Any, Any]) -> Database:
@@ -106,6 +108,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
         dependencies={
             "database": Provide(acting, sync_to_thread=False),
             "arrivals": Provide(lambda: arrivals, sync_to_thread=False),
+            "gathering": Provide(lambda: gathering, sync_to_thread=False),
             "actor": Provide(actor, sync_to_thread=False),
         },
         guards=[gate.admit],

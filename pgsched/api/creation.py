@@ -1,4 +1,5 @@
-"""POST /v1/jobs: one statement for a one-shot; for a job one transaction in which it is also planned."""
+"""POST /v1/jobs: a one-shot goes with those that arrive beside it; for a job there is one transaction in which it is
+also planned."""
 
 import asyncio
 from datetime import datetime
@@ -6,12 +7,14 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar import Response
+from litestar.di import NamedDependency
 from litestar.openapi.spec import Example
 from litestar.params import Body, HeaderParameter
 from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 from psycopg import AsyncConnection
 
 from pgsched.answers import Scheduled
+from pgsched.api.gathering import Gathering
 from pgsched.api.parameters import Pooled
 from pgsched.api.requests import CreateJob
 from pgsched.api.routing import makes
@@ -56,6 +59,7 @@ _EXAMPLES = [
 async def create(
     data: Annotated[CreateJob, Body(examples=_EXAMPLES)],
     database: Pooled,
+    gathering: NamedDependency[Gathering],
     idempotency_key: Annotated[
         str | None,
         HeaderParameter(
@@ -67,11 +71,12 @@ async def create(
     unless on_conflict says otherwise. 201 says that it is new; with 200, outcome says what stands under the key.
     """
     order = order_in(data, idempotency_key)
-    async with database.connection() as connection:
-        if order.when.recurs:
-            answer = await _place_job(connection, order)
-        else:
-            answer = await _place_execution(connection, order)
+    if order.when.recurs:
+        answer = await database.ask(_place_job, order)
+    else:
+        placed = await gathering.schedule(database, order)
+        fires = [] if placed.fire_at is None else [placed.fire_at]
+        answer = Scheduled(id=placed.id, kind="execution", outcome=placed.outcome, next_fires=fires)
     rooms = {"job": "jobs", "execution": "executions"}
     return Response(
         answer,
@@ -87,12 +92,6 @@ def order_in(data: CreateJob, idempotency_key: str | None = None) -> Order:
     for name in ("target", "schedule"):
         del given[name]
     return order_of(data.target, given | {"payload": payload, "key": data.key or idempotency_key})
-
-
-async def _place_execution(connection: AsyncConnection[Any], order: Order) -> Scheduled:
-    placed = await calls.schedule(connection, order)
-    fires = [] if placed.fire_at is None else [placed.fire_at]
-    return Scheduled(id=placed.id, kind="execution", outcome=placed.outcome, next_fires=fires)
 
 
 async def _place_job(connection: AsyncConnection[Any], order: Order) -> Scheduled:

@@ -60,6 +60,11 @@ class Database:
         self._batches = asyncio.Semaphore(max(1, most * _BATCHES // 10))
         self._grant, self._lender = NOBODY, self
 
+    @property
+    def grant(self) -> Grant:
+        """For whose clients the connections act."""
+        return self._grant
+
     def acting(self, grant: Grant) -> Self:
         """The same connections, which act for the clients of a grant while they are lent; opened and closed as this."""
         found = copy(self)

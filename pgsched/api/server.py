@@ -13,6 +13,7 @@ from pgsched.api.app import create_app
 from pgsched.api.patience import patient
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
+from pgsched.service import collect_seldom
 from pgsched.settings import Settings, is_loopback
 from pgsched.store.core.pinned import AS_API, locally
 from pgsched.store.core.sql import statement
@@ -57,6 +58,7 @@ def serve(settings: Settings, *, events: Events | None = None, listening: Callab
         server_header=False,
         timeout_graceful_shutdown=int(settings.drain_timeout),
     )
+    collect_seldom()
     with _listen(settings.host, settings.port) as listener:
         if listening is not None:
             listening(_address(settings.host, listener.getsockname()[1]))

@@ -1004,6 +1004,7 @@ function pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,tex
 function pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.schedule_plain(text,jsonb,timestamp with time zone,text,text,text,jsonb) returns pgsched_internal.placement volatility v parallel u
+function pgsched_internal.schedule_together(text,text[],text[],timestamp with time zone[],interval[],text[],text[],text[],text[],text[]) returns SETOF record volatility v parallel u set search_path=pg_catalog, pg_temp, lock_timeout=50ms
 function pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.seconds_in(jsonb,text) returns double precision volatility i parallel s
 function pgsched_internal.set_aside(smallint,uuid,text,boolean) returns void volatility v parallel u
@@ -1376,6 +1377,8 @@ grant execute on pgsched_internal.revoke_key(text,text) to pgsched_api
 grant execute on pgsched_internal.revoke_key(text,text) to pgsched_worker
 grant execute on pgsched_internal.rotate_key(text,bytea,interval,text) to pgsched_api
 grant execute on pgsched_internal.rotate_key(text,bytea,interval,text) to pgsched_worker
+grant execute on pgsched_internal.schedule_together(text,text[],text[],timestamp with time zone[],interval[],text[],text[],text[],text[],text[]) to pgsched_api
+grant execute on pgsched_internal.schedule_together(text,text[],text[],timestamp with time zone[],interval[],text[],text[],text[],text[],text[]) to pgsched_worker
 grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_api
 grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.set_aside(smallint,uuid,text,boolean) to pgsched_worker
@@ -1913,6 +1916,7 @@ comment on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,t
 comment on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) is 'A recurring job, new or edited; called by pgsched.schedule_outcome. A worker plans its first row.'
 comment on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) is 'One execution under a key; called by pgsched.schedule_outcome.'
 comment on pgsched_internal.schedule_plain(text,jsonb,timestamp with time zone,text,text,text,jsonb) is 'One execution without a key; called by pgsched.schedule_outcome.'
+comment on pgsched_internal.schedule_together(text,text[],text[],timestamp with time zone[],interval[],text[],text[],text[],text[],text[]) is 'One-shots of a client that came at the same time, one after another; all of them or none. It waits for no lock for long.'
 comment on pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) is 'One execution under a key that is locked and has stood for something else before; called by schedule_keyed.'
 comment on pgsched_internal.seconds_in(jsonb,text) is 'How long an option that is a duration is, in seconds; null where it is not given.'
 comment on pgsched_internal.set_aside(smallint,uuid,text,boolean) is 'Holds an execution that is locked, with the reason, until its owner deals with it; with_job says that its job cannot go on either.'

@@ -4,6 +4,7 @@ Each call is one statement, so that without a transaction around it it commits i
 the audit log by themselves; without an ``actor`` it names the role that the session acts as.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
@@ -11,7 +12,7 @@ from uuid import UUID
 import orjson
 from psycopg import AsyncConnection
 
-from pgsched.store.core.query import column, first, value
+from pgsched.store.core.query import column, first, rows, value
 from pgsched.store.lookup.rows import JobFilter
 from pgsched.store.schedule.order import Order
 
@@ -19,6 +20,9 @@ Verb = Literal["pause", "resume", "cancel"]
 Outcome = Literal["created", "replaced", "existing", "ended"]
 """What scheduling came to: a new row; what waited under the key was replaced; what stands under it was left as it is,
 since it runs or was to be kept; or nothing, since what had the key has succeeded lately."""
+
+
+_TOGETHER = "target", "payload", "key", "ordering_key", "queue", "options", "on_conflict"
 
 
 class Placed(NamedTuple):
@@ -31,6 +35,14 @@ class Placed(NamedTuple):
 
 async def schedule(connection: AsyncConnection[Any], order: Order) -> Placed:
     return placed(await first(connection, "schedule/schedule", **order.parameters()))
+
+
+async def schedule_together(connection: AsyncConnection[Any], orders: Sequence[Order]) -> list[Placed]:
+    """The same for one-shots of one client that have an instant at the most besides what ``_TOGETHER`` names, one after
+    another; raises what the database refuses one of them with, and then none is scheduled."""
+    given = {name: [getattr(order, name) for order in orders] for name in _TOGETHER}
+    given |= {name: [getattr(order.when, name) for order in orders] for name in ("fire_at", "delay")}
+    return await rows(connection, Placed, "schedule/schedule_together", client=orders[0].client, **given)
 
 
 def placed(row: Any) -> Placed:

@@ -100,7 +100,7 @@ begin
     'pgsched_internal.acting_role', 'pgsched_internal.acts_for', 'pgsched_internal.advance_replay', 'pgsched_internal.any_partition_of',
     'pgsched_internal.api_acts_for_all', 'pgsched_internal.api_clients', 'pgsched_internal.authenticated', 'pgsched_internal.create_key',
     'pgsched_internal.crowding', 'pgsched_internal.has_keys', 'pgsched_internal.is_api', 'pgsched_internal.look_up_keys', 'pgsched_internal.may_do_everything',
-    'pgsched_internal.note_key_use', 'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key', 'pgsched_internal.set_key_rate',
+    'pgsched_internal.note_key_use', 'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key', 'pgsched_internal.schedule_together', 'pgsched_internal.set_key_rate',
     'pgsched_internal.attach_day', 'pgsched_internal.attempts_in', 'pgsched_internal.backoff', 'pgsched_internal.block_key',
     'pgsched_internal.bury', 'pgsched_internal.capability_of', 'pgsched_internal.check_backfill', 'pgsched_internal.check_changes',
     'pgsched_internal.check_cron', 'pgsched_internal.check_defaults', 'pgsched_internal.check_labels', 'pgsched_internal.check_length',
@@ -183,7 +183,7 @@ begin
     'pgsched_internal.is_api', 'pgsched_internal.is_day', 'pgsched_internal.is_duration', 'pgsched_internal.is_instant',
     'pgsched_internal.length_of', 'pgsched_internal.look_up_keys', 'pgsched_internal.may_do_everything', 'pgsched_internal.note_key_use',
     'pgsched_internal.partition_of', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.refuse',
-    'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key', 'pgsched_internal.set_key_rate', 'pgsched_internal.seconds_in', 'pgsched_internal.skip_range',
+    'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key', 'pgsched_internal.schedule_together', 'pgsched_internal.set_key_rate', 'pgsched_internal.seconds_in', 'pgsched_internal.skip_range',
     'pgsched_internal.slot_for', 'pgsched_internal.stalls', 'pgsched_internal.target_host', 'pgsched_internal.until_next',
     'pgsched_internal.written_out'], 'pgsched_api');
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts',

@@ -1,0 +1,126 @@
+"""One-shots that arrive together are scheduled together: by one statement, and one commit.
+
+While a statement of a client is under way, what else arrives of it is gathered, and is the next one. So a request that
+is alone waits for nobody, and the more there are the less each costs. Every answer is given after its commit.
+
+Where the database refuses a group, because of one row, or because one waits for a lock, nothing of it is scheduled:
+each is tried by itself then, as is what arrives of that client in the next moment. Clients do not share a group, and
+neither do keys of the API, as whose the database takes a statement.
+"""
+
+import asyncio
+import time
+from dataclasses import dataclass
+
+import psycopg
+
+from pgsched.api.database import Database
+from pgsched.domain.api_key import Grant
+from pgsched.store.schedule import calls
+from pgsched.store.schedule.calls import Placed
+from pgsched.store.schedule.order import Order
+
+_MOST, _MOST_CHARACTERS, _LARGE = 100, 1 << 20, 1 << 16
+_APART_FOR = 1.0
+_MANY = 1_000
+_UNSURE = "08", "57", "58", "XX"
+"""Classes of errors after which nobody knows whether the statement was committed, or that another would meet."""
+
+_Whose = tuple[Grant, str]
+
+
+@dataclass(slots=True)
+class _Asked:
+    order: Order
+    placed: "asyncio.Future[Placed | None]"
+    """None where it is to be tried by itself."""
+
+
+class Gathering:
+    """Schedules one-shots, those together that arrive together."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[_Whose, list[_Asked]] = {}
+        self._apart_until: dict[_Whose, float] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def schedule(self, database: Database, order: Order) -> Placed:
+        """Raises what ``calls.schedule`` does."""
+        whose = (database.grant, order.client)
+        if _is_plain(order) and self._apart_until.get(whose, 0.0) < time.monotonic():
+            placed = await self._ask(database, whose, order)
+            if placed is not None:
+                return placed
+        return await database.ask(calls.schedule, order)
+
+    def _ask(self, database: Database, whose: _Whose, order: Order) -> "asyncio.Future[Placed | None]":
+        loop = asyncio.get_running_loop()
+        asked = _Asked(order, loop.create_future())
+        if whose in self._waiting:
+            self._waiting[whose].append(asked)
+        else:
+            self._waiting[whose] = [asked]
+            task = loop.create_task(self._write(database, whose))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return asked.placed
+
+    async def _write(self, database: Database, whose: _Whose) -> None:
+        """Schedules what has gathered, until nothing has."""
+        while some := self._take(whose):
+            try:
+                found = await database.ask(calls.schedule_together, [one.order for one in some])
+            except Exception as error:
+                alone = leaves_nothing(error)
+                if alone:
+                    self._keep_apart(whose)
+                for one in some:
+                    if one.placed.done():
+                        continue
+                    if alone:
+                        one.placed.set_result(None)
+                    else:
+                        one.placed.set_exception(error)
+                        one.placed.exception()  # whoever asked may be gone
+            else:
+                for one, placed in zip(some, found, strict=True):
+                    if not one.placed.done():
+                        one.placed.set_result(placed)
+
+    def _take(self, whose: _Whose) -> list[_Asked]:
+        waiting = self._waiting[whose]
+        count = size = 0
+        for one in waiting[:_MOST]:
+            size += _size(one.order)
+            if count and size > _MOST_CHARACTERS:
+                break
+            count += 1
+        some, self._waiting[whose] = waiting[:count], waiting[count:]
+        if not some:
+            del self._waiting[whose]
+        return some
+
+    def _keep_apart(self, whose: _Whose) -> None:
+        now = time.monotonic()
+        if len(self._apart_until) > _MANY:
+            self._apart_until = {one: until for one, until in self._apart_until.items() if until > now}
+        self._apart_until[whose] = now + _APART_FOR
+
+
+def _is_plain(order: Order) -> bool:
+    """Whether it is a one-shot that waits for no other, and is not so large that others would wait for it."""
+    rest = order.rules, order.labels, order.after, order.when.cron, order.when.every, order.when.timezone
+    ways = order.when.gap, order.when.overlap
+    told = any(part is not None for part in (*rest, *ways)) or order.after_outcome != "success"
+    return not told and _size(order) < _LARGE
+
+
+def _size(order: Order) -> int:
+    return len(order.payload or "") + len(order.options or "")
+
+
+def leaves_nothing(error: BaseException) -> bool:
+    """Whether the server has said that it refused the statement, so that each may be tried by itself."""
+    cause = error if isinstance(error, psycopg.Error) else error.__cause__
+    state = cause.sqlstate if isinstance(cause, psycopg.Error) else None
+    return state is not None and not state.startswith(_UNSURE)

@@ -1,0 +1,97 @@
+"""One-shots that arrive together share a statement, and nothing else."""
+
+import asyncio
+import json
+from typing import Any
+
+import httpx
+import psycopg
+
+from pgsched.api.database import Database
+from pgsched.api.gathering import Gathering, leaves_nothing
+from pgsched.domain.api_key import ANYBODY
+from pgsched.errors import NotFound, Unavailable
+from pgsched.events import Events
+from pgsched.store.schedule.order import order_of
+from tests.conftest import Connection
+
+TARGET = "https://shop.example/settle"
+
+
+async def _post(api: httpx.AsyncClient, **body: Any) -> httpx.Response:
+    return await api.post("/v1/jobs", json={"target": TARGET, "schedule": {"delay": "PT1H"}} | body)
+
+
+async def test_what_arrives_together_is_committed_together_and_each_has_its_own_answer(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
+    answers = await asyncio.gather(*[_post(api, key=f"k-{n}", payload={"n": n}) for n in range(40)])
+    assert {answer.status_code for answer in answers} == {201}
+    rows = db.execute("select key, id::text, payload ->> 'n' from pgsched.status order by id").fetchall()
+    assert {key: (id, n) for key, id, n in rows} == {
+        f"k-{n}": (answer.json()["id"], str(n)) for n, answer in enumerate(answers)
+    }
+
+
+async def test_one_statement_has_all_that_gathered_up_to_a_bound(database_url: str, db: Connection) -> None:
+    database = Database(database_url, Events())
+    await database.open()
+    gathering = Gathering()
+    orders = [order_of(TARGET, {"payload": json.dumps("x" * 30_000), "key": f"k-{n}"}) for n in range(50)]
+    placed = await asyncio.gather(*[gathering.schedule(database.acting(ANYBODY), order) for order in orders])
+    await database.close()
+    assert len({one.id for one in placed}) == 50
+    groups = db.execute("select count(*) from pgsched.executions group by xmin::text order by 1").fetchall()
+    assert groups == [(16,), (34,)]  # a megabyte, and the rest
+
+
+async def test_the_same_key_twice_in_a_group_is_as_one_after_the_other(api: httpx.AsyncClient, db: Connection) -> None:
+    answers = await asyncio.gather(*[_post(api, key="k", payload={"n": n}) for n in range(10)])
+    assert sorted(answer.json()["outcome"] for answer in answers) == ["created", *["replaced"] * 9]
+    assert len({answer.json()["id"] for answer in answers}) == 1
+    assert db.execute("select count(*) from pgsched.executions").fetchone() == (1,)
+
+
+async def test_what_is_refused_refuses_itself_alone(api: httpx.AsyncClient, db: Connection) -> None:
+    some = [_post(api, queue="nowhere") if n % 10 == 5 else _post(api, key=f"k-{n}") for n in range(30)]
+    answers = await asyncio.gather(*some)
+    statuses = [answer.status_code for answer in answers]
+    assert [n for n, status in enumerate(statuses) if status != 201] == [5, 15, 25]
+    assert {answers[n].json()["code"] for n in (5, 15, 25)} == {NotFound.code}
+    assert db.execute("select count(*) from pgsched.executions").fetchone() == (27,)
+
+
+async def test_nobody_waits_for_what_another_has_locked(
+    api: httpx.AsyncClient, db: Connection, database_url: str
+) -> None:
+    await _post(api, key="locked")
+    with psycopg.connect(database_url) as other:
+        other.execute("select from pgsched.executions for update")
+        stuck = asyncio.create_task(_post(api, key="locked", payload={"n": 2}))
+        answers = await asyncio.gather(*[_post(api, key=f"k-{n}") for n in range(20)])
+        assert {answer.status_code for answer in answers} == {201}
+        assert not stuck.done()
+    assert (await stuck).json()["outcome"] == "replaced"
+    assert db.execute("select count(*) from pgsched.executions").fetchone() == (21,)
+
+
+async def test_what_is_more_than_a_plain_one_shot_goes_by_itself(api: httpx.AsyncClient, db: Connection) -> None:
+    first = (await _post(api, key="first")).json()["id"]
+    answers = await asyncio.gather(
+        _post(api, key="later", after=[first]),
+        _post(api, key="daily", schedule={"every": "PT1H"}),
+        _post(api, key="large", payload="x" * 100_000),
+        _post(api, key="plain"),
+    )
+    assert [answer.status_code for answer in answers] == [201] * 4
+    assert [answer.json()["kind"] for answer in answers] == ["execution", "job", "execution", "execution"]
+    assert db.execute("select count(*) from pgsched.dependencies").fetchone() == (1,)
+
+
+def test_what_may_have_been_committed_is_not_tried_again() -> None:
+    refused, gone = NotFound("no such queue"), Unavailable("the connection is lost")
+    refused.__cause__, gone.__cause__ = psycopg.errors.RaiseException(), psycopg.OperationalError()
+    assert leaves_nothing(refused) is True
+    assert leaves_nothing(psycopg.errors.LockNotAvailable()) is True
+    assert leaves_nothing(gone) is False  # without an SQLSTATE nobody has said so
+    assert leaves_nothing(psycopg.errors.AdminShutdown()) is False
