@@ -157,3 +157,24 @@ def test_nothing_is_left_of_a_test_that_ended(pgsched_kit: Kit, db: Connection) 
     pgsched_kit.clear()
     for table in ("pgsched.status", "pgsched.jobs", "pgsched_internal.keys"):
         assert db.execute(f"select count(*) from {table}".encode()).fetchone() == (0,)
+
+
+def test_what_a_client_may_not_have_called_fails_at_once_and_says_so(
+    pgsched_kit: Kit, db: Connection, pgsched_app: pgsched.App, calls: Calls
+) -> None:
+    @pgsched_app.handler("refund", clients=["support"])
+    async def refund() -> None:
+        calls.append(("refund", None))
+
+    db.execute("""insert into pgsched.clients (client_id, channels) values ('shop', '{http}');
+      insert into pgsched.executions (fire_at, target, client_id)
+      values (now(), 'python:count', 'shop'), (now(), 'python:refund', 'billing'),
+             (now(), 'python:refund', 'support')""")
+    ran = pgsched_kit.run_due(check=False)
+    assert sorted((one.status, one.attempt) for one in ran) == [("failed", 1), ("failed", 1), ("succeeded", 1)]
+    reasons = db.execute("select reason from pgsched.status where status = 'failed' order by 1").fetchall()
+    assert reasons == [
+        ("client 'shop' may not have python targets called: its channels are http",),
+        ("the handler 'refund' is not for client 'billing': its clients are support",),
+    ]
+    assert calls == [("refund", None)]
