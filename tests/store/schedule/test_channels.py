@@ -23,6 +23,14 @@ def test_what_a_client_may_not_have_called_is_not_scheduled(db: Connection, term
     schedule(db, client="other", target="python:work", **terms)
 
 
+def test_neither_does_what_waits_under_a_key_become_it_nor_what_waits_for_others(db: Connection) -> None:
+    first = schedule(db, client="shop", key="k")
+    with refused("PS012", hint="its channels are http"):
+        schedule(db, client="shop", key="k", target="python:work")
+    with refused("PS012", hint="its channels are http"):
+        call(db, "schedule", client="shop", target="python:work", after=[str(first)])
+
+
 def test_no_job_comes_to_it_by_an_edit_or_a_statement(db: Connection) -> None:
     job = schedule(db, client="shop", every="1 hour")
     with refused("PS012", hint="its channels"):

@@ -16,6 +16,8 @@ create or replace function pgsched_internal.replace_waiting(
   there pgsched.executions, target text, payload jsonb, fire_at timestamptz, options jsonb
 ) returns void language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 begin
+  perform pgsched_internal.check_channel(c.client_id, replace_waiting.target) from pgsched.clients c
+    where c.client_id = there.client_id and c.channels is not null;
   update pgsched.executions e
      set fire_at = replace_waiting.fire_at, scheduled_for = null, attempt = 0, gate = null, reason = null, target = replace_waiting.target,
          payload = replace_waiting.payload, options = replace_waiting.options

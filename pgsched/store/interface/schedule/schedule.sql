@@ -8,7 +8,11 @@ declare
   told constant boolean := current_setting('pgsched.notify', true) is distinct from 'off';
 begin
   if told then
-    perform pgsched_internal.refuse_full(pgsched_internal.first_partition_of(home)) from pgsched.queues q where q.full_since is not null limit 1;
+    if exists (select from pgsched.queues q where q.full_since is not null)
+       or exists (select from pgsched.clients c where c.client_id = client and c.channels is not null) then
+      perform pgsched_internal.refuse_full(pgsched_internal.first_partition_of(home));
+      perform pgsched_internal.check_channel(client, insert_waiting.target);
+    end if;
     perform set_config('pgsched.notify', 'told', true);
   end if;
   insert into pgsched.executions (id, fire_at, client_id, target, payload, options, key, ordering_key, partition)
@@ -66,13 +70,11 @@ begin
   elsif queue <> 'default' or target = 'queue:' then
     perform pgsched_internal.check_pulled(target, queue);
   end if;
-  if exists (select from pgsched.clients c where c.client_id = client and c.channels is not null) then
-    perform pgsched_internal.check_channel(client, target);
-  end if;
   if cron is not null or every is not null then
     placed := pgsched_internal.schedule_job(target, payload, cron, every, timezone, client, key, ordering_key, queue, options,
       on_conflict, rules, labels, gap, overlap);
   elsif cardinality(after) > 0 then
+    perform pgsched_internal.check_channel(client, target);  -- nobody is told of it, so insert_waiting does not look
     placed := pgsched_internal.schedule_after(target, payload, case when num_nonnulls(schedule_outcome.fire_at, delay) > 0 then instant end,
       client, key, ordering_key, queue, options, on_conflict, after, after_outcome);
   elsif key is not null then
