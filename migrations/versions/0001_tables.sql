@@ -539,6 +539,6 @@ create table pgsched.audit_log (
 );
 create index audit_log_subject on pgsched.audit_log (subject, id) where subject is not null;
 create index audit_log_name on pgsched.audit_log (name, kind, id) where name is not null;
-create unique index audit_log_change on pgsched.audit_log (transaction, kind, name) where action in ('insert', 'update', 'delete');
+create unique index audit_log_change on pgsched.audit_log (transaction, at, kind, name) where action in ('insert', 'update', 'delete');
 
 revoke all on all functions in schema pgsched from public;

@@ -585,7 +585,7 @@ CREATE INDEX results_to_record_execution ON pgsched_internal.results_to_record U
 CREATE INDEX results_to_record_try_at ON pgsched_internal.results_to_record USING btree (try_at)
 CREATE UNIQUE INDEX api_keys_pkey ON pgsched_internal.api_keys USING btree (id)
 CREATE UNIQUE INDEX attempts_execution ON ONLY pgsched.attempts USING btree (execution_id, attempt, finished_at)
-CREATE UNIQUE INDEX audit_log_change ON pgsched.audit_log USING btree (transaction, kind, name) WHERE (action = ANY (ARRAY['insert'::text, 'update'::text, 'delete'::text]))
+CREATE UNIQUE INDEX audit_log_change ON pgsched.audit_log USING btree (transaction, at, kind, name) WHERE (action = ANY (ARRAY['insert'::text, 'update'::text, 'delete'::text]))
 CREATE UNIQUE INDEX audit_log_pkey ON pgsched.audit_log USING btree (id)
 CREATE UNIQUE INDEX backfills_pkey ON pgsched.backfills USING btree (id)
 CREATE UNIQUE INDEX blocked_keys_pkey ON pgsched.blocked_keys USING btree (client_id, ordering_key, partition)

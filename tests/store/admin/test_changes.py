@@ -174,9 +174,11 @@ def test_neither_payloads_nor_headers_nor_secrets_are_in_it(db: Connection) -> N
     call(db, "set_client", client="shop", changes={"options": headers, "dead_letter_target": f"{TARGET}?k={secret}"})
     made = call(db, "rotate_secret", client="shop")
     call(db, "replay_all", filter={"target": f"{TARGET}?k={secret}"}, target=f"{TARGET}?k={secret}")
+    call(db, "replay_all", filter={"client": "shop"}, note="what: is it? fine")
     key(db)
-    told = str(db.execute("select before, after from pgsched.audit_log").fetchall())
+    told = str(db.execute("select before, after, detail from pgsched.audit_log").fetchall())
     assert "hush" not in told
+    assert "what: is it? fine" in told
     assert made not in told
     assert (b"1" * 32).hex() not in told
     edited = row(db, "select before, after from pgsched.audit_log where action = 'edit'")

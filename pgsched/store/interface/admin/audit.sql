@@ -10,14 +10,15 @@ create or replace function pgsched_internal.write_log(
 declare
   named constant text := coalesce(write_log.name, write_log.subject::text);
   who constant text := coalesce(write_log.actor, pgsched_internal.acting_role());
+  said constant jsonb := pgsched_internal.shown('detail', write_log.detail);
 begin
   update pgsched.audit_log a
-     set actor = who, action = write_log.action, subject = coalesce(write_log.subject, a.subject), detail = write_log.detail
-   where a.transaction = pg_current_xact_id() and a.kind = changed and a.name = named and a.action in ('insert', 'update', 'delete');
+     set actor = who, action = write_log.action, subject = coalesce(write_log.subject, a.subject), detail = said
+   where a.transaction = pg_current_xact_id() and a.at = pgsched.now() and a.kind = changed and a.name = named and a.action in ('insert', 'update', 'delete');
   if not found then
     insert into pgsched.audit_log (actor, action, subject, kind, name, before, after, detail)
     values (who, write_log.action, write_log.subject, changed, case when changed is not null then named end,
-            write_log.before, write_log.after, write_log.detail);
+            write_log.before, write_log.after, said);
   end if;
 end $$;
 comment on function pgsched_internal.write_log(text, uuid, text, jsonb, text, text, jsonb, jsonb)
@@ -47,7 +48,7 @@ comment on function pgsched_internal.detail_of(text) is 'A note as the audit log
 create or replace function pgsched_internal.shown(name text, value jsonb) returns jsonb language plpgsql immutable parallel safe as $$
 declare
   plain constant text[] := array['actor', 'anchor', 'burst', 'channels', 'client_id', 'clients', 'cron', 'database_role',
-    'dead_letter_target', 'dead_letters_for', 'declared_by', 'ends_at', 'every', 'expires_at', 'filter', 'former_until', 'gap', 'job_id', 'keep',
+    'dead_letter_target', 'detail', 'dead_letters_for', 'declared_by', 'ends_at', 'every', 'expires_at', 'filter', 'former_until', 'gap', 'job_id', 'keep',
     'key', 'labels', 'options', 'ordering_key', 'overlap', 'paused_at', 'period', 'queue', 'reason', 'revoked_at', 'rules', 'scopes',
     'starts_at', 'state', 'subject', 'target', 'timezone'];
   found jsonb := value;
@@ -60,7 +61,7 @@ begin
     found := value || jsonb_build_object('headers', (select coalesce(jsonb_object_agg(h.key,
       case when jsonb_typeof(h.value) = 'object' then h.value else '"…"' end), '{}') from jsonb_each(value -> 'headers') h));
   end if;
-  return regexp_replace(found::text, E'("[a-z]+:[^"?#\\\\]*)[?#]([^"\\\\]|\\\\.)*"', E'\\1?…"', 'g')::jsonb;
+  return regexp_replace(found::text, E'("[a-zA-Z]+://[^"?#\\\\]*)[?#]([^"\\\\]|\\\\.)*"', E'\\1?…"', 'g')::jsonb;
 end $$;
 comment on function pgsched_internal.shown(text, jsonb) is 'What the audit log has of a column''s value: no secret, no payload, and no more than some KiB.';
 
@@ -83,7 +84,7 @@ begin
   insert into pgsched.audit_log as l (actor, action, subject, kind, name, before, after)
   values (pgsched_internal.acting_role(), case when before is null then 'insert' when after is null then 'delete' else 'update' end,
           log_change.subject, log_change.kind, log_change.name, was, is_now)
-  on conflict (transaction, kind, name) where action in ('insert', 'update', 'delete') do update
+  on conflict (transaction, at, kind, name) where action in ('insert', 'update', 'delete') do update
     set before = case when l.before is not null then coalesce(excluded.before, '{}') || l.before end,
         after = case when excluded.action <> 'delete' then coalesce(l.after, '{}') || coalesce(excluded.after, '{}') end,
         action = case when l.action = 'insert' then 'insert' else excluded.action end;
