@@ -1,13 +1,13 @@
-"""How many one-shots the API takes a second, without a key and with a new one each."""
+"""How many one-shots the API takes a second, without and with a key of their own; or how long each takes at a rate."""
 
-import http.client
+import asyncio
+import itertools
 import json
+import re
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,6 +20,7 @@ from pgsched.bench.load import Progress, medians
 from pgsched.bench.processes import CONTEXT
 from pgsched.cli.bench import COUNT, ROUNDS, on_server, progress, tell
 from pgsched.settings import Settings
+from tests.api.access_arrange import make_key
 
 _BODY = {
     "target": "https://shop.example/callback",
@@ -28,15 +29,20 @@ _BODY = {
 }
 _WAYS = ("plain", "keyed")
 _WITHIN = 60
+_CALLERS = itertools.count()
+_LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What is asked for in one measurement: by how many callers, for how long, and whether under keys."""
+    """What is asked for in one measurement: by how many callers, for how long, under which keys, and how many a second;
+    without a rate each caller asks again as soon as it is answered."""
 
     callers: int
     seconds: float
     prefix: str | None
+    rate: int | None = None
+    token: str | None = None
 
 
 def run_requests(
@@ -46,60 +52,132 @@ def run_requests(
     seconds: float,
     queues: int = 1,
     rounds: int = 1,
+    rate: int | None = None,
+    api_key: bool = False,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
     """Answered POST /v1/jobs a second, of all callers together, from one API process; both ways take turns.
 
-    Nobody works on what is scheduled. Every answer is one row, by its id. The more ``queues`` there are, the more
-    partitions: what looks a key up in all of them takes longer.
+    With a ``rate`` requests are due at even intervals, whatever became of those before, and take as long as from that
+    instant to their answer. Nobody works on what is scheduled. Every answer is one row, by its id. The more ``queues``
+    there are, the more partitions: what looks a key up in all of them takes longer.
     """
-    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection, _api(own) as address:
+    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
+        token = str(make_key(connection)) if api_key else None
         for number in range(1, queues):
             connection.execute("select pgsched.create_queue(%s)", [f"queue-{number}"])
-        _measure(connection, address, Load(callers=callers, seconds=min(seconds, 1), prefix="first"))  # to warm up
-        measured = [_round(connection, address, callers, seconds, number, progress) for number in range(rounds)]
-    return {"callers": callers, "seconds": seconds, "queues": queues} | medians(measured)
+        with _api(own) as address:
+            load = Load(callers=callers, seconds=seconds, prefix=None, rate=rate, token=token)
+            _measure(connection, address, replace(load, seconds=min(seconds, 1), rate=None))  # to warm up
+            measured = [_round(connection, address, load, number, progress) for number in range(rounds)]
+    asked = {"callers": callers, "seconds": seconds, "queues": queues, "rate": rate, "api_key": api_key}
+    return asked | medians(measured)
 
 
 def _round(
-    connection: psycopg.Connection[Any], address: str, callers: int, seconds: float, number: int, progress: Progress
+    connection: psycopg.Connection[Any], address: str, load: Load, number: int, progress: Progress
 ) -> dict[str, Any]:
     """Both once; who comes first alternates with the rounds."""
     found: dict[str, Any] = {}
     for way in _WAYS if number % 2 == 0 else reversed(_WAYS):
-        prefix = f"round-{number}" if way == "keyed" else None
-        found[f"{way}_rate"] = _measure(connection, address, Load(callers=callers, seconds=seconds, prefix=prefix))
-    progress(f"plain {found['plain_rate']}/s, keyed {found['keyed_rate']}/s")
+        took = _measure(connection, address, replace(load, prefix=f"round-{number}" if way == "keyed" else None))
+        found |= {f"{way}_rate": round(len(took) / load.seconds)}
+        found |= {f"{way}_p{part}_ms": round(took[len(took) * part // 100] * 1000, 1) for part in (50, 99)}
+    progress(", ".join(f"{name} {value}" for name, value in found.items()))
     return found | {"ratio": round(found["keyed_rate"] / found["plain_rate"], 3)}
 
 
-def _measure(connection: psycopg.Connection[Any], address: str, load: Load) -> int:
-    started = time.monotonic()
-    with ThreadPoolExecutor(load.callers) as threads:
-        answered = [*chain.from_iterable(threads.map(lambda n: _call(address, load, n), range(load.callers)))]
-    rate = round(len(answered) / (time.monotonic() - started))
+def _measure(connection: psycopg.Connection[Any], address: str, load: Load) -> list[float]:
+    """The seconds that each took, in ascending order."""
+    answered = asyncio.run(_call(urlsplit(address).netloc, load))
     kept = [str(row[0]) for row in connection.execute("select id from pgsched.executions")]
-    if sorted(kept) != sorted(answered):
+    if sorted(kept) != sorted(id for id, _ in answered):
         raise AssertionError(f"{len(answered)} answered, {len(set(answered))} distinct; {len(kept)} kept")
     connection.execute("truncate pgsched.executions")
-    return rate
+    return sorted(seconds for _, seconds in answered)
 
 
-def _call(address: str, load: Load, number: int) -> list[str]:
-    """Calls one after another on one connection; the ids that were answered."""
-    ids: list[str] = []
-    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=_WITHIN)
-    until = time.monotonic() + load.seconds
-    while time.monotonic() < until:
-        key = {} if load.prefix is None else {"key": f"{load.prefix}-{number}-{len(ids)}"}
-        connection.request("POST", "/v1/jobs", json.dumps(_BODY | key), {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        body = answer.read()
-        if answer.status != http.client.CREATED:
-            raise AssertionError(f"the API answered {answer.status}: {body[:200]!r}")
-        ids.append(json.loads(body)["id"])
-    connection.close()
-    return ids
+async def _call(netloc: str, load: Load) -> list[tuple[str, float]]:
+    """The ids that were answered, and how long each took."""
+    loop, host, _, port = asyncio.get_running_loop(), *netloc.rpartition(":")
+    due = _due(load)
+    made = [
+        loop.create_connection(lambda: _Caller(due, _bodies(netloc, load)), host, int(port))
+        for _ in range(load.callers)
+    ]
+    callers = [caller for _, caller in await asyncio.gather(*made)]
+    async with asyncio.timeout(load.seconds + _WITHIN):
+        await asyncio.gather(*[caller.ended for caller in callers])
+    return [one for caller in callers for one in caller.answered]
+
+
+def _due(load: Load) -> Iterator[float]:
+    """The instants of the requests, one for whoever asks next."""
+    started = time.monotonic()
+    if load.rate is not None:
+        yield from (started + number / load.rate for number in range(round(load.seconds * load.rate)))
+    else:
+        while (now := time.monotonic()) < started + load.seconds:
+            yield now
+
+
+def _bodies(netloc: str, load: Load) -> Callable[[], bytes]:
+    caller, count = next(_CALLERS), itertools.count()
+    key = "" if load.token is None else f"Authorization: Bearer {load.token}\r\n"
+    head = f"POST /v1/jobs HTTP/1.1\r\nHost: {netloc}\r\nContent-Type: application/json\r\n{key}"
+
+    def made() -> bytes:
+        named = {} if load.prefix is None else {"key": f"{load.prefix}-{caller}-{next(count)}"}
+        body = json.dumps(_BODY | named)
+        return f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode()
+
+    return made
+
+
+class _Caller(asyncio.Protocol):
+    """Calls one after another on one connection. It costs little: the machine is the API's and the server's."""
+
+    def __init__(self, due: Iterator[float], made: Callable[[], bytes]) -> None:
+        self._due, self._made, self._received, self._at = due, made, b"", 0.0
+        self.answered: list[tuple[str, float]] = []
+        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._go_on()
+
+    def _go_on(self) -> None:
+        at = next(self._due, None)
+        if at is None:
+            self._transport.close()
+            return
+        self._at = at
+        if (wait := at - time.monotonic()) > 0:
+            asyncio.get_running_loop().call_later(wait, self._send)
+        else:
+            self._send()
+
+    def _send(self) -> None:
+        self._transport.write(self._made())
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        head, found, body = self._received.partition(b"\r\n\r\n")
+        length = _LENGTH.search(head)
+        if not found or length is None or len(body) < int(length[1]):
+            return
+        if not head.startswith(b"HTTP/1.1 201 "):
+            self.ended.set_exception(AssertionError(f"the API answered {self._received[:300]!r}"))
+            self._transport.abort()
+            return
+        self.answered.append((json.loads(body)["id"], time.monotonic() - self._at))
+        self._received = b""
+        self._go_on()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if not self.ended.done():
+            self.ended.set_result(None)
 
 
 @contextmanager
@@ -125,10 +203,12 @@ def _serve(url: str, started: Any) -> None:
 @click.option("--callers", default=8, show_default=True, type=click.IntRange(1, 64), help="How many call at once.")
 @click.option("--seconds", default=5, show_default=True, type=COUNT, help="For how long, each way.")
 @click.option("--queues", default=1, show_default=True, type=click.IntRange(1, 100), help="How many queues there are.")
+@click.option("--rate", type=COUNT, help="How many are due each second; without, each follows the answer before.")
+@click.option("--api-key", is_flag=True, help="Ask with a key of the API.")
 @ROUNDS
 @on_server
 def requests(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Schedule through the API, without keys and with a new one each time, and compare the rates."""
+    """Schedule through the API, without keys and with a new one each time, and compare."""
     tell(run_requests(database_url, progress=progress, **asked), as_json)
 
 
