@@ -5,6 +5,7 @@ import base64
 import json
 import threading
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,6 +27,7 @@ from tests.api.access_arrange import make_key
 from tests.api.oidc_arrange import EC, RSA, RULE, Faked, faked_provider, real_provider, settings
 from tests.api.serving import serving
 from tests.conftest import Connection
+from tests.docs.fences import blocks_of, pages
 from tests.store.store_arrange import column, schedule
 
 SHOP = frozenset({"shop"})
@@ -308,6 +310,14 @@ async def test_a_provider_that_does_not_answer_is_waited_for_so_long(
 def test_what_a_setting_cannot_mean_is_refused(given: Any) -> None:
     with pytest.raises(InvalidSettings, match="oidc"):
         parse_providers(json.dumps(given))
+
+
+def test_the_rules_on_the_page_are_rules() -> None:
+    page = next(page for page in pages() if page.name == "oidc.md")
+    found = [tomllib.loads(block.text)["oidc"] for block in blocks_of(page) if block.language == "toml"]
+    assert len(found) >= 5
+    for given in found:
+        assert parse_providers(json.dumps({issuer: {"audience": "pgsched"} | one for issuer, one in given.items()}))
 
 
 def test_all_clients_are_named_so_by_the_setting_alone() -> None:
