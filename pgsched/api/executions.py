@@ -5,11 +5,11 @@ from typing import Annotated
 
 from litestar.params import JSONBody, QueryParameter
 
-from pgsched.answers import Changed, ExecutionDetail, Page, Rescheduled, with_attempts
+from pgsched.answers import Changed, ChangedByKey, ExecutionDetail, Page, Rescheduled, RescheduledByKey, with_attempts
 from pgsched.api.paging import page, position
-from pgsched.api.parameters import Actor, After, Client, ExecutionId, Key, Limit, OfJob, Pooled
+from pgsched.api.parameters import Actor, After, Client, ExecutionId, Key, Limit, Noted, OfJob, Pooled, note_in
 from pgsched.api.problems import Fault, Unreadable
-from pgsched.api.requests import Reschedule
+from pgsched.api.requests import CancelByKey, Reschedule, RescheduleByKey
 from pgsched.api.routing import acts, reads
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.states import ExecutionStatus
@@ -62,13 +62,14 @@ async def get_execution(execution_id: ExecutionId, database: Pooled) -> Executio
         return with_attempts(ExecutionDetail, found, attempts=attempts, waits_for=waits_for)
 
 
-@acts("/executions/{execution_id:str}/cancel", "Cancel an execution that waits", 404, 409, scope="schedule")
-async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: Actor) -> Changed:
-    """One that is running cannot be cancelled; one that has ended stays as it is."""
+@acts("/executions/{execution_id:str}/cancel", "Cancel an execution", 404, 409, scope="schedule")
+async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: Actor, data: Noted = None) -> Changed:
+    """If it is running, its worker ends the call, and what comes of that does not count. One that has ended stays as it
+    is."""
     async with database.connection() as connection:
         if await calls.is_job(connection, execution_id):
             raise NotFound(f"{execution_id} is a job: DELETE /v1/jobs/{execution_id}")
-        changed = await calls.cancel(connection, execution_id, actor=actor)
+        changed = await calls.cancel(connection, execution_id, note=note_in(data), actor=actor)
     return Changed(id=execution_id, changed=changed)
 
 
@@ -86,6 +87,21 @@ async def reschedule(
     fire_at = instant_of(data.fire_at, "fire_at")
     await database.ask(calls.reschedule, execution_id, fire_at, actor=actor)
     return Rescheduled(id=execution_id, fire_at=fire_at)
+
+
+@acts("/jobs/cancel", "Cancel what a client has under a key", 404, 409, scope="schedule")
+async def cancel_by_key(database: Pooled, actor: Actor, data: JSONBody[CancelByKey]) -> ChangedByKey:
+    """An execution that waits or runs, or a job."""
+    changed = await database.ask(calls.cancel_by_key, data.client, data.key, note=data.note, actor=actor)
+    return ChangedByKey(client=data.client, key=data.key, changed=changed)
+
+
+@acts("/executions/reschedule", "Move what a client has under a key to another instant", 404, 409, scope="schedule")
+async def reschedule_by_key(database: Pooled, actor: Actor, data: JSONBody[RescheduleByKey]) -> RescheduledByKey:
+    """A one-shot that waits."""
+    fire_at = instant_of(data.fire_at, "fire_at")
+    await database.ask(calls.reschedule_by_key, data.client, data.key, fire_at, actor=actor)
+    return RescheduledByKey(client=data.client, key=data.key, fire_at=fire_at)
 
 
 def bound(name: str, text: str | None) -> datetime | None:

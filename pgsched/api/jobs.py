@@ -50,7 +50,7 @@ async def get_job(job_id: JobId, database: Pooled) -> JobDetail:
         return job_detail(row, await next_fires(connection, row))
 
 
-@removes("/jobs/{job_id:str}", "Cancel a job, or an execution that waits", 404, 409, scope="schedule")
+@removes("/jobs/{job_id:str}", "Cancel a job, or an execution", 404, 409, scope="schedule")
 async def cancel_job(job_id: JobId, database: Pooled, actor: Actor, note: Why = None) -> Changed:
     """A running execution continues; nothing more is planned."""
     return Changed(id=job_id, changed=await database.ask(calls.cancel, job_id, note=note, actor=actor))

@@ -12,7 +12,7 @@ from pgsched.cli.options import actor_option, only_client, page_options
 from pgsched.cli.parameters import identity, instant
 from pgsched.cli.why import reasons
 from pgsched.domain.states import STATUSES
-from pgsched.errors import NotFound
+from pgsched.errors import InvalidInput, NotFound
 from pgsched.store.admin import queues
 from pgsched.store.ends import dependencies
 from pgsched.store.lookup.rows import Execution, ExecutionFilter
@@ -69,11 +69,18 @@ async def why(connection: Any, id: UUID) -> Answer:
 
 
 @command(executions)
-@click.argument("id", type=identity)
+@click.argument("id", type=identity, required=False)
+@click.option("--key", metavar="TEXT", help="What has this key, in place of an id.")
+@click.option("--client", metavar="NAME", default="default", show_default=True, help="Whose key it is.")
 @click.option("--note", metavar="TEXT", help="Why; for the audit log, and as the execution's reason.")
 @actor_option
-async def cancel(connection: Any, id: UUID, **said: Any) -> Answer:
-    """Cancel an execution that waits."""
+async def cancel(connection: Any, id: UUID | None, key: str | None, client: str, **said: Any) -> Answer:
+    """Cancel an execution that waits or runs; by its key also a job."""
+    if (id is None) is (key is None):
+        raise InvalidInput("what is to be cancelled? Give an id, or --key with --client")
+    if id is None:
+        was_live = await calls.cancel_by_key(connection, client, str(key), **said)
+        return changed(was_live, "cancelled", "had ended before", client=client, key=key)
     if await calls.is_job(connection, id):
         raise NotFound(f"{id} is a job: use pgsched jobs cancel")
     return changed(await calls.cancel(connection, id, **said), "cancelled", "had ended before", id=id)

@@ -47,6 +47,12 @@ class ExecutionMethods:
         verb = path("executions", identity(execution_id), "reschedule")
         return Call("POST", verb, NoneType, body={"fire_at": fire_at})
 
+    @method
+    def reschedule_by_key(self, key: str, fire_at: Instant, *, client: str = "default") -> Call[None]:
+        """Moves the one-shot that the client has waiting under the key."""
+        asked = {"client": client, "key": key, "fire_at": fire_at}
+        return Call("POST", path("executions", "reschedule"), NoneType, body=asked)
+
 
 def _list(limit: int, after: str | None, wanted: ExecutionQuery) -> Call[Page[Execution]]:
     check_names(wanted, ExecutionQuery)

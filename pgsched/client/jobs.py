@@ -120,8 +120,14 @@ class JobMethods:
 
     @method
     def cancel(self, id: Id, *, note: str | None = None) -> Call[bool]:
-        """Cancels a job, or an execution that waits; false if it had ended before."""
+        """Cancels a job, or an execution that waits or runs; false if it had ended before."""
         return Call("DELETE", _job(id), bool, "changed", query={"note": note})
+
+    @method
+    def cancel_by_key(self, key: str, *, client: str = "default", note: str | None = None) -> Call[bool]:
+        """Cancels the execution or job that the client has under the key; false if it had ended before."""
+        asked = {"client": client, "key": key, "note": note}
+        return Call("POST", path("jobs", "cancel"), bool, "changed", body=asked)
 
     @method
     def pause(self, job_id: Id, *, note: str | None = None) -> Call[bool]:

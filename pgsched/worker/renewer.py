@@ -61,8 +61,10 @@ class Renewer(Service):
         return self._lease.total_seconds() / RENEWALS
 
     async def _stop_ended(self, connection: Connection) -> None:
-        """Ends the attempts at doubted rows that do not belong to this worker any more."""
+        """Ends the attempts at doubted rows that do not belong to this worker any more. Notifications may be lost, so
+        rows that have been under way since the turn before are doubted, too."""
         doubted, self._doubted = self._doubted, set()
+        doubted |= self._dispatcher.running_since(time.monotonic() - self._lease.total_seconds() / RENEWALS)
         rows = [row for id in doubted if (row := self._dispatcher.in_hand.rows.get(id))]
         if rows:
             leased = await executions.still_leased(connection, Group.of(rows))

@@ -22,6 +22,8 @@ _BODIES: dict[str, dict[str, Any]] = {
     "create_many": {"target": "python:note", "client": "shop"},
     "start_backfill": {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"},
     "reschedule": {"fire_at": "2030-01-01T00:00:00Z"},
+    "cancel_by_key": {"client": "shop", "key": f"{MARK}-waiting"},
+    "reschedule_by_key": {"client": "shop", "key": f"{MARK}-waiting", "fire_at": "2030-01-01T00:00:00Z"},
     "claim": {"worker": "svc"},
     "complete": {"token": "1"},
     "fail": {"token": "1", "error": "no"},
@@ -49,9 +51,9 @@ _QUERIES = {
     "discard_all": "client=shop",
 }
 _NAMES_A_CLIENT = {
-    "create", "create_many", "replay_all", "sideline", "restore", "unblock", "preview_spec", "pause_all", "resume_all",
-    "cancel_all", "discard_all", "get_client", "put_client", "patch_client", "drop_client", "hold_client",
-    "release_client", "rotate_secret", "drop_secret",
+    "create", "create_many", "cancel_by_key", "reschedule_by_key", "replay_all", "sideline", "restore", "unblock",
+    "preview_spec", "pause_all", "resume_all", "cancel_all", "discard_all", "get_client", "put_client",
+    "patch_client", "drop_client", "hold_client", "release_client", "rotate_secret", "drop_secret",
 }  # fmt: skip
 
 

@@ -31,6 +31,8 @@ ROUTES = {
     ("/v1/executions/{execution_id}", "get"),
     ("/v1/executions/{execution_id}/cancel", "post"),
     ("/v1/executions/{execution_id}/reschedule", "post"),
+    ("/v1/executions/reschedule", "post"),
+    ("/v1/jobs/cancel", "post"),
     ("/v1/executions/{execution_id}/complete", "post"),
     ("/v1/executions/{execution_id}/fail", "post"),
     ("/v1/executions/{execution_id}/extend", "post"),
@@ -124,7 +126,7 @@ def test_no_generated_client_has_to_send_a_body_that_is_optional(description: An
         "pause_queue",
         "resume_queue",
     }
-    assert optional == notes | {"rotate_secret", "rotate_key", "replay"}
+    assert optional == notes | {"cancel_execution", "rotate_secret", "rotate_key", "replay"}
 
 
 def test_every_operation_has_a_name_of_its_own(description: Any) -> None:

@@ -129,11 +129,26 @@ async def test_a_waiting_one_is_cancelled_and_one_that_ended_stays(api: httpx.As
     ]
 
 
-async def test_a_running_one_is_not_cancelled(api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_running_one_is_cancelled_with_a_note(api: httpx.AsyncClient, db: Connection) -> None:
     execution = await create(api)
-    db.execute("update pgsched.executions set lease_token = 1")
-    answer = await api.post(f"/v1/executions/{execution}/cancel")
-    assert (answer.status_code, answer.json()["code"]) == (409, "pgsched.conflict")
+    db.execute("update pgsched.executions set lease_token = 1, attempt = 1")
+    answer = await api.post(f"/v1/executions/{execution}/cancel", json={"note": "paid by now"})
+    assert answer.json() == {"id": execution, "changed": True}
+    found = (await api.get(f"/v1/executions/{execution}")).json()
+    assert (found["status"], found["reason"], found["attempt"]) == ("cancelled", "paid by now", 1)
+
+
+async def test_what_a_client_has_under_a_key_is_cancelled_and_moved(api: httpx.AsyncClient) -> None:
+    one = {"client": "shop", "key": "order/42"}
+    execution = await create(api, **one)
+    moved = await api.post("/v1/executions/reschedule", json=one | {"fire_at": "2031-03-01T10:00:00+01:00"})
+    assert moved.json() == one | {"fire_at": "2031-03-01T09:00:00Z"}
+    answers = [(await api.post("/v1/jobs/cancel", json=one | {"note": "paid"})).json() for _ in range(2)]
+    assert answers == [one | {"changed": True}, one | {"changed": False}]
+    found = (await api.get(f"/v1/executions/{execution}")).json()
+    assert (found["status"], found["reason"], found["fire_at"]) == ("cancelled", "paid", "2031-03-01T09:00:00Z")
+    for path, more in (("/v1/jobs/cancel", {}), ("/v1/executions/reschedule", {"fire_at": "2031-03-01T10:00:00Z"})):
+        assert (await api.post(path, json={"key": "nothing"} | more)).status_code == 404
 
 
 async def test_a_job_is_not_cancelled_as_an_execution(api: httpx.AsyncClient) -> None:

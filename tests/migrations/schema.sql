@@ -750,6 +750,7 @@ function pgsched.release(uuid,bigint) returns void volatility v parallel u secur
 function pgsched.release_client(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.replay(uuid,text,jsonb,jsonb,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.replay_all(jsonb,double precision,text,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.reschedule(text,text,timestamp with time zone,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.reschedule(uuid,timestamp with time zone,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.restore(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.resume(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
@@ -1145,6 +1146,9 @@ grant execute on pgsched.replay(uuid,text,jsonb,jsonb,text,text) to pgsched_work
 grant execute on pgsched.replay_all(jsonb,double precision,text,text,text) to pgsched_api
 grant execute on pgsched.replay_all(jsonb,double precision,text,text,text) to pgsched_client
 grant execute on pgsched.replay_all(jsonb,double precision,text,text,text) to pgsched_worker
+grant execute on pgsched.reschedule(text,text,timestamp with time zone,text) to pgsched_api
+grant execute on pgsched.reschedule(text,text,timestamp with time zone,text) to pgsched_client
+grant execute on pgsched.reschedule(text,text,timestamp with time zone,text) to pgsched_worker
 grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_api
 grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_client
 grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_worker
@@ -1625,7 +1629,7 @@ grant usage on schema pgsched_internal to pgsched_worker
 comment on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) is 'Runs those instants of a job from starts_at to before ends_at that have not succeeded and have no row, at most rate of them a second; also while the job is paused or finished. Returns the backfill''s id.'
 comment on pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) is 'Calls the function of an sql: target with the payload and records the execution''s success with what it returned, in one transaction. Tells it who it is by the settings pgsched.execution_id, pgsched.attempt, pgsched.scheduled_for and pgsched.client.'
 comment on pgsched.cancel(text,text,text,text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.'
-comment on pgsched.cancel(uuid,text,text) is 'Cancels a job, or an execution that waits. True if this call did it, false if it had ended before; PS010 for an unknown id, PS011 for an execution that is running.'
+comment on pgsched.cancel(uuid,text,text) is 'Cancels a job, or an execution that waits or runs: its worker ends the call, and whatever comes of that does not count. True if this call did it, false if it had ended before; PS010 for an unknown id.'
 comment on pgsched.cancel_all(text,jsonb,text,text) is 'Cancels the jobs of a client and, 10,000 a call, its executions that wait; or the jobs with all of these labels. Returns how many it cancelled: call it until that is 0. PS000 without a filter.'
 comment on pgsched.cancel_backfill(uuid,text) is 'Ends a backfill: what it planned and still waits is cancelled, what runs goes on. False if it had ended before; PS010 for an unknown id.'
 comment on pgsched.cancel_replay(uuid,text) is 'Ends a replay of many: what it has not replayed yet stays a dead letter. False if it had ended before; PS010 for an unknown id.'
@@ -1655,6 +1659,7 @@ comment on pgsched.release(uuid,bigint) is 'Hands an execution back as if it had
 comment on pgsched.release_client(text,text,text) is 'Ends the hold of a client; false if it was not held.'
 comment on pgsched.replay(uuid,text,jsonb,jsonb,text,text) is 'Runs a dead letter again, with another target, payload or options where they are given: as a new execution, whose id it returns. Called again it answers with the same id, unless that one has failed too. PS001 for a target that does not go with its queue, PS010 for an unknown id, PS011 for one that has not failed, was discarded, has expired, whose queue was dropped, or whose work is under way or was done since.'
 comment on pgsched.replay_all(jsonb,double precision,text,text,text) is 'Replays the open dead letters that a filter names and that have failed by now, at most rate of them a second, at another target where one is given. Returns the id of the row in pgsched.replays that says how far it is. PS000, PS001 or PS002 for what cannot be meant, PS012 for another client''s.'
+comment on pgsched.reschedule(text,text,timestamp with time zone,text) is 'Moves what a client has under a key, as pgsched.reschedule(id) does.'
 comment on pgsched.reschedule(uuid,timestamp with time zone,text) is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.'
 comment on pgsched.restore(text,text,text) is 'Calls a target host again that was sidelined, by hand or because it failed: a few executions a second at first, then more and more. False if it was not sidelined.'
 comment on pgsched.resume(uuid,text,text) is 'Resumes a paused or an invalid job from its next instant on. False if it was active already.'

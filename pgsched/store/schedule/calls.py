@@ -74,6 +74,20 @@ async def reschedule(connection: AsyncConnection[Any], id: UUID, fire_at: dateti
     await value(connection, "schedule/reschedule", id=id, fire_at=fire_at, actor=actor)
 
 
+async def cancel_by_key(
+    connection: AsyncConnection[Any], client: str, key: str, *, note: str | None = None, actor: str | None = None
+) -> bool:
+    """``cancel`` of what the client has under the key: an execution, or a job."""
+    return bool(await value(connection, "schedule/cancel_by_key", client=client, key=key, note=note, actor=actor))
+
+
+async def reschedule_by_key(
+    connection: AsyncConnection[Any], client: str, key: str, fire_at: datetime, *, actor: str | None
+) -> None:
+    """``reschedule`` of what the client has under the key."""
+    await value(connection, "schedule/reschedule_by_key", client=client, key=key, fire_at=fire_at, actor=actor)
+
+
 async def edit(
     connection: AsyncConnection[Any], job_id: UUID, changes: str, *, actor: str | None, force: bool = False
 ) -> bool:

@@ -193,6 +193,11 @@ class Dispatcher:
         """The rows that lanes are delivering."""
         return [lane.execution for lane in self._lanes if lane.execution is not None]
 
+    def running_since(self, moment: float) -> set[bytes]:
+        """The ids of rows whose attempts began before that moment (monotonic)."""
+        lanes = (lane for lane in self._lanes if lane.execution is not None and lane.started < moment)
+        return {lane.execution.id for lane in lanes if lane.execution is not None}
+
     def _busy(self) -> bool:
         return any(lane.execution is not None for lane in self._lanes)
 

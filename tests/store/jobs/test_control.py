@@ -1,5 +1,6 @@
 """cancel, reschedule, pause and resume: what each changes, answers and refuses."""
 
+from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
 import psycopg
@@ -55,12 +56,33 @@ def test_cancelling_what_has_ended_changes_nothing(db: Connection) -> None:
     assert status(db, id) == "succeeded"
 
 
-def test_what_runs_cannot_be_cancelled(db: Connection) -> None:
+def test_what_runs_is_cancelled_once(db: Connection) -> None:
     id = schedule(db)
     lease(db, id)
-    with refused("PS011", hint="waits"):
-        call(db, "cancel", id=id)
-    assert status(db, id) == "running"
+    assert call(db, "cancel", id=id, note="paid") is True
+    assert status(db, id) == "cancelled"
+    assert call(db, "cancel", id=id) is False
+
+
+def test_what_ends_at_this_moment_is_not_cancelled(db: Connection, store_url: str) -> None:
+    id = schedule(db)
+    lease(db, id)
+    with psycopg.connect(store_url) as settling, ThreadPoolExecutor(1) as thread:
+        settling.execute("delete from pgsched.executions where id = %s", [id])
+        cancelling = thread.submit(call, db, "cancel", id=id)
+        with psycopg.connect(store_url, autocommit=True) as watcher:
+            while not value(watcher, "select count(*) from pg_locks where not granted"):
+                pass
+        settling.commit()
+        assert cancelling.result() is False
+
+
+def test_one_is_moved_by_its_key(db: Connection) -> None:
+    id = schedule(db, client="payments", key="settle-42")
+    call(db, "reschedule", client="payments", key="settle-42", fire_at="2040-01-01Z")
+    assert value(db, "select fire_at::text from pgsched.executions where id = %s", [id]).startswith("2040-01-01")
+    with refused("PS010", hint="look it up"):
+        call(db, "reschedule", client="payments", key="nothing", fire_at="2040-01-01Z")
 
 
 def test_an_execution_is_cancelled_by_its_key(db: Connection) -> None:

@@ -38,6 +38,8 @@ class House:
         """What a verb with arguments of these names can be called with."""
         if verb == "cancel":
             return {"id": self.waiting} if "id" in names else {"client": "default", "key": "k"}
+        if verb == "reschedule" and "id" not in names:
+            return {"client": "default", "key": "k", "fire_at": "tomorrow"}
         return (self._of_executions() | self._of_jobs() | self._of_settings())[verb]
 
     def _of_executions(self) -> dict[str, dict[str, Any]]:

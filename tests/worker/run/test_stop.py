@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from pgsched.delivery.python import App
+from tests.delivery.receiver import Request, receiving
 from tests.worker.conftest import Connection, Running, until_history, value
 
 
@@ -36,6 +37,50 @@ async def test_a_run_that_was_ended_is_stopped(db: Connection, running: Running,
         await db.execute("delete from pgsched.executions")
         await db.execute("select pg_notify('pgsched_wake', 'stop ' || %s::text)", [id])
         await stopped.wait()
+
+
+async def test_a_run_that_is_cancelled_is_stopped_and_stays_cancelled(
+    db: Connection, running: Running, slow: Slow
+) -> None:
+    app, started, stopped, _ = slow
+    async with running(app), asyncio.timeout(20):
+        id = await value(db, "select pgsched.schedule('python:slow', ordering_key => 'one')")
+        next_id = await value(db, "select pgsched.schedule('python:slow', ordering_key => 'one')")
+        await started.wait()
+        started.clear()
+        assert await value(db, "select pgsched.cancel(id => %s, note => 'paid by now')", id)
+        await stopped.wait()
+        await started.wait()  # the next of its ordering key
+        assert not await value(db, "select pgsched.cancel(id => %s)", id)
+        assert await value(db, "select pgsched.cancel(id => %s)", next_id)
+        await until_history(db, 2, status="cancelled")
+    ends = await (await db.execute("select id, attempt, reason from pgsched.history order by id")).fetchall()
+    assert ends == [(id, 1, "paid by now"), (next_id, 1, "cancelled")]
+
+
+async def test_a_run_is_stopped_though_no_notification_came(db: Connection, running: Running, slow: Slow) -> None:
+    app, started, stopped, _ = slow
+    async with running(app, lease=2.0), asyncio.timeout(20):
+        await db.execute("select pgsched.schedule('python:slow')")
+        await started.wait()
+        await db.execute("delete from pgsched.executions")
+        await stopped.wait()
+
+
+async def test_an_http_request_is_broken_off(db: Connection, running: Running) -> None:
+    asked, gone = asyncio.Event(), asyncio.Event()
+
+    async def hangs(request: Request, writer: asyncio.StreamWriter) -> None:
+        asked.set()
+        await writer.wait_closed()
+        gone.set()
+
+    async with receiving(hangs) as receiver, running(), asyncio.timeout(20):
+        id = await value(db, "select pgsched.schedule(%s)", f"{receiver.url}/slow")
+        await asked.wait()
+        assert await value(db, "select pgsched.cancel(id => %s)", id)
+        await until_history(db, 1, status="cancelled")
+    assert await value(db, "select count(*) from pgsched.executions") == 0
 
 
 async def test_a_run_that_was_not_ended_goes_on(db: Connection, running: Running, slow: Slow) -> None:

@@ -80,23 +80,29 @@ begin
       perform pgsched_internal.refuse('PS010', format('there is no job or execution %s', cancel.id), 'look it up in pgsched.status or pgsched.jobs');
     end if;
     return false;
-  elsif waiting.lease_token is not null then
-    perform pgsched_internal.refuse('PS011', format('execution %s is running', cancel.id), 'only what waits can be cancelled');
+  elsif waiting.lease_token is not null then  -- whoever settles it at this moment comes first
+    select * into waiting from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id for update;
+    if waiting.id is null then
+      return false;
+    end if;
   end if;
   if num_nonnulls(cancel.actor, cancel.note, waiting.job_id) > 0 then  -- of a service's own one-shots history tells enough
     perform pgsched_internal.write_log('cancel', cancel.id, cancel.actor, pgsched_internal.detail_of(cancel.note), 'execution',
       before => jsonb_build_object('fire_at', waiting.fire_at), after => '{"status": "cancelled"}');
   end if;
   delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
-  perform pgsched_internal.end_execution(waiting, 'cancelled', coalesce(cancel.note, 'cancelled'));
+  perform pgsched_internal.end_execution(waiting, 'cancelled', coalesce(cancel.note, 'cancelled'), lets_next => waiting.lease_token is not null);
+  if waiting.lease_token is not null then
+    perform pgsched_internal.notify_workers('stop ' || waiting.id);
+  end if;
   if waiting.plan > 0 and waiting.attempt = 0 then
     perform pgsched_internal.carry_on(waiting.job_id, coalesce(waiting.scheduled_for, pgsched.now()));
   end if;
   return true;
 end $$;
 comment on function pgsched.cancel(uuid, text, text)
-  is 'Cancels a job, or an execution that waits. True if this call did it, false if it had ended before; PS010 for an
-unknown id, PS011 for an execution that is running.';
+  is 'Cancels a job, or an execution that waits or runs: its worker ends the call, and whatever comes of that does not count. True if this call
+did it, false if it had ended before; PS010 for an unknown id.';
 
 create or replace function pgsched.cancel(client text, key text, note text default null, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
@@ -153,6 +159,20 @@ begin
 end $$;
 comment on function pgsched.reschedule(uuid, timestamptz, text)
   is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.';
+
+create or replace function pgsched.reschedule(client text, key text, fire_at timestamptz, actor text default null) returns void
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
+declare
+  held pgsched_internal.keys;
+begin
+  perform pgsched_internal.check_acts_for(client);
+  select k.* into held from pgsched_internal.keys k where k.client_id = client and k.key = reschedule.key for update;
+  if held.id is null then
+    perform pgsched_internal.refuse('PS010', format('client %L has nothing under the key %L', client, key), 'look it up in pgsched.status or pgsched.jobs');
+  end if;
+  perform pgsched.reschedule(held.id, reschedule.fire_at, reschedule.actor);
+end $$;
+comment on function pgsched.reschedule(text, text, timestamptz, text) is 'Moves what a client has under a key, as pgsched.reschedule(id) does.';
 
 create or replace function pgsched.trigger(job_id uuid, actor text default null) returns uuid
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
