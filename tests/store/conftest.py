@@ -31,6 +31,7 @@ _EMPTY = [
     *(f"delete from {table}".encode() for table in _EMPTIED),
     b"update pgsched.clients set dead_letter_target = null, dead_letters_for = default",
     b"delete from pgsched.clients where client_id <> 'default'",
+    b"update pgsched.queues set full_since = null where full_since is not null",
     b"delete from pgsched.audit_log",  # the last: it has what was emptied
 ]
 
