@@ -18,7 +18,7 @@ from typing import Any
 
 from pgsched.delivery.channel import outcome_of
 from pgsched.domain.capability import KAFKA
-from pgsched.domain.execution import Execution, instant_text
+from pgsched.domain.execution import Execution, instant_text, uuid_text
 from pgsched.domain.outcome import Failed, Outcome, Succeeded, Undeliverable
 from pgsched.domain.policy import Options
 
@@ -148,5 +148,7 @@ def _headers(execution: Execution, rng: random.Random) -> list[tuple[str, str | 
         ("pgsched-attempt", str(execution.attempt)),
         ("pgsched-scheduled-for", instant_text(execution.scheduled_for)),
         ("pgsched-client", execution.client_id),
+        *([] if execution.key is None else [("pgsched-key", execution.key)]),
+        *([] if execution.job_id is None else [("pgsched-job", uuid_text(execution.job_id))]),
         ("traceparent", f"00-{execution.id.hex()}-{rng.getrandbits(64) or 1:016x}-00"),
     ]

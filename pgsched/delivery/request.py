@@ -7,6 +7,7 @@ pgsched makes everything else. Header lines that many callbacks have in common a
 import random
 from collections.abc import Sequence
 from functools import lru_cache
+from urllib.parse import quote
 
 from pgsched.delivery.channel import FinalFailure
 from pgsched.delivery.signature import sign_by_each
@@ -19,6 +20,7 @@ from pgsched.store.core.wire import UNIX_TO_WIRE
 from pgsched.version import __version__
 
 _LONGEST_REMEMBERED = 2_048  # characters of headers that are kept for the next callback that has the same
+_AS_THEY_ARE = "/:@!$&'()*+,;=~"  # RFC 3986 has these characters in a path, beside letters, digits, - . and _
 _WITHOUT_BODY = frozenset({"GET", "HEAD"})
 # The libraries of Standard Webhooks parse the body that they have verified, and fail where there is none.
 _SIGNED_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
@@ -55,6 +57,7 @@ def compose(
         f"webhook-id: {id}\r\n"
         f"webhook-timestamp: {now}\r\n"
         f"{signature}"
+        f"{_client_line(execution.client_id)}{_names(execution)}"
         f"pgsched-attempt: {execution.attempt}\r\n"
         f"pgsched-scheduled-for: {instant_text(execution.scheduled_for)}\r\n"
         f"pgsched-deadline: {instant_text((now + int(deadline)) * 1_000_000 - UNIX_TO_WIRE)}\r\n"
@@ -63,6 +66,17 @@ def compose(
         f"{length}\r\n"
     ).encode("ascii")
     return head if body is None else head + body
+
+
+def _names(execution: Execution) -> str:
+    """The header lines for its key and its job, where it has them."""
+    key = "" if execution.key is None else f"pgsched-key: {quote(execution.key, _AS_THEY_ARE)}\r\n"
+    return key if execution.job_id is None else f"{key}pgsched-job: {uuid_text(execution.job_id)}\r\n"
+
+
+@lru_cache(maxsize=4096)
+def _client_line(client: str) -> str:
+    return f"pgsched-client: {quote(client, _AS_THEY_ARE)}\r\n"
 
 
 def _body(method: str, payload: bytes | None, *, signed: bool) -> bytes | None:

@@ -1,5 +1,6 @@
 import re
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from standardwebhooks import Webhook
@@ -20,6 +21,7 @@ UUID = "0198c0de-0000-7000-8000-000000000001"
         ("idempotency-key", UUID),
         ("webhook-id", UUID),
         ("webhook-timestamp", str(NOW)),
+        ("pgsched-client", "shop"),
         ("pgsched-attempt", "1"),
         ("pgsched-scheduled-for", "2026-09-21T14:13:20Z"),
         ("pgsched-deadline", "2026-09-21T14:13:25Z"),
@@ -41,6 +43,17 @@ async def test_a_callback_carries_nothing_else() -> None:
         "host", "content-length", "content-type", "idempotency-key", "accept-encoding", "user-agent",
         "traceparent",
     }  # fmt: skip
+
+
+async def test_a_key_and_a_job_are_named_so_that_no_line_ends_early() -> None:
+    named: dict[str, Any] = {"client_id": "Café\r\nx: 1", "key": "order/42 100%", "job_id": ID}
+    async with receiving() as receiver, calling() as channel:
+        await channel.deliver(execution(receiver.url), Options(), 5)
+        await channel.deliver(execution(receiver.url)._replace(**named), Options(), 5)
+    plain, told = (request.headers for request in receiver.requests)
+    assert not {"pgsched-key", "pgsched-job"} & plain.keys()
+    assert told["pgsched-client"] == "Caf%C3%A9%0D%0Ax:%201"
+    assert (told["pgsched-key"], told["pgsched-job"]) == ("order/42%20100%25", UUID)
 
 
 async def test_scheduled_headers_go_along() -> None:
