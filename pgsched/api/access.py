@@ -21,7 +21,7 @@ SCOPE, EVERYWHERE = "scope", "everywhere"
 Connection = ASGIConnection[Any, Any, Any, Any]
 
 
-class Gate:
+class Guard:
     """Lets a request in, or raises what it is refused with."""
 
     def __init__(self, authentication: Authentication, browsers: Browsers) -> None:

@@ -32,7 +32,7 @@ from pgsched.api import (
     replays,
     targets,
 )
-from pgsched.api.access import PUBLIC, SCOPE, Gate, grant_of
+from pgsched.api.access import PUBLIC, SCOPE, Guard, grant_of
 from pgsched.api.arrivals import Arrivals
 from pgsched.api.authentication import Authentication, Bearer
 from pgsched.api.browsers import Browsers
@@ -90,7 +90,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
     arrivals = Arrivals(settings.database_url, database.acting(EVERYBODY), events)
     authentication = Authentication(database, is_open=is_loopback(settings.host), bearer=_bearer(settings, events))
     gathering = Gathering()
-    gate = Gate(authentication, Browsers(settings))
+    guard = Guard(authentication, Browsers(settings))
 
     def acting(request: Request[Any, Any, Any]) -> Database:
         return database.acting(grant_of(request))
@@ -111,7 +111,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
             "gathering": Provide(lambda: gathering, sync_to_thread=False),
             "actor": Provide(actor, sync_to_thread=False),
         },
-        guards=[gate.admit],
+        guards=[guard.admit],
         lifespan=[lifespan],
         request_class=ApiRequest,
         request_max_body_size=LARGEST_REQUEST,

@@ -18,9 +18,9 @@ from litestar.response import Stream
 
 from pgsched.api.access import grant_of
 from pgsched.api.database import Database
-from pgsched.api.lines import Refused, read
+from pgsched.api.lines import RefusedLine, read
 from pgsched.api.parameters import Pooled
-from pgsched.api.placing import Kept, LineRefused, begin, place_all, place_each
+from pgsched.api.placing import BatchRefused, Kept, begin, place_all, place_each
 from pgsched.api.problems import Answer, Fault, refused
 from pgsched.api.requests import ApiRequest, check_parameters
 from pgsched.api.routing import acts
@@ -53,10 +53,10 @@ class _Results:
         self._request = request
         self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 (closed once it was sent)
 
-    def add(self, results: Sequence[Kept | Refused]) -> None:
+    def add(self, results: Sequence[Kept | RefusedLine]) -> None:
         self._file.write(b"".join(map(self._line, results)))
 
-    def _line(self, result: Kept | Refused) -> bytes:
+    def _line(self, result: Kept | RefusedLine) -> bytes:
         if isinstance(result, Kept):
             return b'{"line":%d,"id":"%s","kind":"%s","outcome":"%s"}\n' % (
                 result.number,
@@ -103,7 +103,7 @@ async def create_many(request: ApiRequest, database: Pooled, mode: _Mode = "all"
         results = stack.enter_context(closing(_Results(request)))
         try:
             await (_schedule_all if mode == "all" else _schedule_each)(database, request, results)
-        except LineRefused as error:
+        except BatchRefused as error:
             return _refused_for(request, error.refused)
         stack.pop_all()  # the answer closes the file
         return results.answer()
@@ -129,10 +129,10 @@ async def _schedule_each(database: Database, request: ApiRequest, results: _Resu
                         found = await place_each(connection, some, start)
                 except PgschedError as error:
                     broken = error
-            results.add(found if broken is None else [Refused(line.number, broken) for line in some])
+            results.add(found if broken is None else [RefusedLine(line.number, broken) for line in some])
 
 
-def _refused_for(request: ApiRequest, found: Refused) -> Answer:
+def _refused_for(request: ApiRequest, found: RefusedLine) -> Answer:
     """The problem of one line as that of the whole batch."""
     answer = refused(request, found.error)
     problem = answer.content

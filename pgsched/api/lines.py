@@ -37,14 +37,14 @@ class Line(NamedTuple):
     text: bytes | None
 
 
-class Wanted(NamedTuple):
+class WantedLine(NamedTuple):
     """What a line asks for."""
 
     number: int
     order: OneShot | Order
 
 
-class Refused(NamedTuple):
+class RefusedLine(NamedTuple):
     """A line that is not scheduled, and why."""
 
     number: int
@@ -78,7 +78,9 @@ async def cut(body: AsyncIterator[bytes]) -> AsyncIterator[list[Line]]:
         yield some
 
 
-async def read(body: AsyncIterator[bytes], start: Start, grant: Grant) -> AsyncGenerator[list[Wanted | Refused], None]:
+async def read(
+    body: AsyncIterator[bytes], start: Start, grant: Grant
+) -> AsyncGenerator[list[WantedLine | RefusedLine], None]:
     """What the lines ask for, some thousand at a time; the next ones are read while the database has these."""
     following = asyncio.ensure_future(_read_some(some := cut(body), start, grant))
     try:
@@ -90,16 +92,16 @@ async def read(body: AsyncIterator[bytes], start: Start, grant: Grant) -> AsyncG
         await asyncio.gather(following, return_exceptions=True)
 
 
-async def _read_some(some: AsyncIterator[list[Line]], start: Start, grant: Grant) -> list[Wanted | Refused]:
+async def _read_some(some: AsyncIterator[list[Line]], start: Start, grant: Grant) -> list[WantedLine | RefusedLine]:
     """The loop serves others between slices of them."""
-    found: list[Wanted | Refused] = []
+    found: list[WantedLine | RefusedLine] = []
     lines: list[Line] = await anext(some, [])
     for first in range(0, len(lines), _SLICE):
         for number, text in lines[first : first + _SLICE]:
             try:
-                found.append(Wanted(number, _read_line(number, text, start, grant)))
+                found.append(WantedLine(number, _read_line(number, text, start, grant)))
             except PgschedError as error:
-                found.append(Refused(number, error))
+                found.append(RefusedLine(number, error))
         await asyncio.sleep(0)
     return found
 

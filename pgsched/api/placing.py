@@ -7,7 +7,7 @@ import psycopg
 from psycopg import AsyncConnection, AsyncCursor
 from psycopg.rows import tuple_row
 
-from pgsched.api.lines import Refused, Wanted
+from pgsched.api.lines import RefusedLine, WantedLine
 from pgsched.errors import PgschedError, QueueFull, SchemaMismatch, Unavailable
 from pgsched.store.core.query import first
 from pgsched.store.core.refusals import refusal
@@ -27,39 +27,41 @@ class Kept(NamedTuple):
     outcome: str
 
 
-class LineRefused(Exception):
+class BatchRefused(Exception):
     """The first line that is refused where all are asked for or none."""
 
-    def __init__(self, refused: Refused) -> None:
+    def __init__(self, refused: RefusedLine) -> None:
         super().__init__(str(refused.error))
         self.refused = refused
 
 
-async def place_all(connection: AsyncConnection[Any], wanted: list[Wanted | Refused], start: Start) -> list[Kept]:
-    """Schedules all of the lines. Raises LineRefused for the first that cannot be, and its transaction has to end."""
-    readable: list[Wanted] = []
-    unreadable: Refused | None = None
+async def place_all(
+    connection: AsyncConnection[Any], wanted: list[WantedLine | RefusedLine], start: Start
+) -> list[Kept]:
+    """Schedules all of the lines. Raises BatchRefused for the first that cannot be, and its transaction has to end."""
+    readable: list[WantedLine] = []
+    unreadable: RefusedLine | None = None
     for line in wanted:
-        if isinstance(line, Refused):
+        if isinstance(line, RefusedLine):
             unreadable = line
             break
         readable.append(line)
     found: list[Kept] = []
     async for result in _placed(connection, readable, start):
-        if isinstance(result, Refused):
-            raise LineRefused(result)
+        if isinstance(result, RefusedLine):
+            raise BatchRefused(result)
         found.append(result)
     if unreadable is not None:
-        raise LineRefused(unreadable)
+        raise BatchRefused(unreadable)
     return found
 
 
 async def place_each(
-    connection: AsyncConnection[Any], wanted: list[Wanted | Refused], start: Start
-) -> list[Kept | Refused]:
+    connection: AsyncConnection[Any], wanted: list[WantedLine | RefusedLine], start: Start
+) -> list[Kept | RefusedLine]:
     """Schedules what can be of the lines; returns the result of each."""
-    found: list[Kept | Refused] = [line for line in wanted if isinstance(line, Refused)]
-    readable = [line for line in wanted if isinstance(line, Wanted)]
+    found: list[Kept | RefusedLine] = [line for line in wanted if isinstance(line, RefusedLine)]
+    readable = [line for line in wanted if isinstance(line, WantedLine)]
     found += [result async for result in _placed(connection, readable, start)]
     return sorted(found, key=lambda result: result.number)
 
@@ -71,7 +73,9 @@ async def begin(connection: AsyncConnection[Any]) -> Start:
     return Start._make(found)
 
 
-async def _placed(connection: AsyncConnection[Any], lines: list[Wanted], start: Start) -> AsyncIterator[Kept | Refused]:
+async def _placed(
+    connection: AsyncConnection[Any], lines: list[WantedLine], start: Start
+) -> AsyncIterator[Kept | RefusedLine]:
     """The results in order. Where the database refuses the lines together, each half of them is tried by itself."""
     try:
         async with connection.transaction():
@@ -87,7 +91,7 @@ async def _placed(connection: AsyncConnection[Any], lines: list[Wanted], start: 
         return
     if len(lines) == 1 or (isinstance(refused, QueueFull) and all(map(_is_loaded, lines))):
         for number, _ in lines:
-            yield Refused(number, refused)
+            yield RefusedLine(number, refused)
         return
     middle = len(lines) // 2
     for half in (lines[:middle], lines[middle:]):
@@ -95,12 +99,12 @@ async def _placed(connection: AsyncConnection[Any], lines: list[Wanted], start: 
             yield result
 
 
-def _is_loaded(line: Wanted) -> bool:
+def _is_loaded(line: WantedLine) -> bool:
     """Whether it is for the queue ``default``, as all that COPY loads."""
     return isinstance(line.order, OneShot) and line.order.on_conflict is None
 
 
-async def _together(connection: AsyncConnection[Any], lines: list[Wanted], start: Start) -> list[Kept]:
+async def _together(connection: AsyncConnection[Any], lines: list[WantedLine], start: Start) -> list[Kept]:
     found: list[Kept] = []
     waiting: list[tuple[int, OneShot]] = []
     for number, order in lines:

@@ -64,7 +64,7 @@ class Receiver:
         return (what, self.arrived(name), *cells)
 
 
-class _Connection(asyncio.Protocol):
+class _ReceiverConnection(asyncio.Protocol):
     """Notes every request on one connection, and answers it."""
 
     def __init__(self, receiver: Receiver, opened: set[asyncio.Transport]) -> None:
@@ -102,7 +102,7 @@ async def receiving(receiver: Receiver) -> AsyncIterator[str]:
     """Listens on a free port of this machine; yields the address."""
     opened: set[asyncio.Transport] = set()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: _Connection(receiver, opened), "127.0.0.1", 0)
+    server = await loop.create_server(lambda: _ReceiverConnection(receiver, opened), "127.0.0.1", 0)
     try:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:

@@ -34,7 +34,7 @@ _COMPARED = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class StandingJob:
     """A job that is there, and by what it is declared."""
 
     id: UUID
@@ -66,7 +66,7 @@ async def compare(
     Raises Conflict for a key under which another has made a job, unless it is forced to take that over.
     """
     named = {"clients": [job.client for job in jobs], "keys": [job.key for job in jobs]}
-    standing = await rows(connection, Standing, "jobs/jobs_declared", declared_by=name, **named)
+    standing = await rows(connection, StandingJob, "jobs/jobs_declared", declared_by=name, **named)
     there = {(one.client, one.key): one for one in standing}
     found = [await _change(connection, name, job, there.pop((job.client, job.key), None), force=force) for job in jobs]
     for one in there.values():
@@ -94,7 +94,7 @@ async def apply(connection: AsyncConnection[Any], name: str, changes: Sequence[C
 
 
 async def _change(
-    connection: AsyncConnection[Any], name: str, job: DeclaredJob, there: Standing | None, *, force: bool
+    connection: AsyncConnection[Any], name: str, job: DeclaredJob, there: StandingJob | None, *, force: bool
 ) -> Change:
     if there is None:
         fires = await asyncio.to_thread(_fires, job, await time_of(connection))
