@@ -152,10 +152,8 @@ begin
   if waiting.ordering_key is not null then
     perform pgsched_internal.notify_turns();
   end if;
-  if reschedule.actor is not null then
-    perform pgsched_internal.write_log('reschedule', reschedule.id, reschedule.actor, null, 'execution',
-      before => jsonb_build_object('fire_at', waiting.fire_at), after => jsonb_build_object('fire_at', reschedule.fire_at));
-  end if;
+  perform pgsched_internal.write_log('reschedule', reschedule.id, reschedule.actor, null, 'execution',
+    before => jsonb_build_object('fire_at', waiting.fire_at), after => jsonb_build_object('fire_at', reschedule.fire_at));
 end $$;
 comment on function pgsched.reschedule(uuid, timestamptz, text)
   is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.';
