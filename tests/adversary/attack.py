@@ -45,8 +45,15 @@ class Means:
         self._open.close()
 
     def mallory(self, **options: str) -> Connection:
-        """A session of the second client's, in a transaction that stays open."""
-        return self._connect(self.house.mallory, **options)
+        """A session of the second client's, in a transaction that stays open. Those of the attack before may take a
+        moment to end, and leave no room until then."""
+        while True:
+            try:
+                return self._connect(self.house.mallory, **options)
+            except psycopg.OperationalError as error:
+                if _FULL not in str(error) or time.monotonic() > self._until:
+                    raise
+                time.sleep(0.05)
 
     def nobody(self, **options: str) -> Connection:
         """A session of a login without any right of ours."""
@@ -145,6 +152,7 @@ class Means:
 
 
 _LONGEST_MOUNT = 4.0
+_FULL = "remaining connection slots"
 _PATIENCE = "-c statement_timeout=1s"  # the attacker's own statements may have to wait, and the test goes on
 _CASTS = {"payload": "::jsonb", "options": "::jsonb", "rules": "::jsonb", "labels": "::jsonb",
     "fire_at": "::timestamptz",
