@@ -13,13 +13,14 @@ AND_TWO := -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 2)') --dist
 export PYTHONDONTWRITEBYTECODE :=
 ARGS ?=
 
-.PHONY: help run demo test check lint types imports test-18 test-15 smoke format constraints clean
+.PHONY: help run demo test check lint types imports test-18 test-15 smoke fuzz format constraints clean
 
 help:
 	@echo "make run    PostgreSQL, API and workers in this terminal (ARGS='--port 9000' passes flags on)"
 	@echo "make demo   1,000 one-shots and three recurring jobs, shown arriving; ends by itself"
 	@echo "make test   lint, types, import rules, and the tests on PostgreSQL 18 and 15"
 	@echo "make smoke  a little of everything on PostgreSQL 15, 16, 17 and 18; make smoke-16 on one of them"
+	@echo "make fuzz   the API asked for all that its description allows and does not, for ten minutes"
 	@echo "make format, make clean; make constraints writes constraints.txt anew"
 
 run: $(VENV)/.run
@@ -56,6 +57,10 @@ smoke: smoke-15 smoke-16 smoke-17 smoke-18
 smoke-%: $(VENV)/.dev
 	found="$$($(BIN)/python -m tests.programs.postgresql $*)" && export PATH="$$found:$$PATH" PGSCHED_TEST_POSTGRES=$* && \
 	$(BIN)/pytest $(EVERYWHERE) -m smoke $(PYTEST_ARGS)
+
+fuzz: $(VENV)/.dev
+	$(PIP) --editable '.[embedded,dev,fuzz]'
+	$(BIN)/python -m tests.fuzz.api $(ARGS)
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix

@@ -34,8 +34,8 @@ class Guard:
             raise PgschedError(f"{handler} declares no scope")
         if scope == PUBLIC:  # it tells nothing that a page of another site could not know
             return
-        self._browsers.check(str(connection.scope.get("method")), connection.headers)
         grant = await self._authentication.grant(connection.headers.get("authorization"))
+        self._browsers.check(str(connection.scope.get("method")), connection.headers)
         check_scope(grant, scope, everywhere=bool(handler.opt.get(EVERYWHERE)))
         connection.scope["auth"] = grant
 

@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 from pgsched.answers import Changed, DeadLetterDetail, Page, Replayed, with_attempts
 from pgsched.api.executions import bound
 from pgsched.api.paging import page, position
-from pgsched.api.parameters import Actor, After, Client, ExecutionId, Key, Limit, OfJob, Pooled, Why
+from pgsched.api.parameters import INSTANT, Actor, After, Client, ExecutionId, Key, Limit, OfJob, Pooled, Why
 from pgsched.api.routing import made_at, makes, reads, removes
 from pgsched.domain.states import LetterState
 from pgsched.errors import NotFound
@@ -23,8 +23,10 @@ from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter
 
 DeadLetterId = Annotated[UUID, PathParameter(description="The id of the execution that failed.")]
 _HOW = "finished_at, RFC 3339 with an offset"
-Start = Annotated[str | None, QueryParameter(name="from", description=f"At or after this {_HOW}.")]
-End = Annotated[str | None, QueryParameter(name="to", description=f"Before this {_HOW}.")]
+Start = Annotated[
+    str | None, QueryParameter(name="from", description=f"At or after this {_HOW}.", schema_extra=INSTANT)
+]
+End = Annotated[str | None, QueryParameter(name="to", description=f"Before this {_HOW}.", schema_extra=INSTANT)]
 Target = Annotated[str | None, QueryParameter(name="target", description="How the target begins.")]
 Host = Annotated[str | None, QueryParameter(name="host", description="The target's host.")]
 Reason = Annotated[str | None, QueryParameter(name="reason", description="A part of the reason, in any case.")]

@@ -1,7 +1,8 @@
 """The OpenAPI document as generators of clients need it.
 
-Litestar says of every body that it is required, and of what may be null or anything that it is exactly one of the two.
-Generated clients would send bodies where none is needed, and refuse to send what is taken.
+Litestar says of every body that it is required, of what may be null or anything that it is exactly one of the two, of
+parameters that they may be null, and of bodies that they may have any fields. Generated clients would send bodies where
+none is needed, refuse to send what is taken, and send what is refused.
 """
 
 import json
@@ -38,9 +39,12 @@ def name_of(handler: HTTPRouteHandler, *_: Any) -> str:
 def _mended(description: dict[str, Any]) -> dict[str, Any]:
     for item in description["paths"].values():
         for operation in item.values():
+            for parameter in operation.get("parameters", ()):
+                _take_no_null(parameter["schema"])
             if body := operation.get("requestBody"):
                 _require(body)
                 _refuse_bodies(operation["responses"])
+                _close(body, description["components"]["schemas"])
     _name_pages(description)
     description["paths"] = dict(sorted(description["paths"].items()))
     for schema in description["components"]["schemas"].values():
@@ -77,6 +81,28 @@ def _require(body: dict[str, Any]) -> None:
         if _NULL in choices:
             body["required"] = False
             [content["schema"]] = [choice for choice in choices if choice != _NULL]
+
+
+def _take_no_null(schema: dict[str, Any]) -> None:
+    """A parameter is text, which is not empty, or left out."""
+    others = [choice for choice in schema.get("oneOf", ()) if choice != _NULL]
+    if len(others) == 1:
+        del schema["oneOf"]
+        schema |= others[0] | schema
+    if isinstance(schema.get("type"), list):
+        [schema["type"]] = [kind for kind in schema["type"] if kind != "null"]
+        schema["enum"] = [choice for choice in schema["enum"] if choice is not None]
+    if schema.get("type") == "string" and schema.keys().isdisjoint({"enum", "format", "pattern"}):
+        schema.setdefault("minLength", 1)
+
+
+def _close(node: Any, schemas: dict[str, Any]) -> None:
+    """No object of a body takes fields that it does not name."""
+    for inner in _nodes(node):
+        named = schemas.get(str(inner.get("$ref", "")).rpartition("/")[2], {})
+        if "properties" in named and "additionalProperties" not in named:
+            named["additionalProperties"] = False
+            _close(named, schemas)
 
 
 def _refuse_bodies(responses: dict[str, Any]) -> None:

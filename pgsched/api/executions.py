@@ -7,7 +7,7 @@ from litestar.params import JSONBody, QueryParameter
 
 from pgsched.answers import Changed, ChangedByKey, ExecutionDetail, Page, Rescheduled, RescheduledByKey, with_attempts
 from pgsched.api.paging import page, position
-from pgsched.api.parameters import Actor, After, Client, ExecutionId, Key, Limit, Noted, OfJob, Pooled, note_in
+from pgsched.api.parameters import INSTANT, Actor, After, Client, ExecutionId, Key, Limit, Noted, OfJob, Pooled, note_in
 from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.requests import CancelByKey, Reschedule, RescheduleByKey
 from pgsched.api.routing import acts, reads
@@ -20,8 +20,10 @@ from pgsched.store.lookup.rows import Execution, ExecutionFilter
 from pgsched.store.schedule import calls
 
 _HOW = "scheduled_for, RFC 3339 with an offset"
-Start = Annotated[str | None, QueryParameter(name="from", description=f"At or after this {_HOW}.")]
-End = Annotated[str | None, QueryParameter(name="to", description=f"Before this {_HOW}.")]
+Start = Annotated[
+    str | None, QueryParameter(name="from", description=f"At or after this {_HOW}.", schema_extra=INSTANT)
+]
+End = Annotated[str | None, QueryParameter(name="to", description=f"Before this {_HOW}.", schema_extra=INSTANT)]
 
 
 @reads("/executions", "List executions, the newest first")

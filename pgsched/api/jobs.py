@@ -21,7 +21,11 @@ from pgsched.store.schedule import calls
 
 Labels = Annotated[
     list[str] | None,
-    QueryParameter(name="label", description="NAME=TEXT, such as team=payments; repeated, jobs with all of them."),
+    QueryParameter(
+        name="label",
+        description="NAME=TEXT, such as team=payments; repeated, jobs with all of them.",
+        schema_extra={"items": {"type": "string", "pattern": "^[^=]+="}},
+    ),
 ]
 OfState = Annotated[JobState | None, QueryParameter(name="state", description="The job's state.")]
 
@@ -120,11 +124,13 @@ def _labels(given: list[str] | None) -> dict[str, str] | None:
     found = dict[str, str]()
     for item in given or ():
         name, equals, text = item.partition("=")
-        detail = "write NAME=TEXT, such as label=team=payments" if not (name and equals) else None
-        if name in found:
-            detail = f"{name[:80]} is given twice, and a job has it once: give it once"
+        status, detail = 400, None
+        if not (name and equals):
+            detail = "write NAME=TEXT, such as label=team=payments"
+        elif name in found:
+            status, detail = 422, f"{name[:80]} is given twice, and a job has it once: give it once"
         if detail:
-            raise Unreadable(f"label: {detail}", faults=[Fault(parameter="label", detail=detail)])
+            raise Unreadable(f"label: {detail}", status=status, faults=[Fault(parameter="label", detail=detail)])
         found[name] = text
     return found or None
 

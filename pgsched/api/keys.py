@@ -41,9 +41,7 @@ class NewKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     subject: Annotated[str, Meta(min_length=1, max_length=200)]
     scopes: Annotated[list[Scope], Meta(min_length=1, max_length=4)]
-    clients: (
-        Annotated[list[Annotated[str, Meta(min_length=1, max_length=100)]], Meta(min_length=1, max_length=100)] | None
-    ) = None
+    clients: Annotated[list[str], Meta(min_length=1, max_length=100)] | None = None
     expires_at: Instant | None = None
     rate: Rate | None = None
     burst: Rate | None = None

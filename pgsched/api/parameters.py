@@ -10,6 +10,8 @@ from litestar.params import JSONBody, PathParameter, QueryParameter
 from pgsched.api.database import Database
 from pgsched.api.requests import Note
 
+INSTANT = {"format": "date-time"}
+"""What the description says of a parameter that is read by ``instant_of``."""
 Pooled = NamedDependency[Database]
 """How a route asks for the database."""
 Actor = NamedDependency[str]
@@ -18,7 +20,15 @@ Noted = JSONBody[Note | None]
 JobId = Annotated[UUID, PathParameter(description="A job's id.")]
 ExecutionId = Annotated[UUID, PathParameter(description="An execution's id.")]
 Limit = Annotated[int, QueryParameter(name="limit", ge=1, le=500, description="Items a page.")]
-After = Annotated[str | None, QueryParameter(name="after", max_length=100, description="next of the page before.")]
+After = Annotated[
+    str | None,
+    QueryParameter(
+        name="after",
+        max_length=100,
+        description="next of the page before.",
+        schema_extra={"pattern": "^[A-Za-z0-9_-]{22}$"},
+    ),
+]
 AfterName = Annotated[str | None, QueryParameter(name="after", max_length=400, description="next of the page before.")]
 Client = Annotated[str | None, QueryParameter(name="client")]
 OnlyClient = Annotated[str | None, QueryParameter(name="client", max_length=100, description="Only this client's.")]

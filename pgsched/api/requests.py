@@ -7,6 +7,8 @@ from typing import Annotated, Any, get_args
 import msgspec
 from litestar import Request
 from litestar.params import QueryParameter
+from litestar.typing import FieldDefinition
+from litestar.utils.typing import make_non_optional_union
 from msgspec import UNSET, Meta, UnsetType
 
 from pgsched.api.access import check_clients, grant_of
@@ -193,12 +195,18 @@ class ApiRequest(Request[Any, Any, Any]):
 
     async def json(self) -> Any:
         self.check_type("application/json")
-        field = self.route_handler.parsed_data_field
-        found = read_body(await self.body(), field.annotation if field else Any)
+        found = read_body(await self.body(), _expected(self.route_handler.parsed_data_field))
         check_clients(
             grant_of(self), [getattr(part, "client", None) for part in (found, getattr(found, "filter", None))]
         )
         return found
+
+
+def _expected(field: FieldDefinition | None) -> Any:
+    """What a body is, where there is one: ``null`` is none that may be left out."""
+    if field is None:
+        return Any
+    return make_non_optional_union(field.annotation) if field.is_optional else field.annotation
 
 
 def read_body(body: bytes, expected: Any) -> Any:
@@ -226,19 +234,24 @@ async def check_request(request: Request[Any, Any, Any]) -> None:
 async def check_parameters(request: Request[Any, Any, Any]) -> None:
     """The same for a route that reads its body by itself."""
     check_clients(grant_of(request), [request.path_params.get("client"), *request.query_params.getall("client", [])])
-    known = _query_names(request.route_handler)
+    known, texts = _query_names(request.route_handler)
     seen: set[str] = set()
     for name, value in request.query_params.multi_items():
-        detail = None
+        status, detail = 400, None
         if name not in known:
             choice = f"the parameters are {', '.join(sorted(known))}" if known else "there are none here"
             detail = f"unknown parameter: {choice}"
         elif name in seen and not known[name]:
             detail = "given twice: give it once"
+        elif value == "" or (value.lower() == "null" and name not in texts):
+            # A variable without a value was hardly meant to ask for all.
+            detail = "there is no value: give one, or leave the parameter out"
         elif "\x00" in str(value):
-            detail = "contains a NUL character: leave %00 out"
+            status, detail = 422, "contains a NUL character: leave %00 out"
         if detail:
-            raise Unreadable(f"{name[:80]}: {detail}", faults=[Fault(parameter=name[:80], detail=detail)])
+            raise Unreadable(
+                f"{name[:80]}: {detail}", status=status, faults=[Fault(parameter=name[:80], detail=detail)]
+            )
         seen.add(name)
 
 
@@ -257,14 +270,16 @@ def _decoder(expected: Any) -> msgspec.json.Decoder[Any]:
 
 
 @cache
-def _query_names(handler: Any) -> dict[str, bool]:
-    """The query parameters that a route knows, and whether they may be given more than once."""
-    names = dict[str, bool]()
+def _query_names(handler: Any) -> tuple[dict[str, bool], frozenset[str]]:
+    """The query parameters that a route knows, and whether they may come more than once; and those that are any text."""
+    names, texts = dict[str, bool](), set[str]()
     for field in parameters_of(handler).values():
         found = field.kwarg_definition
         if isinstance(found, QueryParameter) and found.name:
             names[found.name] = any(kind.is_non_string_collection for kind in (field, *field.inner_types))
-    return names
+            if any(kind.annotation is str for kind in (field, *field.inner_types)):
+                texts.add(found.name)
+    return names, frozenset(texts)
 
 
 def _misfit(message: str, expected: Any) -> Unreadable:

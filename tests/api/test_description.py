@@ -84,6 +84,10 @@ ROUTES = {
 }
 
 
+_BODIES = {"CreateJob", "Timing", "EditJob", "Retiming", "PreviewSpec", "ReplayMany", "NamedLetters", "NewKey", "Note"}
+"""Some of the bodies, and what stands in them."""
+
+
 @pytest.fixture
 async def description(api: httpx.AsyncClient) -> Any:
     return (await api.get("/schema/openapi.json")).json()
@@ -157,6 +161,15 @@ async def test_scheduling_after_what_is_not_there_is_described(description: Any,
 def test_nothing_is_exactly_one_of_two_that_both_fit(description: Any) -> None:
     for schema in description["components"]["schemas"].values():
         assert not [field for field in schema.get("properties", {}).values() if {} in field.get("oneOf", ())]
+
+
+def test_no_parameter_may_be_null_and_no_body_has_other_fields_than_its_own(description: Any) -> None:
+    routes = [route for item in description["paths"].values() for route in item.values()]
+    schemas = [parameter["schema"] for route in routes for parameter in route.get("parameters", ())]
+    assert not [schema for schema in schemas if "null" in str(schema)]
+    bodies = {name: schema for name, schema in description["components"]["schemas"].items() if name in _BODIES}
+    assert [name for name, schema in bodies.items() if schema["additionalProperties"] is not False] == []
+    assert bodies.keys() == _BODIES
 
 
 @pytest.mark.parametrize(
