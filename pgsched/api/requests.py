@@ -271,7 +271,7 @@ def _decoder(expected: Any) -> msgspec.json.Decoder[Any]:
 
 @cache
 def _query_names(handler: Any) -> tuple[dict[str, bool], frozenset[str]]:
-    """The query parameters that a route knows, and whether they may come more than once; and those that are any text."""
+    """The query parameters that a route knows, and whether they may come more than once; which of them are any text."""
     names, texts = dict[str, bool](), set[str]()
     for field in parameters_of(handler).values():
         found = field.kwarg_definition
