@@ -236,6 +236,8 @@ create unique index executions_job on pgsched.executions (job_id, scheduled_for,
 -- What is held, is held at infinity: said of it so that no other index has an answer to the question.
 create index executions_gate on pgsched.executions (gate, (coalesce((options ->> 'priority')::smallint, 0::smallint)) desc, scheduled_for, id)
   where gate is not null and not isfinite(fire_at);
+-- Of those due, the ones with a priority are found in its order.
+create index executions_priority on pgsched.executions (((options ->> 'priority')::smallint), fire_at) where options ? 'priority';
 create index executions_ordering on pgsched.executions (client_id, ordering_key, (coalesce(scheduled_for, fire_at)), id)
   where ordering_key is not null;
 create unique index executions_head on pgsched.executions (client_id, ordering_key, partition) where at_head;

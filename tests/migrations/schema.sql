@@ -566,6 +566,7 @@ CREATE INDEX executions_fire_at ON ONLY pgsched.executions USING btree (partitio
 CREATE INDEX executions_gate ON ONLY pgsched.executions USING btree (gate, COALESCE((((options)::jsonb ->> 'priority'::text))::smallint, (0)::smallint) DESC, scheduled_for, id) WHERE ((gate IS NOT NULL) AND (NOT isfinite((fire_at)::timestamp with time zone)))
 CREATE INDEX executions_key ON ONLY pgsched.executions USING btree (client_id, key) WHERE (key IS NOT NULL)
 CREATE INDEX executions_ordering ON ONLY pgsched.executions USING btree (client_id, ordering_key, COALESCE((scheduled_for)::timestamp with time zone, (fire_at)::timestamp with time zone), id) WHERE (ordering_key IS NOT NULL)
+CREATE INDEX executions_priority ON ONLY pgsched.executions USING btree (((((options)::jsonb ->> 'priority'::text))::smallint), fire_at) WHERE ((options)::jsonb ? 'priority'::text)
 CREATE INDEX history_awaited ON ONLY pgsched.history USING btree (id) WHERE awaited
 CREATE INDEX history_failed ON ONLY pgsched.history USING btree (id, client_id, dealt_with_at) WHERE (status = 'failed'::pgsched.execution_status)
 CREATE INDEX history_job ON ONLY pgsched.history USING btree (job_id, scheduled_for) WHERE (job_id IS NOT NULL)

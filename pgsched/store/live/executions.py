@@ -10,8 +10,9 @@ import psycopg
 from psycopg import AsyncCursor
 
 from pgsched.domain.execution import Execution
+from pgsched.domain.partitions import queue_of
 from pgsched.store.core.connect import Connection
-from pgsched.store.core.sql import statement, statement_in, statement_over, together
+from pgsched.store.core.sql import statement, statement_in, statement_over, statement_with, together
 from pgsched.store.core.wire import LONG_AGO, Instant, Tokens, Uuids
 from pgsched.store.ends.deferred import with_own_tokens
 from pgsched.store.jobs.definitions import Definitions
@@ -20,6 +21,8 @@ from pgsched.store.live.parking import SetAside
 from pgsched.store.live.row_filter import ALL_ROWS, PLAIN, RowFilter
 
 Answer = AsyncCursor[tuple[Any, ...]]
+DEPTH = 1000
+"""How many due rows of a priority are looked at for such as may be claimed."""
 
 
 class Share(NamedTuple):
@@ -144,8 +147,11 @@ def _claims(
     lease: Lease, shares: Sequence[Share], row_filter: RowFilter
 ) -> Iterator[tuple[LiteralString, dict[str, Any]]]:
     """The claim's statements and their parameters."""
-    wanted = {share.partition: share for share in shares}
     common = {"owner": lease.owner, "token": lease.token, "lease": lease.length, "ahead": lease.ahead}
+    if row_filter.first:
+        yield from _claims_of_first(common, shares, row_filter)
+        return
+    wanted = {share.partition: share for share in shares}
     for partitions in together(wanted):
         parameters: dict[str, Any] = common | row_filter.parameters_in(partitions[0])
         for partition in partitions:
@@ -153,6 +159,17 @@ def _claims(
             parameters[f"low_{partition}"] = Instant(share.low)
             parameters[f"batch_{partition}"] = share.batch
         yield statement_over("live/claim", partitions, row_filter.clauses, row_filter.order), parameters
+
+
+def _claims_of_first(
+    common: Mapping[str, Any], shares: Sequence[Share], row_filter: RowFilter
+) -> Iterator[tuple[LiteralString, dict[str, Any]]]:
+    """The same for what goes first by its priority: a statement for each queue, whose room each of its shares names."""
+    for queue, batch in {queue_of(share.partition): share.batch for share in shares}.items():
+        partitions = [share.partition for share in shares if queue_of(share.partition) == queue]
+        asked = {"partitions": partitions, "batch": batch, "depth": DEPTH}
+        text = statement_with("live/claim_first", row_filter.clauses)
+        yield text, {**common, **row_filter.parameters_in(partitions[0]), **asked}
 
 
 @dataclass(slots=True)

@@ -29,6 +29,10 @@ class RowFilter:
     """Rows, by their ids, that the database lets nobody do anything with."""
     latest_first: bool = False
     """Whether they are read from the end, those that are due last before the others."""
+    first: bool = False
+    """Whether only rows of a priority above 0 are read, in the order of their priorities."""
+    ordinary: bool = False
+    """Whether rows of a priority below 0 are passed over."""
 
     @property
     def clauses(self) -> tuple[str, ...]:
@@ -53,6 +57,7 @@ class RowFilter:
             "left": self.left,
             "missed": list(self.missed),
             "refused": self.refused and Uuids(self.refused),
+            "ordinary": self.ordinary,
         }
         if self.only is not None:
             values["only"] = self.only

@@ -13,25 +13,26 @@ A worker claims from its own partitions, and helps with another's once something
 
 import asyncio
 import time
+from collections.abc import Sequence
 from datetime import timedelta
 
-from pgsched.domain.partitions import queue_of
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
+from pgsched.worker.claim.apart import Apart
 from pgsched.worker.claim.claiming import Claiming
-from pgsched.worker.claim.fairness import FIRST, Backlog, Fairness, Stride
+from pgsched.worker.claim.fairness import FIRST, Fairness, Stride
 from pgsched.worker.claim.leases import Leases
+from pgsched.worker.claim.precedence import Precedence
 from pgsched.worker.claim.rear import Rear
-from pgsched.worker.claim.selection import Front, Selection
+from pgsched.worker.claim.selection import SMALLEST_SHARE, Front, Selection
 from pgsched.worker.claim.sight import HELP_AFTER, LOOK_AGAIN, Sight, Wanted
 from pgsched.worker.claim.watch import QueueWatch
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.run.dispatcher import Dispatcher
 
-_SMALLEST_SHARE = 16
 _LITTLE_ROOM, _NOT_YET = 0.005, 0.02
 _QUICK = 0.01  # seconds within which the left edge is read where nothing dead stands there
 
@@ -66,6 +67,9 @@ class Claimer(Claiming):
         self._wanted = Wanted(self._sight, self._roster, self._clock, ahead=self._ahead_us)
         self._looked_at = self._claimed_at = self._swept_at = float("-inf")
         self._sweep_took = float("inf")
+        self._are_left = True  # rows, by the last claim; nobody knows before the first one
+        self._precedence = Precedence(fairness.rooms)
+        self._apart = Apart(leases.roster, dispatcher, selection=selection, fairness=fairness, batch=batch)
 
     def expect(self, partition: int, instant: int) -> bool:
         """Notes that a row for this instant stands in this partition. False if this worker does not serve its queue, or
@@ -124,49 +128,35 @@ class Claimer(Claiming):
         if not wanted and not (self._fairness.apart and self._roster.open):
             return await self._until_next()
         free = self._dispatcher.free
-        pause = self._room_pause(free) or (self._gathering_pause(wanted[0]) if wanted else 0.0)
+        pause = self._room_pause(free) or (self._wanted.gathering_pause(wanted[0], self._claimed_at) if wanted else 0.0)
         if pause > 0:
             return pause
         if self._fairness.apart:
-            free -= await self._claim_from_each(free)
+            free -= await self._apart.claim(
+                free, most=self._stride.most, ask=self._ask_aside, ask_first=self._ask_early
+            )
+        if self._are_left and wanted and self._wanted.is_late(wanted):
+            free -= await self._claim_first(wanted, free)
         if wanted and self._fairness.is_behind and self._are_several() and free > 1:
             free -= await self._claim_latest(self._bound(free // 2))
-        if wanted:
-            await self._claim(self._shares(wanted, self._bound(max(free, _SMALLEST_SHARE))))
+        least = 0 if self._are_left and self._precedence.counts else SMALLEST_SHARE
+        if wanted and (room := self._bound(max(free, least))) > 0:
+            await self._claim(self._front.shares(wanted, room, batch=self._batch, divide=self._fairness.rooms))
+            self._are_left = self._wanted.is_left(wanted)
         return 0.0
+
+    async def _claim_first(self, partitions: Sequence[int], free: int) -> int:
+        """Claims what goes before the rest by its priority. Returns how many rows."""
+        row_filter = self._selection.row_filter
+        return await self._precedence.claim(self._ask_first, partitions, self._bound(free), row_filter)
 
     def _bound(self, room: int) -> int:
         """How much of the room one claim may fill. Where several clients share it, none waits long for another's."""
         return int(min(room, self._stride.most, self._shared.most if self._are_several() else room))
 
-    async def _claim_from_each(self, free: int) -> int:
-        """Claims from all clients that have their own shares of the room. Returns how many rows."""
-        self._fairness.leave(self._selection.held)
-        budgets = self._fairness.budgets(free, capacity=self._dispatcher.capacity, taken=self._dispatcher.taken())
-        count = 0
-        for backlog, budget in budgets:
-            if backlog.client not in self._dispatcher.shares.crowded:
-                count += await self._claim_apart(backlog, int(min(budget, backlog.stride.most, self._stride.most)))
-        return count
-
-    async def _claim_apart(self, backlog: Backlog, budget: int) -> int:
-        """Claims from a client that has its own share of the room. Returns how many rows."""
-        shares = backlog.shares(self._roster.own or self._roster.open, budget, self._batch)
-        started = time.monotonic()
-        answer = await self._ask(shares, self._selection.only(backlog.client))
-        count = len(answer.taken)
-        backlog.stride.took(time.monotonic() - started, count, of=count)
-        backlog.read_to(shares, answer.taken)
-        for partition, instant in answer.planned.items():
-            self._sight.hear(partition, instant)
-        self._fairness.served(backlog, sum(share.batch for share in shares), count)
-        return count
-
     async def _claim_latest(self, budget: int) -> int:
         """Claims from all other clients the rows that became due last, beside those that have waited longest."""
-        answer = await self._ask(self._front.latest(budget, self._batch), self._selection.latest)
-        for partition, instant in answer.planned.items():
-            self._sight.hear(partition, instant)
+        answer = await self._ask_aside(self._front.latest(budget, self._batch), self._selection.latest)
         return len(answer.taken)
 
     async def _keep_watch(self) -> float:
@@ -177,7 +167,10 @@ class Claimer(Claiming):
             return pause
         started = time.monotonic()
         await self._watch.keep(await self._link.get())
+        if self._are_left and free and self._wanted.is_late(partitions := self._roster.open):
+            free -= await self._claim_first(partitions, free)
         found = await self._claim(self._front.even(self._bound(free), self._batch), look=False) if free else 0
+        self._are_left = self._wanted.is_left(self._roster.open)
         if self._watch.found(found, time.monotonic() - started) and free:
             return 0.0
         await self.leave_watch()
@@ -194,12 +187,6 @@ class Claimer(Claiming):
         self._watch.lose()
         self._looked_at = float("-inf")
 
-    def _gathering_pause(self, partition: int) -> float:
-        """Seconds for which rows that are not due soon may gather before they are claimed together."""
-        slack = self._sight.due[partition] - self._clock.now() - self._ahead_us // 4
-        since = time.monotonic() - self._claimed_at
-        return min(slack / 1e6, self._ahead_us / 2e6 - since) if slack > 0 else 0.0
-
     def _room_pause(self, free: int) -> float:
         """Seconds by which claims are spaced out while there is little room; the dispatcher wakes the service once half
         is free."""
@@ -207,18 +194,6 @@ class Claimer(Claiming):
             return _LITTLE_ROOM
         spacing = self._claimed_at + _LITTLE_ROOM - time.monotonic()
         return spacing if free < self._dispatcher.capacity // 2 and spacing > 0 else 0.0
-
-    def _shares(self, wanted: list[int], free: int) -> list[Share]:
-        shares = []
-        queues = {queue_of(partition) for partition in wanted}
-        rooms = self._fairness.rooms(queues, free) if len(queues) > 1 else dict.fromkeys(queues, free)
-        for partition in wanted:
-            room = rooms[queue_of(partition)]
-            batch = min(self._batch, room, max(_SMALLEST_SHARE, 2 * self._sight.taken(partition)))
-            if batch > 0:
-                shares.append(Share(partition, self._front.low(partition), batch))
-                rooms[queue_of(partition)] -= batch
-        return shares
 
     async def _claim(self, shares: list[Share], *, look: bool = True) -> int:
         """Claims and submits. Returns how many rows."""
@@ -230,12 +205,36 @@ class Claimer(Claiming):
         if self._are_several() or self._fairness.apart:
             self._fairness.observe(answer.taken, sum(share.batch for share in shares), now)
         emptied = self._sight.claimed(shares, answer, all_kinds=not at_once)
+        if self._are_left:
+            self._precedence.went_by_instant(answer.taken, asked=sum(share.batch for share in shares))
         if look and emptied:
             await asyncio.sleep(0)  # what was claimed starts first
             await self._look_on(emptied, shares[0].low if at_once else now + self._ahead_us)
         return len(answer.taken)
 
-    async def _ask(self, shares: list[Share], row_filter: RowFilter, *, at_once: bool = False) -> Claimed:
+    async def _ask_first(self, shares: Sequence[Share], row_filter: RowFilter) -> Claimed:
+        """Claims and submits what goes before the rest, of all clients that are not claimed from apart."""
+        answer = await self._ask_early(shares, row_filter)
+        if len(answer.taken) >= shares[0].batch:
+            self._fairness.observe(answer.taken, shares[0].batch, self._clock.now())
+        return answer
+
+    async def _ask_early(self, shares: Sequence[Share], row_filter: RowFilter) -> Claimed:
+        admit = self._admission.admit
+        answer = await self.leases.claim_early(shares, self._ahead, admit=admit, row_filter=row_filter)
+        self._dispatcher.submit(answer.rows, answer.sure_until)
+        return self._note_planned(answer)
+
+    async def _ask_aside(self, shares: Sequence[Share], row_filter: RowFilter) -> Claimed:
+        """Claims and submits, and leaves aside how far claims have read."""
+        return self._note_planned(await self._ask(shares, row_filter))
+
+    def _note_planned(self, answer: Claimed) -> Claimed:
+        for partition, instant in answer.planned.items():
+            self._sight.hear(partition, instant)
+        return answer
+
+    async def _ask(self, shares: Sequence[Share], row_filter: RowFilter, *, at_once: bool = False) -> Claimed:
         """Claims and submits."""
         if at_once:
             answer = await self.leases.claim_at_once(shares[0], self._ahead, row_filter=row_filter)

@@ -9,13 +9,12 @@ is room for whoever comes next. A client that leaves half of its share unused is
 """
 
 import math
-import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from pgsched.domain.execution import Execution
-from pgsched.store.core.wire import LONG_AGO
-from pgsched.store.live.executions import Share
+from pgsched.worker.claim.marks import Marks
+from pgsched.worker.claim.precedence import Precedence
 from pgsched.worker.directory import Directory
 
 _LONG = 0.03
@@ -23,8 +22,6 @@ _FEWEST = 64
 _OVERDUE = 100_000  # microseconds by which a full claim's last row is late where there is more than can be done
 _MOST_APART = 16
 _SMALLEST_PART = 1 / (2 * _MOST_APART)  # of a claim: many clients have as much, and cannot all be claimed from apart
-_AT_ONCE = 4  # partitions that one claim for a client reads
-_FROM_THE_EDGE = 10.0  # seconds after which a client is read from the left edge again, for what came in behind
 _TOLERANCE = 1.1
 FIRST = 500
 """How many rows a claim that others wait for may ask for, before it is known how long such a claim takes."""
@@ -51,36 +48,15 @@ class Stride:
             self.most = self.most * 2 if self.most < 1 << 16 else math.inf
 
 
-class Backlog:
-    """A client that is claimed from apart."""
+class Backlog(Marks):
+    """A client that is claimed from apart, and how far it has been read."""
 
     def __init__(self, client: str) -> None:
+        super().__init__()
         self.client = client
         self.deficit = 0.0
         self.stride = Stride(long=_LONGEST_APART, most=FIRST)
-        self._lows: dict[int, int] = {}
-        self._turn = 0
-        self._since = time.monotonic()
-
-    def shares(self, partitions: Sequence[int], budget: int, batch: int) -> list[Share]:
-        """Where to claim up to ``budget`` rows; a few partitions at a time, in turn."""
-        if time.monotonic() - self._since > _FROM_THE_EDGE:
-            self._lows.clear()
-            self._since = time.monotonic()
-        count = min(len(partitions), _AT_ONCE)
-        asked = [partitions[(self._turn + place) % len(partitions)] for place in range(count)]
-        self._turn += count
-        each = min(-(-budget // count), batch)
-        return [Share(partition, self._lows.get(partition, LONG_AGO), each) for partition in asked]
-
-    def read_to(self, shares: Iterable[Share], rows: Iterable[Execution]) -> None:
-        """Notes the answer to a claim: the next one reads on from the last row of each partition."""
-        last: dict[int, int] = {}
-        for row in rows:
-            last[row.partition] = max(row.fire_at, last.get(row.partition, LONG_AGO))
-        for share in shares:
-            if share.partition in last:
-                self._lows[share.partition] = last[share.partition]
+        self.precedence = Precedence()
 
 
 class Fairness:

@@ -8,15 +8,19 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from pgsched.domain.partitions import queue_of
 from pgsched.store.live.executions import Share
 from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
 from pgsched.worker.claim.fairness import Fairness
+from pgsched.worker.claim.precedence import Divide
 from pgsched.worker.claim.sight import REREAD, Sight
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.gates.capabilities import Capabilities
 from pgsched.worker.roster import Roster
 from pgsched.worker.run.shares import Shares
+
+SMALLEST_SHARE = 16
 
 
 class Selection:
@@ -103,6 +107,19 @@ class Front:
         if partition in self._roster.own:
             self._leave_behind(partition, low)
         return moment_back
+
+    def shares(self, wanted: Sequence[int], free: int, *, batch: int, divide: Divide) -> list[Share]:
+        """Shares of the room for these partitions, the first of them first; ``divide`` says what each queue has."""
+        shares = []
+        queues = {queue_of(partition) for partition in wanted}
+        rooms = dict(divide(queues, free)) if len(queues) > 1 else dict.fromkeys(queues, free)
+        for partition in wanted:
+            room = rooms[queue_of(partition)]
+            most = min(batch, room, max(SMALLEST_SHARE, 2 * self._sight.taken(partition)))
+            if most > 0:
+                shares.append(Share(partition, self.low(partition), most))
+                rooms[queue_of(partition)] -= most
+        return shares
 
     def even(self, room: int, batch: int) -> list[Share]:
         """Shares of the room for all partitions, in random order, so that with little room each has its turn, too."""

@@ -9,7 +9,7 @@ by its notification; one whose notification was silenced or lost is found by the
 import time
 from collections.abc import Container, Iterable, Mapping
 
-from pgsched.store.core.wire import LONG_AGO
+from pgsched.store.core.wire import FAR_OFF, LONG_AGO
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.roster import Roster
@@ -19,6 +19,8 @@ from pgsched.worker.roster import Roster
 REREAD = 2_000_000
 HELP_AFTER = 50_000
 """Microseconds overdue before another worker's partition is helped with."""
+LATE = 100_000
+"""Microseconds by which what a claim left is overdue where there is more than can be done."""
 LOOK_AGAIN = 0.05
 """Seconds for which a look at the others' partitions counts."""
 _AT_ONCE = 4
@@ -147,6 +149,23 @@ class Wanted:
         overdue = now - HELP_AFTER
         others = [p for p in self._roster.open if due.get(p, overdue + 1) <= overdue]
         return sorted(others, key=due.__getitem__)[:_AT_ONCE]
+
+    def is_left(self, partitions: Iterable[int]) -> bool:
+        """Whether something due is in sight in these partitions, after a claim from them."""
+        now = self._clock.now()
+        return any(self._sight.due.get(partition, FAR_OFF) <= now for partition in partitions)
+
+    def is_late(self, partitions: Iterable[int]) -> bool:
+        """Whether something is in sight there that has been due for so long that there is more than can be done."""
+        late = self._clock.now() - LATE
+        return any(self._sight.due.get(partition, FAR_OFF) <= late for partition in partitions)
+
+    def gathering_pause(self, partition: int, claimed_at: float) -> float:
+        """Seconds for which rows that are not due soon may gather before they are claimed together; the last claim was
+        at that monotonic moment."""
+        slack = self._sight.due[partition] - self._clock.now() - self._ahead // 4
+        since = time.monotonic() - claimed_at
+        return min(slack / 1e6, self._ahead / 2e6 - since) if slack > 0 else 0.0
 
     def until_own(self) -> float | None:
         """Seconds until a claim can reach a row of its own partitions; None where none is in sight."""

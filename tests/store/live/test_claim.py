@@ -68,6 +68,47 @@ async def test_a_claim_takes_the_earliest_rows_and_no_more_than_it_asks_for(db: 
     assert {row.id for row in await claim(worker, batch=3, partitions=[0])} == {id.bytes for id in ids[3:]}
 
 
+FIRST = RowFilter(first=True)
+
+
+def prior(db: Session, *priorities: int, client: str = "default", delay: str = "0 seconds") -> list[bytes]:
+    """Executions of these priorities, which are due."""
+    named = {"client": client, "delay": delay}
+    found = [schedule(db, options=f'{{"priority": {each}}}', **named) for each in priorities]
+    return [id.bytes for id in found]
+
+
+async def test_a_claim_by_priority_takes_the_highest_first_from_all_partitions(db: Session, worker: Connection) -> None:
+    due(db, 3)
+    low, high, below, highest = prior(db, 5, 50, -5, 90)
+    assert [row.id for row in await claim(worker, batch=2, row_filter=FIRST)] == [highest, high]
+    assert [row.id for row in await claim(worker, row_filter=FIRST)] == [low]
+    assert below in {row.id for row in await claim(worker)}
+
+
+async def test_a_claim_by_priority_waits_for_no_row_and_none_that_lies_in_the_future(
+    db: Session, worker: Connection, store_url: str
+) -> None:
+    prior(db, 80, delay="1 hour")
+    locked, free = prior(db, 70, 60)
+    with psycopg.connect(store_url) as other:
+        other.execute("select from pgsched.executions where id = %s for update", [UUID(bytes=locked)])
+        assert [row.id for row in await claim(worker, row_filter=FIRST)] == [free]
+
+
+async def test_a_claim_by_priority_passes_over_a_client_that_is_claimed_from_apart(
+    db: Session, worker: Connection
+) -> None:
+    theirs, others = prior(db, 90, client="flood") + prior(db, 10)
+    assert [row.id for row in await claim(worker, row_filter=replace(FIRST, apart=("flood",)))] == [others]
+    assert [row.id for row in await claim(worker, row_filter=replace(FIRST, only="flood"))] == [theirs]
+
+
+async def test_a_claim_may_pass_over_what_has_a_priority_below_0(db: Session, worker: Connection) -> None:
+    [plain], [above, _] = due(db), prior(db, 1, -1)
+    assert {row.id for row in await claim(worker, row_filter=RowFilter(ordinary=True))} == {plain.bytes, above}
+
+
 async def test_a_claim_may_begin_with_what_became_due_last(db: Session, worker: Connection) -> None:
     ids = due(db, 5)
     claimed = await claim(worker, batch=3, partitions=[0], row_filter=RowFilter(latest_first=True))

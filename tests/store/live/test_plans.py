@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from pgsched.store.core.connect import Connection, connect
-from pgsched.store.core.sql import statement_in, statement_over
+from pgsched.store.core.sql import statement_in, statement_over, statement_with
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO, Instant, Instants, Tokens, Uuids
 from tests.store.store_arrange import TARGET, column
 
@@ -195,6 +195,18 @@ async def test_the_next_due_instant_is_one_entry_of_each_partition(worker: Conne
     assert plan.indexes
     assert "Seq Scan" not in plan.kinds
     assert plan.rows_read <= 16
+
+
+async def test_a_claim_by_priority_reads_no_row_that_has_none(worker: Connection) -> None:
+    every = CLAIM | {"partitions": list(range(16)), "batch": BATCH, "depth": 1000}
+    query: Any = "explain (analyze, buffers off, format json) " + statement_with("live/claim_first")
+    async with worker.transaction(force_rollback=True):
+        found = await (await worker.execute(query, every)).fetchone()
+        assert found is not None
+        plan = Plan(nodes=list(_nodes(found[0][0]["Plan"])))
+        by_priority, by_id = [await index_names(worker, name) for name in ("executions_priority", "executions_pkey")]
+    assert plan.indexes <= by_priority | by_id
+    assert plan.rows_read == 0
 
 
 async def test_looking_for_leases_that_ran_out_reads_the_edge_only(worker: Connection) -> None:

@@ -1,0 +1,37 @@
+-- claim: leases due executions whose priority is above 0: those of the highest priority first, and within it the earliest. Locks the rows
+-- that it takes and passes over those that another worker holds. Of each priority it reads a part only (depth), so that one client's rows,
+-- which claims may pass over, keep nobody waiting. Index: executions_priority, at each priority that there is, from the highest down; then
+-- the primary key, without a join. An update returns its rows partition by partition: so they are sorted once more.
+-- A payload that is large, or compressed and so of unknown size, is kept back (store/live/beginnings.py). Its head tells both, without
+-- reading the rest.
+with recursive level (priority) as (
+  (select (e.options ->> 'priority')::smallint from pgsched.executions e
+    where e.options ? 'priority' and e.partition = any (%(partitions)s::smallint[])
+    order by (e.options ->> 'priority')::smallint desc limit 1)
+  union all
+  select (select (e.options ->> 'priority')::smallint from pgsched.executions e
+           where e.options ? 'priority' and e.partition = any (%(partitions)s::smallint[]) and (e.options ->> 'priority')::smallint < l.priority
+           order by (e.options ->> 'priority')::smallint desc limit 1)
+    from level l where l.priority > 0
+), first as materialized (
+  select due.id from level l, lateral (
+           select e.* from pgsched.executions e
+            where e.options ? 'priority' and e.partition = any (%(partitions)s::smallint[]) and (e.options ->> 'priority')::smallint = l.priority
+              and e.fire_at <= pgsched.now() + %(ahead)s and e.lease_token is null
+            order by e.fire_at limit %(depth)s) due
+   where l.priority > 0{clauses} limit %(batch)s
+), free as materialized (
+  select e.id from pgsched.executions e
+   where e.partition = any (%(partitions)s::smallint[]) and e.id = any (array(select id from first)) and e.lease_token is null
+     and e.fire_at <= pgsched.now() + %(ahead)s for update skip locked
+), taken as (
+  update pgsched.executions e
+     set lease_owner = %(owner)s, lease_token = %(token)s, lease_expires_at = pgsched.now() + %(lease)s, attempt = e.attempt + 1
+   where e.partition = any (%(partitions)s::smallint[]) and e.id = any (array(select id from free))
+  returning e.partition, e.id, e.lease_token, e.attempt, e.fire_at, coalesce(e.scheduled_for, e.fire_at) as scheduled_for,
+            e.client_id, e.target,
+            case when e.payload is null or (pg_column_size(e.payload) <= 8000 and pg_column_compression(e.payload) is null)
+                 then e.payload else '{"pgsched": "kept back"}'::jsonb end,
+            e.options, e.job_id, e.plan, e.key, e.ordering_key
+)
+select * from taken order by (options ->> 'priority')::smallint desc, fire_at, id
