@@ -1,6 +1,6 @@
 """Looks at what waits, which lock nothing: the earliest instant, a part of a backlog, leases that ran out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pgsched.store.core.connect import Connection
@@ -32,6 +32,13 @@ async def next_due(
         cursor = await connection.execute(text, parameters, binary=True)
         rows += await cursor.fetchall()
     return Next({row[0]: row[1] for row in rows if row[1] is not None}, rows[-1][2], rows[-1][3] > _FILLING)
+
+
+async def has_priorities(connection: Connection, partitions: Sequence[int]) -> bool:
+    """Whether any execution there has a priority: to look is a fraction of what a claim by priority costs."""
+    named = {"partitions": list(partitions)}
+    found = await (await connection.execute(statement("live/has_priorities"), named, binary=True)).fetchone()
+    return found is not None and bool(found[0])
 
 
 class WaitingRange(NamedTuple):

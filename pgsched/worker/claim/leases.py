@@ -15,7 +15,7 @@ from pgsched.store.core.connect import Link
 from pgsched.store.core.isolation import is_of_a_row
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.jobs.definitions import Definitions
-from pgsched.store.live import careful, executions, unanswered
+from pgsched.store.live import careful, executions, looking, unanswered
 from pgsched.store.live.executions import Admit, Claimed, Lease, Share
 from pgsched.store.live.parking import SetAside
 from pgsched.store.live.row_filter import RowFilter
@@ -118,7 +118,10 @@ class Leases:
     ) -> Claimed:
         """The same of rows that go first by their priority, or of others before the rest. A row for whose sake that
         fails is left to the claims by instant, and nothing is claimed."""
-        connection, lease, now = await self.link.get(), self.ask(ahead), self.clock.now()
+        connection = await self.link.get()
+        if row_filter.first and not await looking.has_priorities(connection, [share.partition for share in shares]):
+            return Claimed([], [], {})
+        lease, now = self.ask(ahead), self.clock.now()
         if self._refused:
             row_filter = replace(row_filter, refused=tuple(self._refused))
         try:

@@ -21,7 +21,7 @@ from pgsched.store.live.row_filter import RowFilter
 from pgsched.worker.claim.marks import Marks
 
 _BY_INSTANT = 1 / 3  # for each row that went by its priority
-_LOOK_AGAIN, _ONE_IN = 0.1, 20  # seconds after nothing was found, and how much of the time that may take
+_LOOK_AGAIN, _ONE_IN = 0.25, 20  # seconds after nothing was found, and how much of the time that may take
 _REMEMBERED = 10.0
 _BELOW = b'"priority": -'
 

@@ -1,0 +1,4 @@
+-- look: whether any execution in these partitions has a priority, due or not. Locks nothing. Index: executions_priority, its last entry in
+-- each partition: the order keeps a table without statistics from being read.
+select exists (select from pgsched.executions e where e.options ? 'priority' and e.partition = any (%(partitions)s::smallint[])
+                order by (e.options ->> 'priority')::smallint desc limit 1)
