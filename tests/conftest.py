@@ -4,6 +4,7 @@ PGSCHED_TEST_POSTGRES says which: 18 (the wheel's, the default) or 15 (an instal
 """
 
 import base64
+import gc
 import hashlib
 import hmac
 import os
@@ -19,6 +20,7 @@ from psycopg import sql
 from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir
 from pgsched.store.admin.migrate import migrate
 from tests.databases import Databases, Janitor, lending
+from tests.in_memory import place_in_memory
 from tests.installed import find_bin_dir
 
 _SETTINGS = {
@@ -26,6 +28,7 @@ _SETTINGS = {
     "full_page_writes": "off",  # likewise; each copy of a database begins with a checkpoint, after which they are many
     "shared_buffers": "128MB",
     "max_connections": "200",
+    "max_wal_size": "256MB",  # it may be in memory
     "autovacuum_naptime": "5s",
     "max_prepared_transactions": "10",
 }
@@ -39,6 +42,18 @@ def tested_bin_dir() -> Path:
     if found is None:
         raise RuntimeError(f"PostgreSQL {wanted} is not installed: install it, or unset PGSCHED_TEST_POSTGRES")
     return found
+
+
+def pytest_configure() -> None:
+    """Files of tests are in memory, where there is room: a third of all their time went into making and removing files,
+    of which the servers have a few for each table."""
+    if place := place_in_memory():
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", place)
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests and all that is imported are there to stay: they are not looked through again and again."""
+    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)

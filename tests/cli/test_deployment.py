@@ -7,7 +7,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import LiteralString
 
 import psycopg
 import pytest
@@ -15,6 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir
 from tests.cli.conftest import TAKING_LOCKS, Run, Start, answer
+from tests.cli.test_quarantine import until
 
 _DOCKER = Path(__file__).parents[2] / "docker"
 _PASSWORDS = {
@@ -23,6 +24,10 @@ _PASSWORDS = {
     "FRONT_PASSWORD": "f",
     "SHOP_PASSWORD": "s",
 }
+_SESSIONS: LiteralString = (
+    "select distinct usename, usesuper from pg_stat_activity join pg_user using (usename)"
+    " where starts_with(application_name, 'pgsched ') order by 1"
+)
 _SMALL = {"fsync": "off", "shared_buffers": "32MB"}
 
 
@@ -82,7 +87,8 @@ def test_four_ordinary_logins_migrate_run_answer_and_schedule(server: EmbeddedPo
         service.execute("listen shop")
         service.execute("select pgsched.schedule('notify:shop', '{}', client => 'shop')")
         assert [told.channel for told in service.notifies(timeout=30, stop_after=1)] == ["shop"]
-        assert _sessions(db) == [("front", False), ("scheduler", False)]
+        until(db, f"select count(*) = 2 from ({_SESSIONS}) found")
+        assert db.execute(_SESSIONS).fetchall() == [("front", False), ("scheduler", False)]
         check = ["worker", "--check", "--database-url", scheduler]
         assert run(*check, env=_password("scheduler")).exit_code == 0
     for program, number in zip(programs, (signal.SIGQUIT, signal.SIGTERM), strict=True):
@@ -90,13 +96,6 @@ def test_four_ordinary_logins_migrate_run_answer_and_schedule(server: EmbeddedPo
         assert program.wait(20) == 0
     gone = run(*check, env=_password("scheduler"))
     assert (gone.exit_code, "no worker of" in gone.stderr) == (1, True)
-
-
-def _sessions(db: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:
-    return db.execute(
-        "select distinct usename, usesuper from pg_stat_activity join pg_user using (usename)"
-        " where application_name like 'pgsched %' order by 1"
-    ).fetchall()
 
 
 def test_no_service_can_fill_the_table_of_locks(server: EmbeddedPostgres) -> None:

@@ -1,7 +1,7 @@
 """Planning at random, against an account kept apart from it: never two rows for one instant, never a missing one.
 
 Two planners and twenty claimers share a database whose clock the test sets; jobs are changed between claims and in the
-middle of them. PGSCHED_STEPS says how many steps are taken (4000), PGSCHED_SEED draws others than the usual ones, and
+middle of them. PGSCHED_STEPS says how many steps are taken (2000), PGSCHED_SEED draws others than the usual ones, and
 PGSCHED_SHRINK looks for fewer that fail.
 """
 
@@ -25,7 +25,7 @@ from tests.store.jobs.planning_instants import POLICIES, SCHEDULES, STARTS
 from tests.store.jobs.planning_machine import Followed
 from tests.store.jobs.planning_world import World, own_clock
 
-STEPS = int(os.environ.get("PGSCHED_STEPS", "4000"))
+STEPS = int(os.environ.get("PGSCHED_STEPS", "2000"))
 SEED = int(os.environ.get("PGSCHED_SEED", "0"))
 LENGTH = int(os.environ.get("PGSCHED_LENGTH", "100"))
 KEYS = ["one", "two", "three", "four"]
@@ -209,6 +209,9 @@ def planning(store_url: str) -> Iterator[type[Planning]]:
     with own_clock(store_url), psycopg.connect(store_url, autocommit=True) as db:
         hands = [loop.run_until_complete(connect.connect(store_url, "claim")) for _ in range(4)]
         planners = [loop.run_until_complete(connect.connect(store_url, "plan", raw=False)) for _ in range(3)]
+        loop.run_until_complete(
+            planners[-1].execute("set lock_timeout = '60s'")
+        )  # it waits for claims that were halted
         Planning.loop, Planning.world, Planning.taken = loop, World(db, hands, planners), 0
         yield Planning
         for connection in [*hands, *planners]:
