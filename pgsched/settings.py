@@ -21,9 +21,21 @@ from pgsched.errors import InvalidSettings
 _Value = TypeVar("_Value")
 
 
-def _setting(default: _Value, text: str, *, metavar: str = "", within: tuple[float, float] | None = None) -> _Value:
-    """A setting with what its flag says of it, and the least and greatest value."""
-    return field(default=default, metadata={"text": text, "metavar": metavar, "within": within})
+def _setting(
+    default: _Value,
+    text: str,
+    *,
+    metavar: str = "",
+    within: tuple[float, float] | None = None,
+    secret: bool = False,
+) -> _Value:
+    """A setting with what its flag says of it, and the least and greatest value; one that is ``secret`` has no flag,
+    which everybody on the machine could read."""
+    return field(
+        default=default,
+        repr=not secret,
+        metadata={"text": text, "metavar": metavar, "within": within, "secret": secret},
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +102,7 @@ class Settings:
     )
     kafka_brokers: str | None = _setting(None, "Kafka brokers, host:port separated by commas.", metavar="HOSTS")
     kafka_config: str = _setting("{}", "Further librdkafka settings, as a JSON object.", metavar="JSON")
+    secret_keys: str = _setting("", "Keys that secrets are sealed with, the newest first.", secret=True)
     log_level: str = _setting("info", "debug, info, warning or error.", metavar="LEVEL")
 
     def __post_init__(self) -> None:

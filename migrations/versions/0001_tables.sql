@@ -110,6 +110,17 @@ create table pgsched_internal.former_secrets (
   primary key (client_id, secret)
 );
 
+-- What options name instead of saying it. It is sealed with a key that the database does not have (pgsched/sealing.py).
+create table pgsched_internal.secrets (
+  client_id  text not null references pgsched.clients on delete cascade,
+  name       text not null constraint secret_name_is_1_to_100_letters check (name ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$'),
+  sealed     bytea not null constraint sealed_is_at_most_16_kib check (octet_length(sealed) between 38 and 16450),
+  created_at timestamptz not null default pgsched.now(),
+  updated_at timestamptz not null default pgsched.now(),
+  full_name  text not null generated always as (client_id || '/' || name) stored,
+  primary key (client_id, name)
+);
+
 -- Of the secret only the SHA-256 is kept. Clients are all where they are null. A revoked key keeps its row.
 create table pgsched_internal.api_keys (
   id           text primary key constraint api_key_id_is_16_hexadecimal_digits check (id ~ '^[0-9a-f]{16}$'),

@@ -30,6 +30,7 @@ from pgsched.api import (
     pull,
     queues,
     replays,
+    secrets,
     targets,
 )
 from pgsched.api.access import PUBLIC, SCOPE, Guard, grant_of
@@ -45,6 +46,7 @@ from pgsched.api.requests import ApiRequest, check_request
 from pgsched.domain.api_key import EVERYBODY
 from pgsched.errors import InvalidSettings, PgschedError
 from pgsched.events import Events
+from pgsched.sealing import KeyRing
 from pgsched.settings import Settings, is_loopback
 from pgsched.version import __version__
 
@@ -64,6 +66,7 @@ _ROOMS = (
     dead_letters,
     replays,
     clients,
+    secrets,
     queues,
     limits,
     targets,
@@ -91,6 +94,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
     authentication = Authentication(database, is_open=is_loopback(settings.host), bearer=_bearer(settings, events))
     gathering = Gathering()
     guard = Guard(authentication, Browsers(settings))
+    ring = KeyRing.parse(settings.secret_keys)
 
     def acting(request: Request[Any, Any, Any]) -> Database:
         return database.acting(grant_of(request))
@@ -108,6 +112,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
         dependencies={
             "database": Provide(acting, sync_to_thread=False),
             "arrivals": Provide(lambda: arrivals, sync_to_thread=False),
+            "ring": Provide(lambda: ring, sync_to_thread=False),
             "gathering": Provide(lambda: gathering, sync_to_thread=False),
             "actor": Provide(actor, sync_to_thread=False),
         },

@@ -6,14 +6,15 @@ by every process within a second, and nothing has to be told to any of them. One
 a moment by one statement: requests with keys that nobody has take one connection from the others, and no more.
 """
 
-import asyncio
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
 from pgsched.api.database import WAIT, Database
 from pgsched.api.pace import Paces
+from pgsched.batched import Batched
 from pgsched.domain.api_key import ANYBODY, Grant, Token
 from pgsched.errors import PgschedError, Unauthenticated, Unavailable
 from pgsched.store.admin import api_keys
@@ -68,8 +69,7 @@ class Authentication:
         self._kept: dict[str, _Kept] = {}
         self._noted: dict[str, float] = {}
         self._paces = Paces()
-        self._wanted: dict[str, asyncio.Future[_Kept | None]] = {}
-        self._asking: asyncio.Task[None] | None = None
+        self._look_ups = Batched(self._ask)
 
     async def grant(self, header: str | None) -> Grant:
         """Raises Unauthenticated, TooManyRequests for a key that asks too often, and Unavailable where the database
@@ -103,38 +103,20 @@ class Authentication:
     async def _look_up(self, id: str) -> _Kept:
         until = time.monotonic() + WAIT
         while time.monotonic() < until:
-            found = await asyncio.shield(self._answer_for(id))
+            found = await self._look_ups.get(id)
             if found is None:
                 raise Unauthenticated(f"there is no such key; {_HOW}")
             if time.monotonic() - found.asked < _OLDEST:
                 return found
         raise Unavailable("the database is too slow to say whether the key is valid: try again")
 
-    def _answer_for(self, id: str) -> "asyncio.Future[_Kept | None]":
-        if id not in self._wanted:
-            self._wanted[id] = asyncio.get_running_loop().create_future()
-        if self._asking is None or self._asking.done():
-            self._asking = asyncio.create_task(self._ask())
-        return self._wanted[id]
-
-    async def _ask(self) -> None:
-        while self._wanted:
-            wanted, self._wanted = self._wanted, {}
-            asked = time.monotonic()
-            try:
-                found = {key.id: key for key in await self._database.ask(api_keys.look_up, list(wanted))}
-            except Exception as error:
-                for future in wanted.values():
-                    future.set_exception(error)
-                    future.exception()  # whoever waited may be gone
-                continue
-            if len(self._kept) > _MANY:
-                self._kept = {id: kept for id, kept in self._kept.items() if asked - kept.asked < _KEPT_FOR}
-            for id, future in wanted.items():
-                answer = _Kept.of(found[id], asked) if id in found else None
-                if answer is not None:
-                    self._kept[id] = answer
-                future.set_result(answer)
+    async def _ask(self, ids: Collection[str]) -> dict[str, _Kept]:
+        asked = time.monotonic()
+        found = {key.id: _Kept.of(key, asked) for key in await self._database.ask(api_keys.look_up, list(ids))}
+        if len(self._kept) > _MANY:
+            self._kept = {id: kept for id, kept in self._kept.items() if asked - kept.asked < _KEPT_FOR}
+        self._kept |= found
+        return found
 
     async def _note(self, id: str) -> None:
         """That a key was used is worth a try a minute, and no request."""

@@ -77,18 +77,18 @@ async def release_client(client: ClientName, database: Pooled, actor: Actor, dat
     return ClientChanged(client=client, changed=changed)
 
 
-@makes("/clients/{client:str}/secret", "Sign by a new secret", 409, scope="admin")
-async def rotate_secret(
+@makes("/clients/{client:str}/signing-secret", "Sign by a new secret", 409, scope="admin")
+async def rotate_signing_secret(
     client: ClientName, database: Pooled, actor: Actor, data: JSONBody[Rotation | None] = None
 ) -> NewSecret:
     """Until the former secrets end, callbacks have a signature by each."""
     asked = data or Rotation()
     kept = KEPT_FOR if asked.keep_for is None else length_of(asked.keep_for)
-    secret = await database.ask(clients.rotate_secret, client, secret=asked.secret, keep_for=kept, actor=actor)
+    secret = await database.ask(clients.rotate_signing_secret, client, secret=asked.secret, keep_for=kept, actor=actor)
     return NewSecret(client=client, secret=secret)
 
 
-@removes("/clients/{client:str}/secret", "Sign a client's callbacks no more", scope="admin")
-async def drop_secret(client: ClientName, database: Pooled, actor: Actor) -> ClientChanged:
+@removes("/clients/{client:str}/signing-secret", "Sign a client's callbacks no more", scope="admin")
+async def drop_signing_secret(client: ClientName, database: Pooled, actor: Actor) -> ClientChanged:
     """The former secrets end too."""
-    return ClientChanged(client=client, changed=await database.ask(clients.drop_secret, client, actor=actor))
+    return ClientChanged(client=client, changed=await database.ask(clients.drop_signing_secret, client, actor=actor))

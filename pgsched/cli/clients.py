@@ -76,27 +76,27 @@ async def drop(connection: Any, client: str, actor: str | None) -> Answer:
     return changed(done, "dropped", "nothing was set", client=client)
 
 
-@command(clients, "rotate-secret")
+@command(clients, "rotate-signing-secret")
 @click.argument("client")
 @click.option("--secret", metavar="SECRET", help="whsec_ and base64; - reads standard input.  [default: a random one]")
 @click.option(
     "--keep-for", metavar="DURATION", help="How long the former ones stay valid; 0s ends them.  [default: 24h]"
 )
 @actor_option
-async def rotate_secret(
+async def rotate_signing_secret(
     connection: Any, client: str, secret: str | None, keep_for: str | None, actor: str | None
 ) -> Answer:
     """Sign a client's callbacks with a new secret. Prints it, this once."""
     kept = store.KEPT_FOR if keep_for is None else length_of(keep_for)
     given = sys.stdin.read().strip() if secret == "-" else secret
-    made = await store.rotate_secret(connection, client, secret=given, keep_for=kept, actor=actor)
+    made = await store.rotate_signing_secret(connection, client, secret=given, keep_for=kept, actor=actor)
     return Answer({"client": client, "secret": made}, made)
 
 
-@command(clients, "drop-secret")
+@command(clients, "drop-signing-secret")
 @click.argument("client")
 @actor_option
-async def drop_secret(connection: Any, client: str, actor: str | None) -> Answer:
+async def drop_signing_secret(connection: Any, client: str, actor: str | None) -> Answer:
     """Stop signing a client's callbacks."""
-    done = await store.drop_secret(connection, client, actor=actor)
+    done = await store.drop_signing_secret(connection, client, actor=actor)
     return changed(done, "dropped", "there was none", client=client)

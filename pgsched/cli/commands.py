@@ -24,9 +24,9 @@ from pgsched.cli.reply import Reply, json_option
 
 
 def command(
-    group: click.Group | None = None, name: str | None = None
+    group: click.Group | None = None, name: str | None = None, *, with_settings: bool = False
 ) -> Callable[[Callable[..., Awaitable[Answer]]], click.Command]:
-    """Makes an async function a command, of a group where one is given."""
+    """Makes an async function a command, of a group where one is given; it is given the settings, too, if it wants."""
 
     def decorate(question: Callable[..., Awaitable[Answer]]) -> click.Command:
         @click.pass_obj
@@ -35,6 +35,8 @@ def command(
             from pgsched.cli.database import ask
 
             settings = with_database(load_settings({name: given.pop(name) for name in (*DATABASE, "config")}))
+            if with_settings:
+                given["settings"] = settings
             answer = ask(settings, lambda connection: question(connection, **given))
             reply.give(answer.value, answer.text)
             if answer.note:

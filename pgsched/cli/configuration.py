@@ -16,7 +16,7 @@ from pgsched.settings import Settings, load, unread
 
 DEFAULT_FILE = Path("pgsched.toml")
 
-_FLAGS = {setting.name: setting for setting in dataclasses.fields(Settings)}
+_FLAGS = {setting.name: setting for setting in dataclasses.fields(Settings) if not setting.metadata["secret"]}
 _CONFIG = click.option(
     "--config", metavar="FILE", help="File of settings.  [default: pgsched.toml, where there is one]"
 )

@@ -7,6 +7,7 @@ from pgsched.answers import Page
 from pgsched.client.methods import method
 from pgsched.client.requests import Call, Length, body, check_names, path, present
 from pgsched.store.admin.clients import ClientRow
+from pgsched.store.admin.secrets import SecretRow
 
 
 class ClientChanges(TypedDict, total=False):
@@ -56,15 +57,32 @@ class ClientMethods:
         return Call("POST", path("clients", client, "release"), bool, "changed", body={"note": note})
 
     @method
-    def rotate_secret(self, client: str, *, secret: str | None = None, keep_for: Length | None = None) -> Call[str]:
+    def list_secrets(self, client: str, *, limit: int = 50, after: str | None = None) -> Call[Page[SecretRow]]:
+        """One page of its secrets, by name; nobody is shown what is in them."""
+        return Call("GET", path("clients", client, "secrets"), Page[SecretRow], query={"limit": limit, "after": after})
+
+    @method
+    def put_secret(self, client: str, name: str, value: str) -> Call[bool]:
+        """Keeps a secret that headers can name, as in ``{"headers": {"authorization": {"secret": name}}}``."""
+        return Call("PUT", path("clients", client, "secrets", name), bool, "changed", body={"value": value})
+
+    @method
+    def drop_secret(self, client: str, name: str) -> Call[bool]:
+        """Forgets a secret; false if there was none. Attempts that name it fail from then on, and are tried again."""
+        return Call("DELETE", path("clients", client, "secrets", name), bool, "changed")
+
+    @method
+    def rotate_signing_secret(
+        self, client: str, *, secret: str | None = None, keep_for: Length | None = None
+    ) -> Call[str]:
         """Signs by a new secret, a random one where none is given; former ones stay valid for ``keep_for``, or a day.
 
         Returns the secret, which is not shown again.
         """
         asked = body(present({"secret": secret, "keep_for": keep_for}))
-        return Call("POST", path("clients", client, "secret"), str, "secret", body=asked)
+        return Call("POST", path("clients", client, "signing-secret"), str, "secret", body=asked)
 
     @method
-    def drop_secret(self, client: str) -> Call[bool]:
+    def drop_signing_secret(self, client: str) -> Call[bool]:
         """Signs a client's callbacks no more; the former secrets end too."""
-        return Call("DELETE", path("clients", client, "secret"), bool, "changed")
+        return Call("DELETE", path("clients", client, "signing-secret"), bool, "changed")

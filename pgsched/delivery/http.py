@@ -20,6 +20,7 @@ from pgsched.delivery.opener import Opener
 from pgsched.delivery.places import NoPlace, alone
 from pgsched.delivery.pool import Pool
 from pgsched.delivery.proxy import WANTS_CREDENTIALS, Proxy, Tunneller
+from pgsched.delivery.references import GetSecret, no_secrets, with_secrets
 from pgsched.delivery.request import compose
 from pgsched.delivery.tls import certificate_for
 from pgsched.delivery.url import Url, parse_url
@@ -41,8 +42,8 @@ class HttpChannel:
     callbacks, none where they are not signed; ``now`` is the database's time in seconds since 1970. ``tls`` replaces
     the default context, for authorities of one's own; ``certificates`` has the context of each host, or
     ``client@host``, to which a certificate is shown. With a ``proxy`` every callback goes through it. ``is_shared``
-    says whether there are several clients. An execution of which ``leaves_alone`` is true is handed back, and nobody is
-    called.
+    says whether there are several clients. ``get_secret`` has the secrets that headers name. An execution of which
+    ``leaves_alone`` is true is handed back, and nobody is called.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class HttpChannel:
         rng: random.Random | None = None,
         is_shared: Callable[[], bool] = alone,
         leaves_alone: Callable[[Execution], bool] = lambda execution: False,
+        get_secret: GetSecret = no_secrets,
     ) -> None:
         egress = Egress(allow_private=allow_private)
 
@@ -72,7 +74,7 @@ class HttpChannel:
         self._has_routes = bool(proxy or self._pools_by_certificate)
         self._secrets, self._now = secrets, now
         self._rng = rng or random.Random()
-        self._leaves_alone = leaves_alone
+        self._leaves_alone, self._get_secret = leaves_alone, get_secret
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
         """Sends one request. An answer whose head has not come within ``deadline`` seconds is a failure worth another
@@ -84,6 +86,8 @@ class HttpChannel:
             pool, asked, hop = self._pool, url, ""
             if self._has_routes:
                 pool, asked, hop = self._route(url, execution.client_id)
+            if options.has_secrets:
+                options = await with_secrets(options, execution.client_id, self._get_secret, deadline)
             host = pool.host_with_place(url.origin, execution.client_id)
             request = compose(
                 execution,

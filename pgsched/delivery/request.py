@@ -7,6 +7,7 @@ pgsched makes everything else. Header lines that many callbacks have in common a
 import random
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import cast
 from urllib.parse import quote
 
 from pgsched.delivery.channel import FinalFailure
@@ -19,6 +20,7 @@ from pgsched.errors import InvalidOptions
 from pgsched.store.core.wire import UNIX_TO_WIRE
 from pgsched.version import __version__
 
+Lines = tuple[tuple[str, str], ...]
 _LONGEST_REMEMBERED = 2_048  # characters of headers that are kept for the next callback that has the same
 _AS_THEY_ARE = "/:@!$&'()*+,;=~"  # RFC 3986 has these characters in a path, beside letters, digits, - . and _
 _WITHOUT_BODY = frozenset({"GET", "HEAD"})
@@ -52,7 +54,7 @@ def compose(
     head = (
         f"{method} {url.path} HTTP/1.1\r\n"
         f"Host: {url.authority}\r\n{hop}"
-        f"{_constant_lines(method, options.headers, body is not None)}"
+        f"{_constant_lines(method, options, body is not None)}"
         f"Idempotency-Key: {id}\r\n"
         f"webhook-id: {id}\r\n"
         f"webhook-timestamp: {now}\r\n"
@@ -85,14 +87,15 @@ def _body(method: str, payload: bytes | None, *, signed: bool) -> bytes | None:
     return b"{}" if payload is None and signed and method in _SIGNED_WITH_BODY else payload
 
 
-def _constant_lines(method: str, scheduled: tuple[tuple[str, str], ...], has_body: bool) -> str:
-    if scheduled and sum(len(value) for _, value in scheduled) > _LONGEST_REMEMBERED:
+def _constant_lines(method: str, options: Options, has_body: bool) -> str:
+    scheduled = cast(Lines, options.headers)  # HttpChannel has put the secrets in
+    if scheduled and (options.has_secrets or sum(len(value) for _, value in scheduled) > _LONGEST_REMEMBERED):
         return _constant.__wrapped__(method, scheduled, has_body)
     return _constant(method, scheduled, has_body)
 
 
 @lru_cache(maxsize=4096)
-def _constant(method: str, scheduled: tuple[tuple[str, str], ...], has_body: bool) -> str:
+def _constant(method: str, scheduled: Lines, has_body: bool) -> str:
     if method not in METHODS:
         raise FinalFailure(f"the method {method[:20]!r} is not one of {', '.join(METHODS)}")
     lines = [_checked(name, value) for name, value in scheduled]

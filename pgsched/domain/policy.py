@@ -8,7 +8,8 @@ from typing import Any
 import orjson
 
 from pgsched.domain.duration import LONGEST, parse_duration
-from pgsched.domain.headers import parse_headers, shown
+from pgsched.domain.headers import Headers, parse_headers, shown
+from pgsched.domain.secret import SecretRef
 from pgsched.domain.target import parse_target
 from pgsched.errors import InvalidOptions, InvalidSchedule
 
@@ -32,6 +33,7 @@ class Options:
 
     It passes the limit of its client's ``limit_key``, if there is one. With ``deferred``, in seconds, an HTTP target
     may answer 202, and has so long to complete what it took. ``on_success`` is a target that is told of its success.
+    With ``has_secrets`` a header names one.
     """
 
     timeout_seconds: float = 30.0
@@ -40,12 +42,13 @@ class Options:
     max_retry_age: float | None = None
     deadline: float | None = None
     method: str = "POST"
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: Headers = ()
     retry_on: frozenset[int] = frozenset()
     fail_on: frozenset[int] = frozenset()
     on_success: str | None = None
     limit_key: str | None = None
     deferred: float | None = None
+    has_secrets: bool = False
 
 
 def parse_options(raw: bytes | None, *defaults: bytes) -> Options:
@@ -65,7 +68,8 @@ def _parse_options(raw: bytes | None, *defaults: bytes) -> Options:
     given = _parsed(raw)
     for default in defaults:
         given = _merged(given, _parsed(default))
-    return Options(**{name: value for name, value in given.items() if name in _KEPT})
+    has_secrets = any(isinstance(text, SecretRef) for _, text in given.get("headers", ()))
+    return Options(**{name: value for name, value in given.items() if name in _KEPT}, has_secrets=has_secrets)
 
 
 def parse_defaults(raw: bytes) -> Options:

@@ -149,7 +149,7 @@ class Assembly(Foundation):
             look=self.claimer.wake,
             changed={
                 "plan": self.upkeep.planner.wake,
-                "clients": self.directory.wake,
+                "clients": self._clients_changed,
                 "queues": self._queues_changed,
                 "release": self.upkeep.releaser.look,
                 "backfill": self.upkeep.backfiller.wake,
@@ -161,6 +161,10 @@ class Assembly(Foundation):
             ended=self.renewer.doubt,
             now=self.clock.now,
         )
+
+    def _clients_changed(self) -> None:
+        self.directory.wake()
+        self.vault.forget()
 
     async def _rejoin(self, connection: Connection) -> None:
         await self.roster.join(connection)

@@ -18,6 +18,7 @@ from pgsched.delivery.threads import LoopsThreads, Threads
 from pgsched.domain.execution import Execution
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
+from pgsched.sealing import KeyRing
 from pgsched.service import Signal
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Connection, Link, signed
@@ -47,6 +48,7 @@ from pgsched.worker.run.trial import Trial
 from pgsched.worker.run.watch import AttemptWatch
 from pgsched.worker.run.witness import Start
 from pgsched.worker.settle.settler import SETTLING_PATIENCE, Settler
+from pgsched.worker.vault import Vault
 
 _HANDLER_CONNECTIONS = 10
 
@@ -88,6 +90,7 @@ class Foundation:
         # these.
         self._chores, self._renewing = Link(url, "upkeep"), Link(url, "renew", raw=False)
         self.directory = Directory(self._chores, self.events)
+        self.vault = Vault(Link(url, "secrets", raw=False), KeyRing.parse(settings.secret_keys))
         self.upkeep = Upkeep(settings, url, self.events, self._chores, self.roster, self.clock)
         is_shared = self.directory.are_several
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS, is_shared=is_shared)
@@ -183,6 +186,7 @@ class Foundation:
             self._url,
             self._app,
             directory=self.directory,
+            vault=self.vault,
             clock=self.clock,
             circuits=self.circuits,
             completion=self.completion,

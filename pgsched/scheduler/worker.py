@@ -102,7 +102,8 @@ class Worker(Assembly):
                 if self.roster.number:
                     await workers.retire(await self._chores.get(), self.roster.number)
         links = (self.settler.close, self._renewing.drop, self.upkeep.close, self._chores.drop, self.waker.close)
-        for close in (*links, self.completion.close, self.channels.close, self._payloads.close, self._beginnings.close):
+        parts = (self.completion, self.channels, self._payloads, self._beginnings, self.vault)
+        for close in (*links, *(part.close for part in parts)):
             with contextlib.suppress(psycopg.Error, OSError):
                 await close()
         self._threads.shutdown()

@@ -29,6 +29,7 @@ _BODIES: dict[str, dict[str, Any]] = {
     "fail": {"token": "1", "error": "no"},
     "extend": {"token": "1"},
     "release": {"token": "1"},
+    "put_secret": {"value": "hush"},
     "replay_all": {"filter": {"client": "shop"}},
     "put_limit": {"rate": 5},
     "sideline": {"host": "shop.example", "client": "shop"},
@@ -53,7 +54,9 @@ _QUERIES = {
 _NAMES_A_CLIENT = {
     "create", "create_many", "cancel_by_key", "reschedule_by_key", "replay_all", "sideline", "restore", "unblock",
     "preview_spec", "pause_all", "resume_all", "cancel_all", "discard_all", "get_client", "put_client",
-    "patch_client", "drop_client", "hold_client", "release_client", "rotate_secret", "drop_secret",
+    "patch_client", "drop_client", "hold_client", "release_client", "rotate_signing_secret", "drop_signing_secret",
+    "list_secrets", "put_secret",
+    "drop_secret",
 }  # fmt: skip
 
 
@@ -73,14 +76,12 @@ class Route:
 
     def paths(self, things: Mapping[str, Sequence[str]]) -> Iterator[str]:
         """One for each thing that the route may mean."""
-        [name] = [part[1:-1].partition(":")[0] for part in self.template.split("/") if part in _of(self.template)] or [
-            ""
-        ]
+        name = next((part[1:-1].partition(":")[0] for part in _of(self.template)), "")
         query = f"?{_QUERIES[self.name]}" if self.name in _QUERIES else ""
         for thing in things[name] if name else [""]:
             path = self.template.replace("{kind:str}", "client")
             for part in _of(path):
-                path = path.replace(part, thing)
+                path = path.replace(part, thing, 1).replace("{name:str}", "token")
             yield path + query
 
     async def ask(self, api: httpx.AsyncClient, path: str, key: Token | None) -> httpx.Response:
@@ -135,7 +136,7 @@ def things_of_shop(db: Connection) -> dict[str, list[str]]:
     replay = call(db, "replay_all", filter={"client": "shop", "reason": f"{MARK}-no"})
     db.execute("update pgsched.replays set clients = '{shop}'")
     call(db, "set_client", client="shop", changes={"dead_letter_target": f"notify:{MARK.replace('-', '_')}"})
-    call(db, "rotate_secret", client="shop")
+    call(db, "rotate_signing_secret", client="shop")
     call(db, "set_limit", kind="client", name="shop", rate=100)
     call(db, "set_limit", kind="host", name=f"{MARK}.example", rate=100)
     call(db, "sideline", host=f"{MARK}.example", client="shop")

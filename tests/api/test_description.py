@@ -54,8 +54,11 @@ ROUTES = {
     ("/v1/clients/{client}", "delete"),
     ("/v1/clients/{client}/hold", "post"),
     ("/v1/clients/{client}/release", "post"),
-    ("/v1/clients/{client}/secret", "post"),
-    ("/v1/clients/{client}/secret", "delete"),
+    ("/v1/clients/{client}/secrets", "get"),
+    ("/v1/clients/{client}/secrets/{name}", "put"),
+    ("/v1/clients/{client}/secrets/{name}", "delete"),
+    ("/v1/clients/{client}/signing-secret", "post"),
+    ("/v1/clients/{client}/signing-secret", "delete"),
     ("/v1/queues", "get"),
     ("/v1/queues", "post"),
     ("/v1/queues/{name}", "get"),
@@ -130,7 +133,7 @@ def test_no_generated_client_has_to_send_a_body_that_is_optional(description: An
         "pause_queue",
         "resume_queue",
     }
-    assert optional == notes | {"cancel_execution", "rotate_secret", "rotate_key", "replay"}
+    assert optional == notes | {"cancel_execution", "rotate_signing_secret", "rotate_key", "replay"}
 
 
 def test_every_operation_has_a_name_of_its_own(description: Any) -> None:

@@ -54,15 +54,15 @@ async def test_a_client_is_held_and_released_and_the_log_knows_from_where(api: h
 
 
 async def test_a_secret_is_shown_once_and_then_by_its_end(api: httpx.AsyncClient) -> None:
-    first = (await api.post("/v1/clients/shop/secret")).json()["secret"]
-    answer = await api.post("/v1/clients/shop/secret", json={"keep_for": "PT1H"})
+    first = (await api.post("/v1/clients/shop/signing-secret")).json()["secret"]
+    answer = await api.post("/v1/clients/shop/signing-secret", json={"keep_for": "PT1H"})
     second = answer.json()["secret"]
     assert answer.status_code == 201
     shown = await api.get("/v1/clients/shop")
     assert [found["hint"][-4:] for found in shown.json()["signing_secrets"]] == [second[-4:], first[-4:]]
     assert first not in shown.text
     assert second not in shown.text
-    assert (await api.delete("/v1/clients/shop/secret")).json()["changed"] is True
+    assert (await api.delete("/v1/clients/shop/signing-secret")).json()["changed"] is True
     assert (await api.get("/v1/clients/shop")).json()["signing_secrets"] == []
 
 
@@ -136,9 +136,9 @@ async def test_a_limit_is_set_listed_and_dropped(api: httpx.AsyncClient) -> None
         ("PATCH", "/v1/clients/a%00b", {}, 422, "NUL"),
         ("POST", "/v1/clients/shop/hold", {"note": 1}, 400, "note"),
         ("POST", "/v1/clients/shop/hold", {"note": "\x00"}, 422, "NUL"),
-        ("POST", "/v1/clients/shop/secret", {"secret": "secret"}, 422, "whsec_"),
-        ("POST", "/v1/clients/shop/secret", {"keep_for": "a day"}, 422, "write"),
-        ("POST", "/v1/clients/shop/secret", {"keep_for": "P400D"}, 422, "366 days"),
+        ("POST", "/v1/clients/shop/signing-secret", {"secret": "secret"}, 422, "whsec_"),
+        ("POST", "/v1/clients/shop/signing-secret", {"keep_for": "a day"}, 422, "write"),
+        ("POST", "/v1/clients/shop/signing-secret", {"keep_for": "P400D"}, 422, "366 days"),
         ("POST", "/v1/queues", {}, 400, "name"),
         ("POST", "/v1/queues", {"name": "Orders"}, 400, "name"),
         ("POST", "/v1/queues", {"name": "orders", "max_waiting": 0}, 400, "max_waiting"),

@@ -78,17 +78,17 @@ def test_a_client_is_held_released_and_dropped(run: Run) -> None:
 
 
 def test_a_secret_is_printed_once(run: Run, ask: Any) -> None:
-    secret = run("clients", "rotate-secret", "shop").output.strip()
+    secret = run("clients", "rotate-signing-secret", "shop").output.strip()
     given = "whsec_" + "A" * 32
     assert (
-        run("clients", "rotate-secret", "shop", "--secret", "-", "--keep-for", "0s", input=given).output.strip()
+        run("clients", "rotate-signing-secret", "shop", "--secret", "-", "--keep-for", "0s", input=given).output.strip()
         == given
     )
     shown = run("clients", "show", "shop").output
     assert "AAAA" in shown
     assert secret[-4:] not in shown
-    assert run("clients", "drop-secret", "shop").output == "dropped\n"
-    assert run("clients", "drop-secret", "shop").output == "there was none\n"
+    assert run("clients", "drop-signing-secret", "shop").output == "dropped\n"
+    assert run("clients", "drop-signing-secret", "shop").output == "there was none\n"
 
 
 def test_a_queue_is_made_set_paused_and_dropped(run: Run, ask: Any) -> None:
@@ -136,8 +136,8 @@ def test_a_limit_is_set_listed_and_dropped(run: Run, ask: Any) -> None:
         (["clients", "set", "shop", "--weight", "5", "--clear", "weight"], 2, "leave one of them out"),
         (["clients", "set", "", "--weight", "5"], 2, "1 to 100 characters"),
         (["clients", "drop", "default"], 1, "always there"),
-        (["clients", "rotate-secret", "shop", "--secret", "secret"], 2, "whsec_"),
-        (["clients", "rotate-secret", "shop", "--keep-for", "soon"], 2, "write"),
+        (["clients", "rotate-signing-secret", "shop", "--secret", "secret"], 2, "whsec_"),
+        (["clients", "rotate-signing-secret", "shop", "--keep-for", "soon"], 2, "write"),
         (["queues", "create", "Orders"], 2, "such as orders"),
         (["queues", "create", "default"], 1, "already"),
         (["queues", "create", "orders", "--max-waiting", "0"], 2, "max_waiting"),

@@ -33,12 +33,12 @@ def test_a_client_is_held_and_released(client: Client) -> None:
 
 
 def test_a_secret_is_rotated_and_dropped(client: Client) -> None:
-    first = client.rotate_secret("signed")
-    second = client.rotate_secret("signed", keep_for=timedelta(hours=1))
+    first = client.rotate_signing_secret("signed")
+    second = client.rotate_signing_secret("signed", keep_for=timedelta(hours=1))
     hints = client.get_client("signed").signing_secrets
     assert [hint.hint[-4:] for hint in hints] == [second[-4:], first[-4:]]
     assert [hint.valid_until is None for hint in hints] == [True, False]
-    assert client.drop_secret("signed")
+    assert client.drop_signing_secret("signed")
 
 
 def test_a_queue_is_made_paused_set_and_dropped(client: Client) -> None:

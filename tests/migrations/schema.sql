@@ -51,6 +51,7 @@ table pgsched_internal.letters_to_come_back_to
 table pgsched_internal.locks
 table pgsched_internal.orderings
 table pgsched_internal.results_to_record with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
+table pgsched_internal.secrets row level security
 view pgsched.dead_letters with (security_invoker=true)
 view pgsched.sidelined with (security_invoker=true)
 view pgsched.status with (security_invoker=true)
@@ -472,6 +473,12 @@ column pgsched_internal.results_to_record.08 retryable boolean
 column pgsched_internal.results_to_record.09 retry_after interval
 column pgsched_internal.results_to_record.10 noted_at timestamp with time zone not null default clock_timestamp()
 column pgsched_internal.results_to_record.11 try_at timestamp with time zone not null default clock_timestamp()
+column pgsched_internal.secrets.01 client_id text not null
+column pgsched_internal.secrets.02 name text not null
+column pgsched_internal.secrets.03 sealed bytea not null
+column pgsched_internal.secrets.04 created_at timestamp with time zone not null default pgsched.now()
+column pgsched_internal.secrets.05 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched_internal.secrets.06 full_name text not null default ((client_id || '/'::text) || name)
 
 -- constraints
 constraint pgsched.attempts.attempts_execution PRIMARY KEY (execution_id, attempt, finished_at)
@@ -553,6 +560,10 @@ constraint pgsched_internal.locks.locks_pkey PRIMARY KEY (name)
 constraint pgsched_internal.orderings.orderings_pkey PRIMARY KEY (partition)
 constraint pgsched_internal.results_to_record.results_to_record_pkey PRIMARY KEY (id)
 constraint pgsched_internal.results_to_record.verb_is_complete_fail_or_release CHECK ((verb = ANY (ARRAY['complete'::text, 'fail'::text, 'release'::text])))
+constraint pgsched_internal.secrets.sealed_is_at_most_16_kib CHECK (((octet_length(sealed) >= 38) AND (octet_length(sealed) <= 16450)))
+constraint pgsched_internal.secrets.secret_name_is_1_to_100_letters CHECK ((name ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$'::text))
+constraint pgsched_internal.secrets.secrets_client_id_fkey FOREIGN KEY (client_id) REFERENCES pgsched.clients(client_id) ON DELETE CASCADE
+constraint pgsched_internal.secrets.secrets_pkey PRIMARY KEY (client_id, name)
 
 -- indexes
 CREATE INDEX audit_log_name ON pgsched.audit_log USING btree (name, kind, id) WHERE (name IS NOT NULL)
@@ -616,6 +627,7 @@ CREATE UNIQUE INDEX queues_pkey ON pgsched.queues USING btree (name)
 CREATE UNIQUE INDEX replays_pkey ON pgsched.replays USING btree (id)
 CREATE UNIQUE INDEX results_to_record_pkey ON pgsched_internal.results_to_record USING btree (id)
 CREATE UNIQUE INDEX schema_version_pkc ON pgsched.schema_version USING btree (version_num)
+CREATE UNIQUE INDEX secrets_pkey ON pgsched_internal.secrets USING btree (client_id, name)
 CREATE UNIQUE INDEX workers_pkey ON pgsched.workers USING btree (id)
 
 -- partitions
@@ -643,6 +655,7 @@ CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE OF client_id, key, queue
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE OF hash, subject, clients, scopes, expires_at, revoked_at, rate, burst ON pgsched_internal.api_keys FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('key', 'id')
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE OF options, weight, max_waiting, paused_at, reason, pulled ON pgsched.queues FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('queue', 'name')
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE ON pgsched.clients FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('client', 'client_id')
+CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE ON pgsched_internal.secrets FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('secret', 'full_name')
 CREATE TRIGGER changed AFTER INSERT OR UPDATE OF events, period, burst, concurrency ON pgsched_internal.gates FOR EACH ROW WHEN (((num_nonnulls(new.events, new.concurrency) > 0) AND (new.name !~~ 'circuit:%'::text))) EXECUTE FUNCTION pgsched_internal.changed('limit', 'name')
 CREATE TRIGGER changed AFTER INSERT OR UPDATE OF state, rate ON pgsched.backfills FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('backfill', 'id', 'job_id')
 CREATE TRIGGER changed AFTER INSERT OR UPDATE OF state, rate, target, filter ON pgsched.replays FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('replay', 'id', 'id')
@@ -659,6 +672,7 @@ CREATE TRIGGER jobs_inserted AFTER INSERT ON pgsched.jobs FOR EACH STATEMENT EXE
 CREATE TRIGGER jobs_keys AFTER INSERT ON pgsched.jobs REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.job_keys_inserted()
 CREATE TRIGGER queue_followed AFTER INSERT ON pgsched.queues FOR EACH ROW EXECUTE FUNCTION pgsched_internal.queue_followed() (replica)
 CREATE TRIGGER queues_changed AFTER INSERT OR DELETE OR UPDATE OF name, first_partition, options, weight, max_waiting, paused_at ON pgsched.queues FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.queues_changed()
+CREATE TRIGGER secrets_changed AFTER INSERT OR DELETE OR UPDATE ON pgsched_internal.secrets FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.clients_changed()
 CREATE TRIGGER unlimited AFTER UPDATE OF events, period, burst, concurrency ON pgsched_internal.gates FOR EACH ROW WHEN (((num_nonnulls(old.events, old.concurrency) > 0) AND (num_nonnulls(new.events, new.concurrency) = 0) AND (old.name !~~ 'circuit:%'::text))) EXECUTE FUNCTION pgsched_internal.changed('limit', 'name')
 
 -- policies
@@ -717,6 +731,7 @@ policy worker on pgsched_internal.api_keys for * to {pgsched_worker} using (true
 policy worker on pgsched_internal.former_secrets for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched_internal.gates for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched_internal.kept_dead_letters for * to {pgsched_worker} using (true) check (true)
+policy worker on pgsched_internal.secrets for * to {pgsched_worker} using (true) check (true)
 
 -- functions
 function pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -735,7 +750,8 @@ function pgsched.discard_all(jsonb,integer,text,text) returns record volatility 
 function pgsched.drop_client(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.drop_limit(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.drop_queue(text,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=1s
-function pgsched.drop_secret(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.drop_secret(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.drop_signing_secret(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.edit(uuid,jsonb,text,boolean) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.extend(uuid,bigint,interval) returns timestamp with time zone volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.fail(uuid,bigint,text,boolean,interval) returns pgsched.execution_status volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
@@ -757,9 +773,10 @@ function pgsched.restore(text,text,text) returns boolean volatility v parallel u
 function pgsched.resume(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.resume_all(text,jsonb,text,text) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.resume_queue(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.rotate_secret(text,text,interval,text) returns text volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.rotate_signing_secret(text,text,interval,text) returns text volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) returns uuid volatility v parallel u
 function pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.secrets(text) returns SETOF record volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.set_client(text,jsonb,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.set_limit(text,text,integer,interval,integer,integer,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.set_queue(text,jsonb,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -908,6 +925,7 @@ function pgsched_internal.is_lost(pgsched.executions) returns boolean volatility
 function pgsched_internal.is_of_a_row(text) returns boolean volatility i parallel s
 function pgsched_internal.is_of_key(smallint,uuid,text,text) returns boolean volatility s parallel u
 function pgsched_internal.is_privileged(name) returns boolean volatility s parallel u
+function pgsched_internal.is_secret_ref(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.is_watched(integer) returns boolean volatility v parallel u
 function pgsched_internal.is_whole(jsonb,bigint,bigint) returns boolean volatility i parallel s
 function pgsched_internal.job_keys_inserted() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -981,6 +999,7 @@ function pgsched_internal.partitions_of(integer) returns SETOF smallint volatili
 function pgsched_internal.partitions_per_queue() returns integer volatility i parallel s
 function pgsched_internal.put_away(smallint,uuid,text) returns void volatility v parallel u
 function pgsched_internal.put_job(uuid,text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) returns pgsched.jobs volatility v parallel u
+function pgsched_internal.put_secret(text,text,bytea,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.queue_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.queue_number_of(integer) returns integer volatility i parallel s
 function pgsched_internal.queue_to_tell(smallint,text) returns smallint volatility s parallel s
@@ -999,6 +1018,7 @@ function pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestam
 function pgsched_internal.replay_chunk(pgsched.replays,integer,integer) returns record volatility v parallel u
 function pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) returns text volatility v parallel u set lock_timeout=5ms
 function pgsched_internal.replay_or_come_back(pgsched.replays,uuid,timestamp with time zone,boolean) returns text volatility v parallel u
+function pgsched_internal.reseal(text,text,bytea,bytea) returns boolean volatility v parallel u
 function pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) returns uuid volatility v parallel u
 function pgsched_internal.revoke_key(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.rotate_key(text,bytea,interval,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -1103,8 +1123,10 @@ grant execute on pgsched.drop_limit(text,text,text) to pgsched_api
 grant execute on pgsched.drop_limit(text,text,text) to pgsched_worker
 grant execute on pgsched.drop_queue(text,text) to pgsched_api
 grant execute on pgsched.drop_queue(text,text) to pgsched_worker
-grant execute on pgsched.drop_secret(text,text) to pgsched_api
-grant execute on pgsched.drop_secret(text,text) to pgsched_worker
+grant execute on pgsched.drop_secret(text,text,text) to pgsched_api
+grant execute on pgsched.drop_secret(text,text,text) to pgsched_worker
+grant execute on pgsched.drop_signing_secret(text,text) to pgsched_api
+grant execute on pgsched.drop_signing_secret(text,text) to pgsched_worker
 grant execute on pgsched.edit(uuid,jsonb,text,boolean) to pgsched_api
 grant execute on pgsched.edit(uuid,jsonb,text,boolean) to pgsched_client
 grant execute on pgsched.edit(uuid,jsonb,text,boolean) to pgsched_worker
@@ -1163,14 +1185,18 @@ grant execute on pgsched.resume_all(text,jsonb,text,text) to pgsched_client
 grant execute on pgsched.resume_all(text,jsonb,text,text) to pgsched_worker
 grant execute on pgsched.resume_queue(text,text,text) to pgsched_api
 grant execute on pgsched.resume_queue(text,text,text) to pgsched_worker
-grant execute on pgsched.rotate_secret(text,text,interval,text) to pgsched_api
-grant execute on pgsched.rotate_secret(text,text,interval,text) to pgsched_worker
+grant execute on pgsched.rotate_signing_secret(text,text,interval,text) to pgsched_api
+grant execute on pgsched.rotate_signing_secret(text,text,interval,text) to pgsched_worker
 grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_api
 grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_client
 grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_worker
 grant execute on pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_api
 grant execute on pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_client
 grant execute on pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_worker
+grant execute on pgsched.secrets(text) to pgsched_api
+grant execute on pgsched.secrets(text) to pgsched_client
+grant execute on pgsched.secrets(text) to pgsched_reader
+grant execute on pgsched.secrets(text) to pgsched_worker
 grant execute on pgsched.set_client(text,jsonb,text) to pgsched_api
 grant execute on pgsched.set_client(text,jsonb,text) to pgsched_worker
 grant execute on pgsched.set_limit(text,text,integer,interval,integer,integer,text) to pgsched_api
@@ -1363,6 +1389,8 @@ grant execute on pgsched_internal.partitions_per_queue() to pgsched_client
 grant execute on pgsched_internal.partitions_per_queue() to pgsched_reader
 grant execute on pgsched_internal.partitions_per_queue() to pgsched_worker
 grant execute on pgsched_internal.put_away(smallint,uuid,text) to pgsched_worker
+grant execute on pgsched_internal.put_secret(text,text,bytea,text) to pgsched_api
+grant execute on pgsched_internal.put_secret(text,text,bytea,text) to pgsched_worker
 grant execute on pgsched_internal.queue_number_of(integer) to pgsched_worker
 grant execute on pgsched_internal.queue_to_tell(smallint,text) to pgsched_worker
 grant execute on pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone) to pgsched_worker
@@ -1377,6 +1405,7 @@ grant execute on pgsched_internal.release_dependents(integer,uuid,uuid,integer) 
 grant execute on pgsched_internal.replay_chunk(pgsched.replays,integer,integer) to pgsched_worker
 grant execute on pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.replay_or_come_back(pgsched.replays,uuid,timestamp with time zone,boolean) to pgsched_worker
+grant execute on pgsched_internal.reseal(text,text,bytea,bytea) to pgsched_worker
 grant execute on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.revoke_key(text,text) to pgsched_api
 grant execute on pgsched_internal.revoke_key(text,text) to pgsched_worker
@@ -1604,6 +1633,7 @@ grant select on pgsched_internal.live to pgsched_client
 grant select on pgsched_internal.live to pgsched_reader
 grant select on pgsched_internal.live to pgsched_worker
 grant select on pgsched_internal.live_status to pgsched_worker
+grant select on pgsched_internal.secrets to pgsched_worker
 grant select, update on pgsched.backfills to pgsched_worker
 grant select, update on pgsched.queues to pgsched_worker
 grant select, update on pgsched.replays to pgsched_worker
@@ -1616,6 +1646,7 @@ grant update on pgsched.jobs (planned_revision) to pgsched_api
 grant update on pgsched.jobs (reason) to pgsched_api
 grant update on pgsched.jobs (state) to pgsched_api
 grant update on pgsched.jobs (updated_at) to pgsched_api
+grant update on pgsched_internal.secrets (sealed) to pgsched_worker
 grant usage on pgsched.audit_log_id_seq to pgsched_worker
 grant usage on pgsched.workers_id_seq to pgsched_worker
 grant usage on schema pgsched to pgsched_api
@@ -1644,7 +1675,8 @@ comment on pgsched.discard_all(jsonb,integer,text,text) is 'Discards the open de
 comment on pgsched.drop_client(text,text) is 'Forgets all that was set for a client, its signing secrets and a hold too; its jobs and executions stay, and go by the defaults. False where nothing was set. PS011 for the client default and for one with API keys.'
 comment on pgsched.drop_limit(text,text,text) is 'Takes a limit away: what it held back goes on at once. False where there was none.'
 comment on pgsched.drop_queue(text,text) is 'Drops a queue in which nothing waits or runs, its partitions and its limit; history stays. PS010 for an unknown queue, PS011 for one that is not empty or has jobs, and for default.'
-comment on pgsched.drop_secret(text,text) is 'Signs a client''s callbacks no more, neither by its secret nor by former ones; false if they were not signed.'
+comment on pgsched.drop_secret(text,text,text) is 'Forgets a secret of a client; false if there was none. Attempts that name it fail from then on, and are tried again.'
+comment on pgsched.drop_signing_secret(text,text) is 'Signs a client''s callbacks no more, neither by its secret nor by former ones; false if they were not signed.'
 comment on pgsched.edit(uuid,jsonb,text,boolean) is 'Changes what is named of a job, and its waiting row with it; true if anything is different now. What is running goes on as it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. PS010 for an unknown job, PS011 for one that is cancelled, and for one that is declared unless it is forced.'
 comment on pgsched.extend(uuid,bigint,interval) is 'Keeps an execution which was claimed, or deferred by its target, for so long from now; returns until when. Where somebody has locked its row the lease stays as it is, and its end is returned. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.fail(uuid,bigint,text,boolean,interval) is 'Says that an execution which was claimed, or deferred by its target, has failed, and why; its options say what becomes of it, which is returned: retrying, failed or expired. It is not tried again before retry_after (24 hours at the most) has passed. Kept, and recorded later, where somebody has locked its row or its job. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
@@ -1666,9 +1698,10 @@ comment on pgsched.restore(text,text,text) is 'Calls a target host again that wa
 comment on pgsched.resume(uuid,text,text) is 'Resumes a paused or an invalid job from its next instant on. False if it was active already.'
 comment on pgsched.resume_all(text,jsonb,text,text) is 'Resumes the paused jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.resume_queue(text,text,text) is 'Ends the pause of a queue; false if it was not paused.'
-comment on pgsched.rotate_secret(text,text,interval,text) is 'Signs a client''s callbacks with a new secret, one that is given or a random one, and returns it: it is not shown again. The secrets before it are valid for keep_for more, and callbacks have a signature by each of them. PS000 for what is no secret.'
+comment on pgsched.rotate_signing_secret(text,text,interval,text) is 'Signs a client''s callbacks with a new secret, one that is given or a random one, and returns it: it is not shown again. The secrets before it are valid for keep_for more, and callbacks have a signature by each of them. PS000 for what is no secret.'
 comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id. Scheduled again under the same client and key it replaces what still waits; what is running or succeeded less than pgsched.key_retention (24 hours) ago answers with its id instead of firing twice: pgsched.schedule_outcome says which. on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions, named by id or key, have succeeded, or with after_outcome => ''any'' until they have ended.'
 comment on pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) is 'As pgsched.schedule, and says what it came to. The outcome is created; replaced, where it took the place of what waited under the key; existing, where what stands under the key was left as it is, because it runs or was to be kept; or ended, where that succeeded less than pgsched.key_retention ago and nothing was scheduled. fires_at is null for a job, and for what runs, waits for others or has ended.'
+comment on pgsched.secrets(text) is 'The names of a client''s secrets, and when each was made and last replaced. Nothing where the session does not act for the client.'
 comment on pgsched.set_client(text,jsonb,text) is 'Sets what is named of a client: keep, options (the defaults of its executions), weight, database_role, channels (those it may use), dead_letter_target, dead_letters_for; null is the default. True if anything is different now, or the client is new. PS000, PS001 or PS004 for what cannot be meant, PS012 where the session may not.'
 comment on pgsched.set_limit(text,text,integer,interval,integer,integer,text) is 'Lets no more than rate executions begin in each such time, burst of them at once after a lull, and no more than concurrency run at once: of a client, for a host, in a queue or under a key. It takes the place of the limit there was; true if anything is different now. PS000 for what cannot be meant, PS010 for an unknown queue, PS011 for one that consumers pull from.'
 comment on pgsched.set_queue(text,jsonb,text) is 'Sets what is named of a queue: options (the defaults of its executions), weight, max_waiting; null is the default. True if anything is different now. PS010 for an unknown queue, PS000 or PS004 for what cannot be meant.'
@@ -1822,6 +1855,7 @@ comment on pgsched_internal.is_lost(pgsched.executions) is 'Whether an execution
 comment on pgsched_internal.is_of_a_row(text) is 'Whether a single row can be at fault for an error, by its SQLSTATE.'
 comment on pgsched_internal.is_of_key(smallint,uuid,text,text) is 'Whether an execution has not ended and is of this ordering key.'
 comment on pgsched_internal.is_privileged(name) is 'Whether a role may do more than a client should; true too where there is no such role.'
+comment on pgsched_internal.is_secret_ref(jsonb) is 'Whether it names a secret, such as {"secret": "shop-token", "prefix": "Bearer "}; domain/secret.py has it, too.'
 comment on pgsched_internal.is_watched(integer) is 'Whether some worker looks at all partitions of a queue by itself, so that nobody needs to notify.'
 comment on pgsched_internal.is_whole(jsonb,bigint,bigint) is 'Whether a JSON value is a whole number within these bounds.'
 comment on pgsched_internal.job_keys_inserted() is 'The same for inserted jobs.'
@@ -1897,6 +1931,7 @@ comment on pgsched_internal.partitions_of(integer) is 'All partitions of the que
 comment on pgsched_internal.partitions_per_queue() is 'How many partitions a queue has.'
 comment on pgsched_internal.put_away(smallint,uuid,text) is 'Holds an execution for whose sake a batch failed, or ends it where it cannot even be held; it is locked. What can be neither stays.'
 comment on pgsched_internal.put_job(uuid,text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) is 'Inserts a job, or replaces the one that has its key where that is wanted; null where that one stays as it is.'
+comment on pgsched_internal.put_secret(text,text,bytea,text) is 'Keeps a secret of a client that was sealed by its caller; false where it takes the place of one. PS011 where there are 100.'
 comment on pgsched_internal.queue_followed() is 'Makes the tables of a queue that was made where the rows come from.'
 comment on pgsched_internal.queue_number_of(integer) is 'The number of the queue to which a partition belongs.'
 comment on pgsched_internal.queue_to_tell(smallint,text) is 'The first partition of the queue from which a target is told of an end in this partition: the same, but the queue default where that one is pulled and the target is to be called.'
@@ -1915,6 +1950,7 @@ comment on pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timest
 comment on pgsched_internal.replay_chunk(pgsched.replays,integer,integer) is 'Replays the next dead letters of a replay of many: how far it is then, what each came to, and how many were looked at.'
 comment on pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) is 'Replays one of the dead letters of a replay of many: replayed, passed over, locked where somebody has it, or full where its queue is.'
 comment on pgsched_internal.replay_or_come_back(pgsched.replays,uuid,timestamp with time zone,boolean) is 'As replay_letter, and notes a dead letter that is locked as one to come back to; again says that it was noted before.'
+comment on pgsched_internal.reseal(text,text,bytea,bytea) is 'Keeps the same secret under another key; false if it was replaced meanwhile. Called by whoever changes the keys.'
 comment on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) is 'Schedules a dead letter that is locked as an execution with all its attempts, and marks it; its id, or null where its work is under way or was done since. PS001 for a target that does not go with its queue, PS011 where that was dropped.'
 comment on pgsched_internal.revoke_key(text,text) is 'Ends a key: within a second no API takes it. False if it was revoked before. PS010 for an unknown key, PS012 where the session may not.'
 comment on pgsched_internal.rotate_key(text,bytea,interval,text) is 'Gives a key another secret; the former one is taken for so long. PS010 for an unknown key, PS011 for a revoked one, PS012 where the session may not.'

@@ -82,7 +82,7 @@ async def release_client(connection: AsyncConnection[Any], client: str, *, note:
     return bool(await value(connection, "admin/release_client", client=client, note=note, actor=actor))
 
 
-async def rotate_secret(
+async def rotate_signing_secret(
     connection: AsyncConnection[Any],
     client: str,
     *,
@@ -92,9 +92,11 @@ async def rotate_secret(
 ) -> str:
     """Signs by a new secret, and returns it: it is not shown again. The former ones are valid for ``keep_for`` more."""
     return str(
-        await value(connection, "admin/rotate_secret", client=client, secret=secret, keep_for=keep_for, actor=actor)
+        await value(
+            connection, "admin/rotate_signing_secret", client=client, secret=secret, keep_for=keep_for, actor=actor
+        )
     )
 
 
-async def drop_secret(connection: AsyncConnection[Any], client: str, *, actor: str | None) -> bool:
-    return bool(await value(connection, "admin/drop_secret", client=client, actor=actor))
+async def drop_signing_secret(connection: AsyncConnection[Any], client: str, *, actor: str | None) -> bool:
+    return bool(await value(connection, "admin/drop_signing_secret", client=client, actor=actor))

@@ -29,10 +29,10 @@ INTERFACE_FILES = (
     "core/isolation", "jobs/rules", "schedule/checks", "schedule/schedule", "schedule/keyed", "schedule/keys",
     "admin/acting", "admin/audit", "jobs/waiting", "schedule/job", "jobs/control", "jobs/declared", "jobs/edit",
     "jobs/pause_after", "jobs/bulk", "ends/dependencies", "jobs/backfill", "ends/ending", "ends/outcomes",
-    "ends/dead_letters", "ends/calls", "admin/clients", "ends/replays", "ends/replaying", "admin/secrets",
-    "gates/limits", "admin/queues", "gates/sidelining", "schedule/notify", "ends/policy", "gates/ordering",
-    "pull/in_hand", "pull/verbs", "pull/results", "pull/queues", "pull/claim", "lookup/sidelined", "lookup/status",
-    "lookup/undeliverable", "admin/days", "admin/replication", "admin/api_keys", "admin/rights",
+    "ends/dead_letters", "ends/calls", "admin/clients", "ends/replays", "ends/replaying", "admin/signing_secrets",
+    "gates/limits", "admin/queues", "gates/sidelining", "schedule/notify", "admin/secrets", "ends/policy",
+    "gates/ordering", "pull/in_hand", "pull/verbs", "pull/results", "pull/queues", "pull/claim", "lookup/sidelined",
+    "lookup/status", "lookup/undeliverable", "admin/days", "admin/replication", "admin/api_keys", "admin/rights",
 )  # fmt: skip
 _AT_THE_MOST = 60.0  # seconds of trying
 _APART = (0.1, 0.5)

@@ -24,6 +24,7 @@ from pgsched.store.core.sessions import Sessions
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.directory import Directory
 from pgsched.worker.gates.circuits import Circuits
+from pgsched.worker.vault import Vault
 
 _CALLING, _NOTIFYING = 10, 4
 
@@ -52,6 +53,7 @@ def make_channels(
     app: App,
     *,
     directory: Directory,
+    vault: Vault,
     clock: DatabaseClock,
     circuits: Circuits,
     completion: TransactionalCompletion,
@@ -69,6 +71,7 @@ def make_channels(
         now=clock.epoch_seconds,
         is_shared=is_shared,
         leaves_alone=circuits.leaves_alone,
+        get_secret=vault.secret,
         **ways_out(settings),
     )
     python = PythonChannel(app, completion=completion, threads=threads, failures=failures, accounts=accounts)

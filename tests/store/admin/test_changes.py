@@ -47,8 +47,11 @@ VERBS: dict[str, tuple[Callable[[Connection], Any], str]] = {
     "drop_client": (lambda db: call(db, "set_client", client="shop"), "pgsched.drop_client('shop')"),
     "hold_client": (lambda db: None, "pgsched.hold_client('shop', 'unpaid')"),
     "release_client": (lambda db: call(db, "hold_client", client="shop"), "pgsched.release_client('shop')"),
-    "rotate_secret": (lambda db: None, "pgsched.rotate_secret('shop')"),
-    "drop_secret": (lambda db: call(db, "rotate_secret", client="shop"), "pgsched.drop_secret('shop')"),
+    "rotate_signing_secret": (lambda db: None, "pgsched.rotate_signing_secret('shop')"),
+    "drop_signing_secret": (
+        lambda db: call(db, "rotate_signing_secret", client="shop"),
+        "pgsched.drop_signing_secret('shop')",
+    ),
     "create_queue": (lambda db: None, "pgsched.create_queue('orders')"),
     "set_queue": (lambda db: None, "pgsched.set_queue('default', '{\"weight\": 5}')"),
     "pause_queue": (lambda db: None, "pgsched.pause_queue('default', 'stop')"),
@@ -71,6 +74,14 @@ VERBS: dict[str, tuple[Callable[[Connection], Any], str]] = {
     "rotate_key": (key, f"pgsched_internal.rotate_key('{KEY}', sha256('new'))"),
     "revoke_key": (key, f"pgsched_internal.revoke_key('{KEY}')"),
     "set_key_rate": (key, f"pgsched_internal.set_key_rate('{KEY}', 5)"),
+    "put_secret": (
+        lambda db: call(db, "set_client", client="shop"),
+        "pgsched_internal.put_secret('shop', 'token', sha256('') || sha256(''))",
+    ),
+    "drop_secret": (
+        lambda db: db.execute("select pgsched_internal.put_secret('shop', 'token', sha256('') || sha256(''))"),
+        "pgsched.drop_secret('shop', 'token')",
+    ),
     "pause": (job, "pgsched.pause(%(id)s)"),
     "resume": (lambda db: (id := job(db), call(db, "pause", job_id=id))[0], "pgsched.resume(%(id)s)"),
     "cancel": (job, "pgsched.cancel(%(id)s::uuid, actor => 'ann')"),
@@ -172,7 +183,7 @@ def test_neither_payloads_nor_headers_nor_secrets_are_in_it(db: Connection) -> N
         db, "edit", job_id=id, changes={"payload": {"pin": secret * 2}, "options": {"headers": {"X-Token": secret * 2}}}
     )
     call(db, "set_client", client="shop", changes={"options": headers, "dead_letter_target": f"{TARGET}?k={secret}"})
-    made = call(db, "rotate_secret", client="shop")
+    made = call(db, "rotate_signing_secret", client="shop")
     call(db, "replay_all", filter={"target": f"{TARGET}?k={secret}"}, target=f"{TARGET}?k={secret}")
     call(db, "replay_all", filter={"client": "shop"}, note="what: is it? fine")
     key(db)

@@ -84,8 +84,13 @@ class House:
         weight = '{"weight": 2}'
         return {
             "set_client": {"client": "shop", "changes": weight},
-            **{verb: {"client": "shop"} for verb in ("drop_client", "hold_client", "release_client", "drop_secret")},
-            "rotate_secret": {"client": "shop"},
+            **{
+                verb: {"client": "shop"}
+                for verb in ("drop_client", "hold_client", "release_client", "drop_signing_secret")
+            },
+            "drop_secret": {"client": "shop", "name": "token"},
+            "secrets": {"client": "shop"},
+            "rotate_signing_secret": {"client": "shop"},
             "signing_secrets": {"client": "default"},
             "create_queue": {"name": "another"},
             "drop_queue": {"name": "empty"},

@@ -37,6 +37,8 @@ _HUGE = 3_000_000
 # What is looked up by and bounds nothing itself: what there is under such a name is nothing, and nothing is kept of it.
 _ANSWERED = {
     ("signing_secrets", "client"): "a client of such a name has no secrets",
+    ("secrets", "client"): "a client of such a name has no secrets",
+    ("drop_secret", "name"): "a client has no secret of such a name",
     ("status_of", "client"): "looked up in an index, and neither kept nor said",
     ("status_of", "key"): "the same",
     ("call_target", "schema"): "with the caller's own rights: PostgreSQL cuts names off",

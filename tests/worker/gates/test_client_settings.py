@@ -92,7 +92,7 @@ async def test_a_lost_worker_counts_attempts_by_the_defaults_too(db: Connection,
 
 
 async def test_callbacks_are_signed_by_the_new_secret_and_the_former_one(db: Connection, running: Running) -> None:
-    secrets = [await value(db, "select pgsched.rotate_secret('default')") for _ in range(2)]
+    secrets = [await value(db, "select pgsched.rotate_signing_secret('default')") for _ in range(2)]
     async with receiving() as receiver, running():
         await db.execute("select pgsched.schedule(%s)", [receiver.url])
         await until_history(db, 1)

@@ -1,5 +1,13 @@
 -- The options of an execution: how it is delivered, tried again, and what is told of its outcome.
 
+create or replace function pgsched_internal.is_secret_ref(given jsonb) returns boolean
+  language sql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
+  select jsonb_typeof(given) = 'object' and given - 'secret' - 'prefix' = '{}' and jsonb_typeof(given -> 'secret') is not distinct from 'string'
+    and given ->> 'secret' ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$'
+    and (not given ? 'prefix' or jsonb_typeof(given -> 'prefix') = 'string' and given ->> 'prefix' ~ '^[ -~]{0,100}$')
+$$;
+comment on function pgsched_internal.is_secret_ref(jsonb) is 'Whether it names a secret, such as {"secret": "shop-token", "prefix": "Bearer "}; domain/secret.py has it, too.';
+
 -- What a call sets by itself, what belongs to the connection, and what HTTP does not allow: as domain/headers.py has it.
 create or replace function pgsched_internal.check_headers(headers jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
@@ -19,12 +27,13 @@ begin
   for name, given in select h.key, h.value from jsonb_each(headers) h loop
     plain := lower(name collate "C");
     problem := case
-      when jsonb_typeof(given) <> 'string' then 'headers must be an object of strings'
+      when jsonb_typeof(given) <> 'string' and not pgsched_internal.is_secret_ref(given) then 'headers must be an object of strings, or of secrets by their names'
       when name !~ '^[A-Za-z0-9!#$%&''*+.^_`|~-]{1,200}$' then format('headers have a name that HTTP does not allow, %L', left(name, 100))
       when plain in ('connection', 'content-length', 'expect', 'host', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade')
         or plain like 'proxy-%' then format('headers must not set %s: it belongs to the connection, not to the request', name)
       when plain in ('accept-encoding', 'content-type', 'idempotency-key', 'traceparent', 'tracestate', 'user-agent')
         or plain like 'webhook-%' or plain like 'pgsched-%' then format('headers must not set %s: pgsched sets it on every call', name)
+      when jsonb_typeof(given) = 'object' then null
       when octet_length(given #>> '{}') > 8192 or given #>> '{}' !~ E'^([!-~]([ \t!-~]*[!-~])?)?$'
         then format('the header %s must be at most 8192 printable ASCII characters, without line breaks', name) end;
     if problem is not null then

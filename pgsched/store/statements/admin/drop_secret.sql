@@ -1,2 +1,2 @@
--- client: signs its callbacks no more.
-select pgsched.drop_secret(%(client)s, %(actor)s::text)
+-- client, name: forgets a secret.
+select pgsched.drop_secret(%(client)s, %(name)s, %(actor)s::text)

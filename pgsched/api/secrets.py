@@ -1,0 +1,58 @@
+"""The secrets that options name: put, listed by their names, and dropped. Nobody is shown what is in one."""
+
+from typing import Annotated
+
+import msgspec
+from litestar.di import NamedDependency
+from litestar.params import JSONBody, PathParameter
+from msgspec import Meta
+
+from pgsched.answers import Page, page_of
+from pgsched.api.clients import ClientName
+from pgsched.api.parameters import Actor, AfterName, Limit, Pooled
+from pgsched.api.routing import reads, removes, replaces
+from pgsched.sealing import KeyRing
+from pgsched.store.admin import secrets
+from pgsched.store.admin.secrets import SecretRow
+
+SecretName = Annotated[str, PathParameter(max_length=100, description="A secret's name.")]
+Ring = NamedDependency[KeyRing | None]
+
+
+class SecretValue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is kept, and shown to nobody."""
+
+    value: Annotated[str, Meta(min_length=1, description="At most 16384 bytes, without NUL.")]
+
+
+class SecretChanged(msgspec.Struct, frozen=True, kw_only=True):
+    """``changed`` is false when there was none to drop."""
+
+    client: str
+    name: str
+    changed: bool
+
+
+@reads("/clients/{client:str}/secrets", "List the secrets of a client", scope="admin")
+async def list_secrets(
+    client: ClientName, database: Pooled, limit: Limit = 50, after: AfterName = None
+) -> Page[SecretRow]:
+    """One page, by name; the next one is asked for with after."""
+    found = await database.ask(secrets.all_secrets, client, limit=limit + 1, after=after)
+    return page_of(found, limit, lambda row: row.name)
+
+
+@replaces("/clients/{client:str}/secrets/{name:str}", "Put a secret of a client", 409, scope="admin")
+async def put_secret(
+    client: ClientName, name: SecretName, data: JSONBody[SecretValue], database: Pooled, ring: Ring, actor: Actor
+) -> SecretChanged:
+    """Attempts that begin later than a moment have it in the place of the former one."""
+    await database.ask(secrets.put, ring, client, name, data.value, actor=actor)
+    return SecretChanged(client=client, name=name, changed=True)
+
+
+@removes("/clients/{client:str}/secrets/{name:str}", "Drop a secret of a client", scope="admin")
+async def drop_secret(client: ClientName, name: SecretName, database: Pooled, actor: Actor) -> SecretChanged:
+    """Attempts that name it fail from then on, and are tried again."""
+    changed = await database.ask(secrets.drop, client, name, actor=actor)
+    return SecretChanged(client=client, name=name, changed=changed)

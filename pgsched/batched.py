@@ -1,0 +1,43 @@
+"""Look-ups that are wanted by many at once, and asked for by one statement.
+
+While a question is under way all further keys wait for the next one: so they take one connection from the others, and
+no more, however many there are.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Generic, TypeVar
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+class Batched(Generic[_Key, _Value]):
+    """``look_up`` answers for the keys that are there; of the others None is said. What it raises is told to all who
+    have asked."""
+
+    def __init__(self, look_up: Callable[[Collection[_Key]], Awaitable[Mapping[_Key, _Value]]]) -> None:
+        self._look_up = look_up
+        self._wanted: dict[_Key, asyncio.Future[_Value | None]] = {}
+        self._asking: asyncio.Task[None] | None = None
+
+    async def get(self, key: _Key) -> _Value | None:
+        if key not in self._wanted:
+            self._wanted[key] = asyncio.get_running_loop().create_future()
+        answer = self._wanted[key]
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask())
+        return await asyncio.shield(answer)
+
+    async def _ask(self) -> None:
+        while self._wanted:
+            wanted, self._wanted = self._wanted, {}
+            try:
+                found = await self._look_up(list(wanted))
+            except Exception as error:
+                for future in wanted.values():
+                    future.set_exception(error)
+                    future.exception()  # whoever waited may be gone
+                continue
+            for key, future in wanted.items():
+                future.set_result(found.get(key))

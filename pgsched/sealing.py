@@ -1,0 +1,95 @@
+"""Secrets as the database keeps them: encrypted by AES-256-GCM under a key that the database never sees.
+
+What is sealed names the key that it was sealed with, so that keys can be changed while secrets are used: the first of a
+ring seals, any of them opens. It opens for the client and the name alone that it was sealed for, so a row that was
+copied to another client is of no use there.
+"""
+
+import base64
+import binascii
+import hashlib
+import secrets
+from typing import TYPE_CHECKING
+
+from pgsched.errors import InvalidSettings, PgschedError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+_KEY_BYTES, _ID_BYTES, _NONCE_BYTES = 32, 8, 12
+_VERSION = b"\x01"
+_HOW = "write what pgsched secrets new-key prints; several are separated by commas, the newest first"
+
+
+class CannotOpen(PgschedError):
+    """No key of the ring opens it, or it is not what was sealed for this client and name."""
+
+
+def new_key() -> str:
+    """A new key, for the setting ``secret_keys``."""
+    return base64.b64encode(secrets.token_bytes(_KEY_BYTES)).decode()
+
+
+class KeyRing:
+    """The keys of the setting ``secret_keys``."""
+
+    def __init__(self, keys: dict[bytes, "AESGCM"], first: bytes) -> None:
+        self._keys, self._first = keys, first
+
+    @classmethod
+    def parse(cls, text: str) -> "KeyRing | None":
+        """None for the empty text. Raises InvalidSettings, which never says what was given."""
+        given = [key.strip() for key in text.split(",") if key.strip()]
+        if not given:
+            return None
+        try:
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # with a library that nobody else needs
+        except ImportError as error:
+            raise InvalidSettings("secret_keys needs cryptography: pip install 'pgsched[secrets]'") from error
+        raw = [_decoded(key, number) for number, key in enumerate(given, start=1)]
+        keys = {_id(key): AESGCM(key) for key in raw}
+        return cls(keys, _id(raw[0]))
+
+    def seal(self, client: str, name: str, value: str) -> bytes:
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        head = _VERSION + self._first
+        return head + nonce + self._keys[self._first].encrypt(nonce, value.encode(), _bound_to(head, client, name))
+
+    def open(self, client: str, name: str, sealed: bytes) -> str:
+        """Raises CannotOpen."""
+        from cryptography.exceptions import InvalidTag
+
+        head, nonce, rest = sealed[: 1 + _ID_BYTES], sealed[1 + _ID_BYTES :][:_NONCE_BYTES], sealed[_BEFORE:]
+        key = self._keys.get(head[1:]) if head[:1] == _VERSION else None
+        if key is None:
+            raise CannotOpen("it was sealed with a key that is not in secret_keys")
+        try:
+            return key.decrypt(nonce, rest, _bound_to(head, client, name)).decode()
+        except (InvalidTag, ValueError):
+            raise CannotOpen("it is not what was sealed for this client and name") from None
+
+    def is_newest(self, sealed: bytes) -> bool:
+        """Whether it was sealed with the first key."""
+        return sealed.startswith(_VERSION + self._first)
+
+
+_BEFORE = 1 + _ID_BYTES + _NONCE_BYTES
+
+
+def _decoded(key: str, number: int) -> bytes:
+    try:
+        found = base64.b64decode(key, validate=True)
+    except binascii.Error:
+        found = b""
+    if len(found) != _KEY_BYTES:
+        raise InvalidSettings(f"secret_keys: number {number} is no key: {_HOW}")
+    return found
+
+
+def _id(key: bytes) -> bytes:
+    return hashlib.sha256(b"pgsched secret key\x00" + key).digest()[:_ID_BYTES]
+
+
+def _bound_to(head: bytes, client: str, name: str) -> bytes:
+    """What is authenticated beside the secret. Neither a client nor a name contains NUL."""
+    return b"\x00".join((head, client.encode(), name.encode()))

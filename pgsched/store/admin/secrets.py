@@ -1,0 +1,84 @@
+"""Secrets that options name: sealed here, kept by the database, and opened by workers."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg import AsyncConnection
+
+from pgsched.domain.secret import check_secret
+from pgsched.errors import Conflict
+from pgsched.sealing import KeyRing
+from pgsched.store.core.query import rows, value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretRow:
+    """A secret, without what is in it."""
+
+    name: str
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sealed:
+    """A secret as the database keeps it."""
+
+    client_id: str
+    name: str
+    sealed: bytes
+
+
+async def put(
+    connection: AsyncConnection[Any], ring: KeyRing | None, client: str, name: str, text: str, *, actor: str | None
+) -> bool:
+    """Keeps a secret; False where it takes the place of another. Raises InvalidInput, Refused; Conflict where there are
+    no keys to seal it with, or too many secrets."""
+    check_secret(name, text)
+    sealed = sealing(ring).seal(client, name, text)
+    return bool(await value(connection, "admin/put_secret", client=client, name=name, sealed=sealed, actor=actor))
+
+
+async def drop(connection: AsyncConnection[Any], client: str, name: str, *, actor: str | None) -> bool:
+    """Forgets a secret; False if there was none."""
+    return bool(await value(connection, "admin/drop_secret", client=client, name=name, actor=actor))
+
+
+async def all_secrets(
+    connection: AsyncConnection[Any], client: str, *, limit: int, after: str | None = None
+) -> list[SecretRow]:
+    """At most ``limit`` secrets of a client by name, those behind ``after``."""
+    return await rows(connection, SecretRow, "admin/secrets", client=client, after=after, limit=limit)
+
+
+async def look_up(connection: AsyncConnection[Any], wanted: Collection[tuple[str, str]]) -> list[Sealed]:
+    """Those of these clients and names that there are."""
+    clients, names = [client for client, _ in wanted], [name for _, name in wanted]
+    return await rows(connection, Sealed, "admin/wanted_secrets", clients=clients, names=names)
+
+
+async def reseal_all(connection: AsyncConnection[Any], ring: KeyRing | None) -> int:
+    """Seals all secrets with the first key that are sealed with another; how many these were. Raises CannotOpen, with
+    what it has done so far kept, where a key is missing."""
+    ring, done, last = sealing(ring), 0, Sealed(client_id="", name="", sealed=b"")
+    while found := await rows(connection, Sealed, "admin/sealed_secrets", client=last.client_id, name=last.name):
+        for row in found:
+            if not ring.is_newest(row.sealed):
+                text = ring.open(row.client_id, row.name, row.sealed)
+                after = ring.seal(row.client_id, row.name, text)
+                asked = {"client": row.client_id, "name": row.name, "before": row.sealed, "after": after}
+                done += bool(await value(connection, "admin/reseal", **asked))
+        last = found[-1]
+    return done
+
+
+def sealing(ring: KeyRing | None) -> KeyRing:
+    """Raises Conflict where there is none."""
+    if ring is None:
+        raise Conflict(
+            "there are no keys to seal secrets with: set PGSCHED_SECRET_KEYS to what pgsched secrets new-key prints, "
+            "for the API, the workers and this command alike"
+        )
+    return ring

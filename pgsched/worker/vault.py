@@ -1,0 +1,75 @@
+"""The secrets that executions name, opened and kept in memory for some seconds."""
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from pgsched.batched import Batched
+from pgsched.delivery.exchange import DeliveryFailed
+from pgsched.sealing import CannotOpen, KeyRing
+from pgsched.store.admin import secrets
+from pgsched.store.core.connect import Link
+
+_KEPT_FOR = 10.0
+_MANY = 1000
+
+Wanted = tuple[str, str]
+"""A client, and the name of a secret of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A secret, or why there is none; as it was at this moment."""
+
+    text: str | None
+    trouble: str
+    asked: float
+
+
+class Vault:
+    """Opens secrets with the keys of the setting ``secret_keys``; without them there are none."""
+
+    def __init__(self, link: Link, ring: KeyRing | None) -> None:
+        self._link, self._ring = link, ring
+        self._look_ups = Batched(self._ask)
+        self._kept: dict[Wanted, _Opened] = {}
+
+    async def secret(self, client: str, name: str) -> str:
+        """Raises DeliveryFailed, worth another try, where it cannot be had."""
+        if self._ring is None:
+            raise DeliveryFailed(f"the secret {name} cannot be opened: this worker has no secret_keys")
+        wanted = (client, name)
+        found = self._kept.get(wanted)
+        if found is None or time.monotonic() - found.asked > _KEPT_FOR:
+            found = await self._look_ups.get(wanted)
+        if found is None or found.text is None:
+            why = found.trouble if found else "there is none of this name"
+            raise DeliveryFailed(f"the secret {name} of the client {client} cannot be had: {why}")
+        return found.text
+
+    def forget(self) -> None:
+        """Has all looked up again, since one was changed."""
+        self._kept.clear()
+
+    async def close(self) -> None:
+        await self._link.drop()
+
+    async def _ask(self, wanted: Collection[Wanted]) -> dict[Wanted, _Opened]:
+        asked = time.monotonic()
+        try:
+            rows = await secrets.look_up(await self._link.get(), wanted)
+        except Exception as error:
+            await self._link.drop(error)
+            raise DeliveryFailed("the database could not be asked for a secret") from error
+        found = {(row.client_id, row.name): self._opened(row, asked) for row in rows}
+        if len(self._kept) > _MANY:
+            self._kept.clear()
+        self._kept |= found
+        return found
+
+    def _opened(self, row: secrets.Sealed, asked: float) -> _Opened:
+        assert self._ring is not None
+        try:
+            return _Opened(self._ring.open(row.client_id, row.name, row.sealed), "", asked)
+        except CannotOpen as error:
+            return _Opened(None, str(error), asked)

@@ -1,0 +1,58 @@
+"""What is sealed opens with its key, for its client and name, and is nothing without them."""
+
+import pytest
+
+from pgsched.errors import InvalidSettings
+from pgsched.sealing import CannotOpen, KeyRing, new_key
+
+
+def ring(*keys: str) -> KeyRing:
+    made = KeyRing.parse(",".join(keys))
+    assert made is not None
+    return made
+
+
+def test_what_is_sealed_opens_and_is_not_in_what_is_kept() -> None:
+    mine = ring(new_key())
+    sealed = mine.seal("shop", "token", "hush-hush")
+    assert mine.open("shop", "token", sealed) == "hush-hush"
+    assert b"hush" not in sealed
+    assert sealed != mine.seal("shop", "token", "hush-hush")
+
+
+@pytest.mark.parametrize(("client", "name"), [("mallory", "token"), ("shop", "other"), ("sho", "ptoken")])
+def test_it_opens_for_its_own_client_and_name_alone(client: str, name: str) -> None:
+    mine = ring(new_key())
+    with pytest.raises(CannotOpen):
+        mine.open(client, name, mine.seal("shop", "token", "hush"))
+
+
+@pytest.mark.parametrize("at", [0, 1, 10, 25, -1])
+def test_what_was_changed_does_not_open(at: int) -> None:
+    mine = ring(new_key())
+    sealed = bytearray(mine.seal("shop", "token", "hush"))
+    sealed[at] ^= 1
+    with pytest.raises(CannotOpen):
+        mine.open("shop", "token", bytes(sealed))
+
+
+def test_former_keys_open_and_the_newest_seals() -> None:
+    old, new = new_key(), new_key()
+    sealed = ring(old).seal("shop", "token", "hush")
+    both = ring(new, old)
+    assert both.open("shop", "token", sealed) == "hush"
+    assert not both.is_newest(sealed)
+    assert both.is_newest(both.seal("shop", "token", "hush"))
+    with pytest.raises(CannotOpen, match="not in secret_keys"):
+        ring(new).open("shop", "token", sealed)
+
+
+@pytest.mark.parametrize("text", ["hush-hush", "aHVzaC1odXNo", "A" * 43 + "=,hush-hush"])
+def test_a_key_that_is_none_is_refused_and_not_repeated(text: str) -> None:
+    with pytest.raises(InvalidSettings, match="new-key") as refused:
+        KeyRing.parse(text)
+    assert "hush" not in str(refused.value)
+
+
+def test_without_keys_there_is_no_ring() -> None:
+    assert KeyRing.parse(" , ") is None

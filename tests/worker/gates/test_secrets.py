@@ -1,0 +1,84 @@
+"""Headers that name a secret are sent with what is in it, and nothing else is told of it."""
+
+from typing import Any
+
+import pytest
+
+from pgsched.delivery.python import App
+from pgsched.sealing import KeyRing, new_key
+from pgsched.store.admin import secrets
+from tests.delivery.receiver import Receiver, receiving
+from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
+
+KEY = new_key()
+HEADERS = '{"headers": {"authorization": {"secret": "token", "prefix": "Bearer "}, "x-shop": "42"}, "backoff": ["1ms"]}'
+
+
+async def put(db: Connection, text: str, *, client: str = "shop", key: str = KEY) -> None:
+    await secrets.put(db, KeyRing.parse(key), client, "token", text, actor=None)
+
+
+async def schedule(db: Connection, receiver: Receiver, *, client: str = "shop", **more: Any) -> None:
+    given = {"client": client, "options": HEADERS, "target": receiver.url} | more
+    names = ", ".join(f"{name} => %({name})s" for name in given)
+    await db.execute(f"select pgsched.schedule({names})".encode(), given)
+
+
+async def test_a_header_has_what_is_in_the_secret_and_the_log_has_not(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
+    await put(db, "hush-hush\n")
+    async with receiving() as receiver, running(App(), secret_keys=KEY, allow_private_targets=True):
+        await schedule(db, receiver)
+        await until_history(db, 1, status="succeeded")
+    [request] = receiver.requests
+    assert (request.headers["authorization"], request.headers["x-shop"]) == ("Bearer hush-hush", "42")
+    assert "hush" not in str(recorder.seen)
+    assert await value(db, "select count(*) from pgsched.history h where h::text like '%%hush%%'") == 0
+
+
+async def test_a_secret_that_is_replaced_counts_at_once(db: Connection, running: Running) -> None:
+    await put(db, "one")
+    async with receiving() as receiver, running(App(), secret_keys=KEY, allow_private_targets=True):
+        await schedule(db, receiver)
+        await until_history(db, 1, status="succeeded")
+        await put(db, "two")
+
+        async def known() -> bool:
+            await schedule(db, receiver)
+            return any(request.headers["authorization"] == "Bearer two" for request in receiver.requests)
+
+        await until(known)
+
+
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [(KEY, "there is none of this name"), ("", "no secret_keys"), (new_key(), "not in secret_keys")],
+    ids=["of_another", "no_keys", "other_keys"],
+)
+async def test_an_attempt_without_its_secret_fails_with_the_reason_and_is_tried_again(
+    db: Connection, running: Running, keys: str, why: str
+) -> None:
+    await put(db, "hush", client="default" if keys == KEY else "shop")
+    async with receiving() as receiver, running(App(), secret_keys=keys, allow_private_targets=True):
+        await schedule(db, receiver, options=HEADERS.replace("1ms", "1h"))
+
+        async def failed() -> bool:
+            return bool(await value(db, "select count(*) = 1 from pgsched.attempts"))
+
+        await until(failed)
+    assert receiver.requests == []
+    error = await value(db, "select error from pgsched.attempts")
+    assert why in error
+    assert "hush" not in error
+
+
+async def test_a_secret_that_no_header_can_have_is_final_and_not_repeated(db: Connection, running: Running) -> None:
+    await put(db, "hush\r\nx: 1")
+    async with receiving() as receiver, running(App(), secret_keys=KEY, allow_private_targets=True):
+        await schedule(db, receiver)
+        await until_history(db, 1, status="failed")
+    reason = await value(db, "select error from pgsched.attempts")
+    assert "cannot be in the header authorization" in reason
+    assert "hush" not in reason
+    assert receiver.requests == []
