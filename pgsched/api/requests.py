@@ -70,7 +70,7 @@ class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             Meta(
                 extra_json_schema={"type": "object"},
                 description="How a job recurs: also, exclude, starts_at, ends_at, max_runs, jitter, window, anchor, "
-                "after_completion, on_overlap, on_missed, catch_up, pause_after, delete_after.",
+                "after_completion, on_overlap, on_missed, catch_up, pause_after, delete_after, after.",
             ),
         ]
         | None

@@ -12,6 +12,7 @@ from pgsched.domain.duration import parse_duration
 from pgsched.domain.exclusion import Exclusion, begins_with_a_date, parse_exclusion
 from pgsched.domain.headers import shown
 from pgsched.domain.memo import Memo
+from pgsched.domain.predecessor import After, parse_after
 from pgsched.domain.schedule import Every, Schedule, from_parts, instant_of
 from pgsched.errors import InvalidSchedule
 
@@ -67,7 +68,7 @@ class Rules:
     before ``ends_at``, and ``max_runs`` times at most. Each run starts up to ``jitter`` late, or in the emptiest part
     of ``window``. ``after_completion`` counts an interval from the end of the run before. Instants older than
     ``catch_up`` are not made up for; None is without bound, but a minute for ``OnMissed.SKIP``. After ``pause_after``
-    failures in a row the job pauses; ``delete_after`` its end it is deleted.
+    failures in a row the job pauses; ``delete_after`` its end it is deleted. Each run comes ``after`` another job's.
     """
 
     also: tuple[Also, ...] = ()
@@ -84,6 +85,7 @@ class Rules:
     catch_up: timedelta | None = None
     pause_after: int | None = None
     delete_after: timedelta | None = None
+    after: After | None = None
 
     @property
     def spread(self) -> timedelta | None:
@@ -144,7 +146,7 @@ def _check_completion(given: dict[str, Any]) -> None:
     """A job whose next instant depends on the end of a run has no instants to add to, leave out or miss."""
     if given.get("after_completion") is not True:
         return
-    for key in ("also", "exclude", "jitter", "window", "on_overlap", "on_missed", "catch_up"):
+    for key in ("also", "exclude", "jitter", "window", "on_overlap", "on_missed", "catch_up", "after"):
         if key in given:
             raise InvalidSchedule(f"{key} cannot go with after_completion, which has no instants known beforehand")
 
@@ -279,4 +281,5 @@ _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "catch_up": _span("1s", "3653d"),
     "pause_after": _number(1000),
     "delete_after": _span("1s", "3653d"),
+    "after": parse_after,
 }

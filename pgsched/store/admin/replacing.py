@@ -26,7 +26,8 @@ Connection = psycopg.Connection[Any]
 # A view, and a function whose body is bound when it is made, come after what they name; rights come last.
 INTERFACE_FILES = (
     "core/checks", "core/targets", "core/json", "core/options", "core/partitions", "core/locks", "core/lookups",
-    "core/isolation", "jobs/rules", "schedule/checks", "schedule/schedule", "schedule/keyed", "schedule/keys",
+    "core/isolation", "jobs/after", "jobs/rules", "schedule/checks", "schedule/schedule", "schedule/keyed",
+    "schedule/keys",
     "admin/acting", "admin/audit", "jobs/waiting", "schedule/job", "jobs/control", "jobs/declared", "jobs/edit",
     "jobs/pause_after", "jobs/bulk", "ends/dependencies", "jobs/backfill", "ends/ending", "ends/outcomes",
     "ends/dead_letters", "ends/calls", "admin/clients", "ends/replays", "ends/replaying", "admin/signing_secrets",

@@ -146,13 +146,13 @@ class Definitions:
         cursor = await connection.execute(statement("jobs/jobs_in_hand"), named, binary=True)
         read: dict[bytes | None, ClaimedDefinition] = {}
         for row in await cursor.fetchall():
-            found = _claimed(*row)
+            found = claimed_definition(*row)
             read[found.raw_id] = self._known.put((found.raw_id, found.revision), found, found.weight)
             self._counting[found.raw_id] = found.rules is not None and b'"pause_after"' in found.rules
         return read
 
 
-def _claimed(
+def claimed_definition(
     raw_id: bytes,
     revision: int,
     cron: str | None,
@@ -165,6 +165,7 @@ def _claimed(
     key: str | None,
     rules: bytes | None,
 ) -> ClaimedDefinition:
+    """The definition of a job by what ``jobs_in_hand`` answers."""
     return ClaimedDefinition(
         id=UUID(bytes=raw_id),
         client=client,

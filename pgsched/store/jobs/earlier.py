@@ -1,6 +1,6 @@
 """Finds the runs of a job that go on when the next one is claimed, waits for them, or ends them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +9,7 @@ from psycopg import AsyncConnection
 from pgsched.domain.execution import Execution, by_partition, instant_text, uuid_text
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import Instant, Instants, Uuids
+from pgsched.store.jobs.definitions import ClaimedDefinition
 
 Connection = AsyncConnection[Any]
 _MOST_TOLD = 200  # a notification has room for 8000 bytes
@@ -70,3 +71,14 @@ async def marked_busy(connection: Connection, rows: Iterable[Execution]) -> set[
         cursor = await connection.execute(statement_in("jobs/marked_busy", partition), named, binary=True)
         marked.update([row[0] for row in await cursor.fetchall()])
     return marked
+
+
+async def as_planned(
+    connection: Connection, rows: Sequence[Execution], definitions: Mapping[bytes, ClaimedDefinition]
+) -> list[Execution]:
+    """The rows, each with the start that it had before it was put off for the sake of a lock."""
+    late = [row for row in rows if (found := definitions.get(row.id)) and found.may_fire_late(row)]
+    if not late:
+        return list(rows)
+    marked = await marked_busy(connection, late)
+    return [row._replace(fire_at=row.scheduled_for) if row.id in marked else row for row in rows]

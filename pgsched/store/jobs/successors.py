@@ -20,18 +20,21 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import Execution
+from pgsched.domain.predecessor import LookAgain, SkipRun, WaitFor
 from pgsched.domain.reckoning import OverlapDecision, Reckoning, SkippedRange, decide_overlap
 from pgsched.domain.rules import Rules
 from pgsched.store.core.sql import statement_in
 from pgsched.store.core.wire import LAST, LONG_AGO, Instants, Tokens, Uuids, to_instant
 from pgsched.store.ends.ends import finish_jobs, skip_claimed, skip_further
 from pgsched.store.jobs.definitions import ClaimedDefinition, Definitions, fires_late
-from pgsched.store.jobs.earlier import cancel_earlier, earlier_runs, marked_busy, queue
+from pgsched.store.jobs.earlier import as_planned, cancel_earlier, earlier_runs, queue
 from pgsched.store.jobs.following import count_runs, plan_completions
+from pgsched.store.jobs.predecessors import decide_after, queue_after
 from pgsched.store.jobs.reckoned import Reckoned, ReckonedChanges, changed_since, reckon_rows
 from pgsched.store.jobs.starts import Planning, starts_of
 from pgsched.store.live.putting_off import PutOff, put_off
 
+_MOST_LOOKED_UP = 50
 _Successor = tuple[Execution, ClaimedDefinition, int, int]
 
 
@@ -97,7 +100,7 @@ async def plan_successors(
     latest = sorted(claimed, key=lambda row: (row.plan or 0, row.scheduled_for))
     rows = list({row.job_id: row for row in latest}.values())
     definitions = await known.of_rows(connection, rows)
-    rows = await _as_planned(connection, rows, definitions)
+    rows = await as_planned(connection, rows, definitions)
     turn = _Turn(again=again)
     reckoned, left = await reckon_rows(connection, rows, definitions, now)
     for row in left:
@@ -108,6 +111,7 @@ async def plan_successors(
         if one.row.id in changed.locked:
             _put_off(turn, one.row, one.rules)
     runs = [run for one in reckoned if (run := _run_of(turn, one, changed, now))]
+    runs = await _after_others(connection, turn, runs)
     await _let_run(connection, turn, await _unhindered(connection, turn, runs))
     await _write(connection, turn)
     for partition, instant in (await put_off(connection, turn.locked, ahead)).items():
@@ -115,20 +119,9 @@ async def plan_successors(
     return Planned(turn.heard, frozenset(turn.idle))
 
 
-async def _as_planned(
-    connection: AsyncConnection[Any], rows: list[Execution], definitions: Mapping[bytes, ClaimedDefinition]
-) -> list[Execution]:
-    """The rows, each with the start that it had before it was put off for the sake of a lock."""
-    late = [row for row in rows if (found := definitions.get(row.id)) and found.may_fire_late(row)]
-    if not late:
-        return rows
-    marked = await marked_busy(connection, late)
-    return [row._replace(fire_at=row.scheduled_for) if row.id in marked else row for row in rows]
-
-
-def _put_off(turn: _Turn, row: Execution, rules: Rules) -> None:
+def _put_off(turn: _Turn, row: Execution, rules: Rules, reason: str | None = None) -> None:
     turn.idle.add(row.id)
-    turn.locked.append(PutOff(row, not fires_late(row, rules)))
+    turn.locked.append(PutOff(row, not fires_late(row, rules), reason))
 
 
 def _run_of(turn: _Turn, one: Reckoned, changed: ReckonedChanges, now: int) -> _Run | None:
@@ -167,6 +160,29 @@ def _follow(turn: _Turn, run: _Run) -> None:
         turn.successors.append((run.row, run.definition, run.successor, earliest))
 
 
+async def _after_others(connection: AsyncConnection[Any], turn: _Turn, runs: list[_Run]) -> list[_Run]:
+    """Those that need not wait for another job's run. The others are dealt with: a few of them in one claim."""
+    looked = 0
+    for run in runs:
+        if run.rules.after is None:
+            continue
+        looked += 1
+        if looked > _MOST_LOOKED_UP:
+            _put_off(turn, run.row, run.rules, "waits: many runs that come after others are due")
+            continue
+        match await decide_after(connection, run.row, run.definition, run.rules.after):
+            case WaitFor() as waits:
+                await queue_after(connection, run.row, waits, carries_on=not run.changed)
+                turn.idle.add(run.row.id)
+                turn.further += [(run.definition.id, one) for one in run.passed if run.changed]
+            case LookAgain(reason):
+                _put_off(turn, run.row, run.rules, reason)
+            case SkipRun(reason):
+                nominal = run.row.nominal
+                _skip(turn, run, (SkippedRange(first=nominal, last=nominal, count=1, reason=reason), *run.passed))
+    return [run for run in runs if run.row.id not in turn.idle]
+
+
 async def _unhindered(connection: AsyncConnection[Any], turn: _Turn, runs: list[_Run]) -> list[_Run]:
     """Those that run now. The others have an earlier run of their job before them, and are dealt with."""
     wary = [run for run in runs if decide_overlap(run.rules) is not OverlapDecision.RUN]
@@ -201,17 +217,13 @@ async def _let_run(connection: AsyncConnection[Any], turn: _Turn, runs: list[_Ru
     counts = await count_runs(connection, [run.definition.raw_id for run in runs if run.rules.max_runs is not None])
     for run in runs:
         turn.further += [(run.definition.id, one) for one in run.passed]
-        if _is_last(run, counts):
+        most = run.rules.max_runs
+        if most is not None and not run.changed and counts.get(run.definition.raw_id, 0) >= most:
             turn.ended.append((run.definition, "max_runs"))
         elif run.rules.after_completion and not run.changed:
             turn.completing.append((run.row, run.definition))
         else:
             _follow(turn, run)
-
-
-def _is_last(run: _Run, counts: Mapping[bytes, int]) -> bool:
-    most = run.rules.max_runs
-    return most is not None and not run.changed and counts.get(run.definition.raw_id, 0) >= most
 
 
 async def _write(connection: AsyncConnection[Any], turn: _Turn) -> None:

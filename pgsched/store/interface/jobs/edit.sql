@@ -86,8 +86,8 @@ create or replace function pgsched_internal.moves_instants(before pgsched.jobs, 
   language sql stable parallel safe as $$
   select (before.cron, before.every, before.timezone, before.gap, before.overlap, before.anchor)
            is distinct from (after.cron, after.every, after.timezone, after.gap, after.overlap, after.anchor)
-      or coalesce(before.rules, '{}') - array['on_overlap', 'on_missed', 'catch_up', 'pause_after', 'delete_after']
-           <> coalesce(after.rules, '{}') - array['on_overlap', 'on_missed', 'catch_up', 'pause_after', 'delete_after']
+      or coalesce(before.rules, '{}') - array['on_overlap', 'on_missed', 'catch_up', 'pause_after', 'delete_after', 'after']
+           <> coalesce(after.rules, '{}') - array['on_overlap', 'on_missed', 'catch_up', 'pause_after', 'delete_after', 'after']
 $$;
 comment on function pgsched_internal.moves_instants(pgsched.jobs, pgsched.jobs) is 'Whether an edit has to do with when the job fires.';
 

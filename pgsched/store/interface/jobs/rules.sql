@@ -167,7 +167,7 @@ create or replace function pgsched_internal.check_rules(rules jsonb) returns boo
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
   known constant text[] := array['also', 'exclude', 'starts_at', 'ends_at', 'max_runs', 'jitter', 'window', 'anchor', 'after_completion',
-    'on_overlap', 'on_missed', 'catch_up', 'pause_after', 'delete_after'];
+    'on_overlap', 'on_missed', 'catch_up', 'pause_after', 'delete_after', 'after'];
   unknown text;
   fault record;
 begin
@@ -183,6 +183,11 @@ begin
   select f.problem, f.hint into fault from pgsched_internal.fault_of_values(rules) f;
   if fault.problem is not null then
     return pgsched_internal.refuse('PS002', fault.problem, fault.hint);
+  end if;
+  if rules ? 'after' and rules -> 'after_completion' = 'true' then
+    return pgsched_internal.refuse('PS002', 'after goes with instants, and after_completion has none beforehand', 'leave one of the two out');
+  elsif rules ? 'after' then
+    perform pgsched_internal.check_after_rule(rules -> 'after');
   end if;
   return pgsched_internal.check_lists(rules);
 end $$;

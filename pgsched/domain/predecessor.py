@@ -1,0 +1,185 @@
+"""Which run of another job a run comes after, and what becomes of it.
+
+Both belong to the same hour, day, week or month on the clock of the job that waits. Of the other's runs there it is the
+last one at or before its own instant, or else the first one behind it. That is asked when the instant has come, and
+asked again after each wait: the other job may have been edited, paused or deleted meanwhile.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from pgsched.domain.headers import shown
+from pgsched.domain.zone import zone_named
+from pgsched.errors import InvalidSchedule
+
+_EXAMPLE = 'write an object such as {"job": "import", "same": "day", "on_failure": "skip", "on_none": "run"}'
+
+
+class Same(StrEnum):
+    """To what both runs belong, on the clock of the job that waits."""
+
+    HOUR = "hour"
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+
+
+class OnFailure(StrEnum):
+    """What becomes of a run where the other job's came to something else than success, or to nothing."""
+
+    SKIP = "skip"
+    RUN = "run"
+    WAIT = "wait"
+
+
+class OnNone(StrEnum):
+    """What becomes of a run where the other job has none by its schedule."""
+
+    RUN = "run"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class After:
+    """The rule ``after``: the key of the job whose run comes first."""
+
+    job: str
+    same: Same = Same.DAY
+    on_failure: OnFailure = OnFailure.SKIP
+    on_none: OnNone = OnNone.RUN
+
+    def period(self, instant: datetime, timezone: str) -> tuple[datetime, datetime]:
+        """The first instant of the hour, day, week or month of an instant, and that of the next one; in UTC."""
+        zone = zone_named(timezone)
+        wall = instant.astimezone(zone)
+        if self.same is Same.HOUR:  # by the absolute hour: one that clocks repeat is two
+            since = timedelta(minutes=wall.minute, seconds=wall.second, microseconds=wall.microsecond)
+            begin = (instant - since).astimezone(UTC)
+            return begin, begin + timedelta(hours=1)
+        day = wall.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+        if self.same is Same.WEEK:
+            day -= timedelta(days=day.weekday())
+        elif self.same is Same.MONTH:
+            day = day.replace(day=1)
+        length = {Same.DAY: 1, Same.WEEK: 7}.get(self.same)
+        following = (day + timedelta(days=length or 32)).replace(fold=0)
+        if length is None:
+            following = following.replace(day=1)
+        return day.astimezone(UTC), following.astimezone(UTC)
+
+
+class OtherRun(NamedTuple):
+    """A run of the other job; one that is not over has no status."""
+
+    id: bytes
+    instant: datetime
+    status: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Other:
+    """The other job as it stands: its state, None where there is none of that key; its runs in the period and those
+    before it that are not over, in the order of their instants; the instant that it has in the period by its schedule;
+    whether it has a row that is planned; and whether its successes are kept."""
+
+    state: str | None = None
+    runs: Sequence[OtherRun] = ()
+    expected: datetime | None = None
+    is_planned: bool = False
+    keeps_successes: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class WaitFor:
+    """The run waits for the end of this one, and is then looked at again."""
+
+    run: OtherRun
+
+
+@dataclass(frozen=True, slots=True)
+class LookAgain:
+    """There is nothing yet for whose end it could wait."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SkipRun:
+    """It does not run, and why."""
+
+    reason: str
+
+
+Decision = WaitFor | LookAgain | SkipRun | None
+"""What becomes of a run; None for that it runs."""
+
+
+def decide(after: After, other: Other, instant: datetime, begin: datetime) -> Decision:
+    """What becomes of the run of this instant, whose period has this beginning."""
+    ran = [run for run in other.runs if run.instant >= begin and run.status != "skipped"]
+    before = [run for run in ran if run.instant <= instant]
+    if not ran:
+        return _without_a_run(after, other, begin)
+    chosen = before[-1] if before else ran[0]
+    if chosen.status is None:
+        return WaitFor(chosen)
+    if chosen.status == "succeeded":
+        return None
+    later = [run for run in ran if run.instant > chosen.instant]
+    return _failed(after, later, f"the run of {shown_instant(chosen.instant)} is {chosen.status}")
+
+
+def shown_instant(instant: datetime) -> str:
+    """An instant as in reasons."""
+    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _without_a_run(after: After, other: Other, begin: datetime) -> Decision:
+    if other.state is None:
+        return _failed(after, [], "there is no such job")
+    behind = [run for run in other.runs if run.instant < begin and run.status is None]
+    if other.state in ("paused", "invalid") and not behind:
+        return _failed(after, [], f"that job is {other.state}")
+    if other.expected is None or other.state == "finished":
+        return (
+            None if after.on_none is OnNone.RUN else SkipRun(f"after {after.job}: it has no run in this {after.same}")
+        )
+    if behind:
+        return WaitFor(behind[-1])
+    if not other.is_planned:
+        return LookAgain(f"waits: job {after.job} is about to be planned")
+    if not other.keeps_successes:  # a failure would be on record
+        return None
+    return _failed(after, [], f"there was no run of {shown_instant(other.expected)}")
+
+
+def _failed(after: After, later: Sequence[OtherRun], what: str) -> Decision:
+    reason = f"after {after.job}: {what}"
+    if after.on_failure is not OnFailure.WAIT:
+        return None if after.on_failure is OnFailure.RUN else SkipRun(reason)
+    if any(run.status == "succeeded" for run in later):
+        return None
+    going = [run for run in later if run.status is None]
+    return WaitFor(going[0]) if going else LookAgain(f"waits {reason}")
+
+
+def parse_after(key: str, value: Any) -> After:
+    """The rule in a JSON object. Raises InvalidSchedule."""
+    given = {name: text for name, text in value.items() if text is not None} if isinstance(value, dict) else {}
+    if unknown := sorted(given.keys() - set(After.__slots__)):
+        raise InvalidSchedule(f"there is no {unknown[0][:64]!r} in {key}: {_EXAMPLE}")
+    job = given.get("job")
+    if not isinstance(job, str) or not 1 <= len(job) <= 200:
+        raise InvalidSchedule(f"{key} names the key of a job: {_EXAMPLE}; it is {shown(value)}")
+    for name, kind in (("same", Same), ("on_failure", OnFailure), ("on_none", OnNone)):
+        if name in given and (not isinstance(given[name], str) or given[name] not in list(kind)):
+            raise InvalidSchedule(f"{name} in {key} cannot be {shown(given[name])}: write one of {', '.join(kind)}")
+    return After(
+        job=job,
+        same=Same(given.get("same", Same.DAY)),
+        on_failure=OnFailure(given.get("on_failure", OnFailure.SKIP)),
+        on_none=OnNone(given.get("on_none", OnNone.RUN)),
+    )

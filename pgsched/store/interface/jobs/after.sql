@@ -1,0 +1,34 @@
+-- Jobs whose runs come after another's. Workers decide when a run's instant has come; here is what can be said when it is written.
+
+create or replace function pgsched_internal.check_after_rule(after jsonb) returns boolean
+  language plpgsql immutable parallel safe as $$
+begin
+  return coalesce(jsonb_typeof(after) = 'object' and jsonb_typeof(after -> 'job') = 'string' and length(after ->> 'job') between 1 and 200
+      and after - array['job', 'same', 'on_failure', 'on_none'] = '{}'
+      and (not after ? 'same' or coalesce(after ->> 'same' in ('hour', 'day', 'week', 'month'), false))
+      and (not after ? 'on_failure' or coalesce(after ->> 'on_failure' in ('skip', 'run', 'wait'), false))
+      and (not after ? 'on_none' or coalesce(after ->> 'on_none' in ('run', 'skip'), false)), false)
+    or pgsched_internal.refuse('PS002', format('after cannot be %s', left(after::text, 100)),
+         'write {"job": "<key>", "same": "hour, day, week or month", "on_failure": "skip, run or wait", "on_none": "run or skip"}');
+end $$;
+comment on function pgsched_internal.check_after_rule(jsonb) is 'True for the rule after of a job; raises PS002 with what to write otherwise.';
+
+-- By one transaction of a client at a time: neither of two would see what the other adds.
+create or replace function pgsched_internal.circle_refused() returns trigger
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  insert into pgsched_internal.circles (client_id) values (new.client_id) on conflict do nothing;
+  perform from pgsched_internal.circles c where c.client_id = new.client_id for update;
+  perform from (with recursive before(key) as (
+      select new.rules -> 'after' ->> 'job'
+      union select j.rules -> 'after' ->> 'job' from before b
+              join pgsched.jobs j on j.client_id = new.client_id and j.key = b.key and j.state <> 'cancelled' and j.id <> new.id)
+    select from before b where b.key = new.key) circle;
+  if found then
+    perform pgsched_internal.refuse('PS011', format('job %L would come after itself', new.key), 'leave after out of one of the jobs on the way');
+  end if;
+  return new;
+end $$;
+comment on function pgsched_internal.circle_refused() is 'Refuses a job that would come after itself, directly or through others.';
+create or replace trigger circle_refused before insert or update of rules, key on pgsched.jobs
+  for each row when (new.rules ? 'after' and new.key is not null) execute function pgsched_internal.circle_refused();

@@ -1,0 +1,70 @@
+"""Looks for the runs of other jobs after which claimed rows come, and has these wait (``domain.predecessor``)."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from psycopg import AsyncConnection
+
+from pgsched.domain.execution import Execution
+from pgsched.domain.predecessor import After, Decision, Other, OtherRun, WaitFor, decide
+from pgsched.errors import InvalidSchedule
+from pgsched.store.core.sql import statement, statement_in
+from pgsched.store.core.wire import Instant, to_datetime, to_instant
+from pgsched.store.jobs.definitions import ClaimedDefinition, claimed_definition
+
+Connection = AsyncConnection[Any]
+_MICROSECOND = timedelta(microseconds=1)
+
+
+async def decide_after(connection: Connection, row: Execution, definition: ClaimedDefinition, after: After) -> Decision:
+    """What becomes of a claimed row that comes after another job's run."""
+    instant = to_datetime(row.scheduled_for)
+    begin, end = after.period(instant, definition.timezone)
+    other = await _other(connection, definition.client, after.job, instant, (begin, end))
+    return decide(after, other, instant, begin)
+
+
+async def queue_after(connection: Connection, row: Execution, decided: WaitFor, *, carries_on: bool) -> None:
+    """Has a claimed row wait for the end of another job's run; workers are told to look who waits."""
+    parameters = {
+        "id": UUID(bytes=row.id),
+        "token": row.token,
+        "after": UUID(bytes=decided.run.id),
+        "carries_on": carries_on,
+    }
+    await connection.execute(statement_in("jobs/queue_after", row.partition), parameters)
+    await connection.execute(statement("core/notify_workers"), {"word": "release"})
+
+
+async def _other(
+    connection: Connection, client: str, key: str, instant: datetime, period: tuple[datetime, datetime]
+) -> Other:
+    named = {"client": client, "key": key}
+    found = await (await connection.execute(statement("jobs/other_job"), named, binary=True)).fetchone()
+    if found is None:
+        return Other()
+    job, (state, created_at, is_planned, keeps) = claimed_definition(*found[:11]), found[11:]
+    low, high = (Instant(to_instant(bound)) for bound in period)
+    bounds = {"job": job.id, "low": low, "high": high}
+    runs = await (await connection.execute(statement("jobs/other_runs"), bounds, binary=True)).fetchall()
+    return Other(
+        state=state,
+        runs=[OtherRun(id, to_datetime(at), status) for id, at, status in runs],
+        expected=_expected(job, instant, (max(period[0], to_datetime(created_at)), period[1])),
+        is_planned=is_planned,
+        keeps_successes=keeps,
+    )
+
+
+def _expected(job: ClaimedDefinition, instant: datetime, period: tuple[datetime, datetime]) -> datetime | None:
+    """The instant that a job has in a period: the last one at or before another, or else the first one behind it."""
+    begin, end = period
+    try:
+        recurrence = job.recurrence()
+        if (passed := recurrence.missed(begin - _MICROSECOND, min(instant, end - _MICROSECOND))) is not None:
+            return passed.last
+        following = None if recurrence.after_completion else recurrence.next_instant(max(instant, begin - _MICROSECOND))
+    except InvalidSchedule:
+        return None
+    return following if following is not None and following < end else None

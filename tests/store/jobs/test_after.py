@@ -1,0 +1,196 @@
+"""Runs that come after another job's of the same day."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from uuid import UUID
+
+import pytest
+
+from pgsched.store.core.connect import Connection
+from pgsched.store.ends import dependencies
+from pgsched.store.live.executions import Claimed
+from tests.store.jobs.jobs_arrange import claim, job, planned_row, waiting
+from tests.store.store_arrange import Connection as Session
+from tests.store.store_arrange import call, column, finish, refused, value
+
+DAY = timedelta(days=1)
+MADE = datetime(2025, 1, 1, tzinfo=UTC)
+AT = datetime(2025, 3, 4, 2, 0, tzinfo=UTC)  # a Tuesday; the import runs an hour later on the same day
+IMPORT_AT = AT + timedelta(hours=1)
+
+
+def imports(db: Session, cron: str = "0 3 * * *", **columns: object) -> UUID:
+    return job(db, key="import", cron=cron, created_at=MADE, **columns)
+
+
+def reports(db: Session, **rule: object) -> UUID:
+    """A job every day that comes after the import, with its row of that Tuesday."""
+    report = job(db, key="report", cron="0 2 * * *", rules={"after": {"job": "import", **rule}})
+    planned_row(db, report, AT)
+    return report
+
+
+async def claimed(worker: Connection) -> list[UUID]:
+    """The jobs of which a claim takes up a run."""
+    answer: Claimed = await claim(worker)
+    return [UUID(bytes=row.job_id) for row in answer.rows if row.job_id]
+
+
+async def released(worker: Connection) -> None:
+    """The releaser has its turns, and those of its sweep."""
+    await dependencies.release(worker, most=100)
+    await dependencies.release_abandoned(worker, most=100)
+
+
+def run_of(db: Session, id: UUID) -> UUID:
+    found = value(db, "select id from pgsched.executions where job_id = %s order by scheduled_for limit 1", [id])
+    assert isinstance(found, UUID)
+    return found
+
+
+def skipped(db: Session, id: UUID) -> list[str]:
+    return column(db, "select reason from pgsched.history where job_id = %s and status = 'skipped'", [id])
+
+
+async def test_it_waits_for_the_other_run_of_its_day_and_is_one_row_meanwhile(db: Session, worker: Connection) -> None:
+    first, report = imports(db), reports(db)
+    planned_row(db, first, IMPORT_AT)
+    assert await claimed(worker) == [first]
+    assert waiting(db, report) == [AT]
+    await released(worker)
+    assert await claimed(worker) == []
+    finish(db, run_of(db, first))
+    await released(worker)
+    assert report in await claimed(worker)
+    assert waiting(db, report) == [AT + DAY]
+
+
+async def test_it_runs_at_once_where_the_other_has_succeeded_that_day(db: Session, worker: Connection) -> None:
+    first, report = imports(db, cron="0 1 * * *"), reports(db)
+    planned_row(db, first, AT - timedelta(hours=1))
+    finish(db, run_of(db, first))
+    assert await claimed(worker) == [report]
+
+
+@pytest.mark.parametrize(("rule", "runs"), [({}, False), ({"on_failure": "run"}, True)])
+async def test_what_a_failure_of_the_other_means_is_for_the_rule_to_say(
+    db: Session, worker: Connection, rule: dict[str, str], runs: bool
+) -> None:
+    first, report = imports(db), reports(db, **rule)
+    planned_row(db, first, IMPORT_AT)
+    finish(db, run_of(db, first), ended="failed")
+    assert await claimed(worker) == [report] * runs
+    assert skipped(db, report) == ["after import: the run of 2025-03-04T03:00:00Z is failed"] * (not runs)
+    assert waiting(db, report) == [AT + DAY]
+
+
+async def test_it_may_wait_until_a_run_of_that_day_has_succeeded(db: Session, worker: Connection) -> None:
+    first, report = imports(db), reports(db, on_failure="wait")
+    planned_row(db, first, IMPORT_AT)
+    finish(db, run_of(db, first), ended="failed")
+    assert await claimed(worker) == []
+    reason = "waits after import: the run of 2025-03-04T03:00:00Z is failed"
+    assert value(db, "select reason from pgsched.executions where job_id = %s", [report]) == reason
+    again = call(db, "trigger", job_id=first)
+    db.execute("update pgsched.executions set scheduled_for = %s where id = %s", [IMPORT_AT + DAY / 24, again])
+    finish(db, again)
+    db.execute("update pgsched.executions set fire_at = now() where job_id = %s", [report])
+    assert await claimed(worker) == [report]
+
+
+@pytest.mark.parametrize(("rule", "runs"), [({}, True), ({"on_none": "skip"}, False)])
+async def test_a_day_on_which_the_other_has_no_run(
+    db: Session, worker: Connection, rule: dict[str, str], runs: bool
+) -> None:
+    first, report = imports(db, cron="0 3 * * SAT"), reports(db, **rule)
+    planned_row(db, first, datetime(2999, 3, 9, 3, 0, tzinfo=UTC))
+    assert await claimed(worker) == [report] * runs
+    assert skipped(db, report) == ["after import: it has no run in this day"] * (not runs)
+
+
+@pytest.mark.parametrize(("state", "why"), [("paused", "that job is paused"), ("cancelled", "there is no such job")])
+async def test_another_that_is_paused_or_gone_counts_as_failed(
+    db: Session, worker: Connection, state: str, why: str
+) -> None:
+    imports(db, state=state)
+    report = reports(db)
+    assert await claimed(worker) == []
+    assert skipped(db, report) == [f"after import: {why}"]
+
+
+async def test_it_waits_for_a_run_that_has_no_row_yet(db: Session, worker: Connection) -> None:
+    first, report = imports(db), reports(db)
+    planned_row(db, first, IMPORT_AT - DAY)  # it is a day behind
+    late = run_of(db, first)
+    assert await claimed(worker) == [first]
+    assert value(db, "select after_id from pgsched.dependencies") in (late, run_of(db, first))
+    finish(db, late)
+    await released(worker)
+    assert report not in await claimed(worker)
+    finish(
+        db, value(db, "select id from pgsched.executions where job_id = %s and scheduled_for = %s", [first, IMPORT_AT])
+    )
+    await released(worker)
+    assert report in await claimed(worker)
+
+
+async def test_it_looks_again_while_the_other_is_about_to_be_planned(db: Session, worker: Connection) -> None:
+    imports(db, planned_revision=0)
+    report = reports(db)
+    assert await claimed(worker) == []
+    reason = value(db, "select reason from pgsched.executions where job_id = %s", [report])
+    assert reason == "waits: job import is about to be planned"
+
+
+async def test_it_looks_again_where_the_run_that_it_waits_for_is_withdrawn(db: Session, worker: Connection) -> None:
+    first, report = imports(db), reports(db)
+    planned_row(db, first, IMPORT_AT)
+    db.execute("update pgsched.executions set fire_at = now() + interval '1 hour' where job_id = %s", [first])
+    assert await claimed(worker) == []
+    await released(worker)
+    call(db, "pause", job_id=first)
+    await released(worker)
+    assert await claimed(worker) == []
+    assert skipped(db, report) == ["after import: that job is paused"]
+
+
+async def test_a_success_that_its_client_does_not_keep_is_one_all_the_same(db: Session, worker: Connection) -> None:
+    db.execute("update pgsched.clients set keep = 'failures' where client_id = 'default'")
+    first, report = imports(db), reports(db)
+    planned_row(db, first, datetime.now(UTC) + DAY)
+    assert await claimed(worker) == [report]
+
+
+@pytest.mark.parametrize("chain", [["a"], ["a", "b"], ["a", "b", "c"]])
+def test_jobs_that_would_come_after_themselves_are_refused(db: Session, chain: Sequence[str]) -> None:
+    def put(key: str, before: str) -> None:
+        call(db, "schedule", target="python:x", every="1 day", key=key, rules=f'{{"after": {{"job": "{before}"}}}}')
+
+    for key, before in pairwise(chain):
+        put(key, before)
+    with refused("PS011"):
+        put(chain[-1], chain[0])
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        '"import"',
+        "{}",
+        '{"job": 5}',
+        '{"job": "a", "same": "year"}',
+        '{"job": "a", "on_none": "wait"}',
+        '{"job": "a", "x": 1}',
+    ],
+)
+def test_a_rule_that_cannot_be_read_is_refused(db: Session, rule: str) -> None:
+    with refused("PS002"):
+        call(db, "schedule", target="python:x", every="1 day", rules=f'{{"after": {rule}}}')
+
+
+def test_it_does_not_go_with_instants_that_are_not_known(db: Session) -> None:
+    with refused("PS002"):
+        call(
+            db, "schedule", target="python:x", every="1 day", rules='{"after": {"job": "a"}, "after_completion": true}'
+        )
