@@ -660,6 +660,7 @@ CREATE TRIGGER changed AFTER INSERT OR UPDATE OF events, period, burst, concurre
 CREATE TRIGGER changed AFTER INSERT OR UPDATE OF state, rate ON pgsched.backfills FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('backfill', 'id', 'job_id')
 CREATE TRIGGER changed AFTER INSERT OR UPDATE OF state, rate, target, filter ON pgsched.replays FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('replay', 'id', 'id')
 CREATE TRIGGER channel_checked BEFORE INSERT OR UPDATE OF client_id, target ON pgsched.jobs FOR EACH ROW EXECUTE FUNCTION pgsched_internal.channel_checked()
+CREATE TRIGGER circle_refused BEFORE INSERT OR UPDATE OF rules, key ON pgsched.jobs FOR EACH ROW WHEN ((((new.rules)::jsonb ? 'after'::text) AND (new.key IS NOT NULL))) EXECUTE FUNCTION pgsched_internal.circle_refused()
 CREATE TRIGGER clients_changed AFTER INSERT OR DELETE OR UPDATE ON pgsched.clients FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.clients_changed()
 CREATE TRIGGER days_followed AFTER INSERT ON pgsched_internal.days FOR EACH ROW EXECUTE FUNCTION pgsched_internal.days_followed() (replica)
 CREATE TRIGGER dropped AFTER DELETE ON pgsched_internal.gates FOR EACH ROW WHEN (((num_nonnulls(old.events, old.concurrency) > 0) AND (old.name !~~ 'circuit:%'::text))) EXECUTE FUNCTION pgsched_internal.changed('limit', 'name')
@@ -814,6 +815,7 @@ function pgsched_internal.channel_checked() returns trigger volatility v paralle
 function pgsched_internal.check_acts_for(text) returns boolean volatility s parallel s
 function pgsched_internal.check_administers() returns boolean volatility s parallel s
 function pgsched_internal.check_after(text[],text,text,text) returns boolean volatility i parallel s
+function pgsched_internal.check_after_rule(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) returns boolean volatility s parallel u
 function pgsched_internal.check_backoff(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_changes(jsonb) returns boolean volatility i parallel s
@@ -858,6 +860,7 @@ function pgsched_internal.check_spec(jsonb) returns boolean volatility i paralle
 function pgsched_internal.check_target(text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_told(jsonb,text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_zone(text) returns boolean volatility s parallel s
+function pgsched_internal.circle_refused() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.circuit_of(text,text) returns text volatility i parallel s
 function pgsched_internal.clients_acted_for() returns text[] volatility s parallel s
 function pgsched_internal.clients_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -1742,6 +1745,7 @@ comment on pgsched_internal.channel_checked() is 'Refuses a job whose client may
 comment on pgsched_internal.check_acts_for(text) is 'True where the session acts for this client; raises PS012 otherwise.'
 comment on pgsched_internal.check_administers() is 'True but where the API acts for a key that may not administer; raises PS012 then.'
 comment on pgsched_internal.check_after(text[],text,text,text) is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.'
+comment on pgsched_internal.check_after_rule(jsonb) is 'True for the rule after of a job; raises PS002 with what to write otherwise.'
 comment on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) is 'True for a range of a job that can be backfilled; raises PS002, PS010 or PS011 as pgsched.backfill does.'
 comment on pgsched_internal.check_backoff(jsonb) is 'True for waits between attempts; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_changes(jsonb) is 'True for what pgsched.edit can read; raises PS000 or PS002 with what to write otherwise.'
@@ -1786,6 +1790,7 @@ comment on pgsched_internal.check_spec(jsonb) is 'True for one more schedule of 
 comment on pgsched_internal.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.'
 comment on pgsched_internal.check_told(jsonb,text) is 'True where the target that is told the outcome can be called; raises PS004 or PS001 with what to write otherwise.'
 comment on pgsched_internal.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.'
+comment on pgsched_internal.circle_refused() is 'Refuses a job that would come after itself, directly or through others.'
 comment on pgsched_internal.circuit_of(text,text) is 'The gate between a client and a target host, or between all clients and it; PS000 for a name that cannot be.'
 comment on pgsched_internal.clients_acted_for() is 'The clients that the session acts for; null where it may do everything, or acts for all.'
 comment on pgsched_internal.clients_changed() is 'Has the workers read the clients'' settings again.'
