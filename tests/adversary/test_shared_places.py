@@ -41,6 +41,7 @@ def stage(scene: Scene) -> Iterator[Stage]:
     with all_ways(scene.house) as ways:
         alone(scene.house, 1.5)  # each way has been gone once, and has its connections
         yield Stage(scene, ways, calm(scene.house))
+    scene.house.restart()  # its workers keep the connections that they have had to open, and the server has few
 
 
 def functions_that_outlast_their_time(means: Means, ways: Ways) -> None:

@@ -11,7 +11,7 @@ from tests.cli import test_quarantine
 from tests.cli.conftest import Start, answer
 
 APP = """
-import asyncio, os, re, signal, sys, threading, time
+import asyncio, ctypes, os, signal, sys, threading, time
 import pgsched
 
 app = pgsched.App()
@@ -22,9 +22,12 @@ async def waits():
     threading.Event().wait()
 
 
-@app.handler("computes")
-def computes():
-    re.match("(a+)+$", "a" * 60 + "b")
+@app.handler("keeps")
+def keeps():
+    code_in_c, lock = ctypes.PyDLL(None), ctypes.create_string_buffer(256)
+    code_in_c.pthread_mutex_init(lock, None)
+    for _ in range(2):
+        code_in_c.pthread_mutex_lock(lock)  # for ever, and it has the interpreter meanwhile
 
 
 @app.handler("cancels")
@@ -107,7 +110,7 @@ def worker(start: Start, database_url: str, tmp_path: Path) -> Callable[..., Any
     [
         ("waits", 3, "it kept the event loop beyond its time"),
         ("cancels", 3, "it ended what the worker lives by"),
-        ("computes", 1, "exit status 1"),
+        ("keeps", 1, "exit status 1"),
         ("freezes", 1, "SIGKILL"),
     ],
 )

@@ -17,11 +17,6 @@ def with_settings(means: Means, *settings: str) -> None:
 
 
 @attack(after_mount=True)
-def intervals_are_written_as_iso_8601(means: Means) -> None:
-    with_settings(means, "intervalstyle = 'iso_8601'", "extra_float_digits = '-15'", "bytea_output = 'escape'")
-
-
-@attack(after_mount=True)
 def dates_are_written_in_german(means: Means) -> None:
     with_settings(means, "datestyle = 'German, DMY'", "timezone = 'America/St_Johns'", "intervalstyle = 'sql_standard'")
 
@@ -48,7 +43,9 @@ def names_are_looked_up_elsewhere(means: Means) -> None:
 
 @attack(after_mount=True)
 def statements_behave_otherwise(means: Means) -> None:
-    with_settings(means, "standard_conforming_strings = 'off'", "transform_null_equals = 'on'", "array_nulls = 'off'",
+    """And what they answer is written otherwise."""
+    with_settings(means, "intervalstyle = 'iso_8601'", "extra_float_digits = '-15'", "bytea_output = 'escape'",
+                  "standard_conforming_strings = 'off'", "transform_null_equals = 'on'", "array_nulls = 'off'",
                   "default_transaction_isolation = 'serializable'", "enable_indexscan = 'off'", "work_mem = '64kB'",
                   "synchronous_commit = 'off'", "quote_all_identifiers = 'on'",
                   "client_encoding = 'LATIN1'")  # fmt: skip
