@@ -93,6 +93,12 @@ class Means:
             self._session.autocommit = True
         return self.attempt(self._session, statement, parameters)
 
+    def mount(self, *attacks: Callable[[Self], None]) -> None:
+        """Several at once, which do not stand in each other's way; each has its time."""
+        for one in attacks:
+            self._until = time.monotonic() + _LONGEST_MOUNT
+            one(self)
+
     def schedule(self, **arguments: Any) -> Any:
         """An execution or a job of mallory's, committed; its id, or None where it is refused."""
         given = {"target": "python:mallory", "client": "mallory"} | arguments

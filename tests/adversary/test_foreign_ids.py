@@ -15,14 +15,17 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from tests.databases import Databases, Janitor, lending_with
+
 Connection = psycopg.Connection[tuple[Any, ...]]
 SECRET = "nobody-else-is-to-read-this"
 _SCHEMAS = "n.nspname like 'pgsched%'"
 
+_QUEUE = """
+select pgsched.create_queue('orders', '{"pulled": true, "options": {"headers": {"authorization": "SECRET"}}}')"""
 _ARRANGE: LiteralString = """
 insert into pgsched.clients (client_id, options, signing_secret) values
   ('victim', '{"headers": {"authorization": "SECRET"}}', 'whsec_bm9ib2R5LWVsc2UtaXMtdG8tcmVhZC10aGlzLWtleQ==');
-select pgsched.create_queue('orders', '{"pulled": true, "options": {"headers": {"authorization": "SECRET"}}}');
 select pgsched.schedule('python:x', '"SECRET"', delay => '1 hour', client => 'victim', key => 'k', ordering_key => 'o');
 select pgsched.schedule('python:x', '"SECRET"', client => 'victim', key => 'running');
 select pgsched.schedule('python:x', '"SECRET"', client => 'victim', after => array['k'], key => 'after');
@@ -55,6 +58,14 @@ class Victim:
     homes: dict[Any, int]
     tokens: list[int]
     rows: dict[str, list[str]]
+
+
+@pytest.fixture(scope="module")
+def databases(janitor: Janitor, template: str) -> Iterator[Databases]:
+    """With a queue, which takes longer to make than all else that is arranged."""
+    statement = _QUEUE.replace("SECRET", SECRET)
+    with lending_with(statement, "pgsched_orders", janitor=janitor, template=template) as found:
+        yield found
 
 
 @pytest.fixture

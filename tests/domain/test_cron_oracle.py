@@ -36,11 +36,14 @@ _SPAN = timedelta(days=4)
 @cache
 def changes(zone: str) -> list[datetime]:
     """The hours, in UTC, in which the zone's clocks are changed; some day of each year where they never are."""
-    clock, hour = ZoneInfo(zone), timedelta(hours=1)
-    first = datetime(YEARS[0], 1, 1, tzinfo=UTC)
-    hours = [first + n * hour for n in range(len(YEARS) * 366 * 24)]
-    offsets = [at.astimezone(clock).utcoffset() for at in hours]
-    found = [at for at, before, after in zip(hours, offsets, offsets[1:], strict=False) if before != after]
+    clock, hour, day = ZoneInfo(zone), timedelta(hours=1), timedelta(days=1)
+
+    def changed(at: datetime, step: timedelta) -> bool:
+        return at.astimezone(clock).utcoffset() != (at + step).astimezone(clock).utcoffset()
+
+    days = (datetime(YEARS[0], 1, 1, tzinfo=UTC) + n * day for n in range(len(YEARS) * 366))
+    hours = (at + n * hour for at in days if changed(at, day) for n in range(24))
+    found = [at for at in hours if changed(at, hour)]
     return found or [datetime(year, 3, 1, tzinfo=UTC) for year in YEARS]
 
 

@@ -18,8 +18,7 @@ def _schedule_all(means: Means, instants: Iterable[str], **arguments: str) -> No
         means.schedule(fire_at=instant, **given)
 
 
-@attack()
-def the_year_one_under_an_ordering_key(means: Means) -> None:
+def _the_year_one_under_an_ordering_key(means: Means) -> None:
     _schedule_all(means, _EDGES, ordering_key="{0}")
     means.schedule(target="python:mallory_slow", ordering_key="busy")
     means.wait(0.2)
@@ -47,8 +46,7 @@ def the_year_one_behind_a_gate(means: Means) -> None:
     _schedule_all(means, _YEAR_ONE, ordering_key="both", options='{"limit_key": "narrow"}')
 
 
-@attack()
-def the_year_one_in_a_pulled_queue(means: Means) -> None:
+def _the_year_one_in_a_pulled_queue(means: Means) -> None:
     with_pulled_queue(means)
     _schedule_all(means, _EDGES, queue="pulled", target="queue:")
     _schedule_all(means, _EDGES, queue="pulled", target="queue:", ordering_key="in turn")
@@ -56,15 +54,13 @@ def the_year_one_in_a_pulled_queue(means: Means) -> None:
         means.commit("select * from pgsched.claim('pulled', 'mallory', 100)")
 
 
-@attack()
-def the_year_one_by_rest(means: Means) -> None:
+def _the_year_one_by_rest(means: Means) -> None:
     for instant in _EDGES[:5]:
         for more in ({}, {"ordering_key": "o"}, {"key": "k" + instant}):
             means.post("/v1/jobs", client="mallory", target="python:mallory", schedule={"at": instant}, **more)
 
 
-@attack()
-def edges_of_time_by_plain_inserts(means: Means) -> None:
+def _edges_of_time_by_plain_inserts(means: Means) -> None:
     for column in ("fire_at", "scheduled_for"):
         for instant in _EDGES:
             given = {"fire_at": "now()", "scheduled_for": "now()"} | {column: f"'{instant}'"}
@@ -74,44 +70,38 @@ def edges_of_time_by_plain_inserts(means: Means) -> None:
             )
 
 
-@attack()
-def an_instant_moved_to_the_year_one(means: Means) -> None:
+def _an_instant_moved_to_the_year_one(means: Means) -> None:
     for instant in _EDGES:
         id = means.schedule(delay="1 hour", ordering_key=f"moved to {instant}")
         means.commit("select pgsched.reschedule(%s, %s::timestamptz)", [id, instant])
         means.schedule(key="debounced", fire_at=instant, on_conflict="debounce", ordering_key="moved")
 
 
-@attack()
-def numbers_that_are_a_gigabyte_of_text(means: Means) -> None:
+def _numbers_that_are_a_gigabyte_of_text(means: Means) -> None:
     bomb = "[" + ",".join(["1e131000"] * 9000) + "]"
     for more in ({}, {"ordering_key": "o"}, {"options": '{"limit_key": "narrow"}'}):
         means.schedule(payload=bomb, **more)
     means.schedule(payload="[" + ",".join(["1e-16000"] * 9000) + "]")
 
 
-@attack()
-def three_hundred_large_numbers_a_row(means: Means) -> None:
+def _three_hundred_large_numbers_a_row(means: Means) -> None:
     for _ in range(10):
         means.schedule(payload="[" + ",".join(["1e131000"] * 300) + "]")
 
 
-@attack()
-def numbers_that_are_a_gigabyte_by_rest(means: Means) -> None:
+def _numbers_that_are_a_gigabyte_by_rest(means: Means) -> None:
     for more in (f'"payload": [{",".join(["1e131000"] * 9000)}]', f'"options": {{"retry_on": [300.{"0" * 100_000}]}}'):
         body = f'{{"client": "mallory", "target": "python:mallory", {more}}}'
         means.rest().post("/v1/jobs", content=body, headers={"content-type": "application/json"})
 
 
-@attack()
-def a_job_with_numbers_that_are_a_gigabyte(means: Means) -> None:
+def _a_job_with_numbers_that_are_a_gigabyte(means: Means) -> None:
     bomb = "[" + ",".join(["1e131000"] * 9000) + "]"
     means.schedule(every="1 second", key="bomb", payload=bomb)
     means.schedule(every="1 second", key="bomb 2", rules=f'{{"jitter": "PT1.{"0" * 120_000}S"}}')
 
 
-@attack()
-def options_without_end(means: Means) -> None:
+def _options_without_end(means: Means) -> None:
     digits = "0" * 120_000
     means.schedule(options=json.dumps({"headers": {"x-large": "x" * 20_000_000}}))
     means.schedule(options=json.dumps({"headers": {f"x-{n}": "y" * 200 for n in range(20_000)}}))
@@ -124,8 +114,7 @@ def options_without_end(means: Means) -> None:
     means.schedule(options=f'{{"timeout": "PT0.{digits}S"}}')
 
 
-@attack()
-def nested_as_deep_as_it_goes(means: Means) -> None:
+def _nested_as_deep_as_it_goes(means: Means) -> None:
     for depth in (200, 1_000, 6_000):
         for opening, closing in (("[", "]"), ('{"a":', "}")):
             inner = "1" if opening != "[" else ""
@@ -146,8 +135,7 @@ def a_megabyte_in_each_of_four_hundred_rows(means: Means) -> None:
     )
 
 
-@attack()
-def counters_of_a_job_at_their_end(means: Means) -> None:
+def _counters_of_a_job_at_their_end(means: Means) -> None:
     for column in ("runs", "revision"):
         id = means.schedule(every="1 second", key=f"job of {column}", rules='{"max_runs": 1000000}')
         means.commit(f"update pgsched.jobs set {column} = 2147483647 where id = %s", [id])
@@ -155,8 +143,7 @@ def counters_of_a_job_at_their_end(means: Means) -> None:
     means.commit("update pgsched.executions set attempt = 1000 where job_id = %s", [id])
 
 
-@attack()
-def a_job_edited_beyond_count(means: Means) -> None:
+def _a_job_edited_beyond_count(means: Means) -> None:
     id = means.schedule(every="1 second", key="edited")
     for number in range(60):
         means.commit("select pgsched.edit(%s, jsonb_build_object('payload', %s::int))", [id, number])
@@ -171,8 +158,7 @@ def a_job_edited_beyond_count(means: Means) -> None:
         means.commit(f"update pgsched.jobs set {column} = {found} where id = %s", [id])
 
 
-@attack()
-def jobs_at_the_edges_of_their_rules(means: Means) -> None:
+def _jobs_at_the_edges_of_their_rules(means: Means) -> None:
     for number, rules in enumerate((
         '{"starts_at": "0001-01-02T00:00:00Z", "on_missed": "all", "catch_up": "3000d"}',
         '{"anchor": "0001-01-02T00:00:00Z"}',
@@ -199,8 +185,7 @@ def jobs_at_the_edges_of_their_rules(means: Means) -> None:
         means.schedule(cron=cron, key=cron)
 
 
-@attack()
-def characters_that_nobody_expects(means: Means) -> None:
+def _characters_that_nobody_expects(means: Means) -> None:
     names = ["\u0001\u0002\u001b[2J", "\u202e\u2066", "\U0010ffff" * 50, "'; drop schema pgsched; --", "a/b:c,d@1",
         "%s%(x)s{0}",
              "order", "client:first", "\\x00", "\ufeff\u200b", " ", "\n"]  # fmt: skip
@@ -224,6 +209,37 @@ def targets_that_nobody_can_deliver(means: Means) -> None:
             "select pgsched.schedule(%s, payload => '{\"x\": 1}', client => 'mallory') from generate_series(1, 30)",
             [target],
         )
+
+
+@attack()
+def the_ends_of_time_in_every_way(means: Means) -> None:
+    means.mount(
+        _the_year_one_under_an_ordering_key,
+        _the_year_one_in_a_pulled_queue,
+        _the_year_one_by_rest,
+        _edges_of_time_by_plain_inserts,
+        _an_instant_moved_to_the_year_one,
+    )
+
+
+@attack()
+def numbers_that_are_gigabytes(means: Means) -> None:
+    means.mount(
+        _numbers_that_are_a_gigabyte_of_text,
+        _three_hundred_large_numbers_a_row,
+        _numbers_that_are_a_gigabyte_by_rest,
+        _a_job_with_numbers_that_are_a_gigabyte,
+    )
+
+
+@attack()
+def jobs_at_the_ends_of_their_counts_and_rules(means: Means) -> None:
+    means.mount(_counters_of_a_job_at_their_end, _a_job_edited_beyond_count, _jobs_at_the_edges_of_their_rules)
+
+
+@attack()
+def options_and_payloads_that_nobody_expects(means: Means) -> None:
+    means.mount(_options_without_end, _nested_as_deep_as_it_goes, _characters_that_nobody_expects)
 
 
 def with_limits(means: Means) -> None:

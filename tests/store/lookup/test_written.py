@@ -26,8 +26,8 @@ VALUES: dict[str, Any] = {"client": "a", "queue": "orders", "key": "k", "job": I
 
 
 def shapes(*names: str) -> Iterator[dict[str, Any]]:
-    """Each choice among what may be named in a filter."""
-    for count in range(len(names) + 1):
+    """Each name in a filter, and each two of them, and all; a condition knows of no more than one other."""
+    for count in (0, 1, 2, len(names)):
         for chosen in combinations(names, count):
             yield {name: VALUES[name] for name in chosen}
 
