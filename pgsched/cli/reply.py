@@ -5,6 +5,8 @@ shown escaped, in each form and on either output.
 """
 
 import re
+import shutil
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -13,6 +15,7 @@ import click
 
 from pgsched.events import printable
 
+_UNCUT = 36
 _UNPRINTABLE = re.compile(r"[^ -~]")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -58,11 +61,33 @@ def json_option(command: Command) -> Command:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Rows under their headings, padded with spaces; empty cells are a dash."""
+    """Rows under their headings, padded with spaces; empty cells are a dash. On a terminal the widest columns are cut
+    to what there is room for, but nothing that has the length of an id or less."""
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
-    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) for row in [columns, *cells]]
+    widths = _fitting(widths, shutil.get_terminal_size().columns) if sys.stdout.isatty() else widths
+    lines = [
+        "  ".join(_cut(text, width).ljust(width) for text, width in zip(row, widths, strict=True))
+        for row in [columns, *cells]
+    ]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _fitting(widths: list[int], room: int) -> list[int]:
+    """The widths with which a line fits the room, as far as they can be made smaller."""
+    over = sum(widths) + 2 * (len(widths) - 1) - room
+    while over > 0 and (widest := max(widths)) > _UNCUT:
+        beside = max((width for width in widths if width < widest), default=_UNCUT)
+        each = [place for place, width in enumerate(widths) if width == widest]
+        less = min(widest - max(beside, _UNCUT), -(-over // len(each)))
+        for place in each:
+            widths[place] -= less
+        over -= less * len(each)
+    return widths
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def listing(fields: Mapping[str, object]) -> str:

@@ -46,3 +46,22 @@ def test_a_log_line_is_printable_whoever_wrote_it() -> None:
 def test_an_error_is_printable_on_each_of_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
     Reply(as_json=False).fail("PS000", "first\nsecond\x1b[2J")
     assert capsys.readouterr().err == "error: first\nsecond\\x1b[2J\n"
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Standard output is a terminal of 80 columns."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.mark.usefixtures("narrow")
+def test_a_table_fits_its_terminal_and_ids_stay_whole() -> None:
+    id = "0192f0c1-7e3a-7b54-8000-0123456789ab"
+    [heading, line] = table(("id", "target", "n"), [(id, "https://shop.example/" + "x" * 200, 1)]).split("\n")
+    assert (len(line), line.endswith("…  1"), line.startswith(id)) == (80, True, True)
+    assert heading.split() == ["id", "target", "n"]
+
+
+def test_a_table_that_is_piped_is_whole() -> None:
+    assert "x" * 200 in table(("target",), [("x" * 200,)])

@@ -156,8 +156,9 @@ async def test_it_looks_again_where_the_run_that_it_waits_for_is_withdrawn(db: S
 
 
 async def test_a_success_that_its_client_does_not_keep_is_one_all_the_same(db: Session, worker: Connection) -> None:
-    db.execute("update pgsched.clients set keep = 'failures' where client_id = 'default'")
-    first, report = imports(db), reports(db)
+    db.execute("insert into pgsched.clients (client_id, keep) values ('frugal', 'failures')")
+    first, report = imports(db, client_id="frugal"), reports(db)
+    db.execute("update pgsched.jobs set client_id = 'frugal' where id = %s", [report])
     planned_row(db, first, datetime.now(UTC) + DAY)
     assert await claimed(worker) == [report]
 

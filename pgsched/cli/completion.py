@@ -1,0 +1,24 @@
+"""``pgsched completion``: what a shell needs to complete commands and flags, made from their own definitions."""
+
+import click
+from click.shell_completion import get_completion_class
+
+from pgsched.cli.reply import Reply, json_option
+
+VARIABLE = "_PGSCHED_COMPLETE"
+"""By which the script asks ``pgsched`` for words; click reads it before anything else."""
+_SHELLS = ("bash", "zsh", "fish")
+
+
+@json_option
+@click.command()
+@click.argument("shell", type=click.Choice(_SHELLS))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print the script by which a SHELL completes commands and flags: source it where the shell starts."""
+    found = get_completion_class(shell)
+    assert found is not None
+    script = found(context.find_root().command, {}, "pgsched", VARIABLE)
+    reply: Reply = context.obj
+    text = script.source_template % script.source_vars()
+    reply.give({"shell": shell, "script": text}, text.rstrip())
