@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from pgsched.api.access import check_clients, grant_of
 from pgsched.api.problems import Fault, Unreadable, parameters_of
+from pgsched.domain.policy import OPTIONS
 
 _PATH = re.compile(r"^(?P<what>.*) - at `\$(?P<path>.*)`$", re.DOTALL)
 _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
@@ -57,10 +58,7 @@ class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     options: (
         Annotated[
             dict[str, Any],
-            Meta(
-                description="timeout, max_attempts, backoff, relevant_for, max_retry_age, deadline, method, headers, "
-                "retry_on, fail_on, on_success, on_failure, on_expired."
-            ),
+            Meta(description=f"{', '.join(OPTIONS)}."),
         ]
         | None
     ) = None

@@ -174,7 +174,7 @@ class Connection(asyncio.Protocol):
         exchange.length += len(body)
         if exchange.length > LONGEST_BODY:
             raise Malformed(f"its body is over {LONGEST_BODY} bytes")
-        if exchange.status >= 300 and len(exchange.body) < _KEPT:
+        if len(exchange.body) < (_KEPT if exchange.status >= 300 else exchange.keeps):
             exchange.body += body
 
     def on_message_complete(self) -> None:

@@ -20,7 +20,8 @@ class Exchange:
     answer is complete; ``received``, ``headers`` and ``length`` count bytes, header lines and bytes of the body;
     ``again`` says that the request has been sent before, on a connection that turned out to be closed; ``head`` is what
     has been received of a head that did not come whole; ``once`` says that it may be sent on no connection that was
-    used before, for where such a one ends without an answer nobody can tell whether the request was taken.
+    used before, for where such a one ends without an answer nobody can tell whether the request was taken; ``keeps`` is
+    how many bytes of the body of a success are kept.
     """
 
     request: bytes
@@ -41,6 +42,7 @@ class Exchange:
     retry_after: bytes | None = None
     complete: bool = False
     again: bool = False
+    keeps: int = 0
 
     def end(self, error: Exception | None = None) -> None:
         """Ends the exchange. The error counts only if no status has come."""

@@ -8,29 +8,32 @@ attempt (``max_attempts: 1``) always goes out on a fresh connection.
 
 import random
 import ssl
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 
 from pgsched.delivery.channel import outcome_of
+from pgsched.delivery.credentials import Credentials, GetSecret, no_secrets
 from pgsched.delivery.egress import Egress
 from pgsched.delivery.exchange import DeliveryFailed, Exchange
 from pgsched.delivery.opener import Opener
 from pgsched.delivery.places import NoPlace, alone
 from pgsched.delivery.pool import Pool
 from pgsched.delivery.proxy import WANTS_CREDENTIALS, Proxy, Tunneller
-from pgsched.delivery.references import GetSecret, no_secrets, with_secrets
 from pgsched.delivery.request import compose
 from pgsched.delivery.tls import certificate_for
+from pgsched.delivery.tokens import LONGEST_ANSWER
 from pgsched.delivery.url import Url, parse_url
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import LONGEST_ERROR, Deferred, Failed, Outcome, Released, Succeeded
 from pgsched.domain.policy import Options
+from pgsched.version import __version__
 
 _LONGEST_REASON = 200
 _LONGEST_DATE = 100
-_ACCEPTED = 202
+_ACCEPTED, _UNAUTHORIZED = 202, 401
 _RETRYABLE = frozenset({408, 425, 429})
 
 
@@ -74,7 +77,8 @@ class HttpChannel:
         self._has_routes = bool(proxy or self._pools_by_certificate)
         self._secrets, self._now = secrets, now
         self._rng = rng or random.Random()
-        self._leaves_alone, self._get_secret = leaves_alone, get_secret
+        self._leaves_alone = leaves_alone
+        self._credentials = Credentials(get_secret, self._post_form, now)
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
         """Sends one request. An answer whose head has not come within ``deadline`` seconds is a failure worth another
@@ -83,35 +87,66 @@ class HttpChannel:
             return Released()
         try:
             url = parse_url(execution.target)
-            pool, asked, hop = self._pool, url, ""
-            if self._has_routes:
-                pool, asked, hop = self._route(url, execution.client_id)
-            if options.has_secrets:
-                options = await with_secrets(options, execution.client_id, self._get_secret, deadline)
-            host = pool.host_with_place(url.origin, execution.client_id)
-            request = compose(
-                execution,
-                asked,
-                options,
-                now=self._now(),
-                deadline=deadline,
-                secrets=self._secrets(execution.client_id),
-                rng=self._rng,
-                hop=hop,
-            )
-            answer = await pool.exchange(
-                host,
-                request,
-                bodiless=options.method == "HEAD",
-                once=options.max_attempts == 1,
-                deadline=deadline,
-                client=execution.client_id,
-            )
+            if not options.has_secrets:
+                answer = await self._call(execution, url, options, deadline)
+            else:
+                answer = await self._call_with_secrets(execution, url, options, deadline)
         except NoPlace:
             raise
         except Exception as error:
             return outcome_of(error)
         return self._outcome(answer, options)
+
+    async def _call(self, execution: Execution, url: Url, options: Options, deadline: float) -> Exchange:
+        pool, asked, hop = self._pool, url, ""
+        if self._has_routes:
+            pool, asked, hop = self._route(url, execution.client_id)
+        host = pool.host_with_place(url.origin, execution.client_id)
+        request = compose(
+            execution,
+            asked,
+            options,
+            now=self._now(),
+            deadline=deadline,
+            secrets=self._secrets(execution.client_id),
+            rng=self._rng,
+            hop=hop,
+        )
+        return await pool.exchange(
+            host,
+            request,
+            bodiless=options.method == "HEAD",
+            once=options.max_attempts == 1,
+            deadline=deadline,
+            client=execution.client_id,
+        )
+
+    async def _call_with_secrets(self, execution: Execution, url: Url, options: Options, deadline: float) -> Exchange:
+        """The same with its secrets put in. A token that was withdrawn before its time is refused, with nothing done:
+        then it is sent once more with a new one."""
+        client, ends = execution.client_id, time.monotonic() + deadline
+        filled = await self._credentials.fill(options, client, url, deadline)
+        answer = await self._call(execution, url, filled, max(ends - time.monotonic(), 0.0))
+        if (
+            answer.status != _UNAUTHORIZED
+            or options.max_attempts == 1
+            or not self._credentials.refused(options, client)
+        ):
+            return answer
+        filled = await self._credentials.fill(options, client, url, max(ends - time.monotonic(), 0.0))
+        return await self._call(execution, url, filled, max(ends - time.monotonic(), 0.0))
+
+    async def _post_form(self, url: Url, lines: str, form: str, client: str, deadline: float) -> Exchange:
+        pool, asked, hop = self._route(url, client) if self._has_routes else (self._pool, url, "")
+        host = pool.host_with_place(url.origin, client)
+        request = (
+            f"POST {asked.path} HTTP/1.1\r\nHost: {asked.authority}\r\n"
+            f"{hop}{lines}User-Agent: pgsched/{__version__}\r\n"
+            f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(form)}\r\n\r\n{form}"
+        ).encode("ascii")
+        return await pool.exchange(
+            host, request, bodiless=False, once=False, deadline=deadline, client=client, keeps=LONGEST_ANSWER
+        )
 
     async def close(self) -> None:
         for pool in (self._pool, *self._pools_by_certificate.values()):

@@ -47,11 +47,19 @@ class Pool:
         return host
 
     async def exchange(
-        self, host: OriginPlaces, request: bytes, *, bodiless: bool, once: bool, deadline: float, client: str
+        self,
+        host: OriginPlaces,
+        request: bytes,
+        *,
+        bodiless: bool,
+        once: bool,
+        deadline: float,
+        client: str,
+        keeps: int = 0,
     ) -> Exchange:
         """Sends the request and gives what came back, at the latest after about ``deadline`` seconds: at least a whole
-        head, and so much of the body as is kept. ``bodiless`` says that the answer has none,
-        ``once`` that the request is sent on a fresh connection, and no second time.
+        head, and so much of the body as is kept, of a success ``keeps`` bytes. ``bodiless`` says that the answer has
+        none, ``once`` that the request is sent on a fresh connection, and no second time.
 
         Raises DeliveryFailed, or AddressRefused; NoPlace, with nothing sent, where too many names are asked for.
         Cancelling it ends the connection that it had.
@@ -65,6 +73,7 @@ class Pool:
             once=once,
             deadline=deadline,
             expires=loop.time() + deadline,
+            keeps=keeps,
         )
         host.begin(exchange, client)
         try:

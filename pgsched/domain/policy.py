@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from pgsched.domain.authorization import Authorization, parse_auth
 from pgsched.domain.duration import LONGEST, parse_duration
 from pgsched.domain.headers import Headers, parse_headers, shown
 from pgsched.domain.secret import SecretRef
@@ -33,7 +34,7 @@ class Options:
 
     It passes the limit of its client's ``limit_key``, if there is one. With ``deferred``, in seconds, an HTTP target
     may answer 202, and has so long to complete what it took. ``on_success`` is a target that is told of its success.
-    With ``has_secrets`` a header names one.
+    ``auth`` says how a token for it is had. With ``has_secrets`` a header or ``auth`` names one.
     """
 
     timeout_seconds: float = 30.0
@@ -43,6 +44,7 @@ class Options:
     deadline: float | None = None
     method: str = "POST"
     headers: Headers = ()
+    auth: Authorization | None = None
     retry_on: frozenset[int] = frozenset()
     fail_on: frozenset[int] = frozenset()
     on_success: str | None = None
@@ -68,7 +70,10 @@ def _parse_options(raw: bytes | None, *defaults: bytes) -> Options:
     given = _parsed(raw)
     for default in defaults:
         given = _merged(given, _parsed(default))
-    has_secrets = any(isinstance(text, SecretRef) for _, text in given.get("headers", ()))
+    headers = given.get("headers", ())
+    if "auth" in given and any(name.lower() == "authorization" for name, _ in headers):
+        raise InvalidOptions("auth sets the header Authorization: leave that out of headers")
+    has_secrets = "auth" in given or any(isinstance(text, SecretRef) for _, text in headers)
     return Options(**{name: value for name, value in given.items() if name in _KEPT}, has_secrets=has_secrets)
 
 
@@ -232,6 +237,7 @@ _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "deadline": _span,
     "method": _method,
     "headers": parse_headers,
+    "auth": parse_auth,
     "retry_on": _statuses,
     "fail_on": _statuses,
     "on_success": _target,
@@ -242,6 +248,8 @@ _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "ordering": _ordering,
     "deferred": _seconds(1, 2_592_000, "1 s to 30 days"),
 }
+OPTIONS = tuple(_PARSERS)
+"""The names of all options."""
 _BACKOFF_PARSERS: dict[str, Callable[[str, Any], float]] = {
     "initial": _seconds(0.001, 86_400, "1 ms to 24 h"),
     "factor": _number(1, 100, whole=False),

@@ -24,7 +24,7 @@ class SecretRef:
 def parse_reference(header: str, value: dict[str, Any]) -> SecretRef:
     """Raises InvalidOptions, with what to write; what was written may be a secret that got here by mistake, and is not
     repeated."""
-    if not value.keys() <= {"secret", "prefix"} or not _is_name(value.get("secret")):
+    if not value.keys() <= {"secret", "prefix"} or not is_name(value.get("secret")):
         raise InvalidOptions(f"the header {header} must be text, or name a secret as {_EXAMPLE} does")
     prefix = value.get("prefix", "")
     if not isinstance(prefix, str) or not _PREFIX.fullmatch(prefix):
@@ -34,7 +34,7 @@ def parse_reference(header: str, value: dict[str, Any]) -> SecretRef:
 
 def check_secret(name: str, value: str) -> None:
     """Raises InvalidInput for a name or a value that cannot be kept."""
-    if not _is_name(name):
+    if not is_name(name):
         raise InvalidInput(
             "a secret is named by 1 to 100 letters, digits, dots, hyphens and underscores, the first a letter or digit"
         )
@@ -42,5 +42,6 @@ def check_secret(name: str, value: str) -> None:
         raise InvalidInput(f"a secret has 1 to {LONGEST_SECRET} bytes of UTF-8, without NUL")
 
 
-def _is_name(name: Any) -> bool:
+def is_name(name: Any) -> bool:
+    """Whether a secret can be called so."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None

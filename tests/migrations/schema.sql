@@ -816,6 +816,7 @@ function pgsched_internal.check_acts_for(text) returns boolean volatility s para
 function pgsched_internal.check_administers() returns boolean volatility s parallel s
 function pgsched_internal.check_after(text[],text,text,text) returns boolean volatility i parallel s
 function pgsched_internal.check_after_rule(jsonb) returns boolean volatility i parallel s
+function pgsched_internal.check_auth(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) returns boolean volatility s parallel u
 function pgsched_internal.check_backoff(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_changes(jsonb) returns boolean volatility i parallel s
@@ -1248,6 +1249,7 @@ grant execute on pgsched_internal.backoff(jsonb,integer,double precision) to pgs
 grant execute on pgsched_internal.block_key(smallint,text,text,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.bury(smallint,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.capability_of(text) to pgsched_worker
+grant execute on pgsched_internal.check_auth(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_api
 grant execute on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_worker
 grant execute on pgsched_internal.check_backoff(jsonb) to pgsched_api
@@ -1746,6 +1748,7 @@ comment on pgsched_internal.check_acts_for(text) is 'True where the session acts
 comment on pgsched_internal.check_administers() is 'True but where the API acts for a key that may not administer; raises PS012 then.'
 comment on pgsched_internal.check_after(text[],text,text,text) is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched_internal.check_after_rule(jsonb) is 'True for the rule after of a job; raises PS002 with what to write otherwise.'
+comment on pgsched_internal.check_auth(jsonb) is 'True for a way to get a token for a target; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) is 'True for a range of a job that can be backfilled; raises PS002, PS010 or PS011 as pgsched.backfill does.'
 comment on pgsched_internal.check_backoff(jsonb) is 'True for waits between attempts; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_changes(jsonb) is 'True for what pgsched.edit can read; raises PS000 or PS002 with what to write otherwise.'

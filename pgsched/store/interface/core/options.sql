@@ -44,6 +44,27 @@ begin
 end $$;
 comment on function pgsched_internal.check_headers(jsonb) is 'True for headers that a call can carry; raises PS004 with what to write otherwise.';
 
+-- As domain/authorization.py has it; what was given is not repeated, for it may be a secret that got here by mistake.
+create or replace function pgsched_internal.check_auth(auth jsonb) returns boolean
+  language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  given constant jsonb := case when jsonb_typeof(auth) = 'object' then coalesce(auth -> 'oauth2', auth -> 'google') end;
+  named constant text := case when auth ? 'google' then 'key' else 'client_secret' end;
+  known constant text[] := case when auth ? 'google' then array['key', 'audience']
+    else array['token_url', 'client_id', 'client_secret', 'scope', 'audience'] end;
+begin
+  if jsonb_typeof(given) is distinct from 'object' or (select count(*) from jsonb_object_keys(auth)) <> 1
+      or exists (select from jsonb_each(given) e where e.key <> all (known) or jsonb_typeof(e.value) <> 'string' or length(e.value #>> '{}') not between 1 and 2000)
+      or given ->> named !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$' or not given ? named
+      or auth ? 'oauth2' and (not given ?& array['token_url', 'client_id'] or given ->> 'token_url' !~* '^https?://'
+                              or not pgsched_internal.check_target(given ->> 'token_url')) then
+    return pgsched_internal.refuse('PS004', 'auth must be oauth2, with token_url, client_id and the name of a secret as client_secret, or google, with the name of a secret as key',
+      'write {"auth": {"oauth2": {"token_url": "https://login.example/token", "client_id": "pgsched", "client_secret": "shop-oauth"}}}');
+  end if;
+  return true;
+end $$;
+comment on function pgsched_internal.check_auth(jsonb) is 'True for a way to get a token for a target; raises PS004 with what to write otherwise.';
+
 create or replace function pgsched_internal.check_backoff(backoff jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
 declare
@@ -101,6 +122,10 @@ begin
     return pgsched_internal.refuse('PS004', 'deferred must be a duration from 1 s to 30 days', 'write {"deferred": "1h"}');
   elsif options ? 'headers' and not pgsched_internal.check_headers(options -> 'headers') then
     return false;
+  elsif options ? 'auth' and not pgsched_internal.check_auth(options -> 'auth') then
+    return false;
+  elsif options ? 'auth' and exists (select from jsonb_object_keys(options -> 'headers') h where lower(h collate "C") = 'authorization') then
+    return pgsched_internal.refuse('PS004', 'auth sets the header Authorization', 'leave that out of headers');
   elsif options ? 'method' and (jsonb_typeof(options -> 'method') <> 'string'
       or options ->> 'method' not in ('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD')) then
     return pgsched_internal.refuse('PS004', 'method must be GET, POST, PUT, PATCH, DELETE or HEAD', 'write {"method": "POST"}');
@@ -144,11 +169,11 @@ begin
     return pgsched_internal.refuse('PS004', 'the options are over the limit of 64 KiB', 'put the data into the payload');
   end if;
   select string_agg(name, ', ') into unknown from jsonb_object_keys(options) as name
-   where name not in ('timeout', 'max_attempts', 'backoff', 'relevant_for', 'max_retry_age', 'deadline', 'method', 'headers',
+   where name not in ('timeout', 'max_attempts', 'backoff', 'relevant_for', 'max_retry_age', 'deadline', 'method', 'headers', 'auth',
                       'retry_on', 'fail_on', 'on_success', 'on_failure', 'on_expired', 'limit_key', 'priority', 'ordering', 'deferred');
   if unknown is not null then
     return pgsched_internal.refuse('PS004', format('unknown option: %s', unknown),
-      'the options are timeout, max_attempts, backoff, relevant_for, max_retry_age, deadline, method, headers, retry_on, fail_on, '
+      'the options are timeout, max_attempts, backoff, relevant_for, max_retry_age, deadline, method, headers, auth, retry_on, fail_on, '
       'on_success, on_failure, on_expired, limit_key, priority, ordering and deferred');
   end if;
   if options ?| array['max_attempts', 'backoff', 'retry_on', 'fail_on'] then

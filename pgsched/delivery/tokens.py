@@ -1,0 +1,128 @@
+"""Access tokens for targets: fetched once for all that want the same, and used until shortly before they end."""
+
+import asyncio
+import base64
+import re
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote_plus, urlencode
+
+import orjson
+
+from pgsched.delivery.exchange import DeliveryFailed, Exchange
+from pgsched.delivery.url import Url, parse_url
+from pgsched.domain.authorization import Authorization, ClientCredentials, ServiceAccount
+
+LONGEST_ANSWER = 32_768
+"""Bytes of a token endpoint's answer."""
+_WITHIN, _EARLY = 10.0, 30.0
+_FRESH = 1.0  # seconds in which a token is not suspected of having been withdrawn
+_ASSERTED_FOR = 600
+_USUAL, _LONGEST = 300.0, 3_600.0  # seconds that a token is used where its endpoint does not say, and at most
+_MANY = 1000
+_BY_ASSERTION = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,8000}")
+_ERROR = re.compile(r"[a-z_]{1,60}")
+
+Send = Callable[[Url, str, str, str, float], Awaitable[Exchange]]
+"""Posts, to this address with these header lines, a form for a client, within so many seconds."""
+_Wanted = tuple[str, Authorization, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    text: str
+    fetched: float
+    until: float
+
+
+class Tokens:
+    """The tokens of one process. Each client has its own, also where several ask in the same way."""
+
+    def __init__(self, get_secret: Callable[[str, str], Awaitable[str]], send: Send, now: Callable[[], int]) -> None:
+        self._get_secret, self._send, self._now = get_secret, send, now
+        self._known: dict[_Wanted, _Token] = {}
+        self._fetching: dict[_Wanted, asyncio.Task[_Token]] = {}
+
+    async def get(self, auth: Authorization, client: str, url: Url) -> str:
+        """Raises DeliveryFailed, worth another try, where there is none to be had; NoPlace where all connections to
+        the endpoint are in use."""
+        wanted = (client, auth, _audience(auth, url))
+        token = self._known.get(wanted)
+        if token is None or token.until <= time.monotonic():
+            if wanted not in self._fetching:
+                task = self._fetching[wanted] = asyncio.create_task(self._fetch(wanted))
+                task.add_done_callback(lambda _: self._fetching.pop(wanted, None))
+            token = await asyncio.shield(self._fetching[wanted])
+        return token.text
+
+    def forget(self, auth: Authorization, client: str) -> bool:
+        """Forgets what is kept of it; whether any is older than a moment, so that a new one may fare better."""
+        found = [wanted for wanted in self._known if wanted[:2] == (client, auth)]
+        old = [wanted for wanted in found if time.monotonic() - self._known[wanted].fetched > _FRESH]
+        for wanted in old:
+            del self._known[wanted]
+        return bool(old)
+
+    async def _fetch(self, wanted: _Wanted) -> _Token:
+        client, auth, audience = wanted
+        if isinstance(auth, ClientCredentials):
+            url, lines, form = await self._by_credentials(auth, client)
+        else:
+            url, lines, form = await self._by_assertion(auth, client, audience)
+        asked = time.monotonic()
+        answer = await self._send(url, f"{lines}Accept: application/json\r\n", urlencode(form), client, _WITHIN)
+        token = _read(answer, url, asked)
+        if len(self._known) >= _MANY:
+            self._known.clear()
+        self._known[wanted] = token
+        return token
+
+    async def _by_credentials(self, auth: ClientCredentials, client: str) -> tuple[Url, str, dict[str, str]]:
+        secret = (await self._get_secret(client, auth.client_secret)).strip()
+        pair = f"{quote_plus(auth.client_id)}:{quote_plus(secret)}".encode()
+        form = {"grant_type": "client_credentials", "scope": auth.scope, "audience": auth.audience}
+        lines = f"Authorization: Basic {base64.b64encode(pair).decode()}\r\n"
+        return parse_url(auth.token_url), lines, {name: text for name, text in form.items() if text is not None}
+
+    async def _by_assertion(self, auth: ServiceAccount, client: str, audience: str) -> tuple[Url, str, dict[str, str]]:
+        key = await self._get_secret(client, auth.key)
+        try:
+            import jwt  # with a library that nobody else needs
+
+            account: dict[str, Any] = orjson.loads(key)
+            address, name, now = str(account["token_uri"]), account["client_email"], self._now()
+            claims = {"iss": name, "sub": name, "aud": address, "target_audience": audience}
+            claims |= {"iat": now, "exp": now + _ASSERTED_FOR}
+            headers = {"kid": str(account.get("private_key_id", ""))}
+            assertion = jwt.encode(claims, account["private_key"], algorithm="RS256", headers=headers)
+        except ImportError:
+            raise DeliveryFailed("tokens of service accounts need PyJWT: pip install 'pgsched[secrets]'") from None
+        except Exception:  # what it says of a key may have a part of it
+            raise DeliveryFailed(f"the secret {auth.key} is not the JSON key of a service account") from None
+        return parse_url(address), "", {"grant_type": _BY_ASSERTION, "assertion": assertion}
+
+
+def _audience(auth: Authorization, url: Url) -> str:
+    if isinstance(auth, ClientCredentials):
+        return ""
+    return auth.audience or f"{'https' if url.origin.tls else 'http'}://{url.authority}"
+
+
+def _read(answer: Exchange, url: Url, asked: float) -> _Token:
+    """The token in an answer. Of a refusal no more is told than its code: the rest may repeat what was sent."""
+    try:
+        said = orjson.loads(answer.body)
+    except orjson.JSONDecodeError:
+        said = None
+    said = said if isinstance(said, dict) else {}
+    text = said.get("access_token") or said.get("id_token")
+    if answer.status != 200 or not isinstance(text, str) or not _TOKEN.fullmatch(text):
+        code = str(said.get("error", ""))
+        why = f" ({code})" if _ERROR.fullmatch(code) else ""
+        raise DeliveryFailed(f"{url.authority} gave no token: it answered {answer.status}{why}")
+    seconds = said.get("expires_in", _USUAL)
+    seconds = min(float(seconds), _LONGEST) if isinstance(seconds, int | float) else _USUAL
+    return _Token(text, asked, asked + max(seconds - _EARLY, seconds / 2))
