@@ -8,7 +8,7 @@ from pathlib import Path
 
 _PLACE = Path("/dev/shm")
 _NEEDED = 8 * 2**30
-"""Bytes: a run has needed two thirds of a gigabyte for each of its processes, and the tests need memory themselves."""
+"""Bytes: a run of four processes has needed a bit more than two gigabytes, and the tests need memory themselves."""
 _MEMORY = Path("/proc/meminfo")
 _LIMITS = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")
 

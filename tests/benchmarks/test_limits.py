@@ -17,7 +17,7 @@ def test_what_a_limit_lets_pass_and_the_other_client_are_accounted_for(server: E
 
 
 def test_the_shares_of_all_clients_are_the_whole(server: EmbeddedPostgres) -> None:
-    result = run_fairness(server.url, backlog=200_000, weights=[1, 3], seconds=0.5, processes=1)
+    result = run_fairness(server.url, backlog=120_000, weights=[1, 3], seconds=0.5, processes=1)
     assert result["client-1_percent"] + result["client-2_percent"] == pytest.approx(100, abs=0.02)
 
 

@@ -85,7 +85,7 @@ OPTIONS = st.fixed_dictionaries(
         "timeuot": JUNK,
     },
 )
-QUIET = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+QUIET = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def taken_by_python(raw: bytes, parse: Any = parse_options) -> bool:
