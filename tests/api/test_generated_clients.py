@@ -2,12 +2,14 @@
 
 import importlib
 import json
+import os
+import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from shutil import copy
+from shutil import copy, which
 from types import SimpleNamespace
 from typing import Any
 
@@ -119,3 +121,47 @@ def test_a_client_in_python_pulls(address: str, generated: Any) -> None:
         assert held.payload == {"n": 1}
         ended = generated.complete(held.id, client=client, body=models.CompleteMessage(token=held.token))
         assert ended.parsed.status == "succeeded"
+
+
+_GO_KINDS = {"string": "string", "bool": "boolean"}
+_GO_MAIN = """
+func main() {
+	id, err := RemindTomorrow(42)
+	if err != nil {
+		panic(err)
+	}
+	cancelled, err := Cancel(id)
+	if err != nil {
+		panic(err)
+	}
+	_, err = Cancel("0192f0c1-7e3a-7b54-8000-0123456789ab")
+	fmt.Println(cancelled, err)
+}
+"""
+
+
+def _kinds(schema: dict[str, Any]) -> set[str]:
+    return {str(one.get("type")) for one in schema.get("oneOf", [schema])}
+
+
+def test_the_go_of_the_page_is_what_the_document_says(
+    address: str, document: Path, db: Connection, tmp_path: Path
+) -> None:
+    """Its types, fields and routes; where Go is installed, what it does as well."""
+    [page] = [block.text for block in blocks_of(_HOW_TO) if block.language == "go"]
+    described = json.loads(document.read_bytes())
+    schemas = described["components"]["schemas"]
+    for name, body in re.findall(r"^type (\w+) struct {\n(.*?)^}", page, re.MULTILINE | re.DOTALL):
+        for kind, field in re.findall(r"^\t\w+ +(\w+) +`json:\"(\w+)", body, re.MULTILINE):
+            found = schemas[name]["properties"][field]
+            assert kind == "any" or kind in found.get("$ref", "") or _GO_KINDS[kind] in _kinds(found), (name, field)
+    for method, path in re.findall(r'call\("(\w+)", "([^"]+)"', page):
+        route = path + "{job_id}" if path.endswith("/") else path
+        assert method.lower() in described["paths"][route]
+    if go := which("go"):
+        (tmp_path / "shop.go").write_text(page + _GO_MAIN)
+        given = os.environ | {"PGSCHED_API": address, "PGSCHED_API_KEY": str(make_key(db)), "GO111MODULE": "off"}
+        done = subprocess.run(
+            [go, "run", "shop.go"], cwd=tmp_path, env=given, capture_output=True, text=True, check=False
+        )
+        assert done.stdout.startswith("true pgsched.not_found: "), done.stderr
