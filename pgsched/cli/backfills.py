@@ -8,10 +8,11 @@ from uuid import UUID
 import click
 
 from pgsched.answers import page_of
-from pgsched.cli.answers import Answer, changed, listed
+from pgsched.cli.answers import Answer, cells, changed
 from pgsched.cli.commands import command
 from pgsched.cli.options import actor_option, page_options
 from pgsched.cli.parameters import identity, instant
+from pgsched.cli.reply import bar, table
 from pgsched.store.jobs import backfills
 
 _COLUMNS = (
@@ -46,7 +47,13 @@ async def backfill(
 async def list_backfills(connection: Any, id: UUID, limit: int, after: UUID | None) -> Answer:
     """List a job's backfills and how far they are, newest first."""
     found = await backfills.of_job(connection, id, limit=limit + 1, after=after)
-    return listed(page_of(found, limit, lambda row: row.id), _COLUMNS, "no backfills")
+    page = page_of(found, limit, lambda row: row.id)
+    rows = [
+        [*line, bar(one.finished + one.passed_over, one.instants)]
+        for line, one in zip(cells(_COLUMNS, page.items), page.items, strict=True)
+    ]
+    text = table((*_COLUMNS, "progress"), rows) if rows else "no backfills"
+    return Answer({"items": page.items, "next": page.next}, text)
 
 
 @command()

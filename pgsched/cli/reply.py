@@ -90,6 +90,14 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
+def bar(done: int, of: int | None) -> str | None:
+    """How much of something is done, as a bar of ten places and in percent; None where nobody knows yet of how much."""
+    if of is None:
+        return None
+    part = min(done / of, 1.0) if of else 1.0
+    return f"[{'#' * int(10 * part):.<10}] {int(100 * part)} %"
+
+
 def listing(fields: Mapping[str, object]) -> str:
     """One ``name  value`` a line."""
     width = max(map(len, fields))

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from pgsched.cli.processes import Printable
-from pgsched.cli.reply import Reply, listing, table
+from pgsched.cli.reply import Reply, bar, listing, table
 
 HARMFUL = "no\x1b[2J\x9b31m\u202e\u2028\n\r\U000e0001"
 
@@ -65,3 +65,11 @@ def test_a_table_fits_its_terminal_and_ids_stay_whole() -> None:
 
 def test_a_table_that_is_piped_is_whole() -> None:
     assert "x" * 200 in table(("target",), [("x" * 200,)])
+
+
+def test_a_bar_tells_how_much_is_done() -> None:
+    assert [bar(0, 8), bar(3, 8), bar(9, 8), bar(0, 0)] == [
+        *("[..........] 0 %", "[###.......] 37 %"),
+        *("[##########] 100 %", "[##########] 100 %"),
+    ]
+    assert bar(5, None) is None
