@@ -18,7 +18,7 @@ from tests.docs.fences import ROOT, SHOP, Block, anchors_of, blocks, blocks_of, 
 from tests.node.running import node
 
 # A block without a language, or of text, shows what a program answers.
-_LANGUAGES = {"sql", "python", "js", "ts", "console", "toml", "json", "text", ""}
+_LANGUAGES = {"sql", "python", "js", "ts", "go", "console", "toml", "json", "text", ""}
 _OF_ONE_MACHINE = re.compile(r"(?<![\w.:/-])/(?:work|root|home|tmp|Users)/|\b(?:pypi|pythonhosted|npmjs)\.(?:org|com)")
 _TRANSACTION = re.compile(r"^\s*(?:begin|commit|rollback)\s*;\s*$", re.MULTILINE | re.IGNORECASE)
 

@@ -168,7 +168,7 @@ class Claimer(Claiming):
         started = time.monotonic()
         await self._watch.keep(await self._link.get())
         if self._are_left and free and self._wanted.is_late(partitions := self._roster.open):
-            free -= await self._claim_first(partitions, free)
+            free = max(free - await self._claim_first(partitions, free), 0)
         found = await self._claim(self._front.even(self._bound(free), self._batch), look=False) if free else 0
         self._are_left = self._wanted.is_left(self._roster.open)
         if self._watch.found(found, time.monotonic() - started) and free:
