@@ -12,7 +12,7 @@ from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.requests import CancelByKey, Reschedule, RescheduleByKey
 from pgsched.api.routing import acts, reads
 from pgsched.domain.schedule import instant_of
-from pgsched.domain.states import ExecutionStatus
+from pgsched.domain.states import ExecutionStatus, each_once
 from pgsched.errors import InvalidSchedule, NotFound
 from pgsched.store.ends import dependencies
 from pgsched.store.lookup import listings
@@ -25,15 +25,21 @@ Start = Annotated[
 ]
 End = Annotated[str | None, QueryParameter(name="to", description=f"Before this {_HOW}.", schema_extra=INSTANT)]
 
+Statuses = Annotated[
+    list[ExecutionStatus] | None,
+    QueryParameter(name="status", description="Repeated, those with any of them."),
+]
+
 
 @reads("/executions", "List executions, the newest first")
 async def list_executions(
     database: Pooled,
     client: Client = None,
-    execution_status: Annotated[ExecutionStatus | None, QueryParameter(name="status")] = None,
+    statuses: Statuses = None,
     start: Start = None,
     end: End = None,
     queue: Annotated[str | None, QueryParameter(name="queue")] = None,
+    host: Annotated[str | None, QueryParameter(name="host", description="The host of the target, in any case.")] = None,
     key: Key = None,
     job: OfJob = None,
     limit: Limit = 50,
@@ -42,8 +48,9 @@ async def list_executions(
     """Waiting, running and finished ones. One page; the next one is asked for with after."""
     wanted = ExecutionFilter(
         client=client,
-        status=execution_status,
+        statuses=each_once(statuses or ()),
         queue=queue,
+        host=host,
         key=key,
         job=job,
         start=bound("from", start),

@@ -11,7 +11,7 @@ from pgsched.cli.commands import command
 from pgsched.cli.options import actor_option, only_client, page_options
 from pgsched.cli.parameters import identity, instant
 from pgsched.cli.why import reasons
-from pgsched.domain.states import STATUSES
+from pgsched.domain.states import STATUSES, each_once
 from pgsched.errors import InvalidInput, NotFound
 from pgsched.store.admin import queues
 from pgsched.store.ends import dependencies
@@ -25,8 +25,9 @@ executions = click.Group("executions", help="List, show, explain and cancel exec
 
 @command(executions, "list")
 @only_client
-@click.option("--status", type=click.Choice(STATUSES), help="Only these.")
+@click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only these; repeatable.")
 @click.option("--queue", metavar="NAME", help="Only those of this queue.")
+@click.option("--host", metavar="HOST", help="Only those whose target is at this host.")
 @click.option("--job", type=identity, metavar="ID", help="Only those of this job.")
 @click.option("--key", metavar="KEY", help="Only those under this key.")
 @click.option(
@@ -34,11 +35,13 @@ executions = click.Group("executions", help="List, show, explain and cancel exec
 )
 @click.option("--to", "end", type=instant, metavar="INSTANT", help="Only those scheduled for before this instant.")
 @page_options()
-async def list_executions(connection: Any, limit: int, after: UUID | None, **given: Any) -> Answer:
+async def list_executions(
+    connection: Any, limit: int, after: UUID | None, statuses: tuple[str, ...], **given: Any
+) -> Answer:
     """List executions, newest first."""
     from pgsched.store.lookup import listings
 
-    wanted = ExecutionFilter(**given)
+    wanted = ExecutionFilter(statuses=each_once(statuses), **given)
     page, note = await fill(partial(listings.list_executions, connection, wanted), limit, after)
     return listed(page, _COLUMNS, "no executions", note=note)
 

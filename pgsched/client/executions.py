@@ -1,5 +1,6 @@
 """The methods of both clients for executions."""
 
+from collections.abc import Sequence
 from types import NoneType
 from typing import TypedDict, Unpack
 
@@ -10,13 +11,15 @@ from pgsched.store.lookup.rows import Execution
 
 
 class ExecutionQuery(TypedDict, total=False):
-    """``start`` and ``end`` bound scheduled_for: from start on, before end."""
+    """``status`` is one or several, of which any will do. ``start`` and ``end`` bound scheduled_for: from start on,
+    before end."""
 
     client: str | None
-    status: str | None
+    status: str | Sequence[str] | None
     start: Instant | None
     end: Instant | None
     queue: str | None
+    host: str | None
     key: str | None
     job: Id | None
 

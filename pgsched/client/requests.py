@@ -1,7 +1,7 @@
 """One request to the API and how its answer is read: the same for both clients."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import NoneType
@@ -149,7 +149,7 @@ def unavailable(error: httpx.RequestError) -> Unavailable:
 def _parameter(value: Any) -> str | list[str]:
     if isinstance(value, Mapping):
         return [f"{name}={text}" for name, text in value.items()]
-    return str(value)
+    return str(value) if isinstance(value, str) or not isinstance(value, Sequence) else list(map(str, value))
 
 
 def _problem(response: httpx.Response) -> PgschedError:

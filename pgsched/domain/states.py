@@ -1,11 +1,19 @@
 """The states of things and the kinds of limits, by their names in SQL, in the API and on the command line."""
 
+from collections.abc import Collection
 from typing import Literal, get_args
 
 ExecutionStatus = Literal[
     "scheduled", "retrying", "held", "running", "succeeded", "failed", "cancelled", "expired", "skipped"
 ]
 STATUSES: tuple[str, ...] = get_args(ExecutionStatus)
+
+
+def each_once(statuses: Collection[str]) -> tuple[str, ...]:
+    """These statuses of executions, in the order of ``STATUSES``, so that a query has one text for each choice."""
+    return tuple(status for status in STATUSES if status in statuses)
+
+
 JobState = Literal["active", "paused", "invalid", "cancelled", "finished"]
 JOB_STATES: tuple[str, ...] = get_args(JobState)
 LetterState = Literal["open", "replayed", "discarded", "all"]

@@ -78,6 +78,22 @@ async def test_a_status_selects_its_own(api: httpx.AsyncClient, db: Connection, 
     assert (await api.get(f"/v1/executions/{ids[status]}")).json()["status"] == status
 
 
+async def test_several_statuses_select_what_has_any_of_them(api: httpx.AsyncClient, db: Connection) -> None:
+    waiting, ended = await create(api), [finished(db, name) for name in ("failed", "cancelled", "succeeded")]
+    assert await listed(api, "status=failed&status=scheduled&status=cancelled&status=failed") == [
+        *ended[1::-1],
+        waiting,
+    ]
+    assert (await api.get("/v1/executions?status=failed&status=lost")).status_code == 400
+
+
+async def test_a_host_selects_what_is_sent_to_it(api: httpx.AsyncClient) -> None:
+    wanted = await create(api, target="https://Shop.example:8443/orders")
+    await create(api, target="https://shop.example.org/orders")
+    await create(api, target="notify:shop.example")
+    assert await listed(api, "host=shop.EXAMPLE") == [wanted]
+
+
 async def test_a_held_one_has_no_instant(api: httpx.AsyncClient, db: Connection) -> None:
     db.execute("insert into pgsched.executions (target, fire_at) values ('notify:a', 'infinity')")
     items = (await api.get("/v1/executions")).json()["items"]

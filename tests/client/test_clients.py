@@ -192,6 +192,7 @@ def test_executions_are_listed_by_what_they_are(client: Client) -> None:
     client.schedule("notify:a", at=_AT + timedelta(days=1), client=tenant)
     found = client.list_executions(client=tenant, start=_AT, end=_AT + timedelta(seconds=1), status="scheduled")
     assert isinstance(found, Page)
+    assert client.list_executions(client=tenant, status=("held", "failed"), host="shop.example").items == []
     assert [execution.id for execution in found.items] == [made]
 
 

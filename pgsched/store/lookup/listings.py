@@ -42,8 +42,8 @@ async def list_executions(
     """At most ``limit`` executions older than the one with the id ``after``, the newest first."""
     return await _look(
         connection,
-        partial(asked, reach_of_executions, wanted, fixed=("status", "share"), after=after),
-        partial(page, page_of_executions, wanted, fixed=("status",), after=after),
+        partial(asked, reach_of_executions, wanted, fixed=("statuses", "share"), after=after),
+        partial(page, page_of_executions, wanted, fixed=("statuses",), after=after),
         Execution,
         limit,
     )

@@ -50,21 +50,25 @@ def page_of_executions(
 ) -> sa.Select[Any]:
     """Those older than the one with the id ``after``, down to ``reach``."""
     halves: list[sa.Select[Any]] = []
-    if wanted.status is None or wanted.status in _AS_LIVE:
-        conditions = _conditions(_executions, wanted, after, reach)
-        if wanted.status is not None:
-            conditions.append(_AS_LIVE[wanted.status])
+    live = [condition for name, condition in _AS_LIVE.items() if name in wanted.statuses]
+    ended = [_history.c.status == _status(name) for name in wanted.statuses if name not in _AS_LIVE]
+    if live or not wanted.statuses:
+        conditions = _conditions(_executions, wanted, after, reach) + _any_of(live)
         halves.append(_live(conditions, queue=wanted.queue, limit=limit))
-    if wanted.status not in _AS_LIVE:
-        conditions = _conditions(_history, wanted, after, reach)
-        if wanted.status is not None:
-            failed = wanted.status == "failed"
-            ended = tables.FAILED if failed else sa.cast(wanted.status, tables.STATUS)
-            conditions.append(_history.c.status == ended)
+    if ended or not wanted.statuses:
+        conditions = _conditions(_history, wanted, after, reach) + _any_of(ended)
         halves.append(_ended(_history, conditions, queue=wanted.queue, limit=limit))
-    if wanted.status in (None, "failed"):
+    if not wanted.statuses or "failed" in wanted.statuses:
         halves.append(_ended(_kept, _conditions(_kept, wanted, after, reach), queue=wanted.queue, limit=limit))
     return _newest(halves, limit=limit)
+
+
+def _status(name: str) -> sa.ColumnElement[Any]:
+    return tables.FAILED if name == "failed" else sa.cast(name, tables.STATUS)
+
+
+def _any_of(conditions: list[sa.ColumnElement[bool]]) -> list[sa.ColumnElement[bool]]:
+    return [sa.or_(*conditions)] if conditions else []
 
 
 def _conditions(
@@ -73,6 +77,8 @@ def _conditions(
     nominal = sa.func.coalesce(half.c.scheduled_for, half.c.fire_at)
     equal = (("client_id", wanted.client), ("key", wanted.key), ("job_id", wanted.job))
     found: list[sa.ColumnElement[bool]] = [half.c[name] == value for name, value in equal if value is not None]
+    if wanted.host is not None:
+        found.append(sa.func.pgsched_internal.target_host(half.c.target) == sa.func.lower(wanted.host))
     found += [nominal >= wanted.start] if wanted.start is not None else []
     found += [nominal < wanted.end] if wanted.end is not None else []
     found += [half.c.id < after] if after is not None else []

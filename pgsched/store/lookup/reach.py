@@ -34,21 +34,22 @@ _kept = _table("kept_dead_letters", schema="pgsched_internal")
 
 
 def reach_of_executions(wanted: ExecutionFilter, *, after: UUID | None, share: int = 1) -> sa.Select[Any] | None:
-    visited = (wanted.queue, wanted.key, wanted.start, wanted.end)
+    visited = (wanted.queue, wanted.host, wanted.key, wanted.start, wanted.end)
     if wanted.job is not None or (wanted.client is not None and wanted.key is not None):
         return None
-    if wanted.client is None and wanted.status is None and not any(value is not None for value in visited):
+    if wanted.client is None and not wanted.statuses and not any(value is not None for value in visited):
         return None
     visits = VISITS // share
     ends = visits if any(value is not None for value in visited) else ENTRIES // share
     reached = []
-    if wanted.status is None or wanted.status in LIVE:
+    ended = [status for status in wanted.statuses if status not in LIVE]
+    if not wanted.statuses or len(ended) < len(wanted.statuses):
         of_queue = wanted.queue
         live = _last(_executions, visits, after) if of_queue is None else _last_of_queue(of_queue, visits, after)
         reached.append(live)
-    if wanted.status == "failed":
+    if ended == ["failed"]:
         reached += [_last(_history, ends, after, _history.c.status == FAILED), _last(_kept, ends, after)]
-    elif wanted.status not in LIVE:
+    elif ended or not wanted.statuses:
         reached += [_last(_history, ends, after), _last(_kept, ends, after)]
     return _newest(*reached)
 

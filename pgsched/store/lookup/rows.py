@@ -148,11 +148,13 @@ class JobFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionFilter:
-    """``start`` and ``end`` bound scheduled_for: from start on, before end."""
+    """Of ``statuses`` any, each named once. ``host`` is the host of the target in any case; ``start`` and ``end`` bound
+    scheduled_for: from start on, before end."""
 
     client: str | None = None
-    status: str | None = None
+    statuses: tuple[str, ...] = ()
     queue: str | None = None
+    host: str | None = None
     key: str | None = None
     job: UUID | None = None
     start: datetime | None = None

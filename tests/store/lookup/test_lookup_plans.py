@@ -60,21 +60,24 @@ _SQL = {
     "workers": "select * from pgsched.workers",
 }  # fmt: skip
 _EXECUTIONS: dict[str, dict[str, Any]] = {
-    **{f"status {name}": {"status": name} for name in STATUSES},
-    **{f"a client's {name}": {"client": "big", "status": name} for name in STATUSES},
+    **{f"status {name}": {"statuses": (name,)} for name in STATUSES},
+    **{f"a client's {name}": {"client": "big", "statuses": (name,)} for name in STATUSES},
     "all": {},
     "a client": {"client": "big"},
     "a client of few": {"client": "rare"},
     "a client of none": {"client": "nobody"},
     "a queue": {"queue": "default"},
     "no queue": {"queue": "nowhere"},
+    "a host": {"host": "shop.example"},
+    "a host of none": {"host": "nowhere.example"},
+    "live and ended": {"statuses": ("scheduled", "failed", "expired")},
     "a key of a client": {"client": "big", "key": "k1000"},
     "a key": {"key": "k1000"},
     "a job": {"job": UUID(JOB)},
     "from": {"start": _NOW - timedelta(hours=1)},
     "to": {"end": _NOW - timedelta(days=6)},
     "from and to of a client's failed ones": {
-        "client": "rare", "status": "failed", "start": _NOW - timedelta(days=5), "end": _NOW - timedelta(days=4),
+        "client": "rare", "statuses": ("failed",), "start": _NOW - timedelta(days=5), "end": _NOW - timedelta(days=4),
     },
 }  # fmt: skip
 _LETTERS: dict[str, dict[str, Any]] = {

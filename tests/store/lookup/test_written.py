@@ -43,15 +43,17 @@ def same(query: Query | None, anew: sa.Select[Any] | None) -> bool:
     return with_values(query) == with_values(None if anew is None else written(anew))
 
 
-@pytest.mark.parametrize("status", [None, "running", "failed", "succeeded"])
-def test_each_filter_of_executions_has_its_text(status: str | None) -> None:
-    for given in shapes("client", "queue", "key", "job", "start", "end"):
-        wanted = ExecutionFilter(status=status, **given)
+@pytest.mark.parametrize("statuses", [(), ("running",), ("failed",), ("held", "succeeded", "failed")])
+def test_each_filter_of_executions_has_its_text(statuses: tuple[str, ...]) -> None:
+    for given in shapes("client", "queue", "host", "key", "job", "start"):
+        wanted = ExecutionFilter(statuses=statuses, **given)
         for after in (None, ID):
             more: dict[str, Any] = {"limit": 51, "after": after, "reach": after}
-            assert same(page(page_of_executions, wanted, fixed=("status",), **more), page_of_executions(wanted, **more))
+            assert same(
+                page(page_of_executions, wanted, fixed=("statuses",), **more), page_of_executions(wanted, **more)
+            )
             further: dict[str, Any] = {"after": after, "share": 50}
-            found = asked(reach_of_executions, wanted, fixed=("status", "share"), **further)
+            found = asked(reach_of_executions, wanted, fixed=("statuses", "share"), **further)
             assert same(found, reach_of_executions(wanted, **further))
 
 
@@ -86,5 +88,5 @@ def test_a_text_is_written_once_for_all_values() -> None:
     texts._text.cache_clear()
     for n in range(100):
         wanted = ExecutionFilter(client=f"client-{n}")
-        page(page_of_executions, wanted, fixed=("status",), limit=n, after=UUID(int=n), reach=None)
+        page(page_of_executions, wanted, fixed=("statuses",), limit=n, after=UUID(int=n), reach=None)
     assert texts._text.cache_info().misses == 1
