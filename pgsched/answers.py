@@ -4,7 +4,7 @@ Rows that are answered as the database has them (executions, queues, limits, …
 newer API adds are ignored.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Generic, Literal, TypeVar
@@ -14,7 +14,7 @@ import msgspec
 
 from pgsched.domain.duration import format_duration
 from pgsched.domain.schedule import Fire
-from pgsched.store.lookup.rows import Attempt, DeadLetter, Execution, JobRow, Json
+from pgsched.store.lookup.rows import Attempt, DeadLetter, Execution, JobRow, Json, LastOutcome
 from pgsched.store.schedule.calls import Outcome
 
 _Item = TypeVar("_Item")
@@ -93,7 +93,8 @@ class JobSchedule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """A recurring definition. ``runs`` counts those that ``max_runs`` bounds; null where it has no such rule.
-    ``declared_by`` says where it is declared, and has to be changed."""
+    ``declared_by`` says where it is declared, and has to be changed. ``last_outcomes`` are the last first, null where
+    they were not asked for."""
 
     id: UUID
     client: str
@@ -113,6 +114,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     paused_at: datetime | None
     created_at: datetime
     updated_at: datetime
+    last_outcomes: list[LastOutcome] | None = None
 
 
 class JobDetail(Job, frozen=True, kw_only=True):
@@ -149,9 +151,17 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     dead_letter: UUID
 
 
-def job_of(row: JobRow) -> Job:
+def job_of(row: JobRow, last_outcomes: list[LastOutcome] | None = None) -> Job:
     """A job as it is shown: its schedule in the words in which it is requested."""
-    return Job(**_of_job(row))
+    return Job(**_of_job(row), last_outcomes=last_outcomes)
+
+
+def jobs_of(rows: Sequence[JobRow], last: Sequence[LastOutcome]) -> list[Job]:
+    """Jobs as they are shown, each with the outcomes that are its own."""
+    found: dict[UUID, list[LastOutcome]] = {row.id: [] for row in rows}
+    for outcome in last:
+        found[outcome.job_id].append(outcome)
+    return [job_of(row, found[row.id]) for row in rows]
 
 
 def job_detail(row: JobRow, next_fires: list[datetime]) -> JobDetail:

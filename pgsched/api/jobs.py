@@ -7,7 +7,7 @@ from litestar import Response
 from litestar.params import QueryParameter
 from psycopg import AsyncConnection
 
-from pgsched.answers import Changed, ChangedMany, Job, JobDetail, Page, Triggered, job_detail, job_of
+from pgsched.answers import Changed, ChangedMany, Job, JobDetail, Page, Triggered, job_detail, job_of, jobs_of
 from pgsched.api.creation import next_fires
 from pgsched.api.paging import cursor, page, position
 from pgsched.api.parameters import Actor, After, Client, JobId, Key, Limit, Noted, Pooled, Why, note_in
@@ -16,7 +16,7 @@ from pgsched.api.routing import acts, made_at, makes, reads, removes
 from pgsched.domain.states import JobState
 from pgsched.errors import NotFound
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.rows import Execution, ExecutionFilter, JobFilter, JobRow
+from pgsched.store.lookup.rows import MOST_OUTCOMES, Execution, ExecutionFilter, JobFilter, JobRow
 from pgsched.store.schedule import calls
 
 Labels = Annotated[
@@ -25,6 +25,12 @@ Labels = Annotated[
         name="label",
         description="NAME=TEXT, such as team=payments; repeated, jobs with all of them.",
         schema_extra={"items": {"type": "string", "pattern": "^[^=]+="}},
+    ),
+]
+LastOutcomes = Annotated[
+    int,
+    QueryParameter(
+        name="last_outcomes", ge=0, le=MOST_OUTCOMES, description="So many of the last outcomes with each job."
     ),
 ]
 OfState = Annotated[JobState | None, QueryParameter(name="state", description="The job's state.")]
@@ -37,6 +43,7 @@ async def list_jobs(
     job_state: OfState = None,
     key: Key = None,
     label: Labels = None,
+    last_outcomes: LastOutcomes = 0,
     limit: Limit = 50,
     after: After = None,
 ) -> Page[Job]:
@@ -44,7 +51,9 @@ async def list_jobs(
     wanted = JobFilter(client=client, state=job_state, key=key, labels=_labels(label))
     async with database.page() as connection:
         found = await listings.list_jobs(connection, wanted, limit=limit, after=position(after))
-    return Page(items=[job_of(row) for row in found.items], next=cursor(found.next))
+        last = await listings.last_outcomes(connection, [row.id for row in found.items], last_outcomes)
+    items = jobs_of(found.items, last) if last_outcomes else [job_of(row) for row in found.items]
+    return Page(items=items, next=cursor(found.next))
 
 
 @reads("/jobs/{job_id:str}", "One job and when it fires next", 404)

@@ -1,12 +1,13 @@
 """``pgsched jobs``: the recurring definitions."""
 
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 import click
 
-from pgsched.answers import job_of
+from pgsched.answers import Job, job_of, jobs_of
 from pgsched.cli.answers import Answer, fill
 from pgsched.cli.backfills import backfill, cancel_backfill, list_backfills
 from pgsched.cli.commands import command
@@ -18,7 +19,7 @@ from pgsched.cli.reply import listing, table
 from pgsched.domain.duration import format_duration
 from pgsched.domain.states import JOB_STATES
 from pgsched.errors import NotFound
-from pgsched.store.lookup.rows import JobFilter, JobRow
+from pgsched.store.lookup.rows import MOST_OUTCOMES, JobFilter, JobRow
 from pgsched.store.schedule import calls
 
 _COLUMNS = ("id", "client", "key", "state", "schedule", "target", "labels", "reason")
@@ -35,16 +36,27 @@ for _command in (edit, pause, resume, cancel, backfill, list_backfills, cancel_b
 @click.option("--state", type=click.Choice(JOB_STATES), help="Only these.")
 @click.option("--key", metavar="KEY", help="Only those under this key.")
 @many_option("--label", "Only those with all of these labels.", label)
+@click.option(
+    "--last-outcomes",
+    "most",
+    type=click.IntRange(0, MOST_OUTCOMES),
+    default=0,
+    metavar="NUMBER",
+    help="With so many of the last outcomes of each.",
+)
 @page_options()
-async def list_jobs(connection: Any, limit: int, after: UUID | None, **given: Any) -> Answer:
+async def list_jobs(connection: Any, limit: int, after: UUID | None, most: int, **given: Any) -> Answer:
     """List jobs, newest first."""
     from pgsched.store.lookup import listings
 
     wanted = JobFilter(**given | {"labels": dict(given["labels"]) or None})
     page, note = await fill(partial(listings.list_jobs, connection, wanted), limit, after)
-    rows = [[_summary(row) if name == "schedule" else getattr(row, name) for name in _COLUMNS] for row in page.items]
-    items = [_shown(row) for row in page.items]
-    return Answer({"items": items, "next": page.next}, table(_COLUMNS, rows) if rows else "no jobs", note)
+    last = await listings.last_outcomes(connection, [row.id for row in page.items], most)
+    found = jobs_of(page.items, last) if most else list(map(job_of, page.items))
+    columns = (*_COLUMNS, "last_outcomes") if most else _COLUMNS
+    rows = [[_cell(row, job, name) for name in columns] for row, job in zip(page.items, found, strict=True)]
+    items = [_shown(row, job) for row, job in zip(page.items, found, strict=True)]
+    return Answer({"items": items, "next": page.next}, table(columns, rows) if rows else "no jobs", note)
 
 
 @command(jobs)
@@ -57,7 +69,7 @@ async def show(connection: Any, id: UUID) -> Answer:
     if row is None:
         raise NotFound(f"there is no job {id}; see pgsched jobs list, and pgsched executions list for one-shots")
     planned, _ = await listings.planned_instant(connection, id)
-    found = {**_shown(row), "next_fire": planned}
+    found = {**_shown(row, job_of(row)), "next_fire": planned}
     return Answer(found, listing({**found, "schedule": _summary(row)}))
 
 
@@ -70,10 +82,18 @@ async def trigger(connection: Any, id: UUID, actor: str | None) -> Answer:
     return Answer({"id": execution, "job_id": id}, str(execution))
 
 
-def _shown(row: JobRow) -> dict[str, Any]:
+def _cell(row: JobRow, job: Job, column: str) -> Any:
+    if column == "last_outcomes":
+        return " ".join(outcome.status for outcome in job.last_outcomes or ())
+    return _summary(row) if column == "schedule" else getattr(row, column)
+
+
+def _shown(row: JobRow, job: Job) -> dict[str, Any]:
     import msgspec
 
-    return msgspec.structs.asdict(job_of(row)) | {"runs": row.runs}
+    shown = msgspec.structs.asdict(job) | {"runs": row.runs}
+    last = shown.pop("last_outcomes")
+    return shown if last is None else shown | {"last_outcomes": [asdict(outcome) for outcome in last]}
 
 
 def _summary(row: JobRow) -> str:

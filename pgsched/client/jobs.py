@@ -60,10 +60,11 @@ class JobGroup(TypedDict, total=False):
 
 
 class JobQuery(JobGroup, total=False):
-    """Which jobs a listing has."""
+    """Which jobs a listing has; and with each, so many of its ``last_outcomes``, at most ten."""
 
     state: str | None
     key: str | None
+    last_outcomes: int
 
 
 class JobChanges(Recurring, total=False):

@@ -55,6 +55,23 @@ async def test_jobs_are_listed_page_by_page_from_the_newest(api: httpx.AsyncClie
     assert seen == [created[4:2:-1], created[2:0:-1], created[:1]]
 
 
+async def test_jobs_are_listed_with_the_last_outcomes_of_each(api: httpx.AsyncClient, db: Connection) -> None:
+    job, other = await create(api), await create(api)
+    for n, status in enumerate(("succeeded", "failed", "skipped")):
+        db.execute(
+            "insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition,"
+            " attempt, client_id, target, job_id) values (now(), now(), %s, now(), pgsched.new_id(), %s, 0, 1,"
+            " 'default', 'notify:a', %s)",
+            [f"2026-03-0{3 - n} 09:00+00", status, job],
+        )
+    items = (await api.get("/v1/jobs?last_outcomes=2")).json()["items"]
+    assert [[end["status"] for end in item["last_outcomes"]] for item in items] == [[], ["succeeded", "failed"]]
+    assert [item["id"] for item in items] == [other, job]
+    assert items[1]["last_outcomes"][0]["scheduled_for"] == "2026-03-03T09:00:00Z"
+    assert [item["last_outcomes"] for item in (await api.get("/v1/jobs")).json()["items"]] == [None, None]
+    assert (await api.get("/v1/jobs?last_outcomes=11")).status_code == 400
+
+
 async def test_jobs_are_filtered_by_client_state_and_key(api: httpx.AsyncClient) -> None:
     wanted = await create(api, client="shop", key="a")
     for body in ({"client": "shop", "key": "b"}, {"client": "other", "key": "a"}):

@@ -177,9 +177,11 @@ def test_listings_are_narrowed_down(ask: Any) -> None:
     ask("schedule", TARGET, "--delay", "1h", "--client", "a")
     wanted = ask("schedule", TARGET, "--delay", "1h", "--client", "b", "--key", "k")["id"]
     job = ask("schedule", TARGET, "--every", "1h", "--client", "b")["id"]
-    found = ask("executions", "list", "--client", "b", "--key", "k", "--status", "scheduled")
+    found = ask("executions", "list", "--client", "b", "--key", "k", "--status", "scheduled", "--status", "failed")
     assert [row["id"] for row in found["items"]] == [wanted]
-    assert [row["id"] for row in ask("jobs", "list", "--client", "b")["items"]] == [job]
+    assert ask("executions", "list", "--host", "nowhere.example")["items"] == []
+    [listed] = ask("jobs", "list", "--client", "b", "--last-outcomes", "3")["items"]
+    assert (listed["id"], listed["last_outcomes"]) == (job, [])
     assert ask("jobs", "list", "--state", "paused")["items"] == []
 
 

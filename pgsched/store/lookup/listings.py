@@ -5,7 +5,7 @@ What a page costs is bounded (``lookup.reach``), so one of a filter that names l
 Instants are in UTC. What Python cannot hold is read as None (``infinity``: held) or as its last instant.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -28,6 +28,7 @@ from pgsched.store.lookup.rows import (
     ExecutionFilter,
     JobFilter,
     JobRow,
+    LastOutcome,
     RowPage,
 )
 from pgsched.store.lookup.written import Query, asked, one_of, page
@@ -88,6 +89,11 @@ async def list_jobs(
         JobRow,
         limit,
     )
+
+
+async def last_outcomes(connection: AsyncConnection[Any], jobs: Sequence[UUID], most: int) -> list[LastOutcome]:
+    """So many of each of these jobs as history has of them, the latest first."""
+    return await rows(connection, LastOutcome, "lookup/last_outcomes", jobs=list(jobs), most=most) if most else []
 
 
 async def get_job(connection: AsyncConnection[Any], id: UUID) -> JobRow | None:

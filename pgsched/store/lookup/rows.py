@@ -14,6 +14,9 @@ from pgsched.domain.schedule import Fire
 Json = Any
 """JSON as it is stored (``msgspec.Raw``), or None."""
 
+MOST_OUTCOMES = 10
+"""With each job of a listing."""
+
 
 _Row = TypeVar("_Row")
 
@@ -134,6 +137,17 @@ class JobRow(Definition):
         """``count``, or as many as ``max_runs`` leaves. Raises InvalidSchedule."""
         most = self.parsed().max_runs
         return count if most is None else max(0, min(count, most - self.runs))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastOutcome:
+    """How an execution of a job ended."""
+
+    job_id: UUID
+    id: UUID
+    status: str
+    scheduled_for: datetime
+    finished_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

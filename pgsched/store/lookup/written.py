@@ -87,6 +87,7 @@ def _text(
     build: Build, kind: type[Filter], others: tuple[str, ...], kept: tuple[tuple[str, Any], ...], given: frozenset[str]
 ) -> Compiled | None:
     places: dict[str, Any] = dict(kept) | {name: _place(name) for name in given}
-    wanted = kind(**{name: places.get(name) for name in kind.__dataclass_fields__})
+    fields: dict[str, Any] = {name: places.get(name) for name in kind.__dataclass_fields__}
+    wanted = kind(**fields)
     query = build(wanted, **{name: places.get(name) for name in others})
     return None if query is None else query.compile(dialect=_dialect)

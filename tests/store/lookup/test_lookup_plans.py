@@ -117,6 +117,7 @@ _COUNTS: dict[str, dict[str, Any]] = {
     "lookup/count_ended": {"most": MOST_COUNTED // 10},
     "lookup/oldest_due": {},
     "admin/queues": {"name": None, "most": MOST_COUNTED // 10},
+    "lookup/last_outcomes": {"jobs": [UUID(JOB)], "most": 10},
     "lookup/attempts": {"execution": UUID(JOB)},
 }
 
