@@ -184,7 +184,7 @@ def _of_job(row: JobRow) -> dict[str, Any]:
         schedule = JobSchedule(every=format_duration(row.every), timezone=zone)
     else:
         schedule = JobSchedule(cron=row.cron, timezone=row.timezone, gap=row.gap, overlap=row.overlap)
-    names = (name for name in Job.__struct_fields__ if name != "schedule")
+    names = (name for name in Job.__struct_fields__ if name not in {"schedule", "last_outcomes"})
     bounded = row.rules is not None and "max_runs" in msgspec.json.decode(bytes(row.rules))
     found = {name: getattr(row, name) for name in names}
     return found | {"schedule": schedule, "runs": row.runs if bounded else None}

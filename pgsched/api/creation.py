@@ -18,6 +18,7 @@ from pgsched.api.gathering import Gathering
 from pgsched.api.parameters import Pooled
 from pgsched.api.requests import CreateJob
 from pgsched.api.routing import makes
+from pgsched.domain.trace import traceparent_in
 from pgsched.errors import InvalidSchedule
 from pgsched.store.jobs.jobs import plan_job
 from pgsched.store.lookup.listings import get_job, planned_instant
@@ -66,11 +67,17 @@ async def create(
             name="Idempotency-Key", min_length=1, max_length=200, description="The key where the body has none."
         ),
     ] = None,
+    traceparent: Annotated[
+        str | None,
+        HeaderParameter(
+            name="traceparent", description="W3C Trace Context of a one-shot. What is not of its form is ignored."
+        ),
+    ] = None,
 ) -> Response[Scheduled]:
     """Without a schedule it fires now. Scheduled again under the same client and key it replaces what still waits,
     unless on_conflict says otherwise. 201 says that it is new; with 200, outcome says what stands under the key.
     """
-    order = order_in(data, idempotency_key)
+    order = order_in(data, idempotency_key, traceparent)
     if order.when.recurs:
         answer = await database.ask(_place_job, order)
     else:
@@ -85,9 +92,13 @@ async def create(
     )
 
 
-def order_in(data: CreateJob, idempotency_key: str | None = None) -> Order:
-    """What a body asks for. Raises what ``order_of`` does."""
-    given = msgspec.structs.asdict(data) | data.schedule.given()
+def order_in(data: CreateJob, idempotency_key: str | None = None, traceparent: str | None = None) -> Order:
+    """What a body asks for. The runs of a job are no part of the trace in which it was made. Raises what ``order_of``
+    does."""
+    timing = data.schedule.given()
+    given = msgspec.structs.asdict(data) | timing
+    if not timing.keys() & {"cron", "every"} and (trace := traceparent_in(traceparent)):
+        given["options"] = {"traceparent": trace} | (data.options or {})
     payload = None if isinstance(data.payload, msgspec.UnsetType) else bytes(data.payload).decode()
     for name in ("target", "schedule"):
         del given[name]

@@ -6,19 +6,24 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pgsched.domain.execution import Execution
+import orjson
+
+from pgsched.domain.execution import Execution, uuid_text
 from pgsched.errors import InvalidInput
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The execution that a handler is called for. ``attempt`` counts from 1; ``scheduled_for`` is in UTC."""
+    """The execution that a handler is called for. ``attempt`` counts from 1; ``scheduled_for`` is in UTC. ``job_id`` is
+    None but for a run of a recurring job, ``traceparent`` where the caller named no trace."""
 
     execution_id: str
     attempt: int
     scheduled_for: datetime
     client: str
     key: str | None
+    job_id: str | None = None
+    traceparent: str | None = None
 
 
 class Handler:
@@ -95,7 +100,14 @@ def context_of(execution: Execution) -> Context:
         scheduled_for=execution.nominal,
         client=execution.client_id,
         key=execution.key,
+        job_id=None if execution.job_id is None else uuid_text(execution.job_id),
+        traceparent=_traceparent_in(execution.options),
     )
+
+
+def _traceparent_in(options: bytes | None) -> str | None:
+    """It is in an execution's own options or nowhere: it cannot be a default."""
+    return None if options is None or b'"traceparent"' not in options else orjson.loads(options).get("traceparent")
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

@@ -21,6 +21,7 @@ from pgsched.domain.capability import KAFKA
 from pgsched.domain.execution import Execution, instant_text, uuid_text
 from pgsched.domain.outcome import Failed, Outcome, Succeeded, Undeliverable
 from pgsched.domain.policy import Options
+from pgsched.domain.trace import own_traceparent
 
 _POLL_SECONDS = 0.2
 _LAST_SECONDS = 2.0
@@ -122,7 +123,7 @@ class KafkaChannel:
             producer = self._producer = self._producer or Producer(self._config)
             topic, key = execution.target[_PREFIX:], execution.ordering_key or execution.uuid
             # A value of null would have a compacted topic forget the key.
-            await producer.send(topic, key, execution.payload or b"", _headers(execution, self._rng))
+            await producer.send(topic, key, execution.payload or b"", _headers(execution, options, self._rng))
         except Exception as error:
             return await self._outcome_of(error, producer)
         return _SENT
@@ -141,7 +142,15 @@ class KafkaChannel:
         return Failed(error=f"{said.name()}: {said.str()}", retryable=said.name() not in _FINAL)
 
 
-def _headers(execution: Execution, rng: random.Random) -> list[tuple[str, str | bytes | None]]:
+def _of_event(execution: Execution, options: Options) -> list[tuple[str, str | bytes | None]]:
+    """The attributes, as the Kafka binding of CloudEvents has them."""
+    if options.cloudevent is None:
+        return []
+    named = [(f"ce_{name}", text) for name, text in options.cloudevent.attributes(execution)]
+    return [("content-type", "application/json"), *named]
+
+
+def _headers(execution: Execution, options: Options, rng: random.Random) -> list[tuple[str, str | bytes | None]]:
     """The same words, and the same trace, as a callback's."""
     return [
         ("pgsched-execution-id", execution.uuid),
@@ -150,5 +159,6 @@ def _headers(execution: Execution, rng: random.Random) -> list[tuple[str, str | 
         ("pgsched-client", execution.client_id),
         *([] if execution.key is None else [("pgsched-key", execution.key)]),
         *([] if execution.job_id is None else [("pgsched-job", uuid_text(execution.job_id))]),
-        ("traceparent", f"00-{execution.id.hex()}-{rng.getrandbits(64) or 1:016x}-00"),
+        ("traceparent", options.traceparent or own_traceparent(execution.id, rng)),
+        *_of_event(execution, options),
     ]

@@ -13,9 +13,11 @@ from urllib.parse import quote
 from pgsched.delivery.channel import FinalFailure
 from pgsched.delivery.signature import sign_by_each
 from pgsched.delivery.url import Url
+from pgsched.domain.cloudevent import CloudEvent
 from pgsched.domain.execution import Execution, instant_text, uuid_text
 from pgsched.domain.headers import check_header
 from pgsched.domain.policy import METHODS, Options
+from pgsched.domain.trace import own_traceparent
 from pgsched.errors import InvalidOptions
 from pgsched.store.core.wire import UNIX_TO_WIRE
 from pgsched.version import __version__
@@ -23,6 +25,7 @@ from pgsched.version import __version__
 Lines = tuple[tuple[str, str], ...]
 _LONGEST_REMEMBERED = 2_048  # characters of headers that are kept for the next callback that has the same
 _AS_THEY_ARE = "/:@!$&'()*+,;=~"  # RFC 3986 has these characters in a path, beside letters, digits, - . and _
+_IN_EVENTS = _AS_THEY_ARE + "#?"
 _WITHOUT_BODY = frozenset({"GET", "HEAD"})
 # The libraries of Standard Webhooks parse the body that they have verified, and fail where there is none.
 _SIGNED_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
@@ -42,13 +45,13 @@ def compose(
     """The whole request of one attempt. ``now`` is the database's time in seconds since 1970, ``deadline``
     seconds from it. ``hop`` is a header line for a proxy on the way.
 
-    The trace id is the execution's id, so that all attempts, and whatever they cause, are one trace; the
-    span is new. Raises FinalFailure for a method or header that cannot be sent.
+    Raises FinalFailure for a method or header that cannot be sent.
     """
     method = options.method
     body = _body(method, execution.payload, signed=bool(secrets))
     id = uuid_text(execution.id)
     signature = f"webhook-signature: {sign_by_each(secrets, id, now, body or b'')}\r\n" if secrets else ""
+    event = "" if options.cloudevent is None else _event_lines(options.cloudevent, execution)
     completion = "" if options.deferred is None else f"pgsched-completion-token: {execution.token}\r\n"
     length = "" if method in _WITHOUT_BODY else f"Content-Length: {len(body or b'')}\r\n"
     head = (
@@ -59,15 +62,20 @@ def compose(
         f"webhook-id: {id}\r\n"
         f"webhook-timestamp: {now}\r\n"
         f"{signature}"
-        f"{_client_line(execution.client_id)}{_names(execution)}"
+        f"{_client_line(execution.client_id)}{_names(execution)}{event}"
         f"pgsched-attempt: {execution.attempt}\r\n"
         f"pgsched-scheduled-for: {instant_text(execution.scheduled_for)}\r\n"
         f"pgsched-deadline: {instant_text((now + int(deadline)) * 1_000_000 - UNIX_TO_WIRE)}\r\n"
         f"{completion}"
-        f"traceparent: 00-{execution.id.hex()}-{rng.getrandbits(64) or 1:016x}-00\r\n"
+        f"traceparent: {options.traceparent or own_traceparent(execution.id, rng)}\r\n"
         f"{length}\r\n"
     ).encode("ascii")
     return head if body is None else head + body
+
+
+def _event_lines(event: CloudEvent, execution: Execution) -> str:
+    """The attributes, encoded as the HTTP binding of CloudEvents has it."""
+    return "".join(f"ce-{name}: {quote(text, _IN_EVENTS)}\r\n" for name, text in event.attributes(execution))
 
 
 def _names(execution: Execution) -> str:

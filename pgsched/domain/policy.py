@@ -8,10 +8,12 @@ from typing import Any
 import orjson
 
 from pgsched.domain.authorization import Authorization, parse_auth
+from pgsched.domain.cloudevent import ATTRIBUTES, CloudEvent, parse_cloudevent
 from pgsched.domain.duration import LONGEST, parse_duration
 from pgsched.domain.headers import Headers, parse_headers, shown
 from pgsched.domain.secret import SecretRef
 from pgsched.domain.target import parse_target
+from pgsched.domain.trace import parse_traceparent
 from pgsched.errors import InvalidOptions, InvalidSchedule
 
 DEFAULT_ATTEMPTS = 22
@@ -34,7 +36,8 @@ class Options:
 
     It passes the limit of its client's ``limit_key``, if there is one. With ``deferred``, in seconds, an HTTP target
     may answer 202, and has so long to complete what it took. ``on_success`` is a target that is told of its success.
-    ``auth`` says how a token for it is had. With ``has_secrets`` a header or ``auth`` names one.
+    ``auth`` says how a token for it is had. ``traceparent`` is of the caller's trace. With ``cloudevent`` it is one to
+    HTTP and Kafka. With ``has_secrets`` a header or ``auth`` names one.
     """
 
     timeout_seconds: float = 30.0
@@ -50,6 +53,8 @@ class Options:
     on_success: str | None = None
     limit_key: str | None = None
     deferred: float | None = None
+    traceparent: str | None = None
+    cloudevent: CloudEvent | None = None
     has_secrets: bool = False
 
 
@@ -60,7 +65,7 @@ def parse_options(raw: bytes | None, *defaults: bytes) -> Options:
     Raises InvalidOptions, naming the key and what it may be, for an unknown key, a wrong type or a value
     out of range; InvalidTarget for one to be told that cannot be called.
     """
-    if raw is not None and len(raw) > _LONGEST_REMEMBERED:
+    if raw is not None and (len(raw) > _LONGEST_REMEMBERED or b'"traceparent"' in raw):  # none is like another
         return _parse_options.__wrapped__(raw, *defaults)
     return _parse_options(raw, *defaults)
 
@@ -70,6 +75,8 @@ def _parse_options(raw: bytes | None, *defaults: bytes) -> Options:
     given = _parsed(raw)
     for default in defaults:
         given = _merged(given, _parsed(default))
+    if "cloudevent" in given and "headers" in given:  # each is named once, and by us
+        given["headers"] = tuple(header for header in given["headers"] if header[0].lower() not in _OF_EVENTS)
     headers = given.get("headers", ())
     if "auth" in given and any(name.lower() == "authorization" for name, _ in headers):
         raise InvalidOptions("auth sets the header Authorization: leave that out of headers")
@@ -219,10 +226,13 @@ def _ordering(key: str, value: Any) -> str:
     return str(value)
 
 
+_OF_EVENTS = frozenset(f"ce-{name}" for name in ATTRIBUTES)
 _FIELDS = {"timeout": "timeout_seconds"}
 _KEPT = frozenset(field.name for field in fields(Options))
 _SPANS = frozenset({"relevant_for", "max_retry_age", "deadline"})
-_OF_EACH = frozenset({"on_success", "on_failure", "on_expired", "limit_key", "priority", "ordering", "deferred"})
+_OF_EACH = frozenset(
+    {"on_success", "on_failure", "on_expired", "limit_key", "priority", "ordering", "deferred", "traceparent"}
+)
 _NONE = frozenset[int]()
 _MOST_WAITS = 100
 _FIRST_WAIT = 1.0  # seconds, where ``backoff`` does not say it
@@ -247,6 +257,8 @@ _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "priority": _priority,
     "ordering": _ordering,
     "deferred": _seconds(1, 2_592_000, "1 s to 30 days"),
+    "traceparent": parse_traceparent,
+    "cloudevent": parse_cloudevent,
 }
 OPTIONS = tuple(_PARSERS)
 """The names of all options."""

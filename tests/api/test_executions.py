@@ -26,6 +26,10 @@ values (now(), '2026-03-01 09:00+00', '2026-03-01 09:00+00', now(), pgsched.new_
 """
 
 
+_TRACE = "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331"
+_OTHER = f"00-{'a' * 32}-{'1' * 16}-00"
+
+
 async def create(api: httpx.AsyncClient, **body: Any) -> str:
     answer = await api.post("/v1/jobs", json={"target": "notify:a", "schedule": {"delay": "1h"}} | body)
     assert answer.status_code == 201, answer.text
@@ -121,6 +125,26 @@ async def test_a_job_selects_its_executions(api: httpx.AsyncClient) -> None:
     rows = await listed(api, f"job={job}")
     assert rows == [item["id"] for item in (await api.get(f"/v1/jobs/{job}/executions")).json()["items"]]
     assert len(rows) == 1
+
+
+@pytest.mark.parametrize(
+    ("header", "kept"),
+    [
+        (f"00-{_TRACE}-01", f"00-{_TRACE}-01"),
+        (f"cc-{_TRACE}-01-what.the.future-will-be", f"00-{_TRACE}-01"),
+        (f"00-{_TRACE}-01-x", None),
+        (f"ff-{_TRACE}-01", None),
+        (f"00-{'0' * 32}-b7ad6b7169203331-01", None),
+    ],
+)
+async def test_a_one_shot_is_of_the_trace_of_its_request(
+    api: httpx.AsyncClient, db: Connection, header: str, kept: str | None
+) -> None:
+    body = {"target": "notify:a", "schedule": {"delay": "1h"}}
+    for more in ({}, {"schedule": {"every": "1h"}}, {"options": {"traceparent": _OTHER, "timeout": "5s"}}):
+        assert (await api.post("/v1/jobs", json=body | more, headers={"traceparent": header})).status_code == 201
+    found = db.execute("select options ->> 'traceparent' from pgsched.executions order by id").fetchall()
+    assert found == [(kept,), (None,), (_OTHER,)]
 
 
 async def test_an_execution_shows_its_failed_tries(api: httpx.AsyncClient, db: Connection) -> None:

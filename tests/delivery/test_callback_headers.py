@@ -2,12 +2,13 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
+import orjson
 import pytest
 from standardwebhooks import Webhook
 
 from pgsched.delivery.signature import parse_secret
 from pgsched.domain.execution import uuid_text
-from pgsched.domain.policy import Options
+from pgsched.domain.policy import Options, parse_options
 from pgsched.version import __version__
 from tests.delivery.receiver import ID, NOW, calling, deliver, execution, receiving
 
@@ -72,6 +73,30 @@ async def test_attempts_share_the_trace_and_have_spans_of_their_own() -> None:
     assert first[:36] == second[:36]
     assert first != second
     assert receiver.requests[1].headers["pgsched-attempt"] == "2"
+
+
+async def test_a_cloud_event_has_its_attributes_as_headers_each_once() -> None:
+    event = {"type": "com.example.paid", "source": "/shop?a=1#b"}
+    raw = {"cloudevent": event, "headers": {"CE-Id": "mine", "ce-partitionkey": "p"}}
+    async with receiving() as receiver, calling() as channel:
+        row = execution(receiver.url)._replace(key="Café 100%")
+        await channel.deliver(row, parse_options(orjson.dumps(raw)), 5)
+    [request] = receiver.requests
+    found = {name: text for name, text in request.headers.items() if name.startswith("ce-")}
+    assert found == {
+        "ce-specversion": "1.0", "ce-id": UUID, "ce-source": event["source"], "ce-type": event["type"],
+        "ce-time": "2026-09-21T14:13:20Z", "ce-subject": "Caf%C3%A9%20100%25", "ce-partitionkey": "p",
+    }  # fmt: skip
+    assert request.headers["content-type"] == "application/json"
+    assert orjson.loads(request.body) == {"order": 42}
+
+
+async def test_attempts_have_the_callers_trace_as_it_is() -> None:
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    async with receiving() as receiver, calling() as channel:
+        for attempt in (1, 2):
+            await channel.deliver(execution(receiver.url, attempt=attempt), Options(traceparent=trace), 5)
+    assert [request.headers["traceparent"] for request in receiver.requests] == [trace, trace]
 
 
 async def test_a_client_with_a_secret_signs_what_it_sends(monkeypatch: pytest.MonkeyPatch) -> None:

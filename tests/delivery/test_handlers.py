@@ -40,6 +40,15 @@ def test_a_handler_is_given_what_its_signature_asks_for(function: Callable[..., 
     assert Handler("work", function).arguments(row) == wanted
 
 
+def test_a_context_names_the_job_and_the_callers_trace() -> None:
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    row = execution("python:work")._replace(job_id=bytes(16), options=b'{"traceparent": "%b"}' % trace.encode())
+    found = context_of(row)
+    assert (found.job_id, found.traceparent) == ("00000000-0000-0000-0000-000000000000", trace)
+    found = context_of(execution("python:work"))
+    assert (found.job_id, found.traceparent) == (None, None)
+
+
 def test_only_a_parameter_of_that_name_asks_for_the_connection() -> None:
     assert Handler("work", connection_between).wants_connection
     assert not Handler("work", any_names).wants_connection

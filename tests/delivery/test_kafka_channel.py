@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pgsched.delivery.kafka import KafkaChannel, Producer
+from pgsched.domain.cloudevent import CloudEvent
 from pgsched.domain.outcome import Failed, Outcome, Succeeded, Undeliverable
 from pgsched.domain.policy import Options
 from tests.delivery.kafka_cluster import (
@@ -66,6 +67,23 @@ async def test_a_message_is_the_payload_with_what_a_consumer_may_want_to_know(
     }
     assert isinstance(span, bytes)
     assert span.startswith(b"00-" + ID.hex().encode())
+
+
+async def test_a_message_has_the_callers_trace_and_is_a_cloud_event(
+    cluster: KafkaCluster, channel: KafkaChannel
+) -> None:
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    event = CloudEvent(type="com.example.paid", source="/shop")
+    async with asyncio.timeout(20):
+        row = execution("kafka:orders")._replace(key="Café")
+        assert await channel.deliver(row, Options(traceparent=trace, cloudevent=event), 20) == Succeeded()
+    [message] = cluster.read("orders", 1)
+    told = {name: text for name, text in message.headers() or [] if not name.startswith("pgsched-")}
+    assert told == {
+        "traceparent": trace.encode(), "content-type": b"application/json", "ce_specversion": b"1.0",
+        "ce_id": UUID.encode(), "ce_source": b"/shop", "ce_type": b"com.example.paid",
+        "ce_time": b"2026-09-21T14:13:20Z", "ce_subject": "Café".encode(),
+    }  # fmt: skip
 
 
 async def test_messages_of_an_ordering_key_share_a_partition_in_their_order(

@@ -52,6 +52,21 @@ CODES = st.lists(
 TARGETS = st.sampled_from(
     ["https://shop.example/told", "python:told", "ftp://x", "", "notify:a b", "queue:", "https://a@b/", "sql:a.b"]
 )
+_TRACE, _SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+TRACES = st.builds(
+    "{}-{}-{}-{}".format,
+    st.sampled_from(["00", "00", "01", "ff"]),
+    st.sampled_from([_TRACE, _TRACE, "0" * 32, _TRACE.upper(), _TRACE[1:]]),
+    st.sampled_from([_SPAN, _SPAN, "0" * 16]),
+    st.sampled_from(["00", "01", "1", "01-x", "01\n"]),
+)
+EVENTS = st.dictionaries(
+    st.sampled_from(["type", "source", "type", "source", "subject"]),
+    st.one_of(
+        st.sampled_from(["com.example.paid", "/shop?a=1#b'", "", "a b", "a%", "x" * 200, "x" * 201, "a\n"]), JUNK
+    ),
+    min_size=1,
+)
 OPTIONS = st.fixed_dictionaries(
     {},
     optional={
@@ -82,6 +97,8 @@ OPTIONS = st.fixed_dictionaries(
         "priority": st.one_of(st.integers(-102, 102), st.just(10.0), JUNK),
         "ordering": st.one_of(st.sampled_from(["block", "continue", "Block"]), JUNK),
         "deferred": DURATIONS,
+        "traceparent": st.one_of(TRACES, JUNK),
+        "cloudevent": st.one_of(EVENTS, JUNK),
         "timeuot": JUNK,
     },
 )

@@ -141,6 +141,18 @@ begin
     return pgsched_internal.refuse('PS004', 'priority must be a whole number from -100 to 100', 'write {"priority": 10}');
   elsif options ? 'ordering' and options -> 'ordering' not in ('"continue"', '"block"') then
     return pgsched_internal.refuse('PS004', 'ordering must be continue or block', 'write {"ordering": "block"}');
+  elsif options ? 'cloudevent' and (case when jsonb_typeof(options -> 'cloudevent') = 'object' then
+      (options -> 'cloudevent') - 'type' - 'source' <> '{}' or exists (
+        select from unnest(array['type', 'source']) as part
+         where jsonb_typeof(options -> 'cloudevent' -> part) is distinct from 'string'
+            or options -> 'cloudevent' ->> part !~ '^[A-Za-z0-9!#$&''()*+,./:;=?@_~-]{1,200}$')
+      else true end) then
+    return pgsched_internal.refuse('PS004', 'cloudevent must have a type and a source of at most 200 characters',
+      'write {"cloudevent": {"type": "com.example.shop.paid", "source": "/shop/orders"}}');
+  elsif options ? 'traceparent' and (jsonb_typeof(options -> 'traceparent') <> 'string'
+      or options ->> 'traceparent' !~ '^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$') then
+    return pgsched_internal.refuse('PS004', 'traceparent must be one of W3C Trace Context',
+      'write {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}');
   end if;
   return true;
 end $$;
@@ -170,11 +182,12 @@ begin
   end if;
   select string_agg(name, ', ') into unknown from jsonb_object_keys(options) as name
    where name not in ('timeout', 'max_attempts', 'backoff', 'relevant_for', 'max_retry_age', 'deadline', 'method', 'headers', 'auth',
-                      'retry_on', 'fail_on', 'on_success', 'on_failure', 'on_expired', 'limit_key', 'priority', 'ordering', 'deferred');
+                      'retry_on', 'fail_on', 'on_success', 'on_failure', 'on_expired', 'limit_key', 'priority', 'ordering', 'deferred',
+                      'traceparent', 'cloudevent');
   if unknown is not null then
     return pgsched_internal.refuse('PS004', format('unknown option: %s', unknown),
       'the options are timeout, max_attempts, backoff, relevant_for, max_retry_age, deadline, method, headers, auth, retry_on, fail_on, '
-      'on_success, on_failure, on_expired, limit_key, priority, ordering and deferred');
+      'on_success, on_failure, on_expired, limit_key, priority, ordering, deferred, traceparent and cloudevent');
   end if;
   if options ?| array['max_attempts', 'backoff', 'retry_on', 'fail_on'] then
     perform pgsched_internal.check_retries(options);
@@ -190,8 +203,8 @@ comment on function pgsched_internal.check_options(jsonb) is 'True for delivery 
 create or replace function pgsched_internal.check_defaults(options jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  if jsonb_typeof(options) = 'object' and options ?| array['on_success', 'on_failure', 'on_expired', 'limit_key', 'priority', 'ordering', 'deferred'] then
-    return pgsched_internal.refuse('PS004', 'on_success, on_failure, on_expired, limit_key, priority, ordering and deferred cannot be defaults', 'give them with each execution or job');
+  if jsonb_typeof(options) = 'object' and options ?| array['on_success', 'on_failure', 'on_expired', 'limit_key', 'priority', 'ordering', 'deferred', 'traceparent'] then
+    return pgsched_internal.refuse('PS004', 'on_success, on_failure, on_expired, limit_key, priority, ordering, deferred and traceparent cannot be defaults', 'give them with each execution or job');
   end if;
   return pgsched_internal.check_options(options);
 end $$;
