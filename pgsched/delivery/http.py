@@ -127,11 +127,8 @@ class HttpChannel:
         client, ends = execution.client_id, time.monotonic() + deadline
         filled = await self._credentials.fill(options, client, url, deadline)
         answer = await self._call(execution, url, filled, max(ends - time.monotonic(), 0.0))
-        if (
-            answer.status != _UNAUTHORIZED
-            or options.max_attempts == 1
-            or not self._credentials.refused(options, client)
-        ):
+        is_refused = answer.status == _UNAUTHORIZED and options.max_attempts > 1
+        if not (is_refused and self._credentials.refused(options, client)):
             return answer
         filled = await self._credentials.fill(options, client, url, max(ends - time.monotonic(), 0.0))
         return await self._call(execution, url, filled, max(ends - time.monotonic(), 0.0))
