@@ -4,6 +4,7 @@ import asyncio
 from datetime import datetime
 from typing import Annotated
 
+from litestar import Response
 from litestar.openapi.spec import Example
 from litestar.params import Body, JSONBody
 
@@ -13,6 +14,7 @@ from pgsched.api.jobs import found_job
 from pgsched.api.parameters import Actor, Forced, JobId, Pooled
 from pgsched.api.requests import EditJob, PreviewEdit, PreviewSpec
 from pgsched.api.routing import acts, sets
+from pgsched.api.versions import IfMatch, check_version, tagged
 from pgsched.domain.preview import preview
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.spread import identity_of
@@ -26,21 +28,26 @@ _LATER = Example(
 )
 
 
-@sets("/jobs/{job_id:str}", "Change a job", 404, 409, scope="schedule")
+@sets("/jobs/{job_id:str}", "Change a job", 404, 409, 412, scope="schedule")
 async def edit_job(
     job_id: JobId,
     data: Annotated[EditJob, Body(examples=[_LATER])],
     database: Pooled,
     actor: Actor,
     force: Forced = False,
-) -> JobDetail:
+    if_match: IfMatch = None,
+) -> Response[JobDetail]:
     """The row that waits follows at once; one that is in a worker's hand runs as it was. A paused job stays paused. One
-    that is declared in an application or a file is refused, unless it is forced: the next apply changes it back."""
+    that is declared in an application or a file is refused, unless it is forced: the next apply changes it back. With
+    If-Match it is changed only if nobody else has done so since it was read."""
     changes = edits.changes_of(data.changes())
     async with database.connection() as connection, connection.transaction():
+        version = await edits.locked_version(connection, job_id)
+        if version is not None:
+            check_version(if_match, version)
         await edits.edit_job(connection, job_id, changes, actor=actor, force=force)
         row = await found_job(connection, job_id)
-        return job_detail(row, await next_fires(connection, row))
+        return tagged(job_detail(row, await next_fires(connection, row)))
 
 
 @acts("/jobs/{job_id:str}/preview", "When a job fires, before and after an edit", 404, 409, scope="read")

@@ -13,6 +13,7 @@ from pgsched.api.paging import cursor, page, position
 from pgsched.api.parameters import Actor, After, Client, JobId, Key, Limit, Noted, Pooled, Why, note_in
 from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.routing import acts, made_at, makes, reads, removes
+from pgsched.api.versions import tagged
 from pgsched.domain.states import JobState
 from pgsched.errors import NotFound
 from pgsched.store.lookup import listings
@@ -57,10 +58,11 @@ async def list_jobs(
 
 
 @reads("/jobs/{job_id:str}", "One job and when it fires next", 404)
-async def get_job(job_id: JobId, database: Pooled) -> JobDetail:
+async def get_job(job_id: JobId, database: Pooled) -> Response[JobDetail]:
+    """Its ETag is the version that PATCH takes as If-Match."""
     async with database.connection() as connection:
         row = await found_job(connection, job_id)
-        return job_detail(row, await next_fires(connection, row))
+        return tagged(job_detail(row, await next_fires(connection, row)))
 
 
 @removes("/jobs/{job_id:str}", "Cancel a job, or an execution", 404, 409, scope="schedule")

@@ -24,7 +24,12 @@ _STATUS: list[tuple[type[PgschedError], int]] = [
     (errors.SchemaMismatch, 503),
     (errors.Unavailable, 503),
 ]
-_KIND: dict[int, type[PgschedError]] = {404: errors.NotFound, 413: errors.InvalidPayload, 500: PgschedError}
+_KIND: dict[int, type[PgschedError]] = {
+    404: errors.NotFound,
+    412: errors.Conflict,
+    413: errors.InvalidPayload,
+    500: PgschedError,
+}
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

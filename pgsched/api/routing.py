@@ -20,6 +20,7 @@ WHY = {
     403: "The key lacks the scope, or is not for the client.",
     404: "There is no such thing.",
     409: "Its state does not allow it.",
+    412: "It was changed since it was read.",
     413: "The request is over 2 MiB.",
     415: "The body is not application/json, or that of a batch not application/x-ndjson.",
     422: "The request is invalid; detail says what to write.",

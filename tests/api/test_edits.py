@@ -23,6 +23,22 @@ async def test_an_edit_answers_with_the_job_as_it_is_now(api: httpx.AsyncClient)
     assert found == (await api.get(f"/v1/jobs/{job}")).json()
 
 
+async def test_an_edit_of_what_somebody_else_has_changed_is_refused(api: httpx.AsyncClient) -> None:
+    path = f"/v1/jobs/{await create(api)}"
+    read = (await api.get(path)).headers["ETag"]
+
+    async def edit(target: str, tag: str) -> httpx.Response:
+        return await api.patch(path, json={"target": target}, headers={"If-Match": tag})
+
+    first = await edit("notify:b", read)
+    assert (first.status_code, first.headers["ETag"] == read) == (200, False)
+    late = await edit("notify:c", read)
+    assert (late.status_code, late.json()["code"]) == (412, "pgsched.conflict")
+    assert (await edit("notify:d", f'"1", W/{first.headers["ETag"]}')).status_code == 412
+    assert (await api.get(path)).json()["target"] == "notify:b"
+    assert [(await edit("notify:e", tag)).status_code for tag in (f'"1", {first.headers["ETag"]}', "*")] == [200, 200]
+
+
 async def test_another_schedule_is_planned_in_the_same_transaction(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     answer = await api.patch(f"/v1/jobs/{job}", json={"schedule": _BERLIN})

@@ -13,6 +13,7 @@ from pgsched.domain.duration import check_duration, format_duration, parse_durat
 from pgsched.domain.rules import parse_rules
 from pgsched.domain.schedule import Fire
 from pgsched.errors import InvalidSchedule, NotFound
+from pgsched.store.core.query import value
 from pgsched.store.core.text import check_text
 from pgsched.store.jobs.jobs import plan_job
 from pgsched.store.lookup.listings import get_edited_job, get_job, time_of
@@ -27,9 +28,9 @@ def changes_of(given: Mapping[str, Any]) -> str:
     not. What the members mean together is found out with the job at hand.
     """
     found = dict(given)
-    for name, value in found.items():
-        if isinstance(value, str):
-            check_text(name, value)
+    for name, text in found.items():
+        if isinstance(text, str):
+            check_text(name, text)
     if found.get("cron") is not None and found.get("every") is not None:
         raise InvalidSchedule("cron and every exclude each other: give one of them, it takes the other's place")
     if (every := found.get("every")) is not None:
@@ -56,6 +57,12 @@ async def edit_job(
         if await calls.may_plan(connection):
             await plan_job(connection, job_id)
     return True
+
+
+async def locked_version(connection: AsyncConnection[Any], job_id: UUID) -> datetime | None:
+    """When a job was changed last; until the transaction ends nobody else changes it. None where there is none."""
+    found: datetime | None = await value(connection, "jobs/locked_version", id=job_id)
+    return found
 
 
 async def preview_job(
