@@ -144,5 +144,7 @@ def _fault(request: AnyRequest, fault: Any) -> Fault:
 
 
 def _choices(annotation: Any) -> str:
-    literals = [kind for kind in (annotation, *get_args(annotation)) if get_origin(kind) is Literal]
-    return "".join(f"; write one of {', '.join(get_args(literal))}" for literal in literals)
+    """Those of a Literal, wherever in the annotation it is."""
+    if get_origin(annotation) is Literal:
+        return f"; write one of {', '.join(get_args(annotation))}"
+    return "".join(map(_choices, get_args(annotation)))
