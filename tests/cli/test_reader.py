@@ -56,12 +56,12 @@ def test_every_command_that_shows_something_needs_no_more_than_a_reader(
 ) -> None:
     job, execution, _, _ = _ids(db)
     shown = {"jobs": job, "executions": execution, "dead-letters": _LETTER}
-    shown |= {"clients": "shop", "queues": "default"}
+    shown |= {"clients": "shop", "queues": "default", "secrets": "shop"}
     refused = {}
     commands = list(_commands(cli))
     assert len(commands) > 12
     for words in commands:
-        subject = [shown[words[0]]] if words[-1] in {"show", "backfills"} else []
+        subject = [shown[words[0]]] if words[-1] in {"show", "backfills"} or words[0] == "secrets" else []
         result = run(*words, *subject, "--database-url", reader_url, "--json")
         if result.exit_code != 0:
             refused[words] = result.output[-300:]
