@@ -24,7 +24,7 @@ with recursive level (priority) as (
 ), free as materialized (
   select e.id from pgsched.executions e
    where e.partition = any (%(partitions)s::smallint[]) and e.id = any (array(select id from first)) and e.lease_token is null
-     and e.fire_at <= pgsched.now() + %(ahead)s for update skip locked
+     and e.fire_at - %(ahead)s::interval <= pgsched.now() for update skip locked
 ), taken as (
   update pgsched.executions e
      set lease_owner = %(owner)s, lease_token = %(token)s, lease_expires_at = pgsched.now() + %(lease)s, attempt = e.attempt + 1
