@@ -7,7 +7,7 @@
 -- reading the rest.
 with recursive level (priority) as (
   (select (e.options ->> 'priority')::smallint from pgsched.executions e
-    where e.options ? 'priority' and e.partition = any (%(partitions)s::smallint[])
+    where e.options ? 'priority' and (e.options ->> 'priority')::smallint > 0 and e.partition = any (%(partitions)s::smallint[])
     order by (e.options ->> 'priority')::smallint desc limit 1)
   union all
   select (select (e.options ->> 'priority')::smallint from pgsched.executions e
