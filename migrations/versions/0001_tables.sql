@@ -237,6 +237,7 @@ create table pgsched.executions (
   gate             text,
   consumer         text,
   reason           text,
+  labels           pgsched_internal.labels,
   primary key (id, partition),
   constraint partition_follows_the_key check (lease_token is not null or coalesce(key, ordering_key) is null
     or pgsched_internal.check_partition(partition, client_id, key, ordering_key))
@@ -252,6 +253,8 @@ create index executions_priority on pgsched.executions (((options ->> 'priority'
 create index executions_ordering on pgsched.executions (client_id, ordering_key, (coalesce(scheduled_for, fire_at)), id)
   where ordering_key is not null;
 create unique index executions_head on pgsched.executions (client_id, ordering_key, partition) where at_head;
+-- Of a client's rows those that have labels are looked through, the newest first: whoever has none pays nothing for them.
+create index executions_labelled on pgsched.executions (client_id, id) where labels is not null;
 
 -- What stands under each key of a client: an execution, by its partition and id, or a job, where the partition is null. That
 -- one has the key, whether it is live or not: whoever schedules looks there. It is looked at again at look_at, and forgotten
@@ -328,12 +331,14 @@ create table pgsched.history (
   replayed_as   uuid,
   dealt_with_at timestamptz,
   dealt_with_by text,
+  labels        jsonb,
   constraint history_id primary key (id, client_id, status, partition, finished_at)
 ) partition by range (finished_at);
 create index history_key on pgsched.history (client_id, key) where key is not null;
 create index history_job on pgsched.history (job_id, scheduled_for) where job_id is not null;
 create index history_failed on pgsched.history (id, client_id, dealt_with_at) where status = 'failed';
 create index history_awaited on pgsched.history (id) where awaited;
+create index history_labelled on pgsched.history (client_id, id) where labels is not null;
 create table pgsched_internal.history_default partition of pgsched.history default;
 
 -- The failed tries of executions, live and finished. Of two that would be told by the same key one is kept.

@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from pgsched.answers import Changed, DeadLetterDetail, Page, Replayed, with_attempts
 from pgsched.api.executions import bound
+from pgsched.api.labels import Labels, labels_in
 from pgsched.api.paging import page, position
 from pgsched.api.parameters import INSTANT, Actor, After, Client, ExecutionId, Key, Limit, OfJob, Pooled, Why
 from pgsched.api.routing import made_at, makes, reads, removes
@@ -61,6 +62,7 @@ def dead_letter_filter(
     end: End = None,
     reason: Reason = None,
     status_code: StatusCode = None,
+    label: Labels = None,
 ) -> DeadLetterFilter:
     """The filter that the query string gives."""
     return DeadLetterFilter(
@@ -73,6 +75,7 @@ def dead_letter_filter(
         end=bound("to", end),
         reason=reason,
         status_code=status_code,
+        labels=labels_in(label),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 from litestar.params import JSONBody, QueryParameter
 
 from pgsched.answers import Changed, ChangedByKey, ExecutionDetail, Page, Rescheduled, RescheduledByKey, with_attempts
+from pgsched.api.labels import Labels, labels_in
 from pgsched.api.paging import page, position
 from pgsched.api.parameters import INSTANT, Actor, After, Client, ExecutionId, Key, Limit, Noted, OfJob, Pooled, note_in
 from pgsched.api.problems import Fault, Unreadable
@@ -42,6 +43,7 @@ async def list_executions(
     host: Annotated[str | None, QueryParameter(name="host", description="The host of the target, in any case.")] = None,
     key: Key = None,
     job: OfJob = None,
+    label: Labels = None,
     limit: Limit = 50,
     after: After = None,
 ) -> Page[Execution]:
@@ -55,6 +57,7 @@ async def list_executions(
         job=job,
         start=bound("from", start),
         end=bound("to", end),
+        labels=labels_in(label),
     )
     async with database.page() as connection:
         return page(await listings.list_executions(connection, wanted, limit=limit, after=position(after)))

@@ -109,14 +109,14 @@ class Gathering:
 
 def _is_plain(order: Order) -> bool:
     """Whether it is a one-shot that waits for no other, and is not so large that others would wait for it."""
-    rest = order.rules, order.labels, order.after, order.when.cron, order.when.every, order.when.timezone
+    rest = order.rules, order.after, order.when.cron, order.when.every, order.when.timezone
     ways = order.when.gap, order.when.overlap
     told = any(part is not None for part in (*rest, *ways)) or order.after_outcome != "success"
     return not told and _size(order) < _LARGE
 
 
 def _size(order: Order) -> int:
-    return len(order.payload or "") + len(order.options or "")
+    return len(order.payload or "") + len(order.options or "") + len(order.labels or "")
 
 
 def leaves_nothing(error: BaseException) -> bool:

@@ -9,9 +9,9 @@ from psycopg import AsyncConnection
 
 from pgsched.answers import Changed, ChangedMany, Job, JobDetail, Page, Triggered, job_detail, job_of, jobs_of
 from pgsched.api.creation import next_fires
+from pgsched.api.labels import Labels, labels_in
 from pgsched.api.paging import cursor, page, position
 from pgsched.api.parameters import Actor, After, Client, JobId, Key, Limit, Noted, Pooled, Why, note_in
-from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.routing import acts, made_at, makes, reads, removes
 from pgsched.api.versions import tagged
 from pgsched.domain.states import JobState
@@ -20,14 +20,6 @@ from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import MOST_OUTCOMES, Execution, ExecutionFilter, JobFilter, JobRow
 from pgsched.store.schedule import calls
 
-Labels = Annotated[
-    list[str] | None,
-    QueryParameter(
-        name="label",
-        description="NAME=TEXT, such as team=payments; repeated, jobs with all of them.",
-        schema_extra={"items": {"type": "string", "pattern": "^[^=]+="}},
-    ),
-]
 LastOutcomes = Annotated[
     int,
     QueryParameter(
@@ -49,7 +41,7 @@ async def list_jobs(
     after: After = None,
 ) -> Page[Job]:
     """One page; the next one is asked for with after."""
-    wanted = JobFilter(client=client, state=job_state, key=key, labels=_labels(label))
+    wanted = JobFilter(client=client, state=job_state, key=key, labels=labels_in(label))
     async with database.page() as connection:
         found = await listings.list_jobs(connection, wanted, limit=limit, after=position(after))
         last = await listings.last_outcomes(connection, [row.id for row in found.items], last_outcomes)
@@ -88,7 +80,7 @@ async def pause_all(
     database: Pooled, actor: Actor, data: Noted = None, client: Client = None, label: Labels = None
 ) -> ChangedMany:
     """All active ones. At least one of client and label must be given."""
-    return await _change_all(database, actor, "pause", JobFilter(client=client, labels=_labels(label)), note_in(data))
+    return await _change_all(database, actor, "pause", JobFilter(client=client, labels=labels_in(label)), note_in(data))
 
 
 @acts("/jobs/resume", "Resume the jobs of a client, or with labels", scope="operate")
@@ -96,7 +88,9 @@ async def resume_all(
     database: Pooled, actor: Actor, data: Noted = None, client: Client = None, label: Labels = None
 ) -> ChangedMany:
     """All paused ones. At least one of client and label must be given."""
-    return await _change_all(database, actor, "resume", JobFilter(client=client, labels=_labels(label)), note_in(data))
+    return await _change_all(
+        database, actor, "resume", JobFilter(client=client, labels=labels_in(label)), note_in(data)
+    )
 
 
 @removes("/jobs", "Cancel the jobs of a client, or with labels", scope="schedule")
@@ -106,7 +100,7 @@ async def cancel_all(
     """All that are not cancelled. At least one of client and label must be given. With a client and no label, what
     else of it waits is cancelled too, 10,000 executions a call.
     """
-    return await _change_all(database, actor, "cancel", JobFilter(client=client, labels=_labels(label)), note)
+    return await _change_all(database, actor, "cancel", JobFilter(client=client, labels=labels_in(label)), note)
 
 
 @makes("/jobs/{job_id:str}/trigger", "Run a job now, besides its schedule", 404, 409, 429, scope="operate")
@@ -128,22 +122,6 @@ async def _change_all(
     database: Pooled, actor: Actor, verb: calls.Verb, wanted: JobFilter, note: str | None
 ) -> ChangedMany:
     return ChangedMany(changed=await database.ask(calls.change_all, verb, wanted, note=note, actor=actor))
-
-
-def _labels(given: list[str] | None) -> dict[str, str] | None:
-    """``NAME=TEXT``, each. Raises Unreadable."""
-    found = dict[str, str]()
-    for item in given or ():
-        name, equals, text = item.partition("=")
-        status, detail = 400, None
-        if not (name and equals):
-            detail = "write NAME=TEXT, such as label=team=payments"
-        elif name in found:
-            status, detail = 422, f"{name[:80]} is given twice, and a job has it once: give it once"
-        if detail:
-            raise Unreadable(f"label: {detail}", status=status, faults=[Fault(parameter="label", detail=detail)])
-        found[name] = text
-    return found or None
 
 
 async def found_job(connection: AsyncConnection[Any], job_id: UUID) -> JobRow:

@@ -158,8 +158,8 @@ def _after(delay: str) -> When:
 
 
 def _other(order: Order, start: Start) -> OneShot | Order:
-    """A one-shot with a key, an ordering key or a queue goes together with others like it."""
-    if order.when.recurs or order.after is not None or order.after_outcome != "success" or order.labels is not None:
+    """A one-shot with a key, an ordering key, labels or a queue goes together with others like it."""
+    if order.when.recurs or order.after is not None or order.after_outcome != "success":
         return order
     return OneShot(
         order.target,
@@ -171,4 +171,5 @@ def _other(order: Order, start: Start) -> OneShot | Order:
         order.queue,
         None if order.options is None else order.options.encode(),
         order.on_conflict,
+        None if order.labels is None else order.labels.encode(),
     )

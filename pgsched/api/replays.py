@@ -38,6 +38,7 @@ class NamedLetters(
     end: Instant | None = None
     reason: Annotated[str, Meta(description="A part of the reason, in any case.")] | None = None
     status_code: Annotated[int, Meta(ge=100, le=599)] | None = None
+    labels: dict[str, str] | None = None
 
     def wanted(self) -> DeadLetterFilter:
         given = msgspec.structs.asdict(self)

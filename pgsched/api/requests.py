@@ -73,7 +73,7 @@ class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         ]
         | None
     ) = None
-    labels: Annotated[dict[str, str], Meta(description="Labels by which jobs are found, beside the key.")] | None = None
+    labels: Annotated[dict[str, str], Meta(description="Labels by which it is found, beside the key.")] | None = None
     after: Annotated[list[str], Meta(description="Ids or keys of executions to wait for.")] | None = None
     after_outcome: Annotated[str, Meta(description="success: all of them must succeed; any: they must end.")] = (
         "success"

@@ -11,7 +11,7 @@ import click
 from pgsched.cli.answers import Answer, changed, fill, listed, shown
 from pgsched.cli.commands import command
 from pgsched.cli.options import actor_option, many_option, only_client, options, page_options
-from pgsched.cli.parameters import identity, instant, json_text
+from pgsched.cli.parameters import identity, instant, json_text, label
 from pgsched.cli.replays import cancel_replay, list_replays
 from pgsched.domain.states import LETTER_STATES
 from pgsched.errors import InvalidInput, NotFound
@@ -19,7 +19,7 @@ from pgsched.store.ends import dead_letters as store
 from pgsched.store.lookup.rows import DeadLetterFilter
 
 _COLUMNS = ("id", "client", "key", "state", "finished_at", "attempt", "status_code", "target", "reason")
-_FILTERS = ("client", "target", "host", "job", "key", "start", "end", "reason", "status_code")
+_FILTERS = ("client", "target", "host", "job", "key", "start", "end", "reason", "status_code", "labels")
 _filters = options(
     only_client,
     click.option("--target", metavar="TEXT", help="Only those whose target begins so."),
@@ -32,6 +32,7 @@ _filters = options(
     click.option("--to", "end", type=instant, metavar="INSTANT", help="Only those that failed before this instant."),
     click.option("--reason", metavar="TEXT", help="Only those whose reason has this, in any case."),
     click.option("--status-code", type=click.IntRange(100, 599), metavar="CODE", help="Only those answered so."),
+    many_option("--label", "Only those with all of these labels.", label),
 )
 _said = options(click.option("--note", metavar="TEXT", help="Why, for the audit log."), actor_option)
 
@@ -128,7 +129,8 @@ async def discard(connection: Any, id: UUID | None, **given: Any) -> Answer:
 
 def _wanted(given: dict[str, Any]) -> DeadLetterFilter:
     """Takes the filter out of the parameters."""
-    return DeadLetterFilter(**{name: given.pop(name) for name in _FILTERS})
+    named = {name: given.pop(name) for name in _FILTERS}
+    return DeadLetterFilter(**named | {"labels": dict(named["labels"]) or None})
 
 
 def _choice(id: UUID | None, given: dict[str, Any]) -> DeadLetterFilter:

@@ -8,8 +8,8 @@ import click
 
 from pgsched.cli.answers import Answer, changed, fill, listed, shown
 from pgsched.cli.commands import command
-from pgsched.cli.options import actor_option, only_client, page_options
-from pgsched.cli.parameters import identity, instant
+from pgsched.cli.options import actor_option, many_option, only_client, page_options
+from pgsched.cli.parameters import identity, instant, label
 from pgsched.cli.why import reasons
 from pgsched.domain.states import STATUSES, each_once
 from pgsched.errors import InvalidInput, NotFound
@@ -34,6 +34,7 @@ executions = click.Group("executions", help="List, show, explain and cancel exec
     "--from", "start", type=instant, metavar="INSTANT", help="Only those scheduled for this instant or later."
 )
 @click.option("--to", "end", type=instant, metavar="INSTANT", help="Only those scheduled for before this instant.")
+@many_option("--label", "Only those with all of these labels.", label)
 @page_options()
 async def list_executions(
     connection: Any, limit: int, after: UUID | None, statuses: tuple[str, ...], **given: Any
@@ -41,7 +42,8 @@ async def list_executions(
     """List executions, newest first."""
     from pgsched.store.lookup import listings
 
-    wanted = ExecutionFilter(statuses=each_once(statuses), **given)
+    labels = dict(given.pop("labels")) or None
+    wanted = ExecutionFilter(statuses=each_once(statuses), labels=labels, **given)
     page, note = await fill(partial(listings.list_executions, connection, wanted), limit, after)
     return listed(page, _COLUMNS, "no executions", note=note)
 

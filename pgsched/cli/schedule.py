@@ -31,7 +31,7 @@ from pgsched.store.schedule.order import order_of
 @click.option("--queue", default="default", show_default=True, metavar="NAME", help="Queue to put it in.")
 @many_option("--option", "Delivery option, such as timeout=5s.")
 @many_option("--rule", "How it recurs, such as jitter=5m.")
-@many_option("--label", "Label by which jobs are found.", label)
+@many_option("--label", "Label by which it is found.", label)
 @click.option(
     "--after", multiple=True, metavar="ID-or-KEY", help="Wait until this execution has succeeded; repeatable."
 )

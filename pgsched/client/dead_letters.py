@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pgsched.answers import DeadLetterDetail, Page
 from pgsched.client.methods import method, pages
-from pgsched.client.requests import Call, Id, Instant, between, body, check_names, identity, path, present
+from pgsched.client.requests import Call, Id, Instant, as_label, between, body, check_names, identity, path, present
 from pgsched.store.ends.dead_letters import DiscardedMany, Replay, Replaying
 from pgsched.store.lookup.rows import DeadLetter
 
@@ -25,6 +25,7 @@ class DeadLetterQuery(TypedDict, total=False):
     end: Instant | None
     reason: str | None
     status_code: int | None
+    labels: Mapping[str, str] | None
 
 
 class ReplayOptions(TypedDict, total=False):
@@ -93,7 +94,7 @@ class DeadLetterMethods:
 
 def discard_some(note: str | None, wanted: DeadLetterQuery) -> Call[DiscardedMany]:
     """The request that ``discard_all`` repeats until it is complete."""
-    return Call("DELETE", path("dead-letters"), DiscardedMany, query=_filter(wanted) | {"note": note})
+    return Call("DELETE", path("dead-letters"), DiscardedMany, query=as_label(_filter(wanted)) | {"note": note})
 
 
 def _letter(execution_id: Id) -> str:
@@ -101,7 +102,7 @@ def _letter(execution_id: Id) -> str:
 
 
 def _list(state: str, limit: int, after: str | None, wanted: DeadLetterQuery) -> Call[Page[DeadLetter]]:
-    asked = _filter(wanted) | {"state": state, "limit": limit, "after": after}
+    asked = as_label(_filter(wanted)) | {"state": state, "limit": limit, "after": after}
     return Call("GET", path("dead-letters"), Page[DeadLetter], query=asked)
 
 

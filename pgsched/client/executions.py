@@ -1,18 +1,18 @@
 """The methods of both clients for executions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import TypedDict, Unpack
 
 from pgsched.answers import ExecutionDetail, Page
 from pgsched.client.methods import method, pages
-from pgsched.client.requests import Call, Id, Instant, between, check_names, identity, path
+from pgsched.client.requests import Call, Id, Instant, as_label, between, check_names, identity, path
 from pgsched.store.lookup.rows import Execution
 
 
 class ExecutionQuery(TypedDict, total=False):
-    """``status`` is one or several, of which any will do. ``start`` and ``end`` bound scheduled_for: from start on,
-    before end."""
+    """``status`` is one or several, of which any will do; those listed have all ``labels``. ``start`` and ``end`` bound
+    scheduled_for: from start on, before end."""
 
     client: str | None
     status: str | Sequence[str] | None
@@ -22,6 +22,7 @@ class ExecutionQuery(TypedDict, total=False):
     host: str | None
     key: str | None
     job: Id | None
+    labels: Mapping[str, str] | None
 
 
 class ExecutionMethods:
@@ -59,5 +60,5 @@ class ExecutionMethods:
 
 def _list(limit: int, after: str | None, wanted: ExecutionQuery) -> Call[Page[Execution]]:
     check_names(wanted, ExecutionQuery)
-    asked = between(wanted) | {"limit": limit, "after": after}
+    asked = as_label(between(wanted)) | {"limit": limit, "after": after}
     return Call("GET", path("executions"), Page[Execution], query=asked)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pgsched.answers import Job, JobDetail, Page, Scheduled
 from pgsched.client.methods import method, pages
-from pgsched.client.requests import Call, Id, Instant, between, body, check_names, identity, path, present
+from pgsched.client.requests import Call, Id, Instant, as_label, between, body, check_names, identity, path, present
 from pgsched.domain.schedule import Fire
 from pgsched.store.jobs.backfills import Backfill, Backfilled
 from pgsched.store.lookup.rows import EditPreview
@@ -220,7 +220,7 @@ def _list(limit: int, after: str | None, wanted: JobQuery) -> Call[Page[Job]]:
 def _group(group: Mapping[str, Any]) -> dict[str, Any]:
     """A filter as parameters. Raises TypeError for a name that it has not."""
     check_names(group, JobQuery)
-    return {"label" if name == "labels" else name: value for name, value in group.items()}
+    return as_label(group)
 
 
 def _body(given: Mapping[str, Any]) -> dict[str, Any]:

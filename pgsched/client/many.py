@@ -39,6 +39,7 @@ class Request(TypedDict, total=False):
     queue: str | None
     options: Mapping[str, Any] | None
     on_conflict: str | None
+    labels: Mapping[str, str] | None
 
 
 class Ids(Sequence[UUID]):
@@ -135,6 +136,7 @@ def _order(
     queue: str | None = None,
     options: Mapping[str, Any] | None = None,
     on_conflict: str | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> OneShot:
     if type(at) is not datetime or at.tzinfo is None or delay is not None:
         asked = _when(at, delay)
@@ -149,6 +151,7 @@ def _order(
         "default" if queue is None else _text("queue", queue),
         None if options is None else encode(dict(options), "options"),
         on_conflict if on_conflict is None else _text("on_conflict", on_conflict),
+        None if labels is None else encode(dict(labels), "labels"),
     )
 
 

@@ -119,6 +119,11 @@ def between(given: Mapping[str, Any]) -> dict[str, Any]:
     return named
 
 
+def as_label(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters with ``labels`` by the name that the API has for one."""
+    return {"label" if name == "labels" else name: value for name, value in given.items()}
+
+
 def present(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 

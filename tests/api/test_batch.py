@@ -24,6 +24,7 @@ KINDS: list[dict[str, Any]] = [
     {"target": "python:report", "schedule": {"cron": "30 2 * * *", "timezone": "Europe/Berlin"}, "key": "report"},
     {"target": "notify:d", "schedule": {"at": AT}, "key": "k", "client": "shop", "on_conflict": "keep"},
     {"target": "notify:e", "after": ["k"], "client": "shop", "key": "last"},
+    {"target": "notify:f", "schedule": {"at": AT}, "labels": {"team": "mail"}},
 ]
 BAD: list[Any] = [
     "no JSON",
@@ -46,6 +47,8 @@ BAD: list[Any] = [
     {"target": "notify:a", "on_conflict": "keep"},
     {"target": "notify:a", "key": "taken", "on_conflict": "reject"},
     {"target": "queue:"},
+    {"target": "notify:a", "labels": {"team": 5}},
+    {"target": "notify:a", "labels": {"": "mail"}},
 ]
 
 
@@ -84,11 +87,11 @@ async def test_every_line_is_scheduled_and_its_id_comes_back(api: httpx.AsyncCli
 @pytest.mark.parametrize("mode", ["all", "each"])
 async def test_a_line_becomes_what_a_request_becomes(api: httpx.AsyncClient, db: Db, mode: str) -> None:
     rows = (
-        "select kind, client_id, key, target, payload, options, nullif(fire_at, 'infinity'), ordering_key, queue, cron"
-        " from"
+        "select kind, client_id, key, target, payload, options, nullif(fire_at, 'infinity'), ordering_key, queue, cron,"
+        " labels from"
         " (select 'execution' as kind, client_id, key, target, payload, options, fire_at, ordering_key,"
-        "  partition >> 4 as queue, null as cron from pgsched.executions where job_id is null"
-        "  union all select 'job', client_id, key, target, payload, options, null, ordering_key, null, cron"
+        "  partition >> 4 as queue, null as cron, labels from pgsched.executions where job_id is null"
+        "  union all select 'job', client_id, key, target, payload, options, null, ordering_key, null, cron, labels"
         "  from pgsched.jobs) rows order by target"
     )
     one_by_one = [(await api.post("/v1/jobs", json=body)).json() for body in KINDS]

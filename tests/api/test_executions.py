@@ -119,6 +119,19 @@ async def test_from_is_included_and_to_is_not(api: httpx.AsyncClient) -> None:
     assert await listed(api, "to=2031-03-01T09:00:00Z") == []
 
 
+async def test_executions_are_filtered_by_all_labels_that_are_given(api: httpx.AsyncClient, db: Connection) -> None:
+    labels = {"team": "mail", "formula": "x=y"}
+    wanted = await create(api, client="shop", labels=labels)
+    await create(api, client="shop", labels={"team": "mail"})
+    assert await listed(api, "label=team=mail&label=formula=x=y&client=shop") == [wanted]
+    assert len(await listed(api, "label=team=mail")) == 2
+    assert (await api.get(f"/v1/executions/{wanted}")).json()["labels"] == labels
+    refused = await api.get("/v1/executions?label=team")
+    assert (refused.status_code, "NAME=TEXT" in refused.text) == (400, True)
+    db.execute("update pgsched.executions set lease_token = 1")  # as a worker has it
+    assert await listed(api, "label=formula=x=y&status=running") == [wanted]
+
+
 async def test_a_job_selects_its_executions(api: httpx.AsyncClient) -> None:
     job = await create(api, schedule={"every": "1h"})
     await create(api)

@@ -132,6 +132,14 @@ def test_many_jobs_are_listed_paused_resumed_and_cancelled_by_client_and_labels(
     assert ask("jobs", "cancel", "--client", "b") == {"changed": 1}
 
 
+def test_executions_are_listed_by_their_labels(ask: Any) -> None:
+    id = ask("schedule", TARGET, "--delay", "1h", "--label", "team=mail", "--label", "formula=x=y")["id"]
+    ask("schedule", TARGET, "--delay", "1h", "--label", "team=mail")
+    [found] = ask("executions", "list", "--label", "formula=x=y", "--label", "team=mail")["items"]
+    assert (found["id"], found["labels"]) == (id, {"team": "mail", "formula": "x=y"})
+    assert ask("dead-letters", "list", "--label", "team=mail")["items"] == []
+
+
 def test_a_finished_job_is_found_by_its_state(ask: Any, db: Db) -> None:
     id = ask("schedule", TARGET, "--every", "1h")["id"]
     db.execute("update pgsched.jobs set state = 'finished', runs = 3")

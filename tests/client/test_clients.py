@@ -196,6 +196,17 @@ def test_executions_are_listed_by_what_they_are(client: Client) -> None:
     assert [execution.id for execution in found.items] == [made]
 
 
+def test_executions_and_dead_letters_are_listed_by_their_labels(client: Client) -> None:
+    tenant = uuid.uuid4().hex
+    made = client.schedule("notify:a", at=_AT, client=tenant, labels={"team": "mail", "formula": "x=y"}).id
+    client.schedule("notify:a", at=_AT, client=tenant, labels={"team": "mail"})
+    [found] = client.iter_executions(client=tenant, labels={"team": "mail", "formula": "x=y"})
+    assert (found.id, found.labels) == (made, {"team": "mail", "formula": "x=y"})
+    assert client.list_dead_letters(client=tenant, labels={"team": "mail"}).items == []
+    assert client.replay_all(client=tenant, labels={"team": "mail"}, dry_run=True).matched == 0
+    assert client.discard_all(client=tenant, labels={"team": "mail"}) == 0
+
+
 def test_more_executions_than_a_page_holds_are_iterated(client: Client, served_url: str) -> None:
     tenant = uuid.uuid4().hex
     with psycopg.connect(served_url) as connection:

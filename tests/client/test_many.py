@@ -82,18 +82,20 @@ def test_each_column_arrives_as_it_was_asked_for(database_url: str, db: Connecti
         {"target": "notify:b", "at": "2040-03-01T10:00:00+01:00", "client": "shop", "payload": ["ü"]},
         {"target": "notify:c", "at": AT, "options": {"timeout": "5s"}, "key": "k", "ordering_key": "o"},
         {"target": "notify:d", "at": AT, "queue": "orders", "payload": 0},
+        {"target": "notify:e", "at": AT, "labels": {"team": "mail"}},
     ]
     with psycopg.connect(database_url) as connection:
-        assert len(schedule_many(connection, requests)) == 4
+        assert len(schedule_many(connection, requests)) == 5
     found = db.execute(
-        "select target, fire_at, client_id, payload, options, key, ordering_key, partition >> 4"
+        "select target, fire_at, client_id, payload, options, key, ordering_key, partition >> 4, labels"
         " from pgsched.executions order by target"
     ).fetchall()
     assert found == [
-        ("notify:a", AT, "default", None, None, None, None, 0),
-        ("notify:b", AT, "shop", ["ü"], None, None, None, 0),
-        ("notify:c", AT, "default", None, {"timeout": "5s"}, "k", "o", 0),
-        ("notify:d", AT, "default", 0, None, None, None, 1),
+        ("notify:a", AT, "default", None, None, None, None, 0, None),
+        ("notify:b", AT, "shop", ["ü"], None, None, None, 0, None),
+        ("notify:c", AT, "default", None, {"timeout": "5s"}, "k", "o", 0, None),
+        ("notify:d", AT, "default", 0, None, None, None, 1, None),
+        ("notify:e", AT, "default", None, None, None, None, 0, {"team": "mail"}),
     ]
 
 

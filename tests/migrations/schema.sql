@@ -137,6 +137,7 @@ column pgsched.dead_letters.18 replayed_as uuid
 column pgsched.dead_letters.19 dealt_with_at timestamp with time zone
 column pgsched.dead_letters.20 dealt_with_by text
 column pgsched.dead_letters.21 expires_at timestamp with time zone
+column pgsched.dead_letters.22 labels jsonb
 column pgsched.dependencies.01 execution_id uuid not null
 column pgsched.dependencies.02 after_id uuid not null
 column pgsched.dependencies.03 outcome text not null default 'success'::text
@@ -167,6 +168,7 @@ column pgsched.executions.21 ordering_key pgsched_internal.ordering_key
 column pgsched.executions.22 gate text
 column pgsched.executions.23 consumer text
 column pgsched.executions.24 reason text
+column pgsched.executions.25 labels pgsched_internal.labels
 column pgsched.history.01 finished_at timestamp with time zone not null
 column pgsched.history.02 fire_at timestamp with time zone not null
 column pgsched.history.03 scheduled_for timestamp with time zone not null
@@ -192,6 +194,7 @@ column pgsched.history.22 reason text
 column pgsched.history.23 replayed_as uuid
 column pgsched.history.24 dealt_with_at timestamp with time zone
 column pgsched.history.25 dealt_with_by text
+column pgsched.history.26 labels jsonb
 column pgsched.jobs.01 id uuid not null default pgsched.new_id()
 column pgsched.jobs.02 client_id pgsched_internal.client_id not null default 'default'::text
 column pgsched.jobs.03 key pgsched_internal.key
@@ -275,6 +278,7 @@ column pgsched.status.20 lease_expires_at timestamp with time zone
 column pgsched.status.21 instants bigint
 column pgsched.status.22 last_scheduled_for timestamp with time zone
 column pgsched.status.23 held_by text
+column pgsched.status.24 labels jsonb
 column pgsched.undeliverable.01 needs text
 column pgsched.undeliverable.02 held bigint
 column pgsched.undeliverable.03 workers integer[]
@@ -329,6 +333,7 @@ column pgsched_internal.ended.20 lease_expires_at timestamp with time zone
 column pgsched_internal.ended.21 instants bigint
 column pgsched_internal.ended.22 last_scheduled_for timestamp with time zone
 column pgsched_internal.ended.23 held_by text
+column pgsched_internal.ended.24 labels jsonb
 column pgsched_internal.ended_status.01 id uuid
 column pgsched_internal.ended_status.02 client_id text
 column pgsched_internal.ended_status.03 key text
@@ -352,7 +357,8 @@ column pgsched_internal.ended_status.20 lease_expires_at timestamp with time zon
 column pgsched_internal.ended_status.21 instants bigint
 column pgsched_internal.ended_status.22 last_scheduled_for timestamp with time zone
 column pgsched_internal.ended_status.23 held_by text
-column pgsched_internal.ended_status.24 partition smallint
+column pgsched_internal.ended_status.24 labels jsonb
+column pgsched_internal.ended_status.25 partition smallint
 column pgsched_internal.ends_to_mark.01 execution_id uuid not null
 column pgsched_internal.ends_to_mark.02 after_id uuid not null
 column pgsched_internal.ends_to_mark.03 noted_at timestamp with time zone not null default clock_timestamp()
@@ -403,7 +409,8 @@ column pgsched_internal.kept_dead_letters.22 reason text
 column pgsched_internal.kept_dead_letters.23 replayed_as uuid
 column pgsched_internal.kept_dead_letters.24 dealt_with_at timestamp with time zone
 column pgsched_internal.kept_dead_letters.25 dealt_with_by text
-column pgsched_internal.kept_dead_letters.26 tries jsonb not null
+column pgsched_internal.kept_dead_letters.26 labels jsonb
+column pgsched_internal.kept_dead_letters.27 tries jsonb not null
 column pgsched_internal.keys.01 client_id pgsched_internal.client_id not null
 column pgsched_internal.keys.02 key pgsched_internal.key not null
 column pgsched_internal.keys.03 id uuid not null
@@ -436,6 +443,7 @@ column pgsched_internal.live.20 lease_expires_at timestamp with time zone
 column pgsched_internal.live.21 instants bigint
 column pgsched_internal.live.22 last_scheduled_for timestamp with time zone
 column pgsched_internal.live.23 held_by text
+column pgsched_internal.live.24 labels jsonb
 column pgsched_internal.live_status.01 id uuid
 column pgsched_internal.live_status.02 client_id text
 column pgsched_internal.live_status.03 key text
@@ -459,7 +467,8 @@ column pgsched_internal.live_status.20 lease_expires_at timestamp with time zone
 column pgsched_internal.live_status.21 instants bigint
 column pgsched_internal.live_status.22 last_scheduled_for timestamp with time zone
 column pgsched_internal.live_status.23 held_by text
-column pgsched_internal.live_status.24 partition smallint
+column pgsched_internal.live_status.24 labels jsonb
+column pgsched_internal.live_status.25 partition smallint
 column pgsched_internal.locks.01 name text not null
 column pgsched_internal.orderings.01 partition smallint not null
 column pgsched_internal.results_to_record.01 id uuid not null default gen_random_uuid()
@@ -576,12 +585,14 @@ CREATE INDEX ends_to_mark_noted_at ON pgsched_internal.ends_to_mark USING btree 
 CREATE INDEX executions_fire_at ON ONLY pgsched.executions USING btree (partition, fire_at)
 CREATE INDEX executions_gate ON ONLY pgsched.executions USING btree (gate, COALESCE((((options)::jsonb ->> 'priority'::text))::smallint, (0)::smallint) DESC, scheduled_for, id) WHERE ((gate IS NOT NULL) AND (NOT isfinite((fire_at)::timestamp with time zone)))
 CREATE INDEX executions_key ON ONLY pgsched.executions USING btree (client_id, key) WHERE (key IS NOT NULL)
+CREATE INDEX executions_labelled ON ONLY pgsched.executions USING btree (client_id, id) WHERE (labels IS NOT NULL)
 CREATE INDEX executions_ordering ON ONLY pgsched.executions USING btree (client_id, ordering_key, COALESCE((scheduled_for)::timestamp with time zone, (fire_at)::timestamp with time zone), id) WHERE (ordering_key IS NOT NULL)
 CREATE INDEX executions_priority ON ONLY pgsched.executions USING btree (((((options)::jsonb ->> 'priority'::text))::smallint), fire_at) WHERE ((options)::jsonb ? 'priority'::text)
 CREATE INDEX history_awaited ON ONLY pgsched.history USING btree (id) WHERE awaited
 CREATE INDEX history_failed ON ONLY pgsched.history USING btree (id, client_id, dealt_with_at) WHERE (status = 'failed'::pgsched.execution_status)
 CREATE INDEX history_job ON ONLY pgsched.history USING btree (job_id, scheduled_for) WHERE (job_id IS NOT NULL)
 CREATE INDEX history_key ON ONLY pgsched.history USING btree (client_id, key) WHERE (key IS NOT NULL)
+CREATE INDEX history_labelled ON ONLY pgsched.history USING btree (client_id, id) WHERE (labels IS NOT NULL)
 CREATE INDEX jobs_client ON pgsched.jobs USING btree (client_id, id, state)
 CREATE INDEX jobs_declared ON pgsched.jobs USING btree (declared_by) WHERE (declared_by IS NOT NULL)
 CREATE INDEX jobs_ended ON pgsched.jobs USING btree (updated_at) WHERE ((state = ANY (ARRAY['finished'::pgsched.job_state, 'cancelled'::pgsched.job_state])) AND ((rules)::jsonb ? 'delete_after'::text))
@@ -851,7 +862,7 @@ function pgsched_internal.check_partition(smallint,text,text,text) returns boole
 function pgsched_internal.check_payload(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_pulled(text,text) returns boolean volatility s parallel s
 function pgsched_internal.check_queue_changes(jsonb) returns boolean volatility i parallel s
-function pgsched_internal.check_request(text,text,timestamp with time zone,interval,text,interval,text,text,text,jsonb,jsonb,text,text,text,text[],text,timestamp with time zone) returns void volatility s parallel u
+function pgsched_internal.check_request(text,text,timestamp with time zone,interval,text,interval,text,text,text,jsonb,text,text,text,text[],text,timestamp with time zone) returns void volatility s parallel u
 function pgsched_internal.check_result(jsonb,text) returns boolean volatility i parallel s set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_retries(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_rules(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
@@ -914,7 +925,7 @@ function pgsched_internal.has_no_such_day(text) returns boolean volatility i par
 function pgsched_internal.homes_of(uuid) returns smallint[] volatility s parallel u
 function pgsched_internal.in_history(uuid) returns pgsched.history volatility v parallel u
 function pgsched_internal.in_partition(smallint,text) returns text volatility s parallel u
-function pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint) returns void volatility v parallel u
+function pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint,jsonb) returns void volatility v parallel u
 function pgsched_internal.is_a_lock(text) returns boolean volatility i parallel s
 function pgsched_internal.is_api() returns boolean volatility s parallel s
 function pgsched_internal.is_current(bigint) returns boolean volatility v parallel u
@@ -1018,7 +1029,7 @@ function pgsched_internal.refuse_full(integer) returns void volatility s paralle
 function pgsched_internal.refuse_taken(pgsched_internal.keys,text) returns void volatility v parallel u
 function pgsched_internal.release_abandoned(integer,uuid) returns record volatility v parallel u
 function pgsched_internal.release_dependents(integer,uuid,uuid,integer) returns record volatility v parallel u
-function pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb) returns void volatility v parallel u set plan_cache_mode=force_custom_plan
+function pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb,jsonb) returns void volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.replay_chunk(pgsched.replays,integer,integer) returns record volatility v parallel u
 function pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) returns text volatility v parallel u set lock_timeout=5ms
 function pgsched_internal.replay_or_come_back(pgsched.replays,uuid,timestamp with time zone,boolean) returns text volatility v parallel u
@@ -1026,12 +1037,12 @@ function pgsched_internal.reseal(text,text,bytea,bytea) returns boolean volatili
 function pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) returns uuid volatility v parallel u
 function pgsched_internal.revoke_key(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.rotate_key(text,bytea,interval,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
+function pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text,jsonb) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
-function pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) returns pgsched_internal.placement volatility v parallel u
-function pgsched_internal.schedule_plain(text,jsonb,timestamp with time zone,text,text,text,jsonb) returns pgsched_internal.placement volatility v parallel u
-function pgsched_internal.schedule_together(text,text[],text[],timestamp with time zone[],interval[],text[],text[],text[],text[],text[]) returns SETOF record volatility v parallel u set search_path=pg_catalog, pg_temp, lock_timeout=50ms
-function pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
+function pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) returns pgsched_internal.placement volatility v parallel u
+function pgsched_internal.schedule_plain(text,jsonb,timestamp with time zone,text,text,text,jsonb,jsonb) returns pgsched_internal.placement volatility v parallel u
+function pgsched_internal.schedule_together(text,text[],text[],timestamp with time zone[],interval[],text[],text[],text[],text[],text[],text[]) returns SETOF record volatility v parallel u set search_path=pg_catalog, pg_temp, lock_timeout=50ms
+function pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.seconds_in(jsonb,text) returns double precision volatility i parallel s
 function pgsched_internal.set_aside(smallint,uuid,text,boolean) returns void volatility v parallel u
 function pgsched_internal.set_key_rate(text,integer,integer,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -1416,8 +1427,8 @@ grant execute on pgsched_internal.revoke_key(text,text) to pgsched_api
 grant execute on pgsched_internal.revoke_key(text,text) to pgsched_worker
 grant execute on pgsched_internal.rotate_key(text,bytea,interval,text) to pgsched_api
 grant execute on pgsched_internal.rotate_key(text,bytea,interval,text) to pgsched_worker
-grant execute on pgsched_internal.schedule_together(text,text[],text[],timestamp with time zone[],interval[],text[],text[],text[],text[],text[]) to pgsched_api
-grant execute on pgsched_internal.schedule_together(text,text[],text[],timestamp with time zone[],interval[],text[],text[],text[],text[],text[]) to pgsched_worker
+grant execute on pgsched_internal.schedule_together(text,text[],text[],timestamp with time zone[],interval[],text[],text[],text[],text[],text[],text[]) to pgsched_api
+grant execute on pgsched_internal.schedule_together(text,text[],text[],timestamp with time zone[],interval[],text[],text[],text[],text[],text[],text[]) to pgsched_worker
 grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_api
 grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.set_aside(smallint,uuid,text,boolean) to pgsched_worker
@@ -1482,6 +1493,7 @@ grant insert, select on pgsched.attempts to pgsched_worker
 grant insert, select on pgsched.executions (client_id) to pgsched_client
 grant insert, select on pgsched.executions (fire_at) to pgsched_client
 grant insert, select on pgsched.executions (key) to pgsched_client
+grant insert, select on pgsched.executions (labels) to pgsched_client
 grant insert, select on pgsched.executions (options) to pgsched_client
 grant insert, select on pgsched.executions (ordering_key) to pgsched_client
 grant insert, select on pgsched.executions (partition) to pgsched_client
@@ -1783,7 +1795,7 @@ comment on pgsched_internal.check_partition(smallint,text,text,text) is 'True fo
 comment on pgsched_internal.check_payload(jsonb) is 'True for a payload of at most 1 MiB as text, 100 levels, and 10,000 digits a number; raises PS003 otherwise.'
 comment on pgsched_internal.check_pulled(text,text) is 'True where a target goes with a queue: queue: and a queue that is pulled, or neither; raises PS001 with what to write otherwise.'
 comment on pgsched_internal.check_queue_changes(jsonb) is 'True for what pgsched.set_queue can read; raises PS000 or PS004 with what to write otherwise.'
-comment on pgsched_internal.check_request(text,text,timestamp with time zone,interval,text,interval,text,text,text,jsonb,jsonb,text,text,text,text[],text,timestamp with time zone) is 'Raises PS000, PS001 or PS002, with what to write instead, for parts of a request that do not go together. Called by pgsched.schedule_outcome where more is given than an instant.'
+comment on pgsched_internal.check_request(text,text,timestamp with time zone,interval,text,interval,text,text,text,jsonb,text,text,text,text[],text,timestamp with time zone) is 'Raises PS000, PS001 or PS002, with what to write instead, for parts of a request that do not go together. Called by pgsched.schedule_outcome where more is given than an instant.'
 comment on pgsched_internal.check_result(jsonb,text) is 'True for a result that may be kept, as for a payload; raises PS003 otherwise.'
 comment on pgsched_internal.check_retries(jsonb) is 'True for options that say how often and when to try again; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_rules(jsonb) is 'True for rules of recurrence that pgsched knows; raises PS002 with what to write otherwise.'
@@ -1848,7 +1860,7 @@ comment on pgsched_internal.has_no_such_day(text) is 'Whether a cron expression 
 comment on pgsched_internal.homes_of(uuid) is 'The partitions in which rows of a job may live.'
 comment on pgsched_internal.in_history(uuid) is 'The row of an execution in history; null where it has none. Holds no lock afterwards.'
 comment on pgsched_internal.in_partition(smallint,text) is 'The part of a query that stands for the rows of a partition, up to its further conditions: … e where; with what an update sets.'
-comment on pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint) is 'Inserts an execution and wakes a worker for it; called by pgsched.schedule_outcome. PS014 where its queue is full.'
+comment on pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint,jsonb) is 'Inserts an execution and wakes a worker for it; called by pgsched.schedule_outcome. PS014 where its queue is full.'
 comment on pgsched_internal.is_a_lock(text) is 'Whether an error, by its SQLSTATE, says that somebody else held what was needed: the same may be done a moment later.'
 comment on pgsched_internal.is_api() is 'Whether the session acts as the role of the API, and no more than that.'
 comment on pgsched_internal.is_current(bigint) is 'Whether a watch that says this is being kept.'
@@ -1954,7 +1966,7 @@ comment on pgsched_internal.refuse_full(integer) is 'Raises PS014 where the queu
 comment on pgsched_internal.refuse_taken(pgsched_internal.keys,text) is 'Raises PS011, which says what has the key.'
 comment on pgsched_internal.release_abandoned(integer,uuid) is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled. Looks at so many that are waited for, behind the id after; how many executions were decided by that, and where to go on if there may be more.'
 comment on pgsched_internal.release_dependents(integer,uuid,uuid,integer) is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends, those behind the id after, or from it on where behind says behind which of its dependents; and at so many dependents (width). Returns how many ends were noted with all that wait for them, how many executions were decided by that, and where to go on if there may be more.'
-comment on pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb) is 'Has an execution that waits, and is locked, begin anew with another content and instant.'
+comment on pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb,jsonb) is 'Has an execution that waits, and is locked, begin anew with another content and instant.'
 comment on pgsched_internal.replay_chunk(pgsched.replays,integer,integer) is 'Replays the next dead letters of a replay of many: how far it is then, what each came to, and how many were looked at.'
 comment on pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) is 'Replays one of the dead letters of a replay of many: replayed, passed over, locked where somebody has it, or full where its queue is.'
 comment on pgsched_internal.replay_or_come_back(pgsched.replays,uuid,timestamp with time zone,boolean) is 'As replay_letter, and notes a dead letter that is locked as one to come back to; again says that it was noted before.'
@@ -1962,12 +1974,12 @@ comment on pgsched_internal.reseal(text,text,bytea,bytea) is 'Keeps the same sec
 comment on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) is 'Schedules a dead letter that is locked as an execution with all its attempts, and marks it; its id, or null where its work is under way or was done since. PS001 for a target that does not go with its queue, PS011 where that was dropped.'
 comment on pgsched_internal.revoke_key(text,text) is 'Ends a key: within a second no API takes it. False if it was revoked before. PS010 for an unknown key, PS012 where the session may not.'
 comment on pgsched_internal.rotate_key(text,bytea,interval,text) is 'Gives a key another secret; the former one is taken for so long. PS010 for an unknown key, PS011 for a revoked one, PS012 where the session may not.'
-comment on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) is 'One execution that waits for others; called by pgsched.schedule_outcome.'
+comment on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text,jsonb) is 'One execution that waits for others; called by pgsched.schedule_outcome.'
 comment on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) is 'A recurring job, new or edited; called by pgsched.schedule_outcome. A worker plans its first row.'
-comment on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) is 'One execution under a key; called by pgsched.schedule_outcome.'
-comment on pgsched_internal.schedule_plain(text,jsonb,timestamp with time zone,text,text,text,jsonb) is 'One execution without a key; called by pgsched.schedule_outcome.'
-comment on pgsched_internal.schedule_together(text,text[],text[],timestamp with time zone[],interval[],text[],text[],text[],text[],text[]) is 'One-shots of a client that came at the same time, one after another; all of them or none. It waits for no lock for long.'
-comment on pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) is 'One execution under a key that is locked and has stood for something else before; called by schedule_keyed.'
+comment on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) is 'One execution under a key; called by pgsched.schedule_outcome.'
+comment on pgsched_internal.schedule_plain(text,jsonb,timestamp with time zone,text,text,text,jsonb,jsonb) is 'One execution without a key; called by pgsched.schedule_outcome.'
+comment on pgsched_internal.schedule_together(text,text[],text[],timestamp with time zone[],interval[],text[],text[],text[],text[],text[],text[]) is 'One-shots of a client that came at the same time, one after another; all of them or none. It waits for no lock for long.'
+comment on pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) is 'One execution under a key that is locked and has stood for something else before; called by schedule_keyed.'
 comment on pgsched_internal.seconds_in(jsonb,text) is 'How long an option that is a duration is, in seconds; null where it is not given.'
 comment on pgsched_internal.set_aside(smallint,uuid,text,boolean) is 'Holds an execution that is locked, with the reason, until its owner deals with it; with_job says that its job cannot go on either.'
 comment on pgsched_internal.set_key_rate(text,integer,integer,text) is 'Holds a key to so many requests a second, burst of them at once after a lull; null ends that. False if so it was. PS010 for an unknown key, PS012 where the session may not.'

@@ -86,6 +86,7 @@ dead_letters = Table(
     Column("dealt_with_at", _instant),
     Column("dealt_with_by", Text),
     Column("expires_at", _instant),
+    Column("labels", JSONB),
 )
 
 

@@ -6,6 +6,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from pgsched.store.core import tables
+from pgsched.store.lookup.labelled import labelled
 from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter
 
 _letters = tables.dead_letters.c
@@ -47,6 +48,7 @@ def _conditions(wanted: DeadLetterFilter) -> list[sa.ColumnElement[bool]]:
     )
     found = [column == value for column, value in equal if value is not None]
     found += [sa.func.starts_with(_letters.target, wanted.target)] if wanted.target is not None else []
+    found += [] if wanted.labels is None else labelled(_letters.labels, wanted.labels)
     found += [_letters.finished_at >= wanted.start] if wanted.start is not None else []
     found += [_letters.finished_at < wanted.end] if wanted.end is not None else []
     if wanted.reason is not None:

@@ -3,11 +3,10 @@
 from typing import Any
 from uuid import UUID
 
-import orjson
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 
 from pgsched.store.core import tables
+from pgsched.store.lookup.labelled import labelled
 from pgsched.store.lookup.rows import JobFilter, JobRow
 
 
@@ -17,8 +16,7 @@ def page_of_jobs(wanted: JobFilter, *, limit: int, after: UUID | None, reach: UU
     query = _jobs()
     for column, value in ((jobs.client_id, wanted.client), (jobs.state, wanted.state), (jobs.key, wanted.key)):
         query = query.where(column == value) if value is not None else query
-    if wanted.labels:
-        query = query.where(jobs.labels.contains(sa.cast(orjson.dumps(wanted.labels).decode(), postgresql.JSONB)))
+    query = query if wanted.labels is None else query.where(*labelled(jobs.labels, wanted.labels))
     query = query.where(jobs.id < after) if after is not None else query
     query = query.where(jobs.id >= reach) if reach is not None else query
     return query.order_by(jobs.id.desc()).limit(limit)

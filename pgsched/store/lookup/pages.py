@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from pgsched.domain.partitions import PARTITIONS_PER_QUEUE
 from pgsched.store.core import tables
+from pgsched.store.lookup.labelled import labelled
 from pgsched.store.lookup.rows import Execution, ExecutionFilter
 
 _queues = tables.queues
@@ -21,7 +22,7 @@ _queues = tables.queues
 def _half(name: str, *columns: str, schema: str = "pgsched") -> sa.TableClause:
     shared = (
         "id", "partition", "client_id", "key", "job_id", "target", "payload", "scheduled_for", "fire_at",
-        "attempt", "created_at", "options", "ordering_key",
+        "attempt", "created_at", "options", "ordering_key", "labels",
     )  # fmt: skip
     return sa.table(name, *(sa.column(column) for column in shared + columns), schema=schema)
 
@@ -79,6 +80,7 @@ def _conditions(
     found: list[sa.ColumnElement[bool]] = [half.c[name] == value for name, value in equal if value is not None]
     if wanted.host is not None:
         found.append(sa.func.pgsched_internal.target_host(half.c.target) == sa.func.lower(wanted.host))
+    found += [] if wanted.labels is None else labelled(half.c.labels, wanted.labels)
     found += [nominal >= wanted.start] if wanted.start is not None else []
     found += [nominal < wanted.end] if wanted.end is not None else []
     found += [half.c.id < after] if after is not None else []

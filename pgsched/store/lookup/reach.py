@@ -28,19 +28,21 @@ def _table(name: str, *columns: str, schema: str = "pgsched") -> sa.TableClause:
     return sa.table(name, *map(sa.column, ("id", *columns)), schema=schema)
 
 
-_executions = _table("executions", "partition")
-_history = _table("history", "status")
+_executions = _table("executions", "partition", "client_id", "labels")
+_history = _table("history", "status", "client_id", "labels")
 _kept = _table("kept_dead_letters", schema="pgsched_internal")
 
 
 def reach_of_executions(wanted: ExecutionFilter, *, after: UUID | None, share: int = 1) -> sa.Select[Any] | None:
-    visited = (wanted.queue, wanted.host, wanted.key, wanted.start, wanted.end)
+    visited = (wanted.queue, wanted.host, wanted.key, wanted.start, wanted.end, wanted.labels)
     if wanted.job is not None or (wanted.client is not None and wanted.key is not None):
         return None
     if wanted.client is None and not wanted.statuses and not any(value is not None for value in visited):
         return None
     visits = VISITS // share
     ends = visits if any(value is not None for value in visited) else ENTRIES // share
+    if wanted.client is not None and wanted.labels is not None:
+        return _reach_of_labelled(wanted.client, visits, after)
     reached = []
     ended = [status for status in wanted.statuses if status not in LIVE]
     if not wanted.statuses or len(ended) < len(wanted.statuses):
@@ -54,6 +56,15 @@ def reach_of_executions(wanted: ExecutionFilter, *, after: UUID | None, share: i
     return _newest(*reached)
 
 
+def _reach_of_labelled(client: Any, visits: int, after: UUID | None) -> sa.Select[Any]:
+    """Of a client only what has labels is visited."""
+    found = [
+        _last(rows, visits, after, rows.c.client_id == client, rows.c.labels.is_not(None))
+        for rows in (_executions, _history)
+    ]
+    return _newest(*found, _last(_kept, visits, after))
+
+
 def reach_of_dead_letters(
     wanted: DeadLetterFilter, *, state: str, after: UUID | None, share: int = 1
 ) -> sa.Select[Any] | None:
@@ -65,7 +76,7 @@ def reach_of_dead_letters(
 
 
 def reach_of_jobs(wanted: JobFilter, *, after: UUID | None, share: int = 1) -> sa.Select[Any] | None:
-    if wanted.client is not None or (wanted.state is None and wanted.key is None and not wanted.labels):
+    if wanted.client is not None or (wanted.state is None and wanted.key is None and wanted.labels is None):
         return None
     return _newest(_last(tables.jobs, VISITS // share, after))
 

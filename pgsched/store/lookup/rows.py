@@ -63,6 +63,7 @@ class Execution:
     instants: int | None
     last_scheduled_for: datetime | None
     held_by: str | None
+    labels: Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +102,7 @@ class DeadLetter:
     dealt_with_at: datetime | None
     dealt_with_by: str | None
     expires_at: datetime
+    labels: Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,8 +164,8 @@ class JobFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionFilter:
-    """Of ``statuses`` any, each named once. ``host`` is the host of the target in any case; ``start`` and ``end`` bound
-    scheduled_for: from start on, before end."""
+    """Of ``statuses`` any, each named once, and all of the ``labels``. ``host`` is the host of the target in any case;
+    ``start`` and ``end`` bound scheduled_for: from start on, before end."""
 
     client: str | None = None
     statuses: tuple[str, ...] = ()
@@ -173,12 +175,13 @@ class ExecutionFilter:
     job: UUID | None = None
     start: datetime | None = None
     end: datetime | None = None
+    labels: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetterFilter:
     """``target`` is how the target begins, ``reason`` a part of the reason in any case; ``start`` and ``end`` bound
-    finished_at: from start on, before end.
+    finished_at: from start on, before end. They have all of the ``labels``.
     """
 
     client: str | None = None
@@ -190,6 +193,7 @@ class DeadLetterFilter:
     end: datetime | None = None
     reason: str | None = None
     status_code: int | None = None
+    labels: Mapping[str, str] | None = None
 
     def as_json(self) -> str:
         """What ``pgsched.replay_all`` and its like read."""

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Compiled
 
+from pgsched.store.lookup.labelled import json_of
 from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter
 
 Filter = ExecutionFilter | DeadLetterFilter | JobFilter
@@ -21,7 +22,7 @@ Build = Callable[..., sa.Select[Any] | None]
 _dialect = postgresql.psycopg.dialect()  # type: ignore[no-untyped-call]
 _MOST_KEPT = 1024
 _TYPES: dict[str, sa.types.TypeEngine[Any]] = {
-    **dict.fromkeys(("client", "queue", "key", "target", "host", "reason"), sa.String()),
+    **dict.fromkeys(("client", "queue", "key", "target", "host", "reason", "labels"), sa.String()),
     **dict.fromkeys(("id", "job", "after", "reach"), sa.Uuid()),
     **dict.fromkeys(("start", "end"), sa.DateTime(timezone=True)),
     "limit": sa.Integer(),
@@ -50,10 +51,8 @@ def asked(build: Build, wanted: Filter, *, fixed: tuple[str, ...] = (), **others
     """What is put together for a filter and others. Each of the values that are ``fixed`` has a text of its own: those
     are named that say what is asked, and not of whom."""
     fields = {name: getattr(wanted, name) for name in wanted.__dataclass_fields__}
-    if fields.get("labels"):  # which are not of one form
-        query = build(wanted, **others)
-        return None if query is None else written(query)
-    fields.pop("labels", None)
+    if fields["labels"] is not None:
+        fields["labels"] = json_of(fields["labels"])
     everything = {**fields, **others}
     kept = tuple((name, everything[name]) for name in fixed)
     values = {name: value for name, value in everything.items() if value is not None and name not in fixed}

@@ -40,8 +40,8 @@ _REMEMBERED = 10_000
 
 
 class OneShot(NamedTuple):
-    """One execution to schedule; ``payload`` and ``options`` are JSON. Without ``on_conflict`` a key that is taken
-    refuses all."""
+    """One execution to schedule; ``payload``, ``options`` and ``labels`` are JSON. Without ``on_conflict`` a key that
+    is taken refuses all."""
 
     target: str
     fire_at: datetime
@@ -52,6 +52,7 @@ class OneShot(NamedTuple):
     queue: str
     options: bytes | None
     on_conflict: str | None = None
+    labels: bytes | None = None
 
 
 class Start(NamedTuple):
@@ -150,8 +151,8 @@ class Load:
         words = self._words
         pieces: list[bytes] = []
         for order, chance in zip(self._take(), chances, strict=False):
-            target, fire_at, payload, client, key, ordering_key, queue, options, on_conflict = order
-            if key is not None or ordering_key is not None or queue != "default" or on_conflict is not None:
+            target, fire_at, payload, client, key, ordering_key, queue, options, on_conflict, labels = order
+            if not (labels is None and key is ordering_key is on_conflict is None and queue == "default"):
                 self._put_aside(order)
                 continue
             stamp += _ID_STEP
@@ -190,7 +191,8 @@ def _statement_for(order: OneShot) -> str:
 
 def _is_plain(order: OneShot) -> bool:
     """Whether a row needs nothing but its own columns."""
-    return order.key is order.ordering_key is order.on_conflict is None and order.queue == "default"
+    others = order.key, order.ordering_key, order.on_conflict, order.labels
+    return others == (None, None, None, None) and order.queue == "default"
 
 
 def _fixed(stamp: int, chance: int, fire_at: datetime) -> bytes:

@@ -22,7 +22,7 @@ Outcome = Literal["created", "replaced", "existing", "ended"]
 since it runs or was to be kept; or nothing, since what had the key has succeeded lately."""
 
 
-_TOGETHER = "target", "payload", "key", "ordering_key", "queue", "options", "on_conflict"
+_TOGETHER = "target", "payload", "key", "ordering_key", "queue", "options", "on_conflict", "labels"
 
 
 class Placed(NamedTuple):

@@ -121,7 +121,13 @@ async def _lost(db: Session, worker: Connection, given: dict[str, Any]) -> None:
 
 Way = Callable[[Session, Connection, dict[str, Any]], Awaitable[None]]
 _PLAIN: dict[str, Any] = {}
-_GIVEN = [_PLAIN, {"key": "k"}, {"options": _TOLD}, {"of_job": True}, {"of_job": True, "options": _TOLD}]
+_GIVEN = [
+    _PLAIN,
+    {"key": "k", "labels": {"team": "a"}},
+    {"options": _TOLD},
+    {"of_job": True},
+    {"of_job": True, "options": _TOLD},
+]
 
 
 @pytest.mark.parametrize("keep", ["all", "failures", "nothing"])

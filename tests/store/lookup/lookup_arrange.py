@@ -1,7 +1,8 @@
 """Many executions, waiting and finished, of clients great and small.
 
 Of ten rows two are live, in sixteen partitions, and eight have ended, over eight days. Half are of the client `big`,
-the others of fifty clients; `rare` has two of ten thousand. Every second row has a key, one in a hundred failed.
+the others of fifty clients; `rare` has two of ten thousand. Every second row has a key, one in ten has labels, one in a
+hundred failed.
 """
 
 from collections.abc import Iterator
@@ -25,22 +26,24 @@ create or replace function pg_temp.id_at(at timestamptz, n bigint) returns uuid 
 """
 _DAY = "create table if not exists pgsched_internal.{} partition of pgsched.{} for values from ({}) to ({})"
 _CLIENT = "case when n % 1000 = 7 and n % 10000 < 2000 then 'rare' when n % 2 = 0 then 'big' else 'c' || n % 50 end"
+_LABELS = "case when n % 10 = 4 then jsonb_build_object('team', 't' || n % 7) end"
 _ENDED = f"""
 insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt, client_id,
-                             target, key, status_code, reason, job_id)
+                             target, key, status_code, reason, job_id, labels)
 select at + interval '1 second', at, at, at, pg_temp.id_at(at, n),
        case when n % 100 = 0 then 'failed' when n % 1000 = 3 then 'cancelled'
             else 'succeeded' end::pgsched.execution_status,
        n % 16, 1, {_CLIENT}, 'https://shop.example/x', case when n % 4 < 2 then 'k' || n end, 200,
-       case when n % 100 = 0 then '503' end, case when n % 1000 = 1 then '{JOB}'::uuid end
+       case when n % 100 = 0 then '503' end, case when n % 1000 = 1 then '{JOB}'::uuid end,
+       {_LABELS}
   from generate_series(%(first)s::bigint, %(last)s::bigint) n,
        lateral (select now() - interval '7 days' * (1 - n::float8 / %(all)s) as at) x
 """
 _LIVE = f"""
-insert into pgsched.executions (fire_at, created_at, id, partition, client_id, target, key)
+insert into pgsched.executions (fire_at, created_at, id, partition, client_id, target, key, labels)
 select now() + n * interval '10 ms', at, pg_temp.id_at(at, n),
        case when n % 4 < 2 then pgsched.partition_for('default', {_CLIENT}, 'l' || n, null) else n % 16 end, {_CLIENT},
-       'https://shop.example/x', case when n % 4 < 2 then 'l' || n end
+       'https://shop.example/x', case when n % 4 < 2 then 'l' || n end, {_LABELS}
   from generate_series(%(first)s::bigint, %(last)s::bigint) n,
        lateral (select now() - interval '3 days' * (1 - n::float8 / %(all)s) as at) x
 """

@@ -74,6 +74,12 @@ _EXECUTIONS: dict[str, dict[str, Any]] = {
     "a key of a client": {"client": "big", "key": "k1000"},
     "a key": {"key": "k1000"},
     "a job": {"job": UUID(JOB)},
+    "labels": {"labels": {"team": "t3"}},
+    "labels of none": {"labels": {"team": "nobody"}},
+    "labels of a client": {"client": "big", "labels": {"team": "t3"}},
+    "labels of none of a client": {"client": "big", "labels": {"team": "nobody"}},
+    "labels of a client without any": {"client": "c1", "labels": {"team": "t3"}},
+    "labels of a client's failed ones": {"client": "big", "statuses": ("failed",), "labels": {"team": "t3"}},
     "from": {"start": _NOW - timedelta(hours=1)},
     "to": {"end": _NOW - timedelta(days=6)},
     "from and to of a client's failed ones": {
@@ -92,6 +98,7 @@ _LETTERS: dict[str, dict[str, Any]] = {
     "to": {"end": _NOW - timedelta(days=6)},
     "a reason": {"reason": "no route"},
     "a status code": {"status_code": 404},
+    "labels": {"labels": {"team": "t3"}},
 }
 _JOBS: dict[str, dict[str, Any]] = {
     "all": {},
@@ -107,8 +114,9 @@ _JOBS: dict[str, dict[str, Any]] = {
 }
 _AS_CLIENT = ("the newest", "the newest of a client", "one by its id", "a finished one by its key")
 _KEYS_OF_THE_API = {"some": '{big,"another one"}', "all": "all"}
+_OF_THE_API = ("all", "a client", "a key of a client", "a job", "labels of a client", "labels of none of a client")
 _AS_API: dict[str, Any] = {
-    **{name: ExecutionFilter(**_EXECUTIONS[name]) for name in ("all", "a client", "a key of a client", "a job")},
+    **{name: ExecutionFilter(**_EXECUTIONS[name]) for name in _OF_THE_API},
     **{f"letters: {name}": DeadLetterFilter(**_LETTERS[name]) for name in ("all", "a client", "a key of a client")},
     **{f"jobs: {name}": JobFilter(**_JOBS[name]) for name in ("all", "a client", "a key of a client", "labels")},
 }

@@ -64,6 +64,12 @@ async def _all(pages: Pages) -> tuple[list[UUID], list[int]]:
         ({"statuses": ("scheduled",), "client": "c7"}, "status = 'scheduled' and client_id = 'c7'"),
         ({"queue": "default", "client": "c9"}, "client_id = 'c9'"),
         ({"key": "k100"}, "key = 'k100'"),
+        ({"labels": {"team": "t3"}}, """labels @> '{"team": "t3"}'"""),
+        ({"labels": {"team": "t3"}, "client": "big"}, """client_id = 'big' and labels @> '{"team": "t3"}'"""),
+        (
+            {"labels": {"team": "t3"}, "client": "big", "queue": "default"},
+            "client_id = 'big' and labels ->> 'team' = 't3'",
+        ),
         ({}, "true"),
     ],
 )

@@ -21,8 +21,10 @@ from tests.store.lookup.lookup_arrange import DEAD_LETTER_STATES
 
 ID = UUID("0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-VALUES: dict[str, Any] = {"client": "a", "queue": "orders", "key": "k", "job": ID, "start": NOON, "end": NOON,
-          "target": "https://h/", "host": "H.example", "reason": "No", "status_code": 500}  # fmt: skip
+VALUES: dict[str, Any] = {
+    "client": "a", "queue": "orders", "key": "k", "job": ID, "start": NOON, "end": NOON, "target": "https://h/",
+    "host": "H.example", "reason": "No", "status_code": 500, "labels": {"team": "a"},
+}  # fmt: skip
 
 
 def shapes(*names: str) -> Iterator[dict[str, Any]]:
@@ -45,7 +47,7 @@ def same(query: Query | None, anew: sa.Select[Any] | None) -> bool:
 
 @pytest.mark.parametrize("statuses", [(), ("running",), ("failed",), ("held", "succeeded", "failed")])
 def test_each_filter_of_executions_has_its_text(statuses: tuple[str, ...]) -> None:
-    for given in shapes("client", "queue", "host", "key", "job", "start"):
+    for given in shapes("client", "queue", "host", "key", "job", "start", "labels"):
         wanted = ExecutionFilter(statuses=statuses, **given)
         for after in (None, ID):
             more: dict[str, Any] = {"limit": 51, "after": after, "reach": after}
@@ -59,7 +61,7 @@ def test_each_filter_of_executions_has_its_text(statuses: tuple[str, ...]) -> No
 
 @pytest.mark.parametrize("state", DEAD_LETTER_STATES)
 def test_each_filter_of_dead_letters_has_its_text(state: str) -> None:
-    for given in shapes("client", "target", "host", "job", "key", "start", "reason", "status_code"):
+    for given in shapes("client", "target", "host", "job", "key", "start", "reason", "status_code", "labels"):
         wanted = DeadLetterFilter(**given)
         more: dict[str, Any] = {"state": state, "limit": 51, "after": ID, "reach": ID}
         assert same(page(page_of_dead_letters, wanted, fixed=("state",), **more), page_of_dead_letters(wanted, **more))
@@ -70,7 +72,7 @@ def test_each_filter_of_dead_letters_has_its_text(state: str) -> None:
 
 @pytest.mark.parametrize("state", [None, "paused"])
 def test_each_filter_of_jobs_has_its_text(state: str | None) -> None:
-    for given in shapes("client", "key"):
+    for given in shapes("client", "key", "labels"):
         wanted = JobFilter(state=state, **given)
         more: dict[str, Any] = {"limit": 51, "after": ID, "reach": None}
         assert same(page(page_of_jobs, wanted, fixed=("state",), **more), page_of_jobs(wanted, **more))

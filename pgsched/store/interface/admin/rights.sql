@@ -250,11 +250,11 @@ begin
   grant select on pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended to pgsched_client;  -- read through views
   -- Not the token: with it a result could be forged.
   grant select (fire_at, scheduled_for, created_at, lease_expires_at, id, job_id, lease_owner, plan, partition, attempt, awaited, at_head,
-    client_id, target, payload, options, key, ordering_key, gate, consumer, reason) on pgsched.executions to pgsched_client;
+    client_id, target, payload, options, key, ordering_key, gate, consumer, reason, labels) on pgsched.executions to pgsched_client;
   grant select (name, first_partition, weight, max_waiting, full_since, paused_at, reason, pulled) on pgsched.queues to pgsched_client;
   grant select (client_id, keep, options, weight, state, reason, database_role, channels, dead_letter_target, dead_letters_for,
     created_at) on pgsched.clients to pgsched_client;
-  grant insert (fire_at, partition, client_id, target, payload, options, key, ordering_key) on pgsched.executions to pgsched_client;
+  grant insert (fire_at, partition, client_id, target, payload, options, key, ordering_key, labels) on pgsched.executions to pgsched_client;
   grant insert (client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor, gap, overlap)
     on pgsched.jobs to pgsched_client;
   perform pgsched_internal.grant_execute(array[

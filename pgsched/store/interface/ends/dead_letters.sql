@@ -13,15 +13,15 @@ select d.id, d.client_id, d.key, d.job_id, q.name as queue, d.target, pgsched_in
        d.ordering_key, d.scheduled_for, d.created_at, d.finished_at, d.attempt, d.status_code, d.reason,
        case when d.dealt_with_at is null then 'open' when d.replayed_as is null then 'discarded' else 'replayed' end as state,
        d.replayed_as, d.dealt_with_at, d.dealt_with_by,
-       d.finished_at + coalesce(c.dead_letters_for, interval '365 days') as expires_at
+       d.finished_at + coalesce(c.dead_letters_for, interval '365 days') as expires_at, d.labels
   from (select h.id, h.client_id, h.key, h.job_id, h.target, h.payload, h.options, h.ordering_key, h.scheduled_for, h.created_at,
                h.finished_at, h.attempt, h.status_code, h.reason, h.replayed_as, h.dealt_with_at, h.dealt_with_by, h.partition,
-               h.status
+               h.status, h.labels
           from pgsched.history h
         union all
         select k.id, k.client_id, k.key, k.job_id, k.target, k.payload, k.options, k.ordering_key, k.scheduled_for, k.created_at,
                k.finished_at, k.attempt, k.status_code, k.reason, k.replayed_as, k.dealt_with_at, k.dealt_with_by, k.partition,
-               k.status
+               k.status, k.labels
           from pgsched_internal.kept_dead_letters k) d
   left join pgsched.queues q on q.first_partition = pgsched_internal.first_partition_of(d.partition)
   left join pgsched.clients c on c.client_id = d.client_id
@@ -175,11 +175,11 @@ begin
     perform pgsched_internal.give_key(letter.client_id, letter.key, new_id, letter.partition);
   end if;
   insert into pgsched.executions as e (id, fire_at, scheduled_for, plan, partition, client_id, target, payload, options, key,
-                                       ordering_key)
+                                       ordering_key, labels)
   values (new_id, revive.fire_at, letter.scheduled_for, 0, letter.partition, letter.client_id, coalesce(revive.target, letter.target),
           coalesce(revive.payload, letter.payload),
           nullif(coalesce(revive.options, letter.options) - array['relevant_for', 'max_retry_age', 'deadline'], '{}'),
-          letter.key, letter.ordering_key)
+          letter.key, letter.ordering_key, letter.labels)
   on conflict do nothing returning e.id into new_id;
   if new_id is not null then
     perform pgsched_internal.mark_dead_letter(letter, new_id, revive.actor);

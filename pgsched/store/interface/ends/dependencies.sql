@@ -189,7 +189,7 @@ comment on function pgsched_internal.check_ended(uuid, text)
 
 create or replace function pgsched_internal.schedule_after(
   target text, payload jsonb, fire_at timestamptz, client text, key text, ordering_key text, queue text, options jsonb,
-  on_conflict text, after text[], after_outcome text
+  on_conflict text, after text[], after_outcome text, labels jsonb
 ) returns pgsched_internal.placement language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
   told constant text := coalesce(nullif(current_setting('pgsched.notify', true), ''), 'on');
@@ -203,9 +203,9 @@ begin
                        order by pgsched_internal.partition_with(id), id);
   perform set_config('pgsched.notify', 'off', true);  -- it is held before anybody could claim it
   if key is null then
-    placed := pgsched_internal.schedule_plain(target, payload, instant, client, ordering_key, queue, options);
+    placed := pgsched_internal.schedule_plain(target, payload, instant, client, ordering_key, queue, options, labels);
   else
-    placed := pgsched_internal.schedule_keyed(target, payload, instant, client, key, ordering_key, queue, options, on_conflict);
+    placed := pgsched_internal.schedule_keyed(target, payload, instant, client, key, ordering_key, queue, options, on_conflict, labels);
   end if;
   perform set_config('pgsched.notify', told, true);
   if placed.outcome not in ('created', 'replaced') then
@@ -227,5 +227,5 @@ begin
   end if;
   return placed;
 end $$;
-comment on function pgsched_internal.schedule_after(text, jsonb, timestamptz, text, text, text, text, jsonb, text, text[], text)
+comment on function pgsched_internal.schedule_after(text, jsonb, timestamptz, text, text, text, text, jsonb, text, text[], text, jsonb)
   is 'One execution that waits for others; called by pgsched.schedule_outcome.';

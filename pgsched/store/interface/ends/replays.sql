@@ -13,15 +13,15 @@ begin
     return pgsched_internal.refuse('PS000', 'the filter must be a JSON object', 'write {"client": "payments", "host": "shop.example"}');
   end if;
   select string_agg(name, ', ') into unknown from jsonb_object_keys(filter) as name
-   where name not in ('client', 'target', 'host', 'job', 'key', 'from', 'to', 'reason', 'status_code');
+   where name not in ('client', 'target', 'host', 'job', 'key', 'from', 'to', 'reason', 'status_code', 'labels');
   if unknown is not null then
     return pgsched_internal.refuse('PS000', format('dead letters cannot be filtered by %s', left(unknown, 200)),
-      'the filters are client, target, host, job, key, from, to, reason and status_code');
-  elsif filter = '{}' then
+      'the filters are client, target, host, job, key, from, to, reason, status_code and labels');
+  elsif filter in ('{}', '{"labels": {}}') then
     return pgsched_internal.refuse('PS000', 'there is no filter', 'give at least one, such as {"client": "payments"}');
   end if;
   select string_agg(name, ', ') into wrong from jsonb_each(filter) as f(name, value)
-   where name <> 'status_code' and (jsonb_typeof(value) <> 'string' or value = '""');
+   where name not in ('status_code', 'labels') and (jsonb_typeof(value) <> 'string' or value = '""');
   if wrong is not null then
     return pgsched_internal.refuse('PS000', format('%s must be text', wrong), 'write {"client": "payments", "host": "shop.example"}');
   elsif filter ? 'job' and filter ->> 'job' !~* '^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$' then
@@ -32,7 +32,7 @@ begin
       or (filter ->> 'status_code')::numeric not between 100 and 599 or (filter ->> 'status_code')::numeric % 1 <> 0) then
     return pgsched_internal.refuse('PS000', 'status_code must be a whole number from 100 to 599', 'write {"status_code": 503}');
   end if;
-  return true;
+  return not filter ? 'labels' or pgsched_internal.check_labels(filter -> 'labels');
 end $$;
 comment on function pgsched_internal.check_dead_letter_filter(jsonb)
   is 'True for a filter of dead letters with at least one member; raises PS000 or PS002 with what to write otherwise.';
@@ -50,6 +50,7 @@ create or replace function pgsched_internal.look_through_dead_letters(
          and (filter ->> 'to' is null or d.finished_at < (filter ->> 'to')::timestamptz)
          and (filter ->> 'reason' is null or position(lower(filter ->> 'reason') in lower(coalesce(d.reason, ''))) > 0)
          and (filter ->> 'status_code' is null or d.status_code is not distinct from (filter ->> 'status_code')::smallint)
+         and (filter -> 'labels' is null or (d.labels @> (filter -> 'labels')) is true)
     from pgsched.dead_letters d
    where d.id > coalesce(after, '00000000-0000-0000-0000-000000000000') and d.dealt_with_at is null and d.finished_at < before
    order by d.id limit many

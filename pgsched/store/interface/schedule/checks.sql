@@ -69,7 +69,7 @@ create or replace trigger channel_checked before insert or update of client_id, 
 
 create or replace function pgsched_internal.check_request(
   null_given text, target text, fire_at timestamptz, delay interval, cron text, every interval, timezone text, key text,
-  on_conflict text, rules jsonb, labels jsonb, gap text, overlap text, queue text, after text[], after_outcome text, instant timestamptz
+  on_conflict text, rules jsonb, gap text, overlap text, queue text, after text[], after_outcome text, instant timestamptz
 ) returns void language plpgsql stable as $$
 declare
   recurs constant boolean := num_nonnulls(cron, every) > 0;
@@ -85,8 +85,8 @@ begin
     perform pgsched_internal.refuse('PS002', 'the delay is negative', 'give delay => ''10 minutes'', or fire_at for an instant in the past');
   elsif target is null then
     perform pgsched_internal.check_target(target);
-  elsif num_nonnulls(rules, labels, gap, overlap) > 0 and not recurs then
-    perform pgsched_internal.refuse('PS002', 'rules, labels, gap and overlap go with cron or every', 'leave them out, or give cron => or every =>');
+  elsif num_nonnulls(rules, gap, overlap) > 0 and not recurs then
+    perform pgsched_internal.refuse('PS002', 'rules, gap and overlap go with cron or every', 'leave them out, or give cron => or every =>');
   elsif num_nonnulls(gap, overlap) > 0 and cron is null and rules is null then
     perform pgsched_internal.refuse('PS002', 'gap and overlap go with cron', 'leave them out, or give cron =>');
   elsif on_conflict is distinct from 'replace' then
@@ -100,7 +100,7 @@ begin
   end if;
   perform pgsched_internal.check_instant(instant);
 end $$;
-comment on function pgsched_internal.check_request(text, text, timestamptz, interval, text, interval, text, text, text, jsonb, jsonb, text, text,
+comment on function pgsched_internal.check_request(text, text, timestamptz, interval, text, interval, text, text, text, jsonb, text, text,
                                              text, text[], text, timestamptz)
   is 'Raises PS000, PS001 or PS002, with what to write instead, for parts of a request that do not go together. Called by
 pgsched.schedule_outcome where more is given than an instant.';

@@ -13,14 +13,14 @@ comment on function pgsched_internal.left_as_it_is(pgsched_internal.keys, pgsche
   is 'The answer where what stands under a key stays as it is; PS011 where that was to be refused.';
 
 create or replace function pgsched_internal.replace_waiting(
-  there pgsched.executions, target text, payload jsonb, fire_at timestamptz, options jsonb
+  there pgsched.executions, target text, payload jsonb, fire_at timestamptz, options jsonb, labels jsonb
 ) returns void language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 begin
   perform pgsched_internal.check_channel(c.client_id, replace_waiting.target) from pgsched.clients c
     where c.client_id = there.client_id and c.channels is not null;
   update pgsched.executions e
      set fire_at = replace_waiting.fire_at, scheduled_for = null, attempt = 0, gate = null, reason = null, target = replace_waiting.target,
-         payload = replace_waiting.payload, options = replace_waiting.options
+         payload = replace_waiting.payload, options = replace_waiting.options, labels = replace_waiting.labels
    where e.partition = there.partition and e.id = there.id;
   if there.ordering_key is not null then
     perform pgsched_internal.notify_turns();
@@ -28,7 +28,7 @@ begin
   perform pgsched_internal.forget_dependencies(there.id);
   perform pgsched_internal.notify_wake(there.partition, replace_waiting.fire_at);  -- the trigger sees inserted rows only
 end $$;
-comment on function pgsched_internal.replace_waiting(pgsched.executions, text, jsonb, timestamptz, jsonb)
+comment on function pgsched_internal.replace_waiting(pgsched.executions, text, jsonb, timestamptz, jsonb, jsonb)
   is 'Has an execution that waits, and is locked, begin anew with another content and instant.';
 
 create or replace function pgsched_internal.kept_under(client text, key text, on_conflict text)
@@ -89,7 +89,7 @@ comment on function pgsched_internal.ended_under(pgsched_internal.keys, text, te
 -- Where the execution under the key is running and the caller debounces, the key stands for the new execution from now on.
 create or replace function pgsched_internal.schedule_under(
   held pgsched_internal.keys, new_id uuid, home smallint, target text, payload jsonb, fire_at timestamptz, client text, key text,
-  ordering_key text, queue text, options jsonb, on_conflict text
+  ordering_key text, queue text, options jsonb, on_conflict text, labels jsonb
 ) returns pgsched_internal.placement language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
   there constant pgsched.executions := pgsched_internal.lock_under(held, on_conflict);
@@ -108,9 +108,10 @@ begin
     target := there.target;
     payload := there.payload;
     options := there.options;
+    labels := there.labels;
   end if;
   if replaces and there.partition = home then
-    perform pgsched_internal.replace_waiting(there, target, payload, fire_at, options);
+    perform pgsched_internal.replace_waiting(there, target, payload, fire_at, options, labels);
     return row(there.id, 'replaced', fire_at, home)::pgsched_internal.placement;
   elsif replaces then  -- under another ordering key or in another queue it lives in another partition
     delete from pgsched.executions e where e.partition = there.partition and e.id = there.id;
@@ -119,16 +120,16 @@ begin
   if held.id is not null then
     perform pgsched_internal.give_key(client, key, new_id, home);
   end if;
-  perform pgsched_internal.insert_waiting(new_id, fire_at, client, target, payload, options, key, ordering_key, home);
+  perform pgsched_internal.insert_waiting(new_id, fire_at, client, target, payload, options, key, ordering_key, home, labels);
   return row(new_id, case when replaces then 'replaced' else 'created' end, fire_at, home)::pgsched_internal.placement;
 end $$;
-comment on function pgsched_internal.schedule_under(pgsched_internal.keys, uuid, smallint, text, jsonb, timestamptz, text, text, text, text, jsonb, text)
+comment on function pgsched_internal.schedule_under(pgsched_internal.keys, uuid, smallint, text, jsonb, timestamptz, text, text, text, text, jsonb, text, jsonb)
   is 'One execution under a key that is locked and has stood for something else before; called by schedule_keyed.';
 
 -- A key that is new takes the short way: nothing can live under it, and nothing has succeeded under it lately.
 create or replace function pgsched_internal.schedule_keyed(
   target text, payload jsonb, fire_at timestamptz, client text, key text, ordering_key text, queue text, options jsonb,
-  on_conflict text
+  on_conflict text, labels jsonb
 ) returns pgsched_internal.placement language plpgsql volatile as $$
 declare
   home constant smallint := pgsched.partition_for(queue, client, key, ordering_key);
@@ -144,12 +145,12 @@ begin
   end if;
   held := pgsched_internal.lock_key(client, key, new_id, home);
   if held.id is null and pgsched_internal.key_retention() <= '24 hours' then
-    perform pgsched_internal.insert_waiting(new_id, fire_at, client, target, payload, options, key, ordering_key, home);
+    perform pgsched_internal.insert_waiting(new_id, fire_at, client, target, payload, options, key, ordering_key, home, labels);
     return row(new_id, 'created', fire_at, home)::pgsched_internal.placement;
   elsif held.id is not null and held.partition is null and pgsched_internal.is_live(held) then
     perform pgsched_internal.refuse_taken(held, 'give another key, or cancel the job');
   end if;
-  return pgsched_internal.schedule_under(held, new_id, home, target, payload, fire_at, client, key, ordering_key, queue, options, on_conflict);
+  return pgsched_internal.schedule_under(held, new_id, home, target, payload, fire_at, client, key, ordering_key, queue, options, on_conflict, labels);
 end $$;
-comment on function pgsched_internal.schedule_keyed(text, jsonb, timestamptz, text, text, text, text, jsonb, text)
+comment on function pgsched_internal.schedule_keyed(text, jsonb, timestamptz, text, text, text, text, jsonb, text, jsonb)
   is 'One execution under a key; called by pgsched.schedule_outcome.';

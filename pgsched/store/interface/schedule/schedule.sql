@@ -2,7 +2,8 @@
 
 -- The triggers would look through what the statement inserted for what is known here: told has them not do it.
 create or replace function pgsched_internal.insert_waiting(
-  id uuid, fire_at timestamptz, client text, target text, payload jsonb, options jsonb, key text, ordering_key text, home smallint
+  id uuid, fire_at timestamptz, client text, target text, payload jsonb, options jsonb, key text, ordering_key text, home smallint,
+  labels jsonb
 ) returns void language plpgsql volatile as $$
 declare
   told constant boolean := current_setting('pgsched.notify', true) is distinct from 'off';
@@ -15,9 +16,9 @@ begin
     end if;
     perform set_config('pgsched.notify', 'told', true);
   end if;
-  insert into pgsched.executions (id, fire_at, client_id, target, payload, options, key, ordering_key, partition)
+  insert into pgsched.executions (id, fire_at, client_id, target, payload, options, key, ordering_key, partition, labels)
   values (insert_waiting.id, insert_waiting.fire_at, client, insert_waiting.target, insert_waiting.payload, insert_waiting.options,
-          insert_waiting.key, insert_waiting.ordering_key, home);
+          insert_waiting.key, insert_waiting.ordering_key, home, insert_waiting.labels);
   if told then
     perform set_config('pgsched.notify', 'on', true);
     if insert_waiting.fire_at < pgsched.now() + interval '2 seconds' then
@@ -25,20 +26,20 @@ begin
     end if;
   end if;
 end $$;
-comment on function pgsched_internal.insert_waiting(uuid, timestamptz, text, text, jsonb, jsonb, text, text, smallint)
+comment on function pgsched_internal.insert_waiting(uuid, timestamptz, text, text, jsonb, jsonb, text, text, smallint, jsonb)
   is 'Inserts an execution and wakes a worker for it; called by pgsched.schedule_outcome. PS014 where its queue is full.';
 
 create or replace function pgsched_internal.schedule_plain(
-  target text, payload jsonb, fire_at timestamptz, client text, ordering_key text, queue text, options jsonb
+  target text, payload jsonb, fire_at timestamptz, client text, ordering_key text, queue text, options jsonb, labels jsonb
 ) returns pgsched_internal.placement language plpgsql volatile as $$
 declare
   home constant smallint := pgsched.partition_for(queue, client, null, ordering_key);
   new_id constant uuid := pgsched_internal.new_id_in(home);
 begin
-  perform pgsched_internal.insert_waiting(new_id, fire_at, client, target, payload, options, null, ordering_key, home);
+  perform pgsched_internal.insert_waiting(new_id, fire_at, client, target, payload, options, null, ordering_key, home, labels);
   return row(new_id, 'created', fire_at, home)::pgsched_internal.placement;
 end $$;
-comment on function pgsched_internal.schedule_plain(text, jsonb, timestamptz, text, text, text, jsonb)
+comment on function pgsched_internal.schedule_plain(text, jsonb, timestamptz, text, text, text, jsonb, jsonb)
   is 'One execution without a key; called by pgsched.schedule_outcome.';
 
 -- What says when has defaults that nobody means, so that null is told from what was left out: what was to be computed, and was
@@ -63,10 +64,10 @@ begin
   every := nullif(every, '-178000000 years');
   instant := coalesce(schedule_outcome.fire_at, pgsched.now() + greatest(delay, interval '0'));
   if null_given is not null or num_nonnulls(schedule_outcome.fire_at, delay, cron, every) > 1 or delay < interval '0' or target is null
-     or num_nonnulls(timezone, rules, labels, after, gap, overlap) > 0 or on_conflict is distinct from 'replace'
+     or num_nonnulls(timezone, rules, after, gap, overlap) > 0 or on_conflict is distinct from 'replace'
      or after_outcome is distinct from 'success' or instant not between '0001-01-01 00:00+00' and '9999-12-31 00:00+00' then
     perform pgsched_internal.check_request(null_given, target, schedule_outcome.fire_at, delay, cron, every, timezone, key, on_conflict,
-      rules, labels, gap, overlap, queue, after, after_outcome, instant);
+      rules, gap, overlap, queue, after, after_outcome, instant);
   elsif queue <> 'default' or target = 'queue:' then
     perform pgsched_internal.check_pulled(target, queue);
   end if;
@@ -76,11 +77,11 @@ begin
   elsif cardinality(after) > 0 then
     perform pgsched_internal.check_channel(client, target);  -- nobody is told of it, so insert_waiting does not look
     placed := pgsched_internal.schedule_after(target, payload, case when num_nonnulls(schedule_outcome.fire_at, delay) > 0 then instant end,
-      client, key, ordering_key, queue, options, on_conflict, after, after_outcome);
+      client, key, ordering_key, queue, options, on_conflict, after, after_outcome, labels);
   elsif key is not null then
-    placed := pgsched_internal.schedule_keyed(target, payload, instant, client, key, ordering_key, queue, options, on_conflict);
+    placed := pgsched_internal.schedule_keyed(target, payload, instant, client, key, ordering_key, queue, options, on_conflict, labels);
   else
-    placed := pgsched_internal.schedule_plain(target, payload, instant, client, ordering_key, queue, options);
+    placed := pgsched_internal.schedule_plain(target, payload, instant, client, ordering_key, queue, options, labels);
   end if;
   id := placed.id; outcome := placed.outcome; fires_at := placed.fires_at;
 end $$;
@@ -112,19 +113,19 @@ named by id or key, have succeeded, or with after_outcome => ''any'' until they 
 
 create or replace function pgsched_internal.schedule_together(
   client text, targets text[], payloads text[], instants timestamptz[], delays interval[], keys text[], ordering_keys text[],
-  queues text[], options text[], on_conflicts text[], out id uuid, out outcome text, out fires_at timestamptz)
+  queues text[], options text[], on_conflicts text[], labels text[], out id uuid, out outcome text, out fires_at timestamptz)
   returns setof record language plpgsql volatile set search_path = pg_catalog, pg_temp set lock_timeout = '50ms' as $$
 begin
   return query
     select placed.id, placed.outcome, placed.fires_at
-      from unnest(targets, payloads, instants, delays, keys, ordering_keys, queues, schedule_together.options, on_conflicts) with ordinality
-             as o(target, payload, fire_at, delay, key, ordering_key, queue, options, on_conflict, place),
+      from unnest(targets, payloads, instants, delays, keys, ordering_keys, queues, schedule_together.options, on_conflicts, schedule_together.labels)
+           with ordinality as o(target, payload, fire_at, delay, key, ordering_key, queue, options, on_conflict, labels, place),
            lateral pgsched.schedule_outcome(
              target => o.target, payload => o.payload::jsonb,
              fire_at => coalesce(o.fire_at, '4714-11-24 00:00:00+00 BC'), delay => coalesce(o.delay, interval '-178000000 years'),
              client => schedule_together.client, key => o.key, ordering_key => o.ordering_key, queue => o.queue,
-             options => o.options::jsonb, on_conflict => o.on_conflict) as placed
+             options => o.options::jsonb, on_conflict => o.on_conflict, labels => o.labels::jsonb) as placed
      order by o.place;
 end $$;
-comment on function pgsched_internal.schedule_together(text, text[], text[], timestamptz[], interval[], text[], text[], text[], text[], text[])
+comment on function pgsched_internal.schedule_together(text, text[], text[], timestamptz[], interval[], text[], text[], text[], text[], text[], text[])
   is 'One-shots of a client that came at the same time, one after another; all of them or none. It waits for no lock for long.';

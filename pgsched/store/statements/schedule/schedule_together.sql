@@ -3,4 +3,5 @@
 select id, outcome, fires_at as fire_at
   from pgsched_internal.schedule_together(
          %(client)s::text, %(target)s::text[], %(payload)s::text[], %(fire_at)s::timestamptz[], %(delay)s::interval[], %(key)s::text[],
-         %(ordering_key)s::text[], %(queue)s::text[], %(options)s::text[], %(on_conflict)s::text[])
+         %(ordering_key)s::text[], %(queue)s::text[], %(options)s::text[], %(on_conflict)s::text[],
+         %(labels)s::text[])
