@@ -28,13 +28,14 @@ def _setting(
     metavar: str = "",
     within: tuple[float, float] | None = None,
     secret: bool = False,
+    password: bool = False,
 ) -> _Value:
-    """A setting with what its flag says of it, and the least and greatest value; one that is ``secret`` has no flag,
-    which everybody on the machine could read."""
+    """A setting with what its flag says of it, and the least and greatest value. One that is ``secret`` has no flag,
+    which everybody on the machine could read; one that may have a ``password`` in it has a flag that takes none."""
     return field(
         default=default,
-        repr=not secret,
-        metadata={"text": text, "metavar": metavar, "within": within, "secret": secret},
+        repr=not (secret or password),
+        metadata={"text": text, "metavar": metavar, "within": within, "secret": secret, "password": password},
     )
 
 
@@ -43,7 +44,7 @@ class Settings:
     """Everything that can be set. Durations are seconds."""
 
     database_url: str | None = _setting(
-        None, "PostgreSQL to use, such as postgresql://user@host/database.", metavar="URL"
+        None, "PostgreSQL to use, such as postgresql://user@host/database.", metavar="URL", password=True
     )
     host: str = _setting("127.0.0.1", "Address on which the API listens.", metavar="ADDRESS")
     allowed_hosts: str = _setting(
@@ -85,7 +86,7 @@ class Settings:
     connections_per_host: int = _setting(100, "Most connections of one process to one target host.", within=(1, 10_000))
     allow_private_targets: bool = _setting(False, "Whether targets at private and loopback addresses are called.")
     proxy: str | None = _setting(
-        None, "Proxy that all callbacks go through, such as http://user:password@host:3128.", metavar="URL"
+        None, "Proxy that all callbacks go through, such as http://host:3128.", metavar="URL", password=True
     )
     tls_authorities: str | None = _setting(
         None, "PEM file of authorities that callbacks trust beside the system's.", metavar="FILE"
@@ -98,10 +99,13 @@ class Settings:
         None, "Role as which functions of clients without a database_role are called.", metavar="ROLE"
     )
     sql_login: str = _setting(
-        "user={role}", "How workers log in to call functions; {role} stands for the role.", metavar="PARAMETERS"
+        "user={role}",
+        "How workers log in to call functions; {role} stands for the role.",
+        metavar="PARAMETERS",
+        password=True,
     )
     kafka_brokers: str | None = _setting(None, "Kafka brokers, host:port separated by commas.", metavar="HOSTS")
-    kafka_config: str = _setting("{}", "Further librdkafka settings, as a JSON object.", metavar="JSON")
+    kafka_config: str = _setting("{}", "Further librdkafka settings, as a JSON object.", metavar="JSON", password=True)
     secret_keys: str = _setting("", "Keys that secrets are sealed with, the newest first.", secret=True)
     log_level: str = _setting("info", "debug, info, warning or error.", metavar="LEVEL")
 
@@ -146,6 +150,7 @@ _JSON_OBJECTS = {
     "oidc": '{"https://login.example": {"audience": "pgsched", "rules": […]}}',
     "tls_certificates": '{"bank.example": "/etc/pgsched/bank.pem"}',
 }
+_WITH_PASSWORD = {setting.name for setting in fields(Settings) if setting.metadata["password"]}
 _PREFIX = "PGSCHED_"
 _RESEMBLANCE = 0.8
 # The variables that Kubernetes sets in every container for each service, and Docker for a linked container.
@@ -241,6 +246,11 @@ def _check_address(url: str) -> None:
         )
     if re.search(r"%(?![0-9A-Fa-f]{2})", address):
         raise InvalidSettings("database_url has a % that stands for no character: write %25 for a percent sign itself")
+    # libpq would say so, too, and repeat the password.
+    if re.search(r"\s|%00", address):
+        raise InvalidSettings(
+            "database_url has a space or a NUL in it: write %20 for a space; there is no way for a NUL"
+        )
 
 
 def _check_json_object(name: str, text: str, example: str) -> None:
@@ -249,7 +259,8 @@ def _check_json_object(name: str, text: str, example: str) -> None:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise InvalidSettings(f"{name} is {text!r}; it must be a JSON object, such as {example}")
+        given = "no object" if name in _WITH_PASSWORD else repr(text)
+        raise InvalidSettings(f"{name} is {given}; it must be a JSON object, such as {example}")
 
 
 def _convert(name: str, value: Any) -> Any:

@@ -82,6 +82,11 @@ def _log_in_quickly(url: str) -> None:
         connection.execute(sql.SQL("alter role current_user password {}").format(sql.Literal(verifier)))
 
 
+def at(url: str) -> dict[str, str]:
+    """The environment of commands on this database: its address has a password, which no flag takes."""
+    return {"PGSCHED_DATABASE_URL": url}
+
+
 def forget_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands of the test read no setting from its environment."""
     for name in list(os.environ):

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from pgsched.cli.options import no_password
+
 Command = Callable[..., Any]
 
 COUNT = click.IntRange(1)
@@ -20,7 +22,10 @@ ROUNDS = click.option(
     "--rounds", default=1, show_default=True, type=COUNT, help="Measure so often; medians and all rounds are told."
 )
 _SERVER = click.option(
-    "--database-url", envvar="PGSCHED_DATABASE_URL", help="The server to measure on; the role needs CREATEDB."
+    "--database-url",
+    envvar="PGSCHED_DATABASE_URL",
+    callback=no_password,
+    help="The server to measure on; the role needs CREATEDB.",
 )
 
 

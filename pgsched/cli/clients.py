@@ -76,9 +76,18 @@ async def drop(connection: Any, client: str, actor: str | None) -> Answer:
     return changed(done, "dropped", "nothing was set", client=client)
 
 
+def _from_input(context: click.Context, parameter: click.Parameter, given: str | None) -> str | None:
+    if given not in (None, "-"):
+        raise click.UsageError(
+            "everybody on this machine can read the arguments of a process: write --secret - and give the secret by "
+            "standard input"
+        )
+    return sys.stdin.read().strip() if given else None
+
+
 @command(clients, "rotate-signing-secret")
 @click.argument("client")
-@click.option("--secret", metavar="SECRET", help="whsec_ and base64; - reads standard input.  [default: a random one]")
+@click.option("--secret", metavar="-", callback=_from_input, help="From standard input.  [default: a random one]")
 @click.option(
     "--keep-for", metavar="DURATION", help="How long the former ones stay valid; 0s ends them.  [default: 24h]"
 )
@@ -88,8 +97,7 @@ async def rotate_signing_secret(
 ) -> Answer:
     """Sign a client's callbacks with a new secret. Prints it, this once."""
     kept = store.KEPT_FOR if keep_for is None else length_of(keep_for)
-    given = sys.stdin.read().strip() if secret == "-" else secret
-    made = await store.rotate_signing_secret(connection, client, secret=given, keep_for=kept, actor=actor)
+    made = await store.rotate_signing_secret(connection, client, secret=secret, keep_for=kept, actor=actor)
     return Answer({"client": client, "secret": made}, made)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from pgsched.cli.options import options
+from pgsched.cli.options import no_password, options
 from pgsched.cli.reply import Command
 from pgsched.cli.running import running_url
 from pgsched.errors import InvalidSettings
@@ -88,7 +88,8 @@ def _flag(name: str) -> Callable[[Command], Command]:
     if setting.type is bool:
         return click.option(f"--{flag}/--no-{flag}", name, default=None, help=text)
     metavar = _METAVARS.get(setting.type) or setting.metadata["metavar"]
-    return click.option(f"--{flag}", name, metavar=metavar, help=text)
+    callback = no_password if setting.metadata["password"] else None
+    return click.option(f"--{flag}", name, metavar=metavar, help=text, callback=callback)
 
 
 def _file(chosen: str | None) -> Path | None:

@@ -4,9 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from pgsched.cli.parameters import assignment, identity, json_text
 from pgsched.cli.reply import Command
+from pgsched.errors import InvalidSettings
+from pgsched.passwords import has_password
 
 actor_option = click.option(
     "--actor", metavar="NAME", help="Who does it, for the audit log.  [default: the database's role]"
@@ -32,6 +35,18 @@ def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Co
         return command
 
     return decorate
+
+
+def no_password(context: click.Context, parameter: click.Parameter, given: str | None) -> str | None:
+    """A flag's callback: refuses a password, which everybody on the machine reads in the arguments of a process."""
+    name = parameter.name or ""
+    if given and context.get_parameter_source(name) is ParameterSource.COMMANDLINE and has_password(given):
+        apart = ", or leave the password out and set PGPASSWORD or PGPASSFILE" if name == "database_url" else ""
+        raise InvalidSettings(
+            f"{parameter.opts[0]} has a password in it, and everybody on this machine can read the arguments of a "
+            f"process: set PGSCHED_{name.upper()}, or write {name} into pgsched.toml{apart}"
+        )
+    return given
 
 
 note_and_actor = options(

@@ -19,6 +19,7 @@ from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.supervisor import Program, Supervisor
 from pgsched.errors import NotFound, Unavailable
 from pgsched.events import Events, logging_listener, printable
+from pgsched.passwords import without_passwords
 from pgsched.settings import Settings
 from pgsched.store.admin.workers import of_host
 from pgsched.store.core.transactions import transaction
@@ -29,10 +30,10 @@ without_option = click.option("--without", multiple=True, hidden=True)
 
 
 class Printable(logging.Formatter):
-    """Escapes control characters in log lines, whoever logged them."""
+    """Escapes control characters in log lines, whoever logged them, and leaves passwords out."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return "\n".join(map(printable, super().format(record).split("\n")))
+        return "\n".join(map(printable, without_passwords(super().format(record)).split("\n")))
 
 
 @click.command()

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from pgsched.events import printable
+from pgsched.passwords import without_passwords
 
 _UNCUT = 36
 _UNPRINTABLE = re.compile(r"[^ -~]")
@@ -33,15 +34,17 @@ class Reply:
         click.echo(_dumps(value) if self.as_json else _lines(text))
 
     def fail(self, code: str, message: str) -> None:
-        """Answers with an error; after an answer was given it goes to standard error in either form."""
+        """Answers with an error; after an answer was given it goes to standard error in either form. No password is
+        repeated."""
+        message = without_passwords(message)
         if self.as_json and not self._given:
             self.give({"error": {"code": code, "message": message}}, "")
         else:
             click.echo(f"error: {_lines(message)}", err=True)
 
     def note(self, text: str) -> None:
-        """A remark beside the answer; never on standard output."""
-        click.echo(_lines(text), err=True)
+        """A remark beside the answer; never on standard output, and with no password."""
+        click.echo(_lines(without_passwords(text)), err=True)
 
     def redraw(self, text: str, *, over: int) -> None:
         """A note in the place of the last lines of the one before."""

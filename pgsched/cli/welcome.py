@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pgsched.embedded import bundled_bin_dir
+from pgsched.passwords import has_password, without_passwords
 from pgsched.settings import Settings
 from pgsched.version import __version__
 
@@ -51,7 +52,7 @@ class Welcome:
         return {
             "url": self.url,
             "authorization": str(self.authorization),
-            "database_url": self.settings.database_url,
+            "database_url": without_passwords(self.settings.database_url or ""),
             "embedded": self.embedded,
             "sql_role": self.sql_role,
             "processes": self.settings.processes,
@@ -89,7 +90,8 @@ def plain_psql(url: str) -> str:
     parts = urlsplit(url)
     user, _, host = parts.netloc.rpartition("@")
     netloc = f"{user.partition(':')[0]}@{host}" if user else host
-    return f"psql {shlex.quote(parts._replace(netloc=netloc).geturl())}"
+    query = "&".join(part for part in parts.query.split("&") if not has_password(part))
+    return f"psql {shlex.quote(parts._replace(netloc=netloc, query=query).geturl())}"
 
 
 def _double_quoted(text: str) -> str:

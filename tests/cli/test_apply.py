@@ -16,6 +16,7 @@ from pgsched.store.core.transactions import transaction_async
 from pgsched.store.jobs import declaring
 from pgsched.store.jobs.declaring import Change
 from tests.cli.conftest import Run
+from tests.conftest import at
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 NIGHTLY = DeclaredJob(
@@ -121,7 +122,7 @@ def test_the_command_shows_the_difference_and_writes_nothing_in_a_dry_run(
     file.write_text(FILE, encoding="utf-8")
 
     def apply(*flags: str) -> Any:
-        return run("apply", str(file), "--database-url", database_url, *flags)
+        return run("apply", str(file), *flags, env=at(database_url))
 
     dry = apply("--dry-run")
     assert dry.stdout.startswith("added     default/nightly\n  after   ")

@@ -9,6 +9,7 @@ import pytest
 from click.testing import Result
 
 from tests.cli.conftest import Run
+from tests.conftest import at
 from tests.databases import Janitor
 
 TARGET = "https://shop.example/x"
@@ -139,7 +140,7 @@ def test_an_unknown_variable_is_refused(run: Run) -> None:
 
 def test_a_handlers_module_that_fails_is_named_with_its_reason(run: Run, untouched_url: str) -> None:
     Path("broken_shop.py").write_text("raise RuntimeError('no key')\n")
-    _refused(run("worker", "--app", "broken_shop:app", "--database-url", untouched_url), "RuntimeError: no key")
+    _refused(run("worker", "--app", "broken_shop:app", env=at(untouched_url)), "RuntimeError: no key")
 
 
 def test_a_database_that_cannot_be_reached_is_a_failure_without_traceback(run: Run) -> None:
@@ -150,7 +151,7 @@ def test_a_database_that_cannot_be_reached_is_a_failure_without_traceback(run: R
 
 def test_a_database_that_was_not_migrated_says_what_to_run(run: Run, empty_database_url: str) -> None:
     for words in (["status"], ["schedule", TARGET], ["worker"], ["worker", "--processes", "2"], ["jobs", "list"]):
-        result = run(*words, "--json", "--database-url", empty_database_url)
+        result = run(*words, "--json", env=at(empty_database_url))
         assert result.exit_code == 1
         error = json.loads(result.stdout)["error"]
         assert (error["code"], "run pgsched migrate" in error["message"]) == ("pgsched.schema_mismatch", True)
@@ -166,14 +167,14 @@ def test_a_database_that_was_not_migrated_says_what_to_run(run: Run, empty_datab
     ids=" ".join,
 )
 def test_a_job_that_does_not_exist_is_not_found(words: list[str], run: Run, untouched_url: str) -> None:
-    result = run(*words, "--json", "--database-url", untouched_url)
+    result = run(*words, "--json", env=at(untouched_url))
     assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (1, "pgsched.not_found")
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--proxy", "socks5://worker:secret@proxy"), "proxy must be written http://host:port"),
+        (("--proxy", "socks5://proxy"), "proxy must be written http://host:port"),
         (("--tls-authorities", "/nowhere.pem"), "tls_authorities: /nowhere.pem cannot be used"),
         (("--tls-certificates", '{"bank.example": "/nowhere.pem"}'), "/nowhere.pem for bank.example cannot be used"),
     ],
@@ -183,4 +184,4 @@ def test_a_worker_that_could_call_nobody_does_not_start(
     words: tuple[str, ...], said: str, processes: str, run: Run
 ) -> None:
     url = "postgresql://nobody@127.0.0.1:1/nothing"
-    _refused(run("worker", "--database-url", url, "--processes", processes, *words), said)
+    _refused(run("worker", "--processes", processes, *words, env=at(url)), said)

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from tests.cli.conftest import Run
+from tests.conftest import at
 
 Db = psycopg.Connection[Any]
 TARGET = "https://shop.example/settle"
@@ -237,7 +238,7 @@ def test_preview_of_an_interval_counts_from_its_beginning(ask: Any) -> None:
 
 
 def test_migrate_is_harmless_when_repeated(run: Run, empty_database_url: str) -> None:
-    first, second = (run("migrate", "--json", "--database-url", empty_database_url) for _ in range(2))
+    first, second = (run("migrate", "--json", env=at(empty_database_url)) for _ in range(2))
     assert (first.exit_code, second.exit_code) == (0, 0)
     assert json.loads(first.stdout) == json.loads(second.stdout)
     assert json.loads(first.stdout)["missing_roles"] == []
@@ -250,7 +251,7 @@ def test_migrate_prints_sql_without_a_database(run: Run) -> None:
 
 @pytest.mark.parametrize("words", [["jobs", "list"], ["executions", "list"], ["status"], ["schedule", TARGET]])
 def test_answers_for_people_are_text(words: list[str], run: Run, database_url: str) -> None:
-    result = run(*words, "--database-url", database_url)
+    result = run(*words, env=at(database_url))
     assert result.exit_code == 0
     assert result.stdout.strip()
     assert not result.stdout.startswith("{")

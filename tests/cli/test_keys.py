@@ -1,6 +1,7 @@
 """``pgsched keys``, and what an API without keys does."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -9,36 +10,36 @@ from pgsched.domain.api_key import Token
 from pgsched.errors import InvalidSettings
 from pgsched.settings import Settings
 from tests.cli.conftest import Run
-from tests.conftest import Connection
+from tests.conftest import Connection, at
 from tests.store.store_arrange import column, row
 
 
 def test_a_key_is_made_listed_rotated_and_revoked(run: Run, database_url: str, db: Connection) -> None:
-    where = ["--database-url", database_url, "--json"]
-    made = json.loads(
-        run("keys", "create", "shop", "--client", "shop", "--scope", "read", *where, "--actor", "ann").stdout
-    )
+    def keys(*words: str) -> Any:
+        return json.loads(run("keys", *words, "--json", env=at(database_url)).stdout)
+
+    made = keys("create", "shop", "--client", "shop", "--scope", "read", "--actor", "ann")
     token = Token.parse(made["token"])
     assert token is not None
     assert token.id == made["id"]
     kept = "select hash, subject, clients, scopes from pgsched_internal.api_keys"
     assert row(db, kept) == (token.hash, "shop", ["shop"], ["read"])
-    rotated = Token.parse(json.loads(run("keys", "rotate", token.id, "--keep-for", "1h", *where).stdout)["token"])
+    rotated = Token.parse(keys("rotate", token.id, "--keep-for", "1h")["token"])
     assert rotated is not None
     assert rotated.id == token.id
     assert row(db, "select hash, former_hash from pgsched_internal.api_keys") == (rotated.hash, token.hash)
     for changed in (True, False):
-        limited = json.loads(run("keys", "limit", token.id, "--rate", "5", *where).stdout)
+        limited = keys("limit", token.id, "--rate", "5")
         assert limited == {"id": token.id, "changed": changed}
     for changed in (True, False):
-        assert json.loads(run("keys", "revoke", token.id, *where).stdout) == {"id": token.id, "changed": changed}
-    [item] = json.loads(run("keys", "list", *where).stdout)["items"]
+        assert keys("revoke", token.id) == {"id": token.id, "changed": changed}
+    [item] = keys("list")["items"]
     assert (item["id"], item["revoked_at"] is None, item["rate"]) == (token.id, False, 5)
     assert column(db, "select actor from pgsched.audit_log where action = 'create key'") == ["ann"]
 
 
 def test_a_person_sees_the_token_alone_on_standard_output(run: Run, database_url: str) -> None:
-    made = run("keys", "create", "ann", "--scope", "admin", "--database-url", database_url)
+    made = run("keys", "create", "ann", "--scope", "admin", env=at(database_url))
     assert Token.parse(made.stdout.strip()) is not None
     assert "shown this once" in made.stderr
 
@@ -47,7 +48,7 @@ def test_a_person_sees_the_token_alone_on_standard_output(run: Run, database_url
     "words", [["--scope", "everything"], [], ["--scope", "read", "--expires-at", "2001-01-01T00:00:00Z"]]
 )
 def test_what_cannot_be_a_key_is_refused(run: Run, database_url: str, words: list[str]) -> None:
-    assert run("keys", "create", "ann", *words, "--database-url", database_url).exit_code == 2
+    assert run("keys", "create", "ann", *words, env=at(database_url)).exit_code == 2
 
 
 def test_an_api_without_keys_does_not_start_where_others_reach_it(database_url: str) -> None:

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from tests.cli.conftest import Start, answer
+from tests.conftest import at
 
 APP = """
 import os, time
@@ -47,9 +48,7 @@ def worker(start: Start, database_url: str, tmp_path: Path) -> Any:
 
     def begin(*words: str) -> Any:
         (tmp_path / "poisoned.py").write_text(APP)
-        process = start(
-            "worker", "--json", "--database-url", database_url, "--app", "poisoned:app", "--drain-timeout", "2", *words
-        )
+        process = start("worker", "--json", "--app", "poisoned:app", "--drain-timeout", "2", *words, **at(database_url))
         answer(process)
         return process
 

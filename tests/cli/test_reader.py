@@ -11,7 +11,7 @@ import pytest
 
 from pgsched.cli.main import cli
 from tests.cli.conftest import Run
-from tests.conftest import Connection
+from tests.conftest import Connection, at
 
 _LETTER = "00000000-0000-7000-8000-00000000000a"
 _LOOKS = {"list", "show", "backfills", "replays", "blocked", "status"}
@@ -62,7 +62,7 @@ def test_every_command_that_shows_something_needs_no_more_than_a_reader(
     assert len(commands) > 12
     for words in commands:
         subject = [shown[words[0]]] if words[-1] in {"show", "backfills"} or words[0] == "secrets" else []
-        result = run(*words, *subject, "--database-url", reader_url, "--json")
+        result = run(*words, *subject, "--json", env=at(reader_url))
         if result.exit_code != 0:
             refused[words] = result.output[-300:]
         else:

@@ -17,7 +17,7 @@ import pytest
 from pgsched import Client
 from pgsched.embedded import bundled_bin_dir
 from pgsched.sealing import new_key
-from tests.cli.conftest import Run, Start, answer
+from tests.cli.conftest import Run, Start, answer, command_lines
 
 
 def until(condition: Callable[[], bool], *, within: float = 30.0) -> None:
@@ -79,10 +79,6 @@ def _schedule(client: Client, target: str, options: dict[str, Any]) -> None:
     client.schedule(target, client="shop", options=options | {"max_attempts": 2, "backoff": ["1ms"]})
 
 
-def _command_lines() -> str:
-    return "\n".join(path.read_bytes().decode("utf-8", "replace") for path in Path("/proc").glob("[0-9]*/cmdline"))
-
-
 def _dump(cluster: Path) -> str:
     """All of the database, by its superuser."""
     password, port = ((cluster / name).read_text().strip() for name in ("password", "port"))
@@ -107,7 +103,7 @@ def test_no_secret_is_in_an_answer_a_log_a_dump_or_a_command_line(
             _schedule(client, url + path, {"headers": {"authorization": {"secret": "token", "prefix": "Bearer "}}})
             _schedule(client, url + path, {"auth": auth})
         _schedule(client, f"{url}/up", {"headers": {"x": {"secret": "bad"}}})
-        lines = _command_lines()
+        lines = command_lines()
         ended = "select count(*) from pgsched.history"
         until(lambda: db.execute(ended).fetchone() == (5,))
         ids = [row[0] for row in db.execute("select id from pgsched.history")]
@@ -123,5 +119,5 @@ def test_no_secret_is_in_an_answer_a_log_a_dump_or_a_command_line(
     assert "token" in answers
     assert "shop\ttoken" in dumped
     assert "worker.joined" in logged
-    places = {"answers": answers, "log": logged, "dump": dumped, "command lines": lines + _command_lines()}
+    places = {"answers": answers, "log": logged, "dump": dumped, "command lines": lines + command_lines()}
     assert [place for place, text in places.items() if "hush" in text or b"hush".hex() in text] == []

@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli import test_quarantine
 from tests.cli.conftest import Start, answer
+from tests.conftest import at
 
 APP = """
 import asyncio, ctypes, os, signal, sys, threading, time
@@ -98,7 +99,7 @@ def worker(start: Start, database_url: str, tmp_path: Path) -> Callable[..., Any
     def begin(*words: str) -> Any:
         (tmp_path / "stopping.py").write_text(APP)
         given = ["--processes", "2", "--lease", "2", "--blocked-timeout", "2", "--drain-timeout", "2", *words]
-        process = start("worker", "--json", "--database-url", database_url, "--app", "stopping:app", *given)
+        process = start("worker", "--json", "--app", "stopping:app", *given, **at(database_url))
         answer(process)
         return process
 

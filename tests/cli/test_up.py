@@ -16,6 +16,7 @@ import psycopg
 import pytest
 
 from tests.cli.conftest import Run, Start, answer, children
+from tests.conftest import at
 
 pytestmark = pytest.mark.smoke
 
@@ -86,7 +87,7 @@ def test_a_port_that_is_taken_is_refused_before_anything_starts(run: Run) -> Non
 
 
 def test_an_unknown_queue_is_refused_before_any_process_starts(run: Run, database_url: str) -> None:
-    result = run("worker", "--processes", "2", "--queues", "nowhere", "--json", "--database-url", database_url)
+    result = run("worker", "--processes", "2", "--queues", "nowhere", "--json", env=at(database_url))
     assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (1, "pgsched.not_found")
 
 

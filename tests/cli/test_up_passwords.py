@@ -6,6 +6,7 @@ import signal
 import subprocess
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
@@ -15,7 +16,8 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
 from pgsched.embedded import EmbeddedPostgres
-from tests.cli.conftest import Run, Start, answer
+from tests.cli.conftest import Run, Start, answer, children, command_lines
+from tests.conftest import at
 from tests.replication.pair import until
 
 PASSWORD = "p@ss/w#rd"
@@ -56,10 +58,15 @@ def _environment(url: str, way: str) -> dict[str, str]:
     indirect=["login"],
     ids=["ordinary", "super"],
 )
-def test_it_serves_works_and_ends(start: Start, database_url: str, db: Db, login: str, way: str) -> None:
+def test_it_serves_works_and_ends_and_tells_nobody_the_password(
+    start: Start, database_url: str, db: Db, login: str, way: str
+) -> None:
     environment = _environment(_address(database_url, login), way)
-    process = start("up", "--port", "0", "--allow-private-targets", "--json", **environment)
+    words = ["--processes", "2", "--allow-private-targets", "--log-level", "debug", "--json"]
+    process = start("up", "--port", "0", *words, **environment)
     said = answer(process)
+    assert len(children(process.pid)) == 3
+    seen = command_lines()
     with urllib.request.urlopen(f"{said['url']}/readyz", timeout=10) as response:
         assert json.load(response)["status"] == "ready"
     subprocess.run(shlex.split(said["try"]["curl"]), check=True, capture_output=True)
@@ -67,6 +74,8 @@ def test_it_serves_works_and_ends(start: Start, database_url: str, db: Db, login
     until(lambda: db.execute(_DONE).fetchone() == (1,))
     process.send_signal(signal.SIGQUIT)
     assert process.wait(30) == 0
+    told = {"said": json.dumps(said), "log": Path("stderr-0").read_text(), "arguments": seen}
+    assert [place for place, text in told.items() if PASSWORD in text or _ENCODED in text] == []
 
 
 @pytest.mark.parametrize("way", ["address", "PGPASSWORD"])
@@ -79,6 +88,6 @@ def test_commands_log_in_with_it(run: Run, database_url: str, login: str, way: s
 def test_written_as_it_is_the_address_is_refused_with_how_to_write_it(run: Run, database_url: str, login: str) -> None:
     url = _address(database_url, login).replace("@", f":{PASSWORD}@")
     for command in (["up", "--port", "0"], ["migrate"], ["worker"], ["api", "--port", "0"]):
-        refused = run(*command, "--database-url", url)
+        refused = run(*command, env=at(url))
         assert refused.exit_code == 2
         assert "write @ as %40" in refused.stderr

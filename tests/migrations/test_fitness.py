@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from pgsched.cli.main import cli
 from pgsched.errors import InvalidSettings, Unavailable
 from pgsched.store.admin.migrate import migrate
-from tests.conftest import forget_settings
+from tests.conftest import at, forget_settings
 from tests.databases import Janitor
 
 pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
@@ -46,7 +46,7 @@ def _schemas(url: str) -> object:
 
 def test_an_encoding_that_is_not_utf_8_is_refused(encoded: tuple[str, str]) -> None:
     url, encoding = encoded
-    done = CliRunner().invoke(cli, ["migrate", "--database-url", url], catch_exceptions=False)
+    done = CliRunner().invoke(cli, ["migrate"], env=at(url), catch_exceptions=False)
     assert done.exit_code == 2
     assert f"its encoding is {encoding}" in done.stderr
     assert done.stderr.count("\n") == 1
@@ -77,7 +77,7 @@ def test_commands_mean_the_same_in_any_encoding_of_their_environment(
     monkeypatch.setenv("PGCLIENTENCODING", encoding)
     words = ["schedule", "python:settle", "--key", "Straße → 5 €", "--payload", '"日本"', "--delay", "1h"]
     for command in (["migrate"], words):
-        done = CliRunner().invoke(cli, [*command, "--database-url", empty_database_url], catch_exceptions=False)
+        done = CliRunner().invoke(cli, command, env=at(empty_database_url), catch_exceptions=False)
         assert done.exit_code == 0, done.stderr
     monkeypatch.delenv("PGCLIENTENCODING")
     with psycopg.connect(empty_database_url) as connection:

@@ -20,6 +20,7 @@ from pgsched.store.admin.migrate import ROLES, alembic_config, migrate
 from pgsched.store.admin.replacing import is_current
 from pgsched.store.admin.revisions import check_schema, expected_revision, known_revisions
 from pgsched.store.core.room import OPEN
+from tests.conftest import at
 from tests.installed import find_bin_dir
 
 pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
@@ -107,7 +108,7 @@ def test_a_role_that_may_not_make_roles_migrates_and_learns_which_are_missing(ba
         superuser.execute("create database shop owner plain")
         parts = urlsplit(bare_server.url)
         url = parts._replace(netloc=f"plain:plain@{parts.hostname}:{parts.port}", path="/shop").geturl()
-        told = CliRunner().invoke(cli, ["migrate", "--database-url", url], catch_exceptions=False)
+        told = CliRunner().invoke(cli, ["migrate"], env=at(url), catch_exceptions=False)
         assert (told.exit_code, "create role" in told.stdout) == (1, True)
         assert told.stderr == f"{OPEN}\nnot done: roles are missing: {', '.join(ROLES)}\n"
         assert migrate(url) == list(ROLES)

@@ -17,6 +17,7 @@ from pgsched.settings import Settings
 from pgsched.store.core.pooling import has_sessions
 from pgsched.store.core.room import OPEN
 from tests.api.serving import serving
+from tests.conftest import at
 from tests.poolers.calls import call_at_once
 from tests.poolers.pgbouncer import pgbouncer
 
@@ -72,14 +73,13 @@ async def test_a_long_poll_gets_what_comes(pool: str, db: psycopg.Connection[Any
 
 
 def test_commands_leave_nothing(pool: str, database_url: str) -> None:
-    address = ["--database-url", pool]
     for words in (
-        ["schedule", "python:settle", "--key", "k", "--every", "1h", *address],
-        ["jobs", "list", *address],
-        ["status", *address],
-        ["migrate", *address],
+        ["schedule", "python:settle", "--key", "k", "--every", "1h"],
+        ["jobs", "list"],
+        ["status"],
+        ["migrate"],
     ):
-        done = CliRunner().invoke(cli, words, catch_exceptions=False)
+        done = CliRunner().invoke(cli, words, catch_exceptions=False, env=at(pool))
         assert (done.exit_code, done.stderr) == (0, f"{OPEN}\n" if words[0] == "migrate" else "")
     _check(pool, database_url)
 
@@ -87,7 +87,7 @@ def test_commands_leave_nothing(pool: str, database_url: str) -> None:
 def test_an_empty_database_is_migrated_and_nothing_left(empty_database_url: str, version: str) -> None:
     with pgbouncer(empty_database_url, "transaction", version=version, size=_SIZE) as pooler:
         through = pooler.through(empty_database_url)
-        done = CliRunner().invoke(cli, ["migrate", "--database-url", through], catch_exceptions=False)
+        done = CliRunner().invoke(cli, ["migrate"], env=at(through), catch_exceptions=False)
         assert done.exit_code == 0, done.output
         _check(through, empty_database_url)
 
@@ -119,7 +119,7 @@ async def test_the_api_says_that_a_pool_lends_for_a_statement(statement_url: str
 
 def test_commands_say_that_a_pool_lends_for_a_statement(statement_url: str) -> None:
     for words in (["jobs", "list"], ["migrate"]):
-        done = CliRunner().invoke(cli, [*words, "--database-url", statement_url], catch_exceptions=False)
+        done = CliRunner().invoke(cli, words, env=at(statement_url), catch_exceptions=False)
         assert done.exit_code == 1
         assert "pool_mode = transaction" in done.stderr
 
@@ -129,8 +129,8 @@ def test_a_worker_refuses_such_a_pool_and_says_what_to_set(
     transaction_url: str, processes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    words = ["worker", "--database-url", transaction_url, "--processes", processes]
-    done = CliRunner().invoke(cli, words, catch_exceptions=False)
+    words = ["worker", "--processes", processes]
+    done = CliRunner().invoke(cli, words, catch_exceptions=False, env=at(transaction_url))
     assert done.exit_code == 2
     assert "set it to PostgreSQL's own address, or to a pool in session mode" in done.stderr
 
@@ -139,6 +139,6 @@ def test_up_refuses_such_a_pool_before_it_starts_anything(
     transaction_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(cli, ["up", "--port", "0", "--database-url", transaction_url], catch_exceptions=False)
+    done = CliRunner().invoke(cli, ["up", "--port", "0"], env=at(transaction_url), catch_exceptions=False)
     assert done.exit_code == 2
     assert "or to a pool in session mode" in done.stderr

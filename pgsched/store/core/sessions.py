@@ -176,7 +176,8 @@ def cut(connection: Connection) -> None:
 def _parameters(text: str) -> dict[str, str]:
     try:
         return {name: str(value) for name, value in conninfo_to_dict(text).items() if value is not None}
-    except psycopg.ProgrammingError as error:
+    except psycopg.ProgrammingError:  # it says what was given, with the password
         raise InvalidSettings(
-            f"{text!r} are no connection parameters: write such as user={_ROLE} password=… ({error})"
+            f"sql_login are no connection parameters: write such as user={_ROLE} password=…, and a value with spaces "
+            "between single quotes"
         ) from None

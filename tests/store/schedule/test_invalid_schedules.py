@@ -18,6 +18,7 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.core.refusals import refusal
 from pgsched.store.jobs.jobs import plan_jobs
 from tests.api.serving import serving
+from tests.conftest import at
 from tests.invalid_schedules import INVALID_RULES
 from tests.store.store_arrange import TARGET, row, schedule
 from tests.store.store_arrange import Connection as Session
@@ -66,7 +67,7 @@ def test_the_command_line_refuses_each(store_url: str) -> None:
             continue  # each rule is a flag of its own there
         flags = [f"--{part}={value}" for part, value in given.items() if part != "rules"]
         flags += [f"--rule={rule}={json.dumps(value)}" for rule, value in rules.items()]
-        found = CliRunner().invoke(cli, ["schedule", TARGET, "--json", f"--database-url={store_url}", *flags])
+        found = CliRunner().invoke(cli, ["schedule", TARGET, "--json", *flags], env=at(store_url))
         code = json.loads(found.stdout or "{}").get("error", {}).get("code")
         if (found.exit_code, code) != (2, InvalidSchedule.code):
             wrong[name] = (found.exit_code, found.output)
@@ -108,6 +109,6 @@ async def test_what_a_worker_found_invalid_is_listed_with_the_code(
     async with serving(create_app(Settings(database_url=store_url))) as api:
         [found] = (await api.get("/v1/jobs?state=invalid")).json()["items"]
     assert found["reason"].startswith(f"{InvalidSchedule.code}: cron '0 0 30-31 2 *' never occurs")
-    asked = ["jobs", "show", found["id"], "--json", f"--database-url={store_url}"]
-    shown = await asyncio.to_thread(CliRunner().invoke, cli, asked)
+    asked = ["jobs", "show", found["id"], "--json"]
+    shown = await asyncio.to_thread(CliRunner().invoke, cli, asked, env=at(store_url))
     assert json.loads(shown.stdout)["reason"] == found["reason"]

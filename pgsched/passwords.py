@@ -1,0 +1,27 @@
+"""Passwords inside addresses, connection parameters and JSON objects: found, and left out of what people read.
+
+>>> without_passwords("postgresql://shop:hush@db.example/shop")
+'postgresql://shop:…@db.example/shop'
+"""
+
+import re
+
+_LEFT_OUT = "…"
+_NAMED = r"[\w.]*(?:password|\.client\.secret|ssl\.key\.pem)"
+_PASSWORD = re.compile(
+    rf"""(?P<before>://[^\s/?\#@:]*:) [^\s/?\#]+ (?=@)              # postgresql://user:password@host
+    | (?P<json>"{_NAMED}" \s*:\s* ") (?:[^"\\]|\\.)+                 # {{"sasl.password": "password"}}
+    | (?P<given>\b{_NAMED} \s*=\s*) (?:'(?:[^'\\]|\\.)+' | [^\s'"&]+)  # ?password=password, password='password'
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def has_password(text: str) -> bool:
+    """Whether there is a password in an address, connection parameters or a JSON object."""
+    return _PASSWORD.search(text) is not None
+
+
+def without_passwords(text: str) -> str:
+    """The same with three dots in the place of each password."""
+    return _PASSWORD.sub(lambda found: (found["before"] or found["json"] or found["given"]) + _LEFT_OUT, text)

@@ -1,0 +1,125 @@
+"""No password is written on a command line, and none is repeated in an answer, an error or a log line."""
+
+import json
+import logging
+import sys
+
+import pytest
+
+from pgsched.cli.child import program
+from pgsched.cli.processes import Printable
+from pgsched.passwords import has_password, without_passwords
+from pgsched.settings import Settings
+from tests.cli.conftest import Run
+from tests.cli.test_documented import COMMANDS
+
+URL = "postgresql://shop:hush@db.example/shop"
+_WITH_DATABASE = [name for name, one in COMMANDS.items() if any(part.name == "database_url" for part in one.params)]
+
+
+@pytest.mark.parametrize("command", _WITH_DATABASE)
+def test_every_command_refuses_the_password_of_a_database(run: Run, command: str) -> None:
+    result = run(*command.split()[1:], "--database-url", URL)
+    assert result.exit_code == 2
+    assert "set PGSCHED_DATABASE_URL" in result.stderr
+    assert "PGPASSFILE" in result.stderr
+    assert "hush" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("flag", "given"),
+    [
+        ("--database-url", "postgresql://shop@db.example/shop?sslmode=require&password=hush"),
+        ("--database-url", "postgresql://shop@db.example/shop?sslkey=a&sslpassword=hush"),
+        ("--proxy", "http://us:hush@proxy.example:3128"),
+        ("--sql-login", "user={role} password='hush hush'"),
+        ("--kafka-config", '{"sasl.password": "hush"}'),
+        ("--kafka-config", '{"ssl.key.pem" : "-----hush"}'),
+    ],
+)
+def test_every_flag_that_might_have_a_password_refuses_it(run: Run, flag: str, given: str) -> None:
+    result = run("worker", flag, given, "--json")
+    said = json.loads(result.stdout)["error"]
+    assert (result.exit_code, said["code"]) == (2, "pgsched.invalid_settings")
+    assert f"{flag} has a password in it" in said["message"]
+    assert f"set PGSCHED_{flag.removeprefix('--').replace('-', '_').upper()}" in said["message"]
+    assert "hush" not in result.output
+
+
+def test_a_signing_secret_comes_by_standard_input_alone(run: Run) -> None:
+    result = run("clients", "rotate-signing-secret", "shop", "--secret", "whsec_hush")
+    assert (result.exit_code, "by standard input" in " ".join(result.stderr.split())) == (2, True)
+    assert "hush" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("variable", "given"),
+    [
+        ("DATABASE_URL", "postgresql://shop:hush@[::1/shop"),
+        ("DATABASE_URL", "postgresql://shop:hush@[::1]x/shop"),
+        ("DATABASE_URL", "postgresql://shop:hu sh@db.example/shop"),
+        ("DATABASE_URL", "postgresql://shop:hu%00sh@db.example/shop"),
+        ("DATABASE_URL", "postgresql://shop:h@ush@db.example/shop"),
+        ("DATABASE_URL", "mysql://shop:hush@db.example/shop"),
+        ("DATABASE_URL", "postgresql://shop:hush@127.0.0.1:1/shop"),
+        ("KAFKA_CONFIG", '{"sasl.password": "hush"'),
+        ("PROXY", "socks5://us:hush@proxy.example"),
+        ("PROXY", "http://us:hush@proxy.example:none"),
+        ("SQL_LOGIN", "user=shop passwort=hu sh"),
+    ],
+)
+def test_what_is_wrong_is_said_without_the_password(run: Run, variable: str, given: str) -> None:
+    there = {"PGSCHED_DATABASE_URL": "postgresql://127.0.0.1:1/shop", f"PGSCHED_{variable}": given}
+    result = run("worker", env=there)
+    assert result.exit_code in {1, 2}
+    assert result.stderr.startswith("error: ")
+    assert [part for part in ("hush", "hu sh", "hu%00sh", "ush") if part in result.output] == []
+
+
+def test_settings_are_shown_without_what_may_have_a_password() -> None:
+    kafka, login = '{"sasl.password": "hush"}', "user=us password=hush"
+    shown = Settings(database_url=URL, proxy="http://us:hush@proxy", kafka_config=kafka, sql_login=login)
+    assert "hush" not in repr(shown)
+
+
+def test_a_child_is_told_its_settings_by_its_environment() -> None:
+    started = program("alone", ["worker", "--alone", "7"], Settings(database_url=URL))
+    assert "hush" not in " ".join(started.command)
+    assert started.environment["PGSCHED_DATABASE_URL"] == URL
+
+
+def test_log_lines_have_no_password_whoever_wrote_them() -> None:
+    try:
+        raise ValueError(f"cannot connect to {URL}")
+    except ValueError:
+        record = logging.LogRecord("x", logging.ERROR, __file__, 1, 'URI "%s"', (URL,), sys.exc_info())
+    assert "hush" not in Printable().format(record)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (URL, "postgresql://shop:…@db.example/shop"),
+        ("x://a:b@c:1/d and x://e:f@g", "x://a:…@c:1/d and x://e:…@g"),
+        ("user=us password='it\\'s' host=h", "user=us password=… host=h"),
+        ('{"sasl.password": "a\\"b", "linger.ms": 5}', '{"sasl.password": "…", "linger.ms": 5}'),
+    ],
+)
+def test_a_password_is_left_out_and_the_rest_stays(text: str, shown: str) -> None:
+    assert has_password(text)
+    assert without_passwords(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgresql://shop@db.example:5432/shop?passfile=/run/logins",
+        "http://shop.example:8080/mail/ann@shop.example",
+        "http://[::1]:8080/?to=ann@shop.example",
+        '{"headers": {"authorization": {"secret": "token"}}}',
+        "user={role}",
+    ],
+)
+def test_what_is_no_password_is_left_alone(text: str) -> None:
+    assert not has_password(text)
+    assert without_passwords(text) == text
