@@ -62,6 +62,19 @@ async def test_a_lease_that_ran_out_is_taken_back(db: Session, worker: Connectio
     assert status(db, id) == "retrying"
 
 
+async def test_under_a_worker_that_has_not_said_since_that_it_lives_it_is_left(db: Session, worker: Connection) -> None:
+    db.execute(
+        "insert into pgsched.workers (id, name, queues, release, lease, expires_at)"
+        " overriding system value values (5, 'w', '{default}', '0', '30 s', now() + '10 s')"
+    )
+    id = await leased(db, worker, owner=5, seconds=-1)
+    assert await reap(worker, partition_of(db, id), []) == (0, 0)
+    assert status(db, id) == "running"
+    db.execute("update pgsched.workers set expires_at = now() + '30 s'")
+    assert await reap(worker, partition_of(db, id), []) == (1, 0)
+    assert status(db, id) == "retrying"
+
+
 async def test_a_lease_that_runs_on_is_left(db: Session, worker: Connection) -> None:
     id = await leased(db, worker)
     assert await reap(worker, partition_of(db, id), []) == (0, 0)

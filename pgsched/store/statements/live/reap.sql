@@ -4,7 +4,8 @@
 -- - A handler that was lost for the second time, or for the first while others of its target are under suspicion, is held until it has
 --   run alone, if a living worker can run it alone.
 -- - A handler that is lost once more with a process that ran it alone, where nobody is left to say how that ended, is held for good.
--- - A lease that ran out under a living worker counts as an attempt. A row that has no attempts left fails.
+-- - A lease that ran out under a living worker counts as an attempt. A row that has no attempts left fails. A worker that has not said
+--   since then that it lives may be frozen: whether it is lost is judged first.
 -- - A row that may have one attempt only fails if that attempt had begun, and goes back as not claimed otherwise.
 -- A row that fails enters history here, and its on_failure is scheduled. Skips rows that a settle has locked. Answers with the instant at
 -- which it stopped if there may be more. Index: executions_fire_at, and then the rows' places; executions_gate.
@@ -33,6 +34,9 @@ with tried as (
                                   pgsched_internal.default_attempts()) as allowed offset 0) a
    where e.partition = %(partition)s and e.ctid = any (array(select place from edge where taken))
      and (e.lease_owner = any (%(owners)s) or e.lease_expires_at < to_timestamp(%(ended_by)s) and e.lease_owner is not null)
+     and (e.lease_owner = any (%(owners)s) or not exists (
+            select from pgsched.workers w
+             where w.id = e.lease_owner and w.expires_at <= e.lease_expires_at + w.lease))
      and (%(only)s::uuid[] is null or e.id = any (%(only)s::uuid[]))
      for update of e skip locked
 ), returned as (
