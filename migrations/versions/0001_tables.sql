@@ -81,11 +81,8 @@ create domain pgsched_internal.labels as jsonb constraint labels_are_text check 
 create domain pgsched_internal.options as jsonb constraint options_are_known check (value is null or pgsched_internal.check_options(value));
 create domain pgsched_internal.defaults as jsonb constraint defaults_are_known check (value is null or pgsched_internal.check_defaults(value));
 create domain pgsched_internal.weight as smallint constraint weight_is_1_to_100 check (value between 1 and 100);
-create domain pgsched_internal.signing_secret as text constraint signing_secret_is_whsec_base64
-  check (value ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$');
 
--- A client has a row once it has settings. Options are the defaults of its executions. Callbacks are signed with the
--- signing secret, and until then with the former ones too.
+-- A client has a row once it has settings. Options are the defaults of its executions.
 create table pgsched.clients (
   client_id      text primary key constraint client_id_is_1_to_100_characters check (length(client_id) between 1 and 100),
   keep           pgsched.keep not null default 'all',
@@ -93,7 +90,6 @@ create table pgsched.clients (
   weight         pgsched_internal.weight not null default 1,
   state          text not null default 'active' constraint client_is_active_or_held check (state in ('active', 'held')),
   reason         text,
-  signing_secret pgsched_internal.signing_secret,
   database_role  name,
   channels       text[] constraint channels_are_1_to_20 check (cardinality(channels) between 1 and 20 and array_position(channels, null) is null),
   dead_letter_target pgsched_internal.target,
@@ -103,12 +99,16 @@ create table pgsched.clients (
 );
 insert into pgsched.clients (client_id) values ('default');
 
-create table pgsched_internal.former_secrets (
+-- What callbacks are signed with: by the one without end, and by each former one until it ends. Sealed with a key that the database
+-- does not have (pgsched/sealing.py); people know one by its last characters.
+create table pgsched_internal.signing_secrets (
   client_id   text not null references pgsched.clients on delete cascade,
-  secret      pgsched_internal.signing_secret not null,
-  valid_until timestamptz not null,
-  primary key (client_id, secret)
+  sealed      bytea not null constraint sealed_is_a_signing_secret check (octet_length(sealed) between 75 and 131),
+  hint        text not null constraint hint_is_4_characters check (length(hint) = 4),
+  valid_until timestamptz,
+  primary key (client_id, sealed)
 );
+create unique index one_signing_secret_without_end on pgsched_internal.signing_secrets (client_id) where valid_until is null;
 
 -- What options name instead of saying it. It is sealed with a key that the database does not have (pgsched/sealing.py).
 create table pgsched_internal.secrets (

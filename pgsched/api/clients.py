@@ -6,7 +6,7 @@ import msgspec
 from litestar.params import JSONBody, PathParameter
 
 from pgsched.answers import Page, page_of
-from pgsched.api.parameters import Actor, AfterName, Limit, Noted, Pooled, note_in
+from pgsched.api.parameters import Actor, AfterName, Limit, Noted, Pooled, Ring, note_in
 from pgsched.api.routing import acts, makes, reads, removes, replaces, sets
 from pgsched.api.settings import ClientSettings, Rotation
 from pgsched.domain.request import length_of
@@ -79,13 +79,15 @@ async def release_client(client: ClientName, database: Pooled, actor: Actor, dat
 
 @makes("/clients/{client:str}/signing-secret", "Sign by a new secret", 409, scope="admin")
 async def rotate_signing_secret(
-    client: ClientName, database: Pooled, actor: Actor, data: JSONBody[Rotation | None] = None
+    client: ClientName, database: Pooled, ring: Ring, actor: Actor, data: JSONBody[Rotation | None] = None
 ) -> NewSecret:
     """Until the former secrets end, callbacks have a signature by each."""
     asked = data or Rotation()
     kept = KEPT_FOR if asked.keep_for is None else length_of(asked.keep_for)
-    secret = await database.ask(clients.rotate_signing_secret, client, secret=asked.secret, keep_for=kept, actor=actor)
-    return NewSecret(client=client, secret=secret)
+    made = await database.ask(
+        clients.rotate_signing_secret, ring, client, secret=asked.secret, keep_for=kept, actor=actor
+    )
+    return NewSecret(client=client, secret=made)
 
 
 @removes("/clients/{client:str}/signing-secret", "Sign a client's callbacks no more", scope="admin")

@@ -9,6 +9,7 @@ from litestar.params import JSONBody, PathParameter, QueryParameter
 
 from pgsched.api.database import Database
 from pgsched.api.requests import Note
+from pgsched.sealing import KeyRing
 
 INSTANT = {"format": "date-time"}
 """What the description says of a parameter that is read by ``instant_of``."""
@@ -16,6 +17,8 @@ Pooled = NamedDependency[Database]
 """How a route asks for the database."""
 Actor = NamedDependency[str]
 """The caller, for the audit log."""
+Ring = NamedDependency[KeyRing | None]
+"""How a route asks for the keys that seal secrets."""
 Noted = JSONBody[Note | None]
 JobId = Annotated[UUID, PathParameter(description="A job's id.")]
 ExecutionId = Annotated[UUID, PathParameter(description="An execution's id.")]

@@ -3,20 +3,17 @@
 from typing import Annotated
 
 import msgspec
-from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter
 from msgspec import Meta
 
 from pgsched.answers import Page, page_of
 from pgsched.api.clients import ClientName
-from pgsched.api.parameters import Actor, AfterName, Limit, Pooled
+from pgsched.api.parameters import Actor, AfterName, Limit, Pooled, Ring
 from pgsched.api.routing import reads, removes, replaces
-from pgsched.sealing import KeyRing
 from pgsched.store.admin import secrets
 from pgsched.store.admin.secrets import SecretRow
 
 SecretName = Annotated[str, PathParameter(max_length=100, description="A secret's name.")]
-Ring = NamedDependency[KeyRing | None]
 
 
 class SecretValue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

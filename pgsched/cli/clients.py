@@ -11,6 +11,8 @@ from pgsched.cli.commands import command
 from pgsched.cli.options import actor_option, many_option, note_and_actor, page_options
 from pgsched.domain.request import length_of
 from pgsched.domain.target import CHANNELS
+from pgsched.sealing import KeyRing
+from pgsched.settings import Settings
 from pgsched.store.admin import clients as store
 
 _COLUMNS = ("client", "state", "weight", "keep", "options", "database_role", "channels", "reason")
@@ -82,10 +84,10 @@ def _from_input(context: click.Context, parameter: click.Parameter, given: str |
             "everybody on this machine can read the arguments of a process: write --secret - and give the secret by "
             "standard input"
         )
-    return sys.stdin.read().strip() if given else None
+    return given
 
 
-@command(clients, "rotate-signing-secret")
+@command(clients, "rotate-signing-secret", with_settings=True)
 @click.argument("client")
 @click.option("--secret", metavar="-", callback=_from_input, help="From standard input.  [default: a random one]")
 @click.option(
@@ -93,11 +95,13 @@ def _from_input(context: click.Context, parameter: click.Parameter, given: str |
 )
 @actor_option
 async def rotate_signing_secret(
-    connection: Any, client: str, secret: str | None, keep_for: str | None, actor: str | None
+    connection: Any, settings: Settings, client: str, secret: str | None, keep_for: str | None, actor: str | None
 ) -> Answer:
     """Sign a client's callbacks with a new secret. Prints it, this once."""
     kept = store.KEPT_FOR if keep_for is None else length_of(keep_for)
-    made = await store.rotate_signing_secret(connection, client, secret=secret, keep_for=kept, actor=actor)
+    ring = KeyRing.parse(settings.secret_keys)
+    given = sys.stdin.read().strip() if secret else None
+    made = await store.rotate_signing_secret(connection, ring, client, secret=given, keep_for=kept, actor=actor)
     return Answer({"client": client, "secret": made}, made)
 
 

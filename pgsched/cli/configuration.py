@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from pgsched.cli.options import no_password, options
+from pgsched.cli.own_secret_keys import kept_keys
 from pgsched.cli.reply import Command
 from pgsched.cli.running import running_url
 from pgsched.errors import InvalidSettings
@@ -47,7 +48,8 @@ def settings_options(names: tuple[str, ...]) -> Callable[[Command], Command]:
 
 
 def load_settings(flags: Mapping[str, Any], *, defaults: Mapping[str, Any] | None = None) -> Settings:
-    """Merges the flags of a command, the environment and the file; ``defaults`` hold where none of them speaks.
+    """Merges the flags of a command, the environment and the file; ``defaults`` hold where none of them speaks, and
+    for ``secret_keys`` what ``pgsched up`` has kept in the data directory.
 
     Raises InvalidSettings.
     """
@@ -55,7 +57,9 @@ def load_settings(flags: Mapping[str, Any], *, defaults: Mapping[str, Any] | Non
     settings = load(flags=given, environment=os.environ, file=_file(flags.get("config")), defaults=defaults)
     for variable in unread(os.environ):
         click.echo(f"note: {variable} is no setting, and not read", err=True)
-    return settings
+    if settings.secret_keys:
+        return settings
+    return dataclasses.replace(settings, secret_keys=kept_keys(Path(settings.data_dir)))
 
 
 def with_database(settings: Settings) -> Settings:

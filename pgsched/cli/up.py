@@ -20,6 +20,7 @@ from pgsched.cli.listening import with_free_port
 from pgsched.cli.logins import instead_of_superuser, own_logins
 from pgsched.cli.migrate import bring_up
 from pgsched.cli.own_key import own_key
+from pgsched.cli.own_secret_keys import own_secret_keys
 from pgsched.cli.processes import worker_program
 from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.running import Ownership, owned
@@ -51,6 +52,7 @@ def up(reply: Reply, /, **flags: Any) -> None:
 
 
 def _run_embedded(settings: Settings, reply: Reply, ownership: Ownership) -> None:
+    settings = _with_secret_keys(settings)
     directory = Path(settings.data_dir) / "postgres"
     reply.note(f"starting PostgreSQL in {directory}")
     with EmbeddedPostgres(directory) as server:
@@ -65,6 +67,7 @@ def _run_embedded(settings: Settings, reply: Reply, ownership: Ownership) -> Non
 
 def _run_given(settings: Settings, reply: Reply) -> None:
     """With a database of the user's: as a login of our own, where the address is that of a superuser."""
+    settings = _with_secret_keys(settings)
     url = settings.database_url or ""
     _migrate(url, reply)
     with explained():
@@ -75,6 +78,12 @@ def _run_given(settings: Settings, reply: Reply) -> None:
     key = own_key(found)
     welcome = Welcome(settings=found, psql=plain_psql(url), embedded=False, sql_role=role, authorization=key)
     _run(found, reply, welcome, logins.api_url if logins else url)
+
+
+def _with_secret_keys(settings: Settings) -> Settings:
+    if settings.secret_keys:
+        return settings
+    return dataclasses.replace(settings, secret_keys=own_secret_keys(Path(settings.data_dir)))
 
 
 def _migrate(url: str, reply: Reply) -> None:

@@ -89,8 +89,8 @@ class Foundation:
         # Rare single statements share one connection. Renewals have their own, so that they never wait behind one of
         # these.
         self._chores, self._renewing = Link(url, "upkeep"), Link(url, "renew", raw=False)
-        self.directory = Directory(self._chores, self.events)
         self.vault = Vault(Link(url, "secrets", raw=False), KeyRing.parse(settings.secret_keys))
+        self.directory = Directory(self._chores, self.events, self.vault.open_signing)
         self.upkeep = Upkeep(settings, url, self.events, self._chores, self.roster, self.clock)
         is_shared = self.directory.are_several
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS, is_shared=is_shared)

@@ -1,14 +1,15 @@
 """The settings of clients and queues, in memory: history kept, signing secrets, roles, and defaults of options. They
 are read again when they change, and every few seconds."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from pgsched.delivery.signature import parse_secret
+from pgsched.delivery.exchange import DeliveryFailed
 from pgsched.domain.partitions import first_of, queue_of
 from pgsched.domain.policy import parse_defaults
 from pgsched.errors import InvalidInput
 from pgsched.events import Events, Field
+from pgsched.sealing import CannotOpen
 from pgsched.service import Service
 from pgsched.store.admin import workers
 from pgsched.store.admin.workers import WorkerClientSettings
@@ -16,19 +17,28 @@ from pgsched.store.core.connect import Link
 
 _Owner = TypeVar("_Owner", str, int)
 _EVERY = 10.0
+OpenSigning = Callable[[str, bytes], bytes]
+
+
+def _no_keys(client: str, sealed: bytes) -> bytes:
+    raise CannotOpen("there are no keys")
 
 
 class Directory(Service):
-    """Answers from memory once it is ``loaded``. A client without settings of its own has the defaults."""
+    """Answers from memory once it is ``loaded``. A client without settings of its own has the defaults.
+
+    ``open_signing`` opens a client's signing secret; it raises CannotOpen."""
 
     name = "directory"
     rest = 3.0  # any login can wake it by a notification
 
-    def __init__(self, link: Link, events: Events) -> None:
+    def __init__(self, link: Link, events: Events, open_signing: OpenSigning = _no_keys) -> None:
         super().__init__(events, link)
-        self._link = link
+        self._link, self._open_signing = link, open_signing
         self._keep: dict[str, bool] = {}
         self._secrets: dict[str, tuple[bytes, ...]] = {}
+        self._opened: dict[tuple[str, bytes], bytes] = {}
+        self._unsigned: dict[str, str] = {}
         self._options: dict[str, tuple[bytes, ...]] = {}
         self._of_queues: dict[int, tuple[bytes, ...]] = {}
         self._weights: dict[str, int] = {}
@@ -42,7 +52,7 @@ class Directory(Service):
         queues = await workers.queue_settings(await self._link.get())
         self._keep = {client.client_id: client.keep == "all" for client in clients}
         self._weights = {client.client_id: client.weight for client in clients}
-        self._secrets = dict(self._decoded(clients))
+        self._open(clients)
         self._options = dict(self._usable("client", ((client.client_id, client.options) for client in clients)))
         self._of_queues = dict(self._usable("queue", ((first, options) for first, options, _ in queues)))
         self._queue_weights = {queue_of(first): weight for first, _, weight in queues}
@@ -66,14 +76,27 @@ class Directory(Service):
             else:
                 yield owner, (options,)
 
-    def _decoded(self, clients: Sequence[WorkerClientSettings]) -> Iterator[tuple[str, tuple[bytes, ...]]]:
+    def _open(self, clients: Sequence[WorkerClientSettings]) -> None:
+        """Opens the signing secrets that are new. Callbacks are not sent unsigned where the newest cannot be opened;
+        a former one that cannot is left out."""
+        before, troubled = self._opened, self._unsigned
+        self._opened, self._secrets, self._unsigned = {}, {}, {}
         for client in clients:
-            if not client.signing_secrets:
-                continue
-            try:
-                yield client.client_id, tuple(map(parse_secret, client.signing_secrets))
-            except InvalidInput as error:  # the table's own check forbids it; one client must not stop the others
-                self.events.emit("client.invalid", client=client.client_id, reason=str(error))
+            name, found = client.client_id, dict[bytes, None]()
+            for sealed in client.signing_secrets:
+                try:
+                    secret = before.get((name, sealed)) or self._open_signing(name, sealed)
+                except CannotOpen as error:
+                    self._unsigned.setdefault(name, str(error))
+                    if name not in troubled:
+                        self.events.emit("client.invalid", client=name, reason=f"a signing secret: {error}")
+                    if sealed is client.signing_secrets[0]:
+                        break
+                else:
+                    self._opened[name, sealed] = secret
+                    found[secret] = None
+            if found:
+                self._secrets[name] = tuple(found)
 
     def are_several(self) -> bool:
         """Whether more than one client is known, so that clients share what the worker has."""
@@ -107,5 +130,10 @@ class Directory(Service):
         return self._channels.get(client_id)
 
     def signing_secrets(self, client_id: str) -> tuple[bytes, ...]:
-        """The secrets with which this client's callbacks are signed; each makes one signature."""
-        return self._secrets.get(client_id, ())
+        """The secrets with which this client's callbacks are signed; each makes one signature. Raises DeliveryFailed
+        where they should be, and cannot."""
+        found = self._secrets.get(client_id, ())
+        if not found and client_id in self._unsigned:
+            why = self._unsigned[client_id]
+            raise DeliveryFailed(f"the signing secret of the client {client_id} cannot be had: {why}")
+        return found

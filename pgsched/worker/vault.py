@@ -1,4 +1,4 @@
-"""The secrets that executions name, opened and kept in memory for some seconds."""
+"""The secrets of clients, opened: those that executions name are kept in memory for some seconds."""
 
 import time
 from collections.abc import Collection
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from pgsched.batched import Batched
 from pgsched.delivery.exchange import DeliveryFailed
+from pgsched.domain.secret import SIGNING, parse_signing_secret
+from pgsched.errors import InvalidInput
 from pgsched.sealing import CannotOpen, KeyRing
 from pgsched.store.admin import secrets
 from pgsched.store.core.connect import Link
@@ -46,6 +48,15 @@ class Vault:
             why = found.trouble if found else "there is none of this name"
             raise DeliveryFailed(f"the secret {name} of the client {client} cannot be had: {why}")
         return found.text
+
+    def open_signing(self, client: str, sealed: bytes) -> bytes:
+        """What signs a client's callbacks. Raises CannotOpen."""
+        if self._ring is None:
+            raise CannotOpen("this worker has no secret_keys")
+        try:
+            return parse_signing_secret(self._ring.open(client, SIGNING, sealed))
+        except InvalidInput as error:
+            raise CannotOpen(str(error)) from None
 
     def forget(self) -> None:
         """Has all looked up again, since one was changed."""

@@ -24,8 +24,9 @@ _SCHEMAS = "n.nspname like 'pgsched%'"
 _QUEUE = """
 select pgsched.create_queue('orders', '{"pulled": true, "options": {"headers": {"authorization": "SECRET"}}}')"""
 _ARRANGE: LiteralString = """
-insert into pgsched.clients (client_id, options, signing_secret) values
-  ('victim', '{"headers": {"authorization": "SECRET"}}', 'whsec_bm9ib2R5LWVsc2UtaXMtdG8tcmVhZC10aGlzLWtleQ==');
+insert into pgsched.clients (client_id, options) values ('victim', '{"headers": {"authorization": "SECRET"}}');
+insert into pgsched_internal.signing_secrets (client_id, sealed, hint)
+  values ('victim', decode(rpad('', 150, encode('SECRET', 'hex')), 'hex'), 'cret');
 select pgsched.schedule('python:x', '"SECRET"', delay => '1 hour', client => 'victim', key => 'k', ordering_key => 'o');
 select pgsched.schedule('python:x', '"SECRET"', client => 'victim', key => 'running');
 select pgsched.schedule('python:x', '"SECRET"', client => 'victim', after => array['k'], key => 'after');

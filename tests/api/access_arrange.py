@@ -13,7 +13,7 @@ from litestar.routes import HTTPRoute
 from pgsched.domain.api_key import SCOPES, Token
 from tests.conftest import Connection
 from tests.store.ends.dead_letter_arrange import dead_letter
-from tests.store.store_arrange import call, column, schedule
+from tests.store.store_arrange import call, column, rotate, schedule
 
 MARK = "zq-mark"
 """Stands in all that belongs to the client shop, and in nothing that a request says."""
@@ -136,7 +136,7 @@ def things_of_shop(db: Connection) -> dict[str, list[str]]:
     replay = call(db, "replay_all", filter={"client": "shop", "reason": f"{MARK}-no"})
     db.execute("update pgsched.replays set clients = '{shop}'")
     call(db, "set_client", client="shop", changes={"dead_letter_target": f"notify:{MARK.replace('-', '_')}"})
-    call(db, "rotate_signing_secret", client="shop")
+    rotate(db)
     call(db, "set_limit", kind="client", name="shop", rate=100)
     call(db, "set_limit", kind="host", name=f"{MARK}.example", rate=100)
     call(db, "sideline", host=f"{MARK}.example", client="shop")
@@ -158,7 +158,7 @@ def things_of_shop(db: Connection) -> dict[str, list[str]]:
 _WRITTEN = (
     "pgsched.executions", "pgsched.jobs", "pgsched.history", "pgsched.clients", "pgsched.queues", "pgsched.backfills",
     "pgsched.replays", "pgsched.blocked_keys", "pgsched_internal.gates", "pgsched_internal.kept_dead_letters",
-    "pgsched_internal.former_secrets", "pgsched_internal.api_keys",
+    "pgsched_internal.signing_secrets", "pgsched_internal.api_keys",
 )  # fmt: skip
 
 

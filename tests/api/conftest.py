@@ -8,15 +8,18 @@ import pytest
 from litestar import Litestar
 
 from pgsched.api.app import create_app
+from pgsched.sealing import new_key
 from pgsched.settings import Settings
 from tests.api.serving import serving
 from tests.processes import Process, serving_alone
+
+KEY = new_key()
 
 
 @cache
 def app_of(database_url: str) -> Litestar:
     """The application, put together once for a database that is lent from test to test."""
-    return create_app(Settings(database_url=database_url))
+    return create_app(Settings(database_url=database_url, secret_keys=KEY))
 
 
 @pytest.fixture

@@ -1,56 +1,58 @@
 """Secrets over HTTP: put and listed by name, and shown to nobody."""
 
-from collections.abc import AsyncIterator
-
 import httpx
 import pytest
 
 from pgsched.api.app import create_app
-from pgsched.sealing import new_key
 from pgsched.settings import Settings
 from tests.api.access_arrange import make_key
 from tests.api.serving import serving
 from tests.conftest import Connection
 
 
-@pytest.fixture
-async def sealing_api(database_url: str) -> AsyncIterator[httpx.AsyncClient]:
-    async with serving(create_app(Settings(database_url=database_url, secret_keys=new_key()))) as client:
-        yield client
-
-
-async def test_a_secret_is_put_and_nobody_is_shown_what_is_in_it(sealing_api: httpx.AsyncClient) -> None:
-    answers = [await sealing_api.put("/v1/clients/shop/secrets/token", json={"value": "hush-hush"}) for _ in range(2)]
+async def test_a_secret_is_put_and_nobody_is_shown_what_is_in_it(api: httpx.AsyncClient) -> None:
+    answers = [await api.put("/v1/clients/shop/secrets/token", json={"value": "hush-hush"}) for _ in range(2)]
     assert [answer.json() for answer in answers] == [{"client": "shop", "name": "token", "changed": True}] * 2
-    listed = await sealing_api.get("/v1/clients/shop/secrets")
+    listed = await api.get("/v1/clients/shop/secrets")
     assert [item["name"] for item in listed.json()["items"]] == ["token"]
-    await sealing_api.post("/v1/jobs", json={"target": "https://a", "options": {"headers": {"x": {"secret": "token"}}}})
+    await api.post("/v1/jobs", json={"target": "https://a", "options": {"headers": {"x": {"secret": "token"}}}})
     shown = [
         listed,
-        *[await sealing_api.get(f"/v1/{room}") for room in ("clients/shop", "executions", "audit", "jobs")],
+        *[await api.get(f"/v1/{room}") for room in ("clients/shop", "executions", "audit", "jobs")],
     ]
     assert not [answer.url for answer in shown if "hush" in answer.text]
-    dropped = [await sealing_api.delete("/v1/clients/shop/secrets/token") for _ in range(2)]
+    dropped = [await api.delete("/v1/clients/shop/secrets/token") for _ in range(2)]
     assert [answer.json()["changed"] for answer in dropped] == [True, False]
 
 
-async def test_a_key_reaches_the_secrets_of_its_own_clients(sealing_api: httpx.AsyncClient, db: Connection) -> None:
+async def test_a_key_reaches_the_secrets_of_its_own_clients(api: httpx.AsyncClient, db: Connection) -> None:
     headers = {"Authorization": f"Bearer {make_key(db, clients=['shop'])}"}
     put = [
-        await sealing_api.put(f"/v1/clients/{client}/secrets/token", json={"value": "hush"}, headers=headers)
+        await api.put(f"/v1/clients/{client}/secrets/token", json={"value": "hush"}, headers=headers)
         for client in ("shop", "orders")
     ]
     assert [answer.status_code for answer in put] == [200, 403]
 
 
-async def test_an_api_without_keys_says_what_to_set(api: httpx.AsyncClient) -> None:
-    answer = await api.put("/v1/clients/shop/secrets/token", json={"value": "hush-hush"})
-    assert (answer.status_code, "PGSCHED_SECRET_KEYS" in answer.json()["detail"]) == (409, True)
+async def test_an_api_without_keys_says_what_to_set(database_url: str) -> None:
+    async with serving(create_app(Settings(database_url=database_url))) as keyless:
+        answers = [
+            await keyless.put("/v1/clients/shop/secrets/token", json={"value": "hush-hush"}),
+            await keyless.post("/v1/clients/shop/signing-secret", json={"secret": "whsec_" + "hush" * 8}),
+        ]
+    for answer in answers:
+        assert (answer.status_code, "PGSCHED_SECRET_KEYS" in answer.json()["detail"]) == (409, True)
+        assert "hush" not in answer.text
+
+
+async def test_what_is_no_signing_secret_is_refused_and_not_repeated(api: httpx.AsyncClient) -> None:
+    answer = await api.post("/v1/clients/shop/signing-secret", json={"secret": "whsec_hush"})
+    assert (answer.status_code, "whsec_ and the base64" in answer.json()["detail"]) == (422, True)
     assert "hush" not in answer.text
 
 
 @pytest.mark.parametrize(("name", "value"), [("a%20b", "hush"), ("token", "hush" * 5000), ("token", "hush\x00")])
-async def test_what_cannot_be_kept_is_refused(sealing_api: httpx.AsyncClient, name: str, value: str) -> None:
-    answer = await sealing_api.put(f"/v1/clients/shop/secrets/{name}", json={"value": value})
+async def test_what_cannot_be_kept_is_refused(api: httpx.AsyncClient, name: str, value: str) -> None:
+    answer = await api.put(f"/v1/clients/shop/secrets/{name}", json={"value": value})
     assert answer.status_code == 422
     assert "hush" not in answer.text

@@ -16,7 +16,7 @@ from tests.conftest import Connection, at
 _LETTER = "00000000-0000-7000-8000-00000000000a"
 _LOOKS = {"list", "show", "backfills", "replays", "blocked", "status"}
 _ONE_OF_EACH = """
-select pgsched.set_client('shop', '{"weight": 2}'), pgsched.hold_client('shop'), pgsched.rotate_signing_secret('shop');
+select pgsched.set_client('shop', '{"weight": 2}'), pgsched.hold_client('shop');
 select pgsched.set_limit('host', 'shop.example', 10), pgsched.sideline('other.example');
 select pgsched.schedule('https://a', key => 'k', ordering_key => 'o', delay => '1 day');
 select pgsched.backfill(pgsched.schedule('https://a', key => 'job', cron => '@hourly', labels => '{"a": "b"}'), 'yesterday', now());

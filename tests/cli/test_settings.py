@@ -6,6 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from pgsched.sealing import new_key
 from tests.cli.conftest import Run
 
 Db = psycopg.Connection[Any]
@@ -14,6 +15,7 @@ Db = psycopg.Connection[Any]
 @pytest.fixture(autouse=True)
 def _here(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGSCHED_DATABASE_URL", database_url)
+    monkeypatch.setenv("PGSCHED_SECRET_KEYS", new_key())
 
 
 @pytest.fixture

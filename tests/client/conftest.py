@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pgsched.sealing import new_key
 from pgsched.settings import Settings
 from tests.processes import serving_alone
 
@@ -21,5 +22,5 @@ def served_url(janitor: Any, template: str) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def address(served_url: str) -> Iterator[str]:
     """The address of the API."""
-    with serving_alone(Settings(database_url=served_url, port=0)) as (found, _):
+    with serving_alone(Settings(database_url=served_url, port=0, secret_keys=new_key())) as (found, _):
         yield found

@@ -6,9 +6,9 @@ import orjson
 import pytest
 from standardwebhooks import Webhook
 
-from pgsched.delivery.signature import parse_secret
 from pgsched.domain.execution import uuid_text
 from pgsched.domain.policy import Options, parse_options
+from pgsched.domain.secret import parse_signing_secret
 from pgsched.version import __version__
 from tests.delivery.receiver import ID, NOW, calling, deliver, execution, receiving
 
@@ -101,7 +101,7 @@ async def test_attempts_have_the_callers_trace_as_it_is() -> None:
 
 async def test_a_client_with_a_secret_signs_what_it_sends(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-    secrets = {"shop": [parse_secret(text)]}
+    secrets = {"shop": [parse_signing_secret(text)]}
     async with receiving() as receiver, calling(secrets=lambda client: secrets.get(client, [])) as channel:
         await channel.deliver(execution(receiver.url), Options(), 5)
     [request] = receiver.requests

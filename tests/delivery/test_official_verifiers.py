@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook
 
-from pgsched.delivery.signature import parse_secret
 from pgsched.domain.outcome import Succeeded
 from pgsched.domain.policy import Options
+from pgsched.domain.secret import parse_signing_secret
 from tests.delivery.receiver import calling, execution, receiving
 from tests.node.running import run
 
@@ -22,7 +22,7 @@ CALLBACKS = [
 
 
 async def _received() -> list[Any]:
-    secrets = [parse_secret(NEW), parse_secret(FORMER)]
+    secrets = [parse_signing_secret(NEW), parse_signing_secret(FORMER)]
     async with receiving() as receiver, calling(secrets=lambda _: secrets, now=lambda: int(time.time())) as channel:
         for method, payload in CALLBACKS:
             row = execution(receiver.url, payload=payload)

@@ -18,7 +18,6 @@ domain pgsched_internal.options as jsonb constraint options_are_known CHECK (((V
 domain pgsched_internal.ordering_key as text constraint ordering_key_is_1_to_200_characters CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 200)))
 domain pgsched_internal.payload as jsonb constraint payload_is_at_most_1_mib CHECK (((VALUE IS NULL) OR ((pg_column_size(VALUE) <= 800) AND (pg_column_compression(VALUE) IS NULL) AND (octet_length((VALUE)::text) <= 10000)) OR pgsched_internal.check_payload(VALUE)))
 domain pgsched_internal.rules as jsonb constraint rules_are_known CHECK (((VALUE IS NULL) OR pgsched_internal.check_rules(VALUE)))
-domain pgsched_internal.signing_secret as text constraint signing_secret_is_whsec_base64 CHECK ((VALUE ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'::text))
 domain pgsched_internal.target as text constraint target_is_a_known_uri CHECK (((VALUE IS NULL) OR ((octet_length(VALUE) <= 2048) AND ((VALUE ~~ 'https://%'::text) OR (VALUE ~~ 'http://%'::text)) AND (substr(VALUE, (POSITION(('://'::text) IN (VALUE)) + 3)) ~ '^[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9](:[1-9][0-9]{0,3})?(/[!-"$-~]*)?$'::text)) OR ((octet_length(VALUE) <= 200) AND (VALUE ~~ 'python:%'::text) AND (substr(VALUE, 8) ~ '^[A-Za-z_][A-Za-z0-9_.:-]*$'::text)) OR pgsched_internal.check_target(VALUE)))
 domain pgsched_internal.weight as smallint constraint weight_is_1_to_100 CHECK (((VALUE >= 1) AND (VALUE <= 100)))
 
@@ -41,7 +40,6 @@ table pgsched_internal.circles
 table pgsched_internal.days
 table pgsched_internal.ends_to_mark with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
 table pgsched_internal.facts
-table pgsched_internal.former_secrets row level security
 table pgsched_internal.gate_use with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
 table pgsched_internal.gates with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0) row level security
 table pgsched_internal.job_moves
@@ -52,6 +50,7 @@ table pgsched_internal.locks
 table pgsched_internal.orderings
 table pgsched_internal.results_to_record with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
 table pgsched_internal.secrets row level security
+table pgsched_internal.signing_secrets row level security
 view pgsched.dead_letters with (security_invoker=true)
 view pgsched.sidelined with (security_invoker=true)
 view pgsched.status with (security_invoker=true)
@@ -110,12 +109,11 @@ column pgsched.clients.03 options pgsched_internal.defaults
 column pgsched.clients.04 weight pgsched_internal.weight not null default 1
 column pgsched.clients.05 state text not null default 'active'::text
 column pgsched.clients.06 reason text
-column pgsched.clients.07 signing_secret pgsched_internal.signing_secret
-column pgsched.clients.08 database_role name
-column pgsched.clients.09 channels text[]
-column pgsched.clients.10 dead_letter_target pgsched_internal.target
-column pgsched.clients.11 dead_letters_for interval not null default '365 days'::interval
-column pgsched.clients.12 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.clients.07 database_role name
+column pgsched.clients.08 channels text[]
+column pgsched.clients.09 dead_letter_target pgsched_internal.target
+column pgsched.clients.10 dead_letters_for interval not null default '365 days'::interval
+column pgsched.clients.11 created_at timestamp with time zone not null default pgsched.now()
 column pgsched.dead_letters.01 id uuid
 column pgsched.dead_letters.02 client_id text
 column pgsched.dead_letters.03 key text
@@ -365,9 +363,6 @@ column pgsched_internal.ends_to_mark.03 noted_at timestamp with time zone not nu
 column pgsched_internal.facts.01 name text not null
 column pgsched_internal.facts.02 value text not null
 column pgsched_internal.facts.03 updated_at timestamp with time zone not null default pgsched.now()
-column pgsched_internal.former_secrets.01 client_id text not null
-column pgsched_internal.former_secrets.02 secret pgsched_internal.signing_secret not null
-column pgsched_internal.former_secrets.03 valid_until timestamp with time zone not null
 column pgsched_internal.gate_use.01 gate text not null
 column pgsched_internal.gate_use.02 worker integer not null
 column pgsched_internal.gate_use.03 running integer not null
@@ -488,6 +483,10 @@ column pgsched_internal.secrets.03 sealed bytea not null
 column pgsched_internal.secrets.04 created_at timestamp with time zone not null default pgsched.now()
 column pgsched_internal.secrets.05 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched_internal.secrets.06 full_name text not null default ((client_id || '/'::text) || name)
+column pgsched_internal.signing_secrets.01 client_id text not null
+column pgsched_internal.signing_secrets.02 sealed bytea not null
+column pgsched_internal.signing_secrets.03 hint text not null
+column pgsched_internal.signing_secrets.04 valid_until timestamp with time zone
 
 -- constraints
 constraint pgsched.attempts.attempts_execution PRIMARY KEY (execution_id, attempt, finished_at)
@@ -547,8 +546,6 @@ constraint pgsched_internal.circles.circles_pkey PRIMARY KEY (client_id)
 constraint pgsched_internal.days.days_pkey PRIMARY KEY (name)
 constraint pgsched_internal.ends_to_mark.ends_to_mark_pkey PRIMARY KEY (execution_id, after_id)
 constraint pgsched_internal.facts.facts_pkey PRIMARY KEY (name)
-constraint pgsched_internal.former_secrets.former_secrets_client_id_fkey FOREIGN KEY (client_id) REFERENCES pgsched.clients(client_id) ON DELETE CASCADE
-constraint pgsched_internal.former_secrets.former_secrets_pkey PRIMARY KEY (client_id, secret)
 constraint pgsched_internal.gate_use.gate_use_gate_fkey FOREIGN KEY (gate) REFERENCES pgsched_internal.gates(name) ON DELETE CASCADE
 constraint pgsched_internal.gate_use.gate_use_pkey PRIMARY KEY (gate, worker)
 constraint pgsched_internal.gate_use.gate_use_worker_fkey FOREIGN KEY (worker) REFERENCES pgsched.workers(id) ON DELETE CASCADE
@@ -573,6 +570,10 @@ constraint pgsched_internal.secrets.sealed_is_at_most_16_kib CHECK (((octet_leng
 constraint pgsched_internal.secrets.secret_name_is_1_to_100_letters CHECK ((name ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$'::text))
 constraint pgsched_internal.secrets.secrets_client_id_fkey FOREIGN KEY (client_id) REFERENCES pgsched.clients(client_id) ON DELETE CASCADE
 constraint pgsched_internal.secrets.secrets_pkey PRIMARY KEY (client_id, name)
+constraint pgsched_internal.signing_secrets.hint_is_4_characters CHECK ((length(hint) = 4))
+constraint pgsched_internal.signing_secrets.sealed_is_a_signing_secret CHECK (((octet_length(sealed) >= 75) AND (octet_length(sealed) <= 131)))
+constraint pgsched_internal.signing_secrets.signing_secrets_client_id_fkey FOREIGN KEY (client_id) REFERENCES pgsched.clients(client_id) ON DELETE CASCADE
+constraint pgsched_internal.signing_secrets.signing_secrets_pkey PRIMARY KEY (client_id, sealed)
 
 -- indexes
 CREATE INDEX audit_log_name ON pgsched.audit_log USING btree (name, kind, id) WHERE (name IS NOT NULL)
@@ -621,7 +622,6 @@ CREATE UNIQUE INDEX executions_head ON ONLY pgsched.executions USING btree (clie
 CREATE UNIQUE INDEX executions_job ON ONLY pgsched.executions USING btree (job_id, scheduled_for, partition) WHERE (job_id IS NOT NULL)
 CREATE UNIQUE INDEX executions_pkey ON ONLY pgsched.executions USING btree (id, partition)
 CREATE UNIQUE INDEX facts_pkey ON pgsched_internal.facts USING btree (name)
-CREATE UNIQUE INDEX former_secrets_pkey ON pgsched_internal.former_secrets USING btree (client_id, secret)
 CREATE UNIQUE INDEX gate_use_pkey ON pgsched_internal.gate_use USING btree (gate, worker)
 CREATE UNIQUE INDEX gates_pkey ON pgsched_internal.gates USING btree (name)
 CREATE UNIQUE INDEX history_id ON ONLY pgsched.history USING btree (id, client_id, status, partition, finished_at)
@@ -632,6 +632,7 @@ CREATE UNIQUE INDEX kept_dead_letters_pkey ON pgsched_internal.kept_dead_letters
 CREATE UNIQUE INDEX keys_pkey ON pgsched_internal.keys USING btree (client_id, key)
 CREATE UNIQUE INDEX letters_to_come_back_to_pkey ON pgsched_internal.letters_to_come_back_to USING btree (replay_id, id)
 CREATE UNIQUE INDEX locks_pkey ON pgsched_internal.locks USING btree (name)
+CREATE UNIQUE INDEX one_signing_secret_without_end ON pgsched_internal.signing_secrets USING btree (client_id) WHERE (valid_until IS NULL)
 CREATE UNIQUE INDEX orderings_pkey ON pgsched_internal.orderings USING btree (partition)
 CREATE UNIQUE INDEX queues_first_partition_key ON pgsched.queues USING btree (first_partition)
 CREATE UNIQUE INDEX queues_pkey ON pgsched.queues USING btree (name)
@@ -639,6 +640,7 @@ CREATE UNIQUE INDEX replays_pkey ON pgsched.replays USING btree (id)
 CREATE UNIQUE INDEX results_to_record_pkey ON pgsched_internal.results_to_record USING btree (id)
 CREATE UNIQUE INDEX schema_version_pkc ON pgsched.schema_version USING btree (version_num)
 CREATE UNIQUE INDEX secrets_pkey ON pgsched_internal.secrets USING btree (client_id, name)
+CREATE UNIQUE INDEX signing_secrets_pkey ON pgsched_internal.signing_secrets USING btree (client_id, sealed)
 CREATE UNIQUE INDEX workers_pkey ON pgsched.workers USING btree (id)
 
 -- partitions
@@ -667,6 +669,7 @@ CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE OF hash, subject, client
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE OF options, weight, max_waiting, paused_at, reason, pulled ON pgsched.queues FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('queue', 'name')
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE ON pgsched.clients FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('client', 'client_id')
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE ON pgsched_internal.secrets FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('secret', 'full_name')
+CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE ON pgsched_internal.signing_secrets FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('client', 'client_id')
 CREATE TRIGGER changed AFTER INSERT OR UPDATE OF events, period, burst, concurrency ON pgsched_internal.gates FOR EACH ROW WHEN (((num_nonnulls(new.events, new.concurrency) > 0) AND (new.name !~~ 'circuit:%'::text))) EXECUTE FUNCTION pgsched_internal.changed('limit', 'name')
 CREATE TRIGGER changed AFTER INSERT OR UPDATE OF state, rate ON pgsched.backfills FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('backfill', 'id', 'job_id')
 CREATE TRIGGER changed AFTER INSERT OR UPDATE OF state, rate, target, filter ON pgsched.replays FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('replay', 'id', 'id')
@@ -685,6 +688,7 @@ CREATE TRIGGER jobs_keys AFTER INSERT ON pgsched.jobs REFERENCING NEW TABLE AS i
 CREATE TRIGGER queue_followed AFTER INSERT ON pgsched.queues FOR EACH ROW EXECUTE FUNCTION pgsched_internal.queue_followed() (replica)
 CREATE TRIGGER queues_changed AFTER INSERT OR DELETE OR UPDATE OF name, first_partition, options, weight, max_waiting, paused_at ON pgsched.queues FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.queues_changed()
 CREATE TRIGGER secrets_changed AFTER INSERT OR DELETE OR UPDATE ON pgsched_internal.secrets FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.clients_changed()
+CREATE TRIGGER signing_secrets_changed AFTER INSERT OR DELETE OR UPDATE ON pgsched_internal.signing_secrets FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.clients_changed()
 CREATE TRIGGER unlimited AFTER UPDATE OF events, period, burst, concurrency ON pgsched_internal.gates FOR EACH ROW WHEN (((num_nonnulls(old.events, old.concurrency) > 0) AND (num_nonnulls(new.events, new.concurrency) = 0) AND (old.name !~~ 'circuit:%'::text))) EXECUTE FUNCTION pgsched_internal.changed('limit', 'name')
 
 -- policies
@@ -740,10 +744,10 @@ policy worker on pgsched.history for * to {pgsched_worker} using (true) check (t
 policy worker on pgsched.jobs for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.replays for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched_internal.api_keys for * to {pgsched_worker} using (true) check (true)
-policy worker on pgsched_internal.former_secrets for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched_internal.gates for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched_internal.kept_dead_letters for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched_internal.secrets for * to {pgsched_worker} using (true) check (true)
+policy worker on pgsched_internal.signing_secrets for * to {pgsched_worker} using (true) check (true)
 
 -- functions
 function pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -785,7 +789,6 @@ function pgsched.restore(text,text,text) returns boolean volatility v parallel u
 function pgsched.resume(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.resume_all(text,jsonb,text,text) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.resume_queue(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.rotate_signing_secret(text,text,interval,text) returns text volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) returns uuid volatility v parallel u
 function pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.secrets(text) returns SETOF record volatility s parallel u security definer set search_path=pg_catalog, pg_temp
@@ -867,7 +870,6 @@ function pgsched_internal.check_result(jsonb,text) returns boolean volatility i 
 function pgsched_internal.check_retries(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_rules(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_said(text,text) returns boolean volatility i parallel s
-function pgsched_internal.check_secret(text) returns boolean volatility i parallel s
 function pgsched_internal.check_spec(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_target(text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_told(jsonb,text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
@@ -989,7 +991,6 @@ function pgsched_internal.may_see(text) returns boolean volatility s parallel u
 function pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) returns boolean volatility s parallel s
 function pgsched_internal.my_clients() returns text[] volatility s parallel s
 function pgsched_internal.new_id_in(smallint) returns uuid volatility v parallel s
-function pgsched_internal.new_secret() returns text volatility v parallel u
 function pgsched_internal.new_token(smallint) returns bigint volatility v parallel s
 function pgsched_internal.next_queue_number() returns integer volatility v parallel u
 function pgsched_internal.not_empty(smallint[],text[]) returns smallint[] volatility v parallel u
@@ -1034,9 +1035,11 @@ function pgsched_internal.replay_chunk(pgsched.replays,integer,integer) returns 
 function pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) returns text volatility v parallel u set lock_timeout=5ms
 function pgsched_internal.replay_or_come_back(pgsched.replays,uuid,timestamp with time zone,boolean) returns text volatility v parallel u
 function pgsched_internal.reseal(text,text,bytea,bytea) returns boolean volatility v parallel u
+function pgsched_internal.reseal_signing(text,bytea,bytea) returns boolean volatility v parallel u
 function pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) returns uuid volatility v parallel u
 function pgsched_internal.revoke_key(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.rotate_key(text,bytea,interval,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.rotate_signing_secret(text,bytea,text,interval,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text,jsonb) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) returns pgsched_internal.placement volatility v parallel u
@@ -1200,8 +1203,6 @@ grant execute on pgsched.resume_all(text,jsonb,text,text) to pgsched_client
 grant execute on pgsched.resume_all(text,jsonb,text,text) to pgsched_worker
 grant execute on pgsched.resume_queue(text,text,text) to pgsched_api
 grant execute on pgsched.resume_queue(text,text,text) to pgsched_worker
-grant execute on pgsched.rotate_signing_secret(text,text,interval,text) to pgsched_api
-grant execute on pgsched.rotate_signing_secret(text,text,interval,text) to pgsched_worker
 grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_api
 grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_client
 grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_worker
@@ -1422,11 +1423,14 @@ grant execute on pgsched_internal.replay_chunk(pgsched.replays,integer,integer) 
 grant execute on pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.replay_or_come_back(pgsched.replays,uuid,timestamp with time zone,boolean) to pgsched_worker
 grant execute on pgsched_internal.reseal(text,text,bytea,bytea) to pgsched_worker
+grant execute on pgsched_internal.reseal_signing(text,bytea,bytea) to pgsched_worker
 grant execute on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.revoke_key(text,text) to pgsched_api
 grant execute on pgsched_internal.revoke_key(text,text) to pgsched_worker
 grant execute on pgsched_internal.rotate_key(text,bytea,interval,text) to pgsched_api
 grant execute on pgsched_internal.rotate_key(text,bytea,interval,text) to pgsched_worker
+grant execute on pgsched_internal.rotate_signing_secret(text,bytea,text,interval,text) to pgsched_api
+grant execute on pgsched_internal.rotate_signing_secret(text,bytea,text,interval,text) to pgsched_worker
 grant execute on pgsched_internal.schedule_together(text,text[],text[],timestamp with time zone[],interval[],text[],text[],text[],text[],text[],text[]) to pgsched_api
 grant execute on pgsched_internal.schedule_together(text,text[],text[],timestamp with time zone[],interval[],text[],text[],text[],text[],text[],text[]) to pgsched_worker
 grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_api
@@ -1638,7 +1642,6 @@ grant select on pgsched_internal.ended to pgsched_reader
 grant select on pgsched_internal.ended to pgsched_worker
 grant select on pgsched_internal.ended_status to pgsched_worker
 grant select on pgsched_internal.facts to pgsched_reader
-grant select on pgsched_internal.former_secrets to pgsched_worker
 grant select on pgsched_internal.gate_use to pgsched_reader
 grant select on pgsched_internal.gates to pgsched_api
 grant select on pgsched_internal.gates to pgsched_reader
@@ -1651,6 +1654,7 @@ grant select on pgsched_internal.live to pgsched_reader
 grant select on pgsched_internal.live to pgsched_worker
 grant select on pgsched_internal.live_status to pgsched_worker
 grant select on pgsched_internal.secrets to pgsched_worker
+grant select on pgsched_internal.signing_secrets to pgsched_worker
 grant select, update on pgsched.backfills to pgsched_worker
 grant select, update on pgsched.queues to pgsched_worker
 grant select, update on pgsched.replays to pgsched_worker
@@ -1664,6 +1668,7 @@ grant update on pgsched.jobs (reason) to pgsched_api
 grant update on pgsched.jobs (state) to pgsched_api
 grant update on pgsched.jobs (updated_at) to pgsched_api
 grant update on pgsched_internal.secrets (sealed) to pgsched_worker
+grant update on pgsched_internal.signing_secrets (sealed) to pgsched_worker
 grant usage on pgsched.audit_log_id_seq to pgsched_worker
 grant usage on pgsched.workers_id_seq to pgsched_worker
 grant usage on schema pgsched to pgsched_api
@@ -1715,7 +1720,6 @@ comment on pgsched.restore(text,text,text) is 'Calls a target host again that wa
 comment on pgsched.resume(uuid,text,text) is 'Resumes a paused or an invalid job from its next instant on. False if it was active already.'
 comment on pgsched.resume_all(text,jsonb,text,text) is 'Resumes the paused jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.resume_queue(text,text,text) is 'Ends the pause of a queue; false if it was not paused.'
-comment on pgsched.rotate_signing_secret(text,text,interval,text) is 'Signs a client''s callbacks with a new secret, one that is given or a random one, and returns it: it is not shown again. The secrets before it are valid for keep_for more, and callbacks have a signature by each of them. PS000 for what is no secret.'
 comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id. Scheduled again under the same client and key it replaces what still waits; what is running or succeeded less than pgsched.key_retention (24 hours) ago answers with its id instead of firing twice: pgsched.schedule_outcome says which. on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions, named by id or key, have succeeded, or with after_outcome => ''any'' until they have ended.'
 comment on pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) is 'As pgsched.schedule, and says what it came to. The outcome is created; replaced, where it took the place of what waited under the key; existing, where what stands under the key was left as it is, because it runs or was to be kept; or ended, where that succeeded less than pgsched.key_retention ago and nothing was scheduled. fires_at is null for a job, and for what runs, waits for others or has ended.'
 comment on pgsched.secrets(text) is 'The names of a client''s secrets, and when each was made and last replaced. Nothing where the session does not act for the client.'
@@ -1800,7 +1804,6 @@ comment on pgsched_internal.check_result(jsonb,text) is 'True for a result that 
 comment on pgsched_internal.check_retries(jsonb) is 'True for options that say how often and when to try again; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_rules(jsonb) is 'True for rules of recurrence that pgsched knows; raises PS002 with what to write otherwise.'
 comment on pgsched_internal.check_said(text,text) is 'True for what the audit log keeps of why something was done, and by whom; raises PS000 otherwise.'
-comment on pgsched_internal.check_secret(text) is 'True for whsec_ and the base64 of 24 to 64 bytes; raises PS000 with what to write otherwise.'
 comment on pgsched_internal.check_spec(jsonb) is 'True for one more schedule of a job; raises PS002 with what to write otherwise.'
 comment on pgsched_internal.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.'
 comment on pgsched_internal.check_told(jsonb,text) is 'True where the target that is told the outcome can be called; raises PS004 or PS001 with what to write otherwise.'
@@ -1926,7 +1929,6 @@ comment on pgsched_internal.may_see(text) is 'Whether the session may read what 
 comment on pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) is 'Whether an edit has to do with when the job fires.'
 comment on pgsched_internal.my_clients() is 'The clients whose rows the current role may see and change.'
 comment on pgsched_internal.new_id_in(smallint) is 'A new identity, as pgsched.new_id() makes them, that carries the partition of its row.'
-comment on pgsched_internal.new_secret() is 'A new signing secret: whsec_ and the base64 of 32 random bytes.'
 comment on pgsched_internal.new_token(smallint) is 'A token for the lease of an execution in this partition, which nobody can guess.'
 comment on pgsched_internal.next_queue_number() is 'The number of the next queue.'
 comment on pgsched_internal.not_empty(smallint[],text[]) is 'Those of these partitions in which anything stands that is due.'
@@ -1971,9 +1973,11 @@ comment on pgsched_internal.replay_chunk(pgsched.replays,integer,integer) is 'Re
 comment on pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) is 'Replays one of the dead letters of a replay of many: replayed, passed over, locked where somebody has it, or full where its queue is.'
 comment on pgsched_internal.replay_or_come_back(pgsched.replays,uuid,timestamp with time zone,boolean) is 'As replay_letter, and notes a dead letter that is locked as one to come back to; again says that it was noted before.'
 comment on pgsched_internal.reseal(text,text,bytea,bytea) is 'Keeps the same secret under another key; false if it was replaced meanwhile. Called by whoever changes the keys.'
+comment on pgsched_internal.reseal_signing(text,bytea,bytea) is 'Keeps the same signing secret under another key; false if it has ended meanwhile. Called by whoever changes the keys.'
 comment on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) is 'Schedules a dead letter that is locked as an execution with all its attempts, and marks it; its id, or null where its work is under way or was done since. PS001 for a target that does not go with its queue, PS011 where that was dropped.'
 comment on pgsched_internal.revoke_key(text,text) is 'Ends a key: within a second no API takes it. False if it was revoked before. PS010 for an unknown key, PS012 where the session may not.'
 comment on pgsched_internal.rotate_key(text,bytea,interval,text) is 'Gives a key another secret; the former one is taken for so long. PS010 for an unknown key, PS011 for a revoked one, PS012 where the session may not.'
+comment on pgsched_internal.rotate_signing_secret(text,bytea,text,interval,text) is 'Signs a client''s callbacks with a secret that was sealed by its caller, who says by which characters it is shown. The secrets before it are valid for keep_for more, and callbacks have a signature by each of them. PS011 where five are valid.'
 comment on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text,jsonb) is 'One execution that waits for others; called by pgsched.schedule_outcome.'
 comment on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) is 'A recurring job, new or edited; called by pgsched.schedule_outcome. A worker plans its first row.'
 comment on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) is 'One execution under a key; called by pgsched.schedule_outcome.'

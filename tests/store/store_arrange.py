@@ -11,6 +11,8 @@ import pytest
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
+from pgsched.domain.secret import SIGNING, new_signing_secret
+from pgsched.sealing import KeyRing, new_key
 from pgsched.store.core.connect import Connection as Session
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import reaping
@@ -18,6 +20,7 @@ from pgsched.store.live import reaping
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 TARGET = "https://shop.example/settle"
+KEY = new_key()
 
 
 def call(db: Connection, function: str, **arguments: Any) -> Any:
@@ -30,6 +33,16 @@ def call(db: Connection, function: str, **arguments: Any) -> Any:
     )
     given = {name: Jsonb(value) if isinstance(value, dict) else value for name, value in arguments.items()}
     return value(db, query, given)
+
+
+def rotate(db: Connection, secret: str | None = None, *, client: str = "shop", **more: Any) -> str:
+    """Has a client's callbacks signed by a secret, a new one where none is given; it is sealed with ``KEY``."""
+    made = secret or new_signing_secret()
+    ring = KeyRing.parse(KEY)
+    assert ring is not None
+    there = {"client": client, "sealed": ring.seal(client, SIGNING, made), "hint": made[-4:]}
+    call(db, "pgsched_internal.rotate_signing_secret", **there, **more)
+    return made
 
 
 def schedule(db: Connection, **arguments: Any) -> UUID:

@@ -80,7 +80,7 @@ async def test_a_backlog_of_several_claims_is_worked_off(db: Connection, running
         "insert into pgsched.executions (target, fire_at, scheduled_for) values ('python:x', now(), 'infinity')",
         "insert into pgsched.jobs (target, every, anchor) values ('python:x', '1 hour', 'infinity')",
         "insert into pgsched.jobs (target, every, anchor) values ('python:x', '1 hour', '9999-12-31 23:59+00')",
-        "update pgsched.clients set signing_secret = 'whsec_' || repeat('A', 33)",
+        "insert into pgsched_internal.signing_secrets values ('default', sha256(''), 'LaSw')",
     ],
 )
 async def test_a_row_that_no_worker_could_read_is_refused(db: Connection, statement: str) -> None:

@@ -8,13 +8,17 @@ from typing import Any
 import msgspec
 from psycopg import AsyncConnection
 
+from pgsched.domain.secret import SIGNING, new_signing_secret, parse_signing_secret
 from pgsched.errors import NotFound
+from pgsched.sealing import KeyRing
+from pgsched.store.admin.secrets import sealing
 from pgsched.store.admin.setting import changes_of
 from pgsched.store.core.query import rows, value
 from pgsched.store.lookup.rows import Json
 
 KEPT_FOR = timedelta(hours=24)
 """How long a former signing secret is valid where nobody says otherwise."""
+_HINT = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,18 +88,22 @@ async def release_client(connection: AsyncConnection[Any], client: str, *, note:
 
 async def rotate_signing_secret(
     connection: AsyncConnection[Any],
+    ring: KeyRing | None,
     client: str,
     *,
     secret: str | None,
     keep_for: timedelta = KEPT_FOR,
     actor: str | None,
 ) -> str:
-    """Signs by a new secret, and returns it: it is not shown again. The former ones are valid for ``keep_for`` more."""
-    return str(
-        await value(
-            connection, "admin/rotate_signing_secret", client=client, secret=secret, keep_for=keep_for, actor=actor
-        )
-    )
+    """Signs by a new secret, and returns it: it is not shown again. The former ones are valid for ``keep_for`` more.
+
+    Raises InvalidInput for what is no signing secret; Conflict where there are no keys to seal it with, or too many
+    that are valid."""
+    made = new_signing_secret() if secret is None else secret
+    parse_signing_secret(made)
+    asked = {"client": client, "sealed": sealing(ring).seal(client, SIGNING, made), "hint": made[-_HINT:]}
+    await value(connection, "admin/rotate_signing_secret", **asked, keep_for=keep_for, actor=actor)
+    return made
 
 
 async def drop_signing_secret(connection: AsyncConnection[Any], client: str, *, actor: str | None) -> bool:

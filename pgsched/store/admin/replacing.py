@@ -30,8 +30,8 @@ INTERFACE_FILES = (
     "schedule/keys",
     "admin/acting", "admin/audit", "jobs/waiting", "schedule/job", "jobs/control", "jobs/declared", "jobs/edit",
     "jobs/pause_after", "jobs/bulk", "ends/dependencies", "jobs/backfill", "ends/ending", "ends/outcomes",
-    "ends/dead_letters", "ends/calls", "admin/clients", "ends/replays", "ends/replaying", "admin/signing_secrets",
-    "gates/limits", "admin/queues", "gates/sidelining", "schedule/notify", "admin/secrets", "ends/policy",
+    "ends/dead_letters", "ends/calls", "admin/clients", "ends/replays", "ends/replaying", "gates/limits",
+    "admin/queues", "gates/sidelining", "schedule/notify", "admin/secrets", "admin/signing_secrets", "ends/policy",
     "gates/ordering", "pull/in_hand", "pull/verbs", "pull/results", "pull/queues", "pull/claim", "lookup/sidelined",
     "lookup/status", "lookup/undeliverable", "admin/days", "admin/replication", "admin/api_keys", "admin/rights",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Secrets that options name: sealed here, kept by the database, and opened by workers."""
+"""Secrets of clients, those that options name above all: sealed here, kept by the database, and opened by workers."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.secret import check_secret
+from pgsched.domain.secret import SIGNING, check_secret
 from pgsched.errors import Conflict
 from pgsched.sealing import KeyRing
 from pgsched.store.core.query import rows, value
@@ -62,16 +62,35 @@ async def look_up(connection: AsyncConnection[Any], wanted: Collection[tuple[str
 async def reseal_all(connection: AsyncConnection[Any], ring: KeyRing | None) -> int:
     """Seals all secrets with the first key that are sealed with another; how many these were. Raises CannotOpen, with
     what it has done so far kept, where a key is missing."""
-    ring, done, last = sealing(ring), 0, Sealed(client_id="", name="", sealed=b"")
+    return await _reseal_named(connection, sealing(ring)) + await _reseal_signing(connection, sealing(ring))
+
+
+async def _reseal_named(connection: AsyncConnection[Any], ring: KeyRing) -> int:
+    done, last = 0, Sealed(client_id="", name="", sealed=b"")
     while found := await rows(connection, Sealed, "admin/sealed_secrets", client=last.client_id, name=last.name):
         for row in found:
             if not ring.is_newest(row.sealed):
-                text = ring.open(row.client_id, row.name, row.sealed)
-                after = ring.seal(row.client_id, row.name, text)
-                asked = {"client": row.client_id, "name": row.name, "before": row.sealed, "after": after}
+                asked = {"client": row.client_id, "name": row.name, "before": row.sealed, "after": _anew(ring, row)}
                 done += bool(await value(connection, "admin/reseal", **asked))
         last = found[-1]
     return done
+
+
+async def _reseal_signing(connection: AsyncConnection[Any], ring: KeyRing) -> int:
+    done, last = 0, Sealed(client_id="", name=SIGNING, sealed=b"")
+    while found := await rows(
+        connection, Sealed, "admin/sealed_signing_secrets", client=last.client_id, name=SIGNING, sealed=last.sealed
+    ):
+        for row in found:
+            if not ring.is_newest(row.sealed):
+                asked = {"client": row.client_id, "before": row.sealed, "after": _anew(ring, row)}
+                done += bool(await value(connection, "admin/reseal_signing", **asked))
+        last = found[-1]
+    return done
+
+
+def _anew(ring: KeyRing, row: Sealed) -> bytes:
+    return ring.seal(row.client_id, row.name, ring.open(row.client_id, row.name, row.sealed))
 
 
 def sealing(ring: KeyRing | None) -> KeyRing:

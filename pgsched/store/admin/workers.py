@@ -150,7 +150,7 @@ class WorkerClientSettings:
     weight: int
     channels: list[str] | None
     database_role: str | None
-    signing_secrets: list[str]
+    signing_secrets: list[bytes]
 
 
 async def client_settings(connection: AsyncConnection[Any]) -> list[WorkerClientSettings]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.store.ends.dead_letter_arrange import dead_letter
-from tests.store.store_arrange import TARGET, Connection, call, column, row, schedule, value
+from tests.store.store_arrange import TARGET, Connection, call, column, rotate, row, schedule, value
 
 pytestmark = pytest.mark.oldest_postgresql
 
@@ -47,11 +47,11 @@ VERBS: dict[str, tuple[Callable[[Connection], Any], str]] = {
     "drop_client": (lambda db: call(db, "set_client", client="shop"), "pgsched.drop_client('shop')"),
     "hold_client": (lambda db: None, "pgsched.hold_client('shop', 'unpaid')"),
     "release_client": (lambda db: call(db, "hold_client", client="shop"), "pgsched.release_client('shop')"),
-    "rotate_signing_secret": (lambda db: None, "pgsched.rotate_signing_secret('shop')"),
-    "drop_signing_secret": (
-        lambda db: call(db, "rotate_signing_secret", client="shop"),
-        "pgsched.drop_signing_secret('shop')",
+    "rotate_signing_secret": (
+        lambda db: None,
+        "pgsched_internal.rotate_signing_secret('shop', decode(repeat('00', 75), 'hex'), 'LaSw')",
     ),
+    "drop_signing_secret": (lambda db: rotate(db), "pgsched.drop_signing_secret('shop')"),
     "create_queue": (lambda db: None, "pgsched.create_queue('orders')"),
     "set_queue": (lambda db: None, "pgsched.set_queue('default', '{\"weight\": 5}')"),
     "pause_queue": (lambda db: None, "pgsched.pause_queue('default', 'stop')"),
@@ -183,7 +183,7 @@ def test_neither_payloads_nor_headers_nor_secrets_are_in_it(db: Connection) -> N
         db, "edit", job_id=id, changes={"payload": {"pin": secret * 2}, "options": {"headers": {"X-Token": secret * 2}}}
     )
     call(db, "set_client", client="shop", changes={"options": headers, "dead_letter_target": f"{TARGET}?k={secret}"})
-    made = call(db, "rotate_signing_secret", client="shop")
+    made = rotate(db)
     call(db, "replay_all", filter={"target": f"{TARGET}?k={secret}"}, target=f"{TARGET}?k={secret}")
     call(db, "replay_all", filter={"client": "shop"}, note="what: is it? fine")
     key(db)

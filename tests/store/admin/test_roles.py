@@ -278,7 +278,7 @@ def test_a_client_cannot_write_history_that_was_not(payments: Connection) -> Non
 @pytest.mark.parametrize(
     "query",
     [
-        "select signing_secret from pgsched.clients",
+        "select sealed from pgsched_internal.signing_secrets",
         "update pgsched.clients set keep = 'nothing'",
         "select * from pgsched_internal.api_keys",
         "select * from pgsched.workers",
@@ -335,7 +335,7 @@ def test_a_reader_reads_everything(db: Connection, reader: Connection) -> None:
         "delete from pgsched.executions",
         "update pgsched.jobs set state = 'paused'",
         "delete from pgsched.history",
-        "select signing_secret from pgsched.clients",
+        "select sealed from pgsched_internal.signing_secrets",
         "select hash from pgsched_internal.api_keys",
         "select pgsched_internal.drop_day('history_20200101')",
     ],

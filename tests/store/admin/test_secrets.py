@@ -1,6 +1,7 @@
 """Secrets as the database keeps them: sealed, counted, on record, and for workers alone."""
 
 import asyncio
+import base64
 from pathlib import Path
 
 import psycopg
@@ -9,7 +10,7 @@ from psycopg import errors
 
 from pgsched.errors import Conflict, InvalidInput
 from pgsched.sealing import CannotOpen, KeyRing, new_key
-from pgsched.store.admin import secrets
+from pgsched.store.admin import clients, secrets
 from tests import conftest
 from tests.store.store_arrange import Connection, call, column, row, value
 
@@ -37,13 +38,48 @@ async def test_the_log_knows_who_put_it_and_not_what(store_url: str, db: Connect
 
 async def test_a_dump_has_nothing_of_it(store_url: str, db: Connection) -> None:
     await put(store_url, "token", "hush-hush")
+    signing = [await rotate(store_url) for _ in range(2)]
     dump = await asyncio.create_subprocess_exec(
         Path(conftest.tested_bin_dir(), "pg_dump"), "--dbname", store_url, stdout=asyncio.subprocess.PIPE
     )
     dumped, _ = await dump.communicate()
     assert b"shop\ttoken" in dumped
     assert b"hush-hush" not in dumped
-    assert b"hush-hush".hex().encode() not in dumped
+    for text in ("hush-hush", *signing):
+        raw = [text.encode(), base64.b64decode(text.removeprefix("whsec_"))] if text in signing else [text.encode()]
+        assert not any(found in dumped or found.hex().encode() in dumped for found in raw)
+
+
+async def rotate(url: str, *, keys: str = OLD, secret: str | None = None) -> str:
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        return await clients.rotate_signing_secret(connection, KeyRing.parse(keys), "shop", secret=secret, actor="ann")
+
+
+@pytest.mark.parametrize(
+    "secret",
+    ["", "secret", "whsec_", "whsec_c2hvcnQ=", "A" * 32, "whsec_" + "A" * 32 + "!", "whsec_" + "A" * 92, "whsec_é"],
+)
+async def test_what_is_no_signing_secret_is_refused_and_not_repeated(store_url: str, secret: str) -> None:
+    with pytest.raises(InvalidInput, match="write whsec_ and the base64") as refused:
+        await rotate(store_url, secret=secret)
+    assert len(secret) < 10 or secret not in str(refused.value)
+
+
+async def test_signing_secrets_are_sealed_anew_with_the_newest_key(store_url: str, db: Connection) -> None:
+    first, second = [await rotate(store_url, keys=keys) for keys in (OLD, NEW)]
+    async with await psycopg.AsyncConnection.connect(store_url, autocommit=True) as connection:
+        assert [await secrets.reseal_all(connection, KeyRing.parse(f"{NEW},{OLD}")) for _ in range(2)] == [1, 0]
+        ring = KeyRing.parse(NEW)
+        assert ring is not None
+        kept = column(db, "select sealed from pgsched_internal.signing_secrets order by valid_until nulls last")
+        assert [ring.open("shop", "signing secret", sealed) for sealed in kept] == [first, second]
+        with pytest.raises(CannotOpen):
+            await secrets.reseal_all(connection, KeyRing.parse(OLD))
+
+
+def test_a_signing_secret_is_no_secret_that_options_could_name(db: Connection) -> None:
+    with pytest.raises(errors.DatabaseError, match="secrets by their names"):
+        call(db, "schedule", target="https://a", options='{"headers": {"x": {"secret": "signing secret"}}}')
 
 
 async def test_a_client_has_a_hundred_at_most(store_url: str, db: Connection) -> None:
@@ -70,7 +106,10 @@ async def test_what_cannot_be_kept_is_refused_and_not_repeated(store_url: str, n
 async def test_without_keys_nothing_is_kept(store_url: str, db: Connection) -> None:
     with pytest.raises(Conflict, match="new-key"):
         await put(store_url, "token", "hush", keys="")
+    with pytest.raises(Conflict, match="new-key"):
+        await rotate(store_url, keys="")
     assert column(db, "select name from pgsched_internal.secrets") == []
+    assert column(db, "select hint from pgsched_internal.signing_secrets") == []
 
 
 async def test_secrets_are_sealed_anew_with_the_newest_key(store_url: str, db: Connection) -> None:

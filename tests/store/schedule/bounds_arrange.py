@@ -90,7 +90,6 @@ class House:
             },
             "drop_secret": {"client": "shop", "name": "token"},
             "secrets": {"client": "shop"},
-            "rotate_signing_secret": {"client": "shop"},
             "signing_secrets": {"client": "default"},
             "create_queue": {"name": "another"},
             "drop_queue": {"name": "empty"},

@@ -2,13 +2,24 @@
 
 from typing import Any
 
+import pytest
+
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
-from pgsched.delivery.signature import parse_secret, sign
+from pgsched.delivery.signature import sign
+from pgsched.domain.secret import parse_signing_secret
+from pgsched.sealing import KeyRing, new_key
+from pgsched.store.admin import clients
 from tests.delivery.receiver import receiving
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
+KEY = new_key()
 ATTEMPTS = "select attempt from pgsched.history"
+
+
+async def rotate(db: Connection, *, keys: str = KEY, secret: str | None = None) -> str:
+    """Has the callbacks of the client default signed by a secret, and returns it."""
+    return await clients.rotate_signing_secret(db, KeyRing.parse(keys), "default", secret=secret, actor=None)
 
 
 def failing_app() -> App:
@@ -92,14 +103,65 @@ async def test_a_lost_worker_counts_attempts_by_the_defaults_too(db: Connection,
 
 
 async def test_callbacks_are_signed_by_the_new_secret_and_the_former_one(db: Connection, running: Running) -> None:
-    secrets = [await value(db, "select pgsched.rotate_signing_secret('default')") for _ in range(2)]
-    async with receiving() as receiver, running():
+    secrets = [await rotate(db) for _ in range(2)]
+    async with receiving() as receiver, running(secret_keys=KEY):
         await db.execute("select pgsched.schedule(%s)", [receiver.url])
         await until_history(db, 1)
     headers = receiver.requests[0].headers
     about = (headers["webhook-id"], int(headers["webhook-timestamp"]), b"{}")
-    expected = [sign(parse_secret(secret), *about) for secret in reversed(secrets)]
+    expected = [sign(parse_signing_secret(secret), *about) for secret in reversed(secrets)]
     assert headers["webhook-signature"] == " ".join(expected)
+
+
+async def test_the_same_secret_again_makes_one_signature(db: Connection, running: Running) -> None:
+    secret = await rotate(db)
+    await rotate(db, secret=secret)
+    async with receiving() as receiver, running(secret_keys=KEY):
+        await db.execute("select pgsched.schedule(%s)", [receiver.url])
+        await until_history(db, 1)
+    assert " " not in receiver.requests[0].headers["webhook-signature"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [("", "this worker has no secret_keys"), (new_key(), "not in secret_keys"), (KEY, "not what was sealed")],
+    ids=["no_keys", "other_keys", "of_another"],
+)
+async def test_a_callback_that_cannot_be_signed_is_not_sent(
+    db: Connection, running: Running, recorder: Recorder, keys: str, why: str
+) -> None:
+    secret = await rotate(db)
+    if keys == KEY:  # a client's own cannot be put in the place of another's
+        await db.execute("insert into pgsched.clients (client_id) values ('shop')")
+        await db.execute("update pgsched_internal.signing_secrets set client_id = 'shop'")
+    await db.execute("select pgsched.set_client('quiet', '{}')")
+    async with receiving() as receiver, running(secret_keys=keys):
+        client = "shop" if keys == KEY else "default"
+        await db.execute(
+            "select pgsched.schedule(%s, client => %s, options => %s)", [receiver.url, client, '{"backoff": ["1h"]}']
+        )
+        await db.execute("select pgsched.schedule(%s, client => 'quiet')", [receiver.url])
+        await until_history(db, 1)
+
+        async def failed() -> bool:
+            return bool(await value(db, "select count(*) = 1 from pgsched.attempts"))
+
+        await until(failed)
+    assert why in await value(db, "select error from pgsched.attempts")
+    assert [request.headers.get("pgsched-client") for request in receiver.requests] == ["quiet"]
+    assert [told["client"] for told in recorder.named("client.invalid")] == [client]
+    assert secret not in str(recorder.seen)
+
+
+async def test_a_former_secret_that_cannot_be_opened_is_left_out(db: Connection, running: Running) -> None:
+    await rotate(db, keys=new_key())
+    secret = await rotate(db)
+    async with receiving() as receiver, running(secret_keys=KEY):
+        await db.execute("select pgsched.schedule(%s)", [receiver.url])
+        await until_history(db, 1)
+    headers = receiver.requests[0].headers
+    about = (headers["webhook-id"], int(headers["webhook-timestamp"]), b"{}")
+    assert headers["webhook-signature"] == sign(parse_signing_secret(secret), *about)
 
 
 async def test_headers_are_put_together(db: Connection, running: Running) -> None:

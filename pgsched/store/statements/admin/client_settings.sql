@@ -2,7 +2,7 @@
 -- their functions are called, by which channels they may have targets called, and what they sign with: the signing secret first, then the former ones still valid.
 select c.client_id, c.keep::text, c.options, c.weight, c.channels,
        case when not pgsched_internal.is_privileged(c.database_role) then c.database_role::text end as database_role,
-       array_remove(c.signing_secret::text || array(select f.secret::text from pgsched_internal.former_secrets f
-                                                     where f.client_id = c.client_id and f.valid_until > pgsched.now()
-                                                     order by f.valid_until desc), null) as signing_secrets
+       array(select s.sealed from pgsched_internal.signing_secrets s
+              where s.client_id = c.client_id and (s.valid_until is null or s.valid_until > pgsched.now())
+              order by s.valid_until desc nulls first) as signing_secrets
   from pgsched.clients c

@@ -1,2 +1,2 @@
--- client: signs its callbacks by another secret. Locks the client's row.
-select pgsched.rotate_signing_secret(%(client)s, %(secret)s::text, %(keep_for)s::interval, %(actor)s::text)
+-- client: has its callbacks signed with what its caller has sealed. Locks the client's row.
+select pgsched_internal.rotate_signing_secret(%(client)s, %(sealed)s::bytea, %(hint)s::text, %(keep_for)s::interval, %(actor)s::text)

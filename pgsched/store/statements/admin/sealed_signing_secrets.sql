@@ -1,0 +1,3 @@
+-- All signing secrets, as they are sealed, in the order of the primary key: the next thousand behind one.
+select client_id, %(name)s::text as name, sealed from pgsched_internal.signing_secrets
+ where (client_id, sealed) > (%(client)s, %(sealed)s::bytea) order by client_id, sealed limit 1000

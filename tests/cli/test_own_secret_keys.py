@@ -1,0 +1,49 @@
+"""The key for secrets that `pgsched up` makes, and that commands in the same directory find."""
+
+import stat
+from importlib import util
+from pathlib import Path
+
+import pytest
+
+from pgsched.cli.configuration import load_settings
+from pgsched.cli.own_secret_keys import kept_keys, own_secret_keys
+from pgsched.sealing import KeyRing, new_key
+
+THERE = Path(".pgsched")
+
+
+def test_it_is_made_once_and_its_owner_alone_reads_it() -> None:
+    made = own_secret_keys(THERE)
+    assert KeyRing.parse(made) is not None
+    assert (own_secret_keys(THERE), kept_keys(THERE)) == (made, made)
+    assert [stat.S_IMODE(file.stat().st_mode) for file in THERE.iterdir()] == [0o600]
+
+
+def test_of_two_that_make_one_at_once_the_first_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pgsched.cli.own_secret_keys as module
+
+    other = new_key()
+
+    def beaten() -> str:
+        (THERE / "secret-keys").write_text(other)
+        return new_key()
+
+    monkeypatch.setattr(module, "new_key", beaten)
+    assert own_secret_keys(THERE) == other
+    assert [file.name for file in THERE.iterdir()] == ["secret-keys"]
+
+
+def test_commands_find_it_unless_keys_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_settings({}).secret_keys == ""
+    made = own_secret_keys(THERE)
+    assert load_settings({}).secret_keys == made
+    assert load_settings({"data_dir": "elsewhere"}).secret_keys == ""
+    monkeypatch.setenv("PGSCHED_SECRET_KEYS", "mine")
+    assert load_settings({}).secret_keys == "mine"
+
+
+def test_none_is_made_where_nothing_could_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pgsched.cli.own_secret_keys.find_spec", lambda name: None if name == "cryptography" else util)
+    assert own_secret_keys(THERE) == ""
+    assert not THERE.exists()
