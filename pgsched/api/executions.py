@@ -1,9 +1,11 @@
 """The executions: those that wait, run or have ended, with their outcomes."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
+from litestar import Response
 from litestar.params import JSONBody, QueryParameter
+from psycopg import AsyncConnection
 
 from pgsched.answers import Changed, ChangedByKey, ExecutionDetail, Page, Rescheduled, RescheduledByKey, with_attempts
 from pgsched.api.labels import Labels, labels_in
@@ -12,6 +14,7 @@ from pgsched.api.parameters import INSTANT, Actor, After, Client, ExecutionId, K
 from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.requests import CancelByKey, Reschedule, RescheduleByKey
 from pgsched.api.routing import acts, reads
+from pgsched.api.versions import tag_of_execution, tagged
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.states import ExecutionStatus, each_once
 from pgsched.errors import InvalidSchedule, NotFound
@@ -64,14 +67,13 @@ async def list_executions(
 
 
 @reads("/executions/{execution_id:str}", "One execution with its failed tries", 404)
-async def get_execution(execution_id: ExecutionId, database: Pooled) -> ExecutionDetail:
+async def get_execution(execution_id: ExecutionId, database: Pooled) -> Response[ExecutionDetail]:
+    """Its ETag is the version that PATCH takes as If-Match."""
     async with database.connection() as connection:
         found = await listings.get_execution(connection, execution_id)
         if found is None:
             raise NotFound(f"there is no execution {execution_id}; look it up in /v1/executions, jobs in /v1/jobs")
-        attempts = await listings.attempts_of(connection, execution_id)
-        waits_for = await dependencies.waits_for(connection, execution_id)
-        return with_attempts(ExecutionDetail, found, attempts=attempts, waits_for=waits_for)
+        return await in_detail(connection, found)
 
 
 @acts("/executions/{execution_id:str}/cancel", "Cancel an execution", 404, 409, scope="schedule")
@@ -114,6 +116,13 @@ async def reschedule_by_key(database: Pooled, actor: Actor, data: JSONBody[Resch
     fire_at = instant_of(data.fire_at, "fire_at")
     await database.ask(calls.reschedule_by_key, data.client, data.key, fire_at, actor=actor)
     return RescheduledByKey(client=data.client, key=data.key, fire_at=fire_at)
+
+
+async def in_detail(connection: AsyncConnection[Any], row: Execution) -> Response[ExecutionDetail]:
+    """An execution with all that is shown of one, and the tag of its version."""
+    attempts = await listings.attempts_of(connection, row.id)
+    waits_for = await dependencies.waits_for(connection, row.id)
+    return tagged(with_attempts(ExecutionDetail, row, attempts=attempts, waits_for=waits_for), tag_of_execution(row))
 
 
 def bound(name: str, text: str | None) -> datetime | None:

@@ -13,7 +13,7 @@ from pgsched.api.labels import Labels, labels_in
 from pgsched.api.paging import cursor, page, position
 from pgsched.api.parameters import Actor, After, Client, JobId, Key, Limit, Noted, Pooled, Why, note_in
 from pgsched.api.routing import acts, made_at, makes, reads, removes
-from pgsched.api.versions import tagged
+from pgsched.api.versions import tag_of_job, tagged
 from pgsched.domain.states import JobState
 from pgsched.errors import NotFound
 from pgsched.store.lookup import listings
@@ -54,7 +54,7 @@ async def get_job(job_id: JobId, database: Pooled) -> Response[JobDetail]:
     """Its ETag is the version that PATCH takes as If-Match."""
     async with database.connection() as connection:
         row = await found_job(connection, job_id)
-        return tagged(job_detail(row, await next_fires(connection, row)))
+        return tagged(job_detail(row, await next_fires(connection, row)), tag_of_job(row.updated_at))
 
 
 @removes("/jobs/{job_id:str}", "Cancel a job, or an execution", 404, 409, scope="schedule")

@@ -8,11 +8,12 @@ import click
 
 from pgsched.cli.answers import Answer, changed, fill, listed, shown
 from pgsched.cli.commands import command
+from pgsched.cli.execution_edits import check_which, edit, reschedule, which
 from pgsched.cli.options import actor_option, many_option, only_client, page_options
 from pgsched.cli.parameters import identity, instant, label
 from pgsched.cli.why import reasons
 from pgsched.domain.states import STATUSES, each_once
-from pgsched.errors import InvalidInput, NotFound
+from pgsched.errors import NotFound
 from pgsched.store.admin import queues
 from pgsched.store.ends import dependencies
 from pgsched.store.lookup.rows import Execution, ExecutionFilter
@@ -20,7 +21,10 @@ from pgsched.store.schedule import calls
 
 _COLUMNS = ("id", "client", "key", "status", "fire_at", "attempt", "finished_at", "target", "held_by", "reason")
 
-executions = click.Group("executions", help="List, show, explain and cancel executions.")
+executions = click.Group("executions", help="List, show, explain, change and cancel executions.")
+
+for _command in (edit, reschedule):
+    executions.add_command(_command)
 
 
 @command(executions, "list")
@@ -74,15 +78,12 @@ async def why(connection: Any, id: UUID) -> Answer:
 
 
 @command(executions)
-@click.argument("id", type=identity, required=False)
-@click.option("--key", metavar="TEXT", help="What has this key, in place of an id.")
-@click.option("--client", metavar="NAME", default="default", show_default=True, help="Whose key it is.")
+@which
 @click.option("--note", metavar="TEXT", help="Why; for the audit log, and as the execution's reason.")
 @actor_option
 async def cancel(connection: Any, id: UUID | None, key: str | None, client: str, **said: Any) -> Answer:
     """Cancel an execution that waits or runs; by its key also a job."""
-    if (id is None) is (key is None):
-        raise InvalidInput("what is to be cancelled? Give an id, or --key with --client")
+    check_which(id, key, "cancelled")
     if id is None:
         was_live = await calls.cancel_by_key(connection, client, str(key), **said)
         return changed(was_live, "cancelled", "had ended before", client=client, key=key)

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from types import NoneType
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from pgsched.answers import ExecutionDetail, Page
 from pgsched.client.methods import method, pages
-from pgsched.client.requests import Call, Id, Instant, as_label, between, check_names, identity, path
+from pgsched.client.requests import Call, Id, Instant, as_label, between, body, check_names, identity, path
 from pgsched.store.lookup.rows import Execution
 
 
@@ -23,6 +23,18 @@ class ExecutionQuery(TypedDict, total=False):
     key: str | None
     job: Id | None
     labels: Mapping[str, str] | None
+
+
+class ExecutionChanges(TypedDict, total=False):
+    """The changes that ``edit_execution`` makes. What is left out stays; None removes a payload, options or labels,
+    which are replaced as a whole."""
+
+    target: str
+    payload: Any
+    options: Mapping[str, Any] | None
+    labels: Mapping[str, str] | None
+    fire_at: Instant
+    note: str
 
 
 class ExecutionMethods:
@@ -44,6 +56,21 @@ class ExecutionMethods:
     def iter_executions(self, **wanted: Unpack[ExecutionQuery]) -> Call[Page[Execution]]:
         """All of them, page by page as they are asked for."""
         return _list(500, None, wanted)
+
+    @method
+    def edit_execution(self, execution_id: Id, **changed: Unpack[ExecutionChanges]) -> Call[ExecutionDetail]:
+        """Changes what is named of a one-shot that waits and has not begun."""
+        check_names(changed, ExecutionChanges)
+        return Call("PATCH", path("executions", identity(execution_id)), ExecutionDetail, body=body(changed))
+
+    @method
+    def edit_execution_by_key(
+        self, key: str, *, client: str = "default", **changed: Unpack[ExecutionChanges]
+    ) -> Call[ExecutionDetail]:
+        """The same of what the client has under the key."""
+        check_names(changed, ExecutionChanges)
+        query = {"client": client, "key": key}
+        return Call("PATCH", path("executions"), ExecutionDetail, query=query, body=body(changed))
 
     @method
     def reschedule(self, execution_id: Id, fire_at: Instant) -> Call[None]:

@@ -132,7 +132,7 @@ def _value(name: str, kind: str, id: Any, victim: Victim, turn: int) -> Any:
         "queue": "default",
         "clients": ["victim"], "filter": '{"client": "victim"}', "labels": f'{{"team": "{SECRET}"}}', "worker": "w",
         "on_conflict": "replace", "cron": None, "every": None, "after": None, "after_outcome": "success",
-        "timezone": None,
+        "timezone": None, "changes": '{"target": "python:x"}',
     }  # fmt: skip
     base = kind.rpartition(".")[2]
     if kind.endswith("[]"):

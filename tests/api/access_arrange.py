@@ -40,6 +40,8 @@ _BODIES: dict[str, dict[str, Any]] = {
     "preview_spec": {"schedule": {"every": "1h"}, "client": "shop"},
     "put_key_rate": {"rate": 5},
     "edit_job": {"target": "python:other"},
+    "edit_execution": {"target": "python:other"},
+    "edit_by_key": {"target": "python:other"},
     "preview_edit": {"target": "python:other"},
     "put_client": {"weight": 5},
     "patch_client": {"keep": "failures"},
@@ -50,10 +52,11 @@ _QUERIES = {
     "resume_all": "client=shop",
     "cancel_all": "client=shop",
     "discard_all": "client=shop",
+    "edit_by_key": f"client=shop&key={MARK}-waiting",
 }
 _NAMES_A_CLIENT = {
-    "create", "create_many", "cancel_by_key", "reschedule_by_key", "replay_all", "sideline", "restore", "unblock",
-    "preview_spec", "pause_all", "resume_all", "cancel_all", "discard_all", "get_client", "put_client",
+    "create", "edit_by_key", "create_many", "cancel_by_key", "reschedule_by_key", "replay_all", "sideline", "restore",
+    "unblock", "preview_spec", "pause_all", "resume_all", "cancel_all", "discard_all", "get_client", "put_client",
     "patch_client", "drop_client", "hold_client", "release_client", "rotate_signing_secret", "drop_signing_secret",
     "list_secrets", "put_secret",
     "drop_secret",

@@ -29,6 +29,8 @@ ROUTES = {
     ("/v1/backfills/{backfill_id}", "delete"),
     ("/v1/executions", "get"),
     ("/v1/executions/{execution_id}", "get"),
+    ("/v1/executions/{execution_id}", "patch"),
+    ("/v1/executions", "patch"),
     ("/v1/executions/{execution_id}/cancel", "post"),
     ("/v1/executions/{execution_id}/reschedule", "post"),
     ("/v1/executions/reschedule", "post"),

@@ -141,6 +141,21 @@ def test_executions_are_listed_by_their_labels(ask: Any) -> None:
     assert ask("dead-letters", "list", "--label", "team=mail")["items"] == []
 
 
+def test_an_execution_is_edited_and_rescheduled_by_id_and_by_key(ask: Any) -> None:
+    id = ask("schedule", TARGET, "--delay", "1h", "--key", "k", "--label", "team=a")["id"]
+    asked = ("--payload", '{"n": 1.50}', "--option", "timeout=5s", "--at", "2031-03-01T09:00:00Z", "--clear", "labels")
+    changed = {"id": id, "changed": True, "fire_at": "2031-03-01T09:00:00Z"}
+    assert ask("executions", "edit", id, *asked, "--note", "see 42") == changed
+    assert ask("executions", "edit", id, *asked) == changed | {"changed": False}
+    assert ask("executions", "edit", "--key", "k", "--target", "python:other")["id"] == id
+    shown = ask("executions", "show", id)
+    assert (shown["target"], shown["payload"], shown["labels"]) == ("python:other", {"n": 1.5}, None)
+    at = "2032-03-01T09:00:00Z"
+    assert ask("executions", "reschedule", "--key", "k", "--at", at) == {"client": "default", "key": "k", "fire_at": at}
+    assert ask("executions", "reschedule", id, "--at", at) == {"id": id, "fire_at": at}
+    assert ask("executions", "show", id)["fire_at"] == at
+
+
 def test_a_finished_job_is_found_by_its_state(ask: Any, db: Db) -> None:
     id = ask("schedule", TARGET, "--every", "1h")["id"]
     db.execute("update pgsched.jobs set state = 'finished', runs = 3")

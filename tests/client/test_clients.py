@@ -207,6 +207,21 @@ def test_executions_and_dead_letters_are_listed_by_their_labels(client: Client) 
     assert client.discard_all(client=tenant, labels={"team": "mail"}) == 0
 
 
+def test_an_execution_that_waits_is_edited_by_id_and_by_key(client: Client) -> None:
+    tenant = uuid.uuid4().hex
+    id = client.schedule("notify:a", delay="1h", client=tenant, key="k", payload={"n": 1}, labels={"team": "a"}).id
+    found = client.edit_execution(id, payload={"n": 2}, labels=None, fire_at=_AT, note="see 42")
+    assert (found.payload, found.labels, found.fire_at) == ({"n": 2}, None, _AT)
+    assert client.edit_execution_by_key("k", client=tenant, target="notify:b").target == "notify:b"
+    with pytest.raises(InvalidTarget):
+        client.edit_execution(id, target="ftp://shop.example")
+    with pytest.raises(TypeError, match="queue"):
+        client.edit_execution(id, queue="default")  # type: ignore[call-arg]
+    client.cancel(id)
+    with pytest.raises(Conflict):
+        client.edit_execution(id, payload=None)
+
+
 def test_more_executions_than_a_page_holds_are_iterated(client: Client, served_url: str) -> None:
     tenant = uuid.uuid4().hex
     with psycopg.connect(served_url) as connection:

@@ -769,6 +769,8 @@ function pgsched.drop_queue(text,text) returns void volatility v parallel u secu
 function pgsched.drop_secret(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.drop_signing_secret(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.edit(uuid,jsonb,text,boolean) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
+function pgsched.edit_execution(text,text,jsonb,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
+function pgsched.edit_execution(uuid,jsonb,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.extend(uuid,bigint,interval) returns timestamp with time zone volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.fail(uuid,bigint,text,boolean,interval) returns pgsched.execution_status volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.hold_client(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -845,6 +847,7 @@ function pgsched_internal.check_delivery(jsonb) returns boolean volatility i par
 function pgsched_internal.check_empty(pgsched.queues) returns boolean volatility s parallel u
 function pgsched_internal.check_ended(uuid,text) returns boolean volatility v parallel u
 function pgsched_internal.check_exclusion(jsonb) returns boolean volatility i parallel s
+function pgsched_internal.check_execution_changes(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_filter(text,jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_headers(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_instant(timestamp with time zone) returns boolean volatility i parallel s
@@ -903,6 +906,7 @@ function pgsched_internal.due_in_if_any(smallint,integer,text[],text[],uuid[]) r
 function pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],uuid[]) returns record volatility v parallel u
 function pgsched_internal.duration_text(double precision) returns text volatility i parallel s
 function pgsched_internal.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
+function pgsched_internal.edited_execution(pgsched.executions,jsonb) returns pgsched.executions volatility s parallel u
 function pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) returns pgsched.execution_status volatility v parallel u
 function pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) returns boolean volatility v parallel u
 function pgsched_internal.ended_under(pgsched_internal.keys,text,text,text,smallint) returns pgsched_internal.placement volatility v parallel u
@@ -915,6 +919,7 @@ function pgsched_internal.find_execution(text,text) returns uuid volatility v pa
 function pgsched_internal.fire_dependents(uuid[]) returns uuid[] volatility v parallel u
 function pgsched_internal.first_partition_of(integer) returns smallint volatility i parallel s
 function pgsched_internal.follow_end(pgsched.executions,pgsched.execution_status,text,smallint,jsonb,boolean) returns void volatility v parallel u
+function pgsched_internal.follow_move(pgsched.executions,timestamp with time zone) returns void volatility v parallel u
 function pgsched_internal.follow_replaced(pgsched.jobs,pgsched.jobs) returns void volatility v parallel u
 function pgsched_internal.forget_dependencies(uuid) returns void volatility v parallel u
 function pgsched_internal.gate_of(text,text) returns text volatility i parallel s
@@ -970,8 +975,10 @@ function pgsched_internal.lock_job(uuid) returns pgsched.jobs volatility v paral
 function pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) returns SETOF uuid volatility v parallel u
 function pgsched_internal.lock_key(text,text,uuid,smallint) returns pgsched_internal.keys volatility v parallel u
 function pgsched_internal.lock_key_of_api(text) returns pgsched_internal.api_keys volatility v parallel u
+function pgsched_internal.lock_named(text,text) returns uuid volatility v parallel u
 function pgsched_internal.lock_planned(smallint,uuid) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.lock_queue(text) returns pgsched.queues volatility v parallel u
+function pgsched_internal.lock_unbegun(uuid) returns pgsched.executions volatility v parallel u
 function pgsched_internal.lock_under(pgsched_internal.keys,text) returns pgsched.executions volatility v parallel u
 function pgsched_internal.lock_waiting(smallint,uuid) returns pgsched.executions volatility v parallel u
 function pgsched_internal.log_change(text,text,uuid,jsonb,jsonb) returns void volatility v parallel u
@@ -1025,6 +1032,7 @@ function pgsched_internal.record_in_hand(pgsched.executions,pgsched_internal.res
 function pgsched_internal.record_result(pgsched_internal.results_to_record) returns boolean volatility v parallel u
 function pgsched_internal.record_results(integer) returns integer volatility v parallel u
 function pgsched_internal.refuse(text,text,text) returns boolean volatility v parallel s set search_path=pg_catalog, pg_temp
+function pgsched_internal.refuse_begun(pgsched.executions) returns void volatility v parallel u
 function pgsched_internal.refuse_declared(pgsched.jobs,text) returns void volatility v parallel u
 function pgsched_internal.refuse_full(integer) returns void volatility s parallel u
 function pgsched_internal.refuse_taken(pgsched_internal.keys,text) returns void volatility v parallel u
@@ -1148,6 +1156,12 @@ grant execute on pgsched.drop_signing_secret(text,text) to pgsched_worker
 grant execute on pgsched.edit(uuid,jsonb,text,boolean) to pgsched_api
 grant execute on pgsched.edit(uuid,jsonb,text,boolean) to pgsched_client
 grant execute on pgsched.edit(uuid,jsonb,text,boolean) to pgsched_worker
+grant execute on pgsched.edit_execution(text,text,jsonb,text,text) to pgsched_api
+grant execute on pgsched.edit_execution(text,text,jsonb,text,text) to pgsched_client
+grant execute on pgsched.edit_execution(text,text,jsonb,text,text) to pgsched_worker
+grant execute on pgsched.edit_execution(uuid,jsonb,text,text) to pgsched_api
+grant execute on pgsched.edit_execution(uuid,jsonb,text,text) to pgsched_client
+grant execute on pgsched.edit_execution(uuid,jsonb,text,text) to pgsched_worker
 grant execute on pgsched.extend(uuid,bigint,interval) to pgsched_api
 grant execute on pgsched.extend(uuid,bigint,interval) to pgsched_client
 grant execute on pgsched.extend(uuid,bigint,interval) to pgsched_worker
@@ -1700,6 +1714,8 @@ comment on pgsched.drop_queue(text,text) is 'Drops a queue in which nothing wait
 comment on pgsched.drop_secret(text,text,text) is 'Forgets a secret of a client; false if there was none. Attempts that name it fail from then on, and are tried again.'
 comment on pgsched.drop_signing_secret(text,text) is 'Signs a client''s callbacks no more, neither by its secret nor by former ones; false if they were not signed.'
 comment on pgsched.edit(uuid,jsonb,text,boolean) is 'Changes what is named of a job, and its waiting row with it; true if anything is different now. What is running goes on as it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. PS010 for an unknown job, PS011 for one that is cancelled, and for one that is declared unless it is forced.'
+comment on pgsched.edit_execution(text,text,jsonb,text,text) is 'Changes what a client has under a key, as pgsched.edit_execution(id) does.'
+comment on pgsched.edit_execution(uuid,jsonb,text,text) is 'Changes target, payload, options, labels and instant of a waiting one-shot, those of them that are named; true if anything is different now. What has begun stays as it is. PS010 for an unknown id, PS011 for one that has begun or ended, and for a job''s.'
 comment on pgsched.extend(uuid,bigint,interval) is 'Keeps an execution which was claimed, or deferred by its target, for so long from now; returns until when. Where somebody has locked its row the lease stays as it is, and its end is returned. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.fail(uuid,bigint,text,boolean,interval) is 'Says that an execution which was claimed, or deferred by its target, has failed, and why; its options say what becomes of it, which is returned: retrying, failed or expired. It is not tried again before retry_after (24 hours at the most) has passed. Kept, and recorded later, where somebody has locked its row or its job. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.hold_client(text,text,text) is 'Begins nothing more of a client until it is released; what runs goes on. False if it was held before.'
@@ -1779,6 +1795,7 @@ comment on pgsched_internal.check_delivery(jsonb) is 'True for options that say 
 comment on pgsched_internal.check_empty(pgsched.queues) is 'True where nothing waits or runs in a queue; raises PS011 otherwise.'
 comment on pgsched_internal.check_ended(uuid,text) is 'True where an execution that has ended lets those fire that are scheduled after it; raises PS011 otherwise.'
 comment on pgsched_internal.check_exclusion(jsonb) is 'True for a date, a range of dates or instants, or a cron expression; raises PS002 with what to write otherwise.'
+comment on pgsched_internal.check_execution_changes(jsonb) is 'True for what pgsched.edit_execution can read; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched_internal.check_filter(text,jsonb) is 'True where a filter of jobs names a client or labels; raises PS000 otherwise.'
 comment on pgsched_internal.check_headers(jsonb) is 'True for headers that a call can carry; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_instant(timestamp with time zone) is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.'
@@ -1837,6 +1854,7 @@ comment on pgsched_internal.due_in_if_any(smallint,integer,text[],text[],uuid[])
 comment on pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],uuid[]) is 'Locks what is due in a queue, no more than so many and no more than a share of each partition. Called by pgsched.claim.'
 comment on pgsched_internal.duration_text(double precision) is 'A length of time in ISO 8601, such as PT1H30M.'
 comment on pgsched_internal.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
+comment on pgsched_internal.edited_execution(pgsched.executions,jsonb) is 'An execution as it would be after pgsched.edit_execution; nothing is written.'
 comment on pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) is 'Enters an execution whose row was deleted into history, unless its client does not keep such ends, and does what follows; returns the status. It may stand for its job''s instants up to the last one given; begun is false where a claim counted an attempt that never began; lets_next is false where the caller lets the next of its ordering key have its turn.'
 comment on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says whether its last attempt took place. False, and nothing done, where somebody has locked what else it writes.'
 comment on pgsched_internal.ended is 'Executions that have ended, as the views of statuses show them.'
@@ -1851,6 +1869,7 @@ comment on pgsched_internal.find_execution(text,text) is 'The id of a client''s 
 comment on pgsched_internal.fire_dependents(uuid[]) is 'Lets those of these held executions fire that need wait for nothing any more; returns their ids.'
 comment on pgsched_internal.first_partition_of(integer) is 'The first partition of the queue to which a partition belongs.'
 comment on pgsched_internal.follow_end(pgsched.executions,pgsched.execution_status,text,smallint,jsonb,boolean) is 'What follows from the end of an execution: a target is told, its job counts it, what waits for it is released, and its ordering key is blocked or goes on.'
+comment on pgsched_internal.follow_move(pgsched.executions,timestamp with time zone) is 'What follows where an execution that waits got another instant: it waits for no other, and workers are told.'
 comment on pgsched_internal.follow_replaced(pgsched.jobs,pgsched.jobs) is 'Has the waiting row of a job follow the definition that has replaced another.'
 comment on pgsched_internal.forget_dependencies(uuid) is 'Removes what an execution waited for; called once it is not held any more.'
 comment on pgsched_internal.gate_of(text,text) is 'The gate of a limit, such as client:payments; PS000 for a kind or name that cannot be.'
@@ -1908,8 +1927,10 @@ comment on pgsched_internal.lock_job(uuid) is 'A job of a client that the sessio
 comment on pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) is 'Locks the jobs of a client, with these labels and in one of these states; answers with their ids. PS000 without a filter.'
 comment on pgsched_internal.lock_key(text,text,uuid,smallint) is 'Locks a key until the transaction ends, and says what stood under it; null where nobody had it, and it is given to this now.'
 comment on pgsched_internal.lock_key_of_api(text) is 'A key of the API, locked; PS010 where there is none, PS012 where the session may not.'
+comment on pgsched_internal.lock_named(text,text) is 'What a client that the session acts for has under a key, which is locked; PS010 where that is nothing.'
 comment on pgsched_internal.lock_planned(smallint,uuid) is 'Locks the rows that were planned for a job and wait in a partition; passes over what somebody has at this moment.'
 comment on pgsched_internal.lock_queue(text) is 'A queue, locked until the transaction ends; PS010 where there is none of this name.'
+comment on pgsched_internal.lock_unbegun(uuid) is 'A one-shot of a client that the session acts for, locked, that waits and has not begun; PS010 or PS011 otherwise.'
 comment on pgsched_internal.lock_under(pgsched_internal.keys,text) is 'The execution that lives under a key whose row is locked, itself locked where it waits and may be replaced.'
 comment on pgsched_internal.lock_waiting(smallint,uuid) is 'Locks an execution while it waits, after whoever has it at this moment; null, and nothing locked, where it runs or has ended.'
 comment on pgsched_internal.log_change(text,text,uuid,jsonb,jsonb) is 'Writes into the audit log by what two versions of a row differ; several changes of one transaction are one.'
@@ -1963,6 +1984,7 @@ comment on pgsched_internal.record_in_hand(pgsched.executions,pgsched_internal.r
 comment on pgsched_internal.record_result(pgsched_internal.results_to_record) is 'Records what was said of an execution, or finds that it is over; false where somebody has it locked still.'
 comment on pgsched_internal.record_results(integer) is 'Records what was said of executions that were locked then, so many of them at a time; how many are dealt with.'
 comment on pgsched_internal.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself. What it quotes may be of any length: it is cut off.'
+comment on pgsched_internal.refuse_begun(pgsched.executions) is 'Raises PS011 for an execution that has begun, and for one of a job.'
 comment on pgsched_internal.refuse_declared(pgsched.jobs,text) is 'Raises PS011 for a job that is declared.'
 comment on pgsched_internal.refuse_full(integer) is 'Raises PS014 where the queue that begins at this partition is full.'
 comment on pgsched_internal.refuse_taken(pgsched_internal.keys,text) is 'Raises PS011, which says what has the key.'

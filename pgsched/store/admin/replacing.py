@@ -27,7 +27,7 @@ Connection = psycopg.Connection[Any]
 INTERFACE_FILES = (
     "core/checks", "core/targets", "core/json", "core/options", "core/partitions", "core/locks", "core/lookups",
     "core/isolation", "jobs/after", "jobs/rules", "schedule/checks", "schedule/schedule", "schedule/keyed",
-    "schedule/keys",
+    "schedule/keys", "schedule/edits",
     "admin/acting", "admin/audit", "jobs/waiting", "schedule/job", "jobs/control", "jobs/declared", "jobs/edit",
     "jobs/pause_after", "jobs/bulk", "ends/dependencies", "jobs/backfill", "ends/ending", "ends/outcomes",
     "ends/dead_letters", "ends/calls", "admin/clients", "ends/replays", "ends/replaying", "gates/limits",

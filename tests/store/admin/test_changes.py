@@ -89,6 +89,7 @@ VERBS: dict[str, tuple[Callable[[Connection], Any], str]] = {
     "edit": (job, 'pgsched.edit(%(id)s, \'{"every": "2h"}\')'),
     "mark_declared": (job, "pgsched.mark_declared(%(id)s, 'jobs.toml')"),
     "trigger": (job, "pgsched.trigger(%(id)s)"),
+    "edit_execution": (schedule, "pgsched.edit_execution(%(id)s, '{\"payload\": 5}')"),
     "reschedule": (schedule, "pgsched.reschedule(%(id)s, '2040-01-01Z', 'ann')"),
     "backfill": (job, "pgsched.backfill(%(id)s, '2025-01-01Z', '2025-01-02Z')"),
     "cancel_backfill": (backfill, "pgsched.cancel_backfill(%(id)s)"),

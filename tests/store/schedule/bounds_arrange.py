@@ -40,6 +40,9 @@ class House:
             return {"id": self.waiting} if "id" in names else {"client": "default", "key": "k"}
         if verb == "reschedule" and "id" not in names:
             return {"client": "default", "key": "k", "fire_at": "tomorrow"}
+        if verb == "edit_execution":
+            named = {"id": self.waiting} if "id" in names else {"client": "default", "key": "k"}
+            return named | {"changes": '{"payload": 5}'}
         return (self._of_executions() | self._of_jobs() | self._of_settings())[verb]
 
     def _of_executions(self) -> dict[str, dict[str, Any]]:

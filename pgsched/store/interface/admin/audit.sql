@@ -48,7 +48,7 @@ comment on function pgsched_internal.detail_of(text) is 'A note as the audit log
 create or replace function pgsched_internal.shown(name text, value jsonb) returns jsonb language plpgsql immutable parallel safe as $$
 declare
   plain constant text[] := array['actor', 'anchor', 'burst', 'channels', 'client_id', 'clients', 'cron', 'database_role',
-    'dead_letter_target', 'detail', 'dead_letters_for', 'declared_by', 'ends_at', 'every', 'expires_at', 'filter', 'former_until', 'gap', 'hint', 'job_id', 'keep',
+    'dead_letter_target', 'detail', 'dead_letters_for', 'declared_by', 'ends_at', 'every', 'expires_at', 'filter', 'fire_at', 'former_until', 'gap', 'hint', 'job_id', 'keep',
     'key', 'labels', 'options', 'ordering_key', 'overlap', 'paused_at', 'period', 'queue', 'reason', 'revoked_at', 'rules', 'scopes',
     'starts_at', 'state', 'subject', 'target', 'timezone', 'valid_until'];
   found jsonb := value;

@@ -91,7 +91,7 @@ begin
   perform pgsched_internal.grant_execute(array[
     'pgsched.backfill', 'pgsched.call_target', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_replay', 'pgsched.claim',
     'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.create_queue', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.drop_client',
-    'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.drop_signing_secret', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail', 'pgsched.hold_client', 'pgsched.mark_declared',
+    'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.drop_signing_secret', 'pgsched.edit', 'pgsched.edit_execution', 'pgsched.extend', 'pgsched.fail', 'pgsched.hold_client', 'pgsched.mark_declared',
     'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.pause_queue', 'pgsched.release',
     'pgsched.release_client', 'pgsched.replay', 'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.restore', 'pgsched.resume', 'pgsched.resume_all',
     'pgsched.resume_queue', 'pgsched.schedule', 'pgsched.set_client', 'pgsched.set_limit', 'pgsched.set_queue',
@@ -167,7 +167,7 @@ begin
   perform pgsched_internal.grant_execute(array[
     'pgsched.backfill', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_replay', 'pgsched.claim',
     'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.create_queue', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.drop_client',
-    'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.drop_signing_secret', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail', 'pgsched.hold_client',
+    'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.drop_signing_secret', 'pgsched.edit', 'pgsched.edit_execution', 'pgsched.extend', 'pgsched.fail', 'pgsched.hold_client',
     'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.pause_queue', 'pgsched.release',
     'pgsched.release_client', 'pgsched.replay', 'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.restore', 'pgsched.resume', 'pgsched.resume_all',
     'pgsched.resume_queue', 'pgsched.schedule', 'pgsched.schedule_outcome', 'pgsched.set_client', 'pgsched.set_limit', 'pgsched.set_queue',
@@ -259,7 +259,7 @@ begin
     on pgsched.jobs to pgsched_client;
   perform pgsched_internal.grant_execute(array[
     'pgsched.backfill', 'pgsched.call_target', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_replay', 'pgsched.claim',
-    'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail',
+    'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.edit', 'pgsched.edit_execution', 'pgsched.extend', 'pgsched.fail',
     'pgsched.mark_declared', 'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.release', 'pgsched.replay',
     'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.resume', 'pgsched.resume_all', 'pgsched.schedule', 'pgsched.schedule_outcome', 'pgsched.secrets', 'pgsched.settle_called', 'pgsched.status_of',
     'pgsched.signing_secrets', 'pgsched.trigger', 'pgsched.unblock', 'pgsched.wait_for'], 'pgsched_client');

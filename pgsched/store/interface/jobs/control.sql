@@ -122,6 +122,34 @@ begin
 end $$;
 comment on function pgsched.cancel(text, text, text, text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.';
 
+create or replace function pgsched_internal.follow_move(before pgsched.executions, fire_at timestamptz) returns void
+  language plpgsql volatile as $$
+begin
+  if before.fire_at = 'infinity' then
+    perform pgsched_internal.forget_dependencies(before.id);
+  end if;
+  perform pgsched_internal.notify_wake(before.partition, follow_move.fire_at);
+  if before.ordering_key is not null then
+    perform pgsched_internal.notify_turns();
+  end if;
+end $$;
+comment on function pgsched_internal.follow_move(pgsched.executions, timestamptz)
+  is 'What follows where an execution that waits got another instant: it waits for no other, and workers are told.';
+
+create or replace function pgsched_internal.lock_named(client text, key text) returns uuid language plpgsql volatile as $$
+declare
+  held pgsched_internal.keys;
+begin
+  perform pgsched_internal.check_acts_for(client);
+  select k.* into held from pgsched_internal.keys k where k.client_id = client and k.key = lock_named.key for update;
+  if held.id is null then
+    perform pgsched_internal.refuse('PS010', format('client %L has nothing under the key %L', client, key), 'look it up in pgsched.status or pgsched.jobs');
+  end if;
+  return held.id;
+end $$;
+comment on function pgsched_internal.lock_named(text, text)
+  is 'What a client that the session acts for has under a key, which is locked; PS010 where that is nothing.';
+
 create or replace function pgsched.reschedule(id uuid, fire_at timestamptz, actor text default null) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
@@ -145,13 +173,7 @@ begin
   end if;
   update pgsched.executions e set fire_at = reschedule.fire_at, scheduled_for = null, gate = null, reason = null
    where e.partition = waiting.partition and e.id = waiting.id;
-  if waiting.fire_at = 'infinity' then
-    perform pgsched_internal.forget_dependencies(reschedule.id);
-  end if;
-  perform pgsched_internal.notify_wake(waiting.partition, reschedule.fire_at);
-  if waiting.ordering_key is not null then
-    perform pgsched_internal.notify_turns();
-  end if;
+  perform pgsched_internal.follow_move(waiting, reschedule.fire_at);
   perform pgsched_internal.write_log('reschedule', reschedule.id, reschedule.actor, null, 'execution',
     before => jsonb_build_object('fire_at', waiting.fire_at), after => jsonb_build_object('fire_at', reschedule.fire_at));
 end $$;
@@ -160,15 +182,8 @@ comment on function pgsched.reschedule(uuid, timestamptz, text)
 
 create or replace function pgsched.reschedule(client text, key text, fire_at timestamptz, actor text default null) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
-declare
-  held pgsched_internal.keys;
 begin
-  perform pgsched_internal.check_acts_for(client);
-  select k.* into held from pgsched_internal.keys k where k.client_id = client and k.key = reschedule.key for update;
-  if held.id is null then
-    perform pgsched_internal.refuse('PS010', format('client %L has nothing under the key %L', client, key), 'look it up in pgsched.status or pgsched.jobs');
-  end if;
-  perform pgsched.reschedule(held.id, reschedule.fire_at, reschedule.actor);
+  perform pgsched.reschedule(pgsched_internal.lock_named(client, reschedule.key), reschedule.fire_at, reschedule.actor);
 end $$;
 comment on function pgsched.reschedule(text, text, timestamptz, text) is 'Moves what a client has under a key, as pgsched.reschedule(id) does.';
 

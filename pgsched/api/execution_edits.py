@@ -1,0 +1,71 @@
+"""Changing an execution that waits."""
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Response
+from litestar.openapi.spec import Example
+from litestar.params import Body, QueryParameter
+from msgspec import UNSET, Meta, UnsetType
+
+from pgsched.answers import ExecutionDetail
+from pgsched.api.executions import in_detail
+from pgsched.api.parameters import Actor, ExecutionId, Pooled
+from pgsched.api.requests import Instant
+from pgsched.api.routing import sets
+from pgsched.api.versions import IfMatch, check_version, tag_of_execution
+from pgsched.store.schedule.edits import CHANGEABLE, Named, changes_of
+
+_OTHERWISE = Example(
+    summary="Another payload, an hour later",
+    value={"payload": {"order": 43}, "fire_at": "2026-03-01T10:00:00Z"},
+)
+_Key = Annotated[str, QueryParameter(name="key", description="What has this key.")]
+_Owner = Annotated[str, QueryParameter(name="client", description="Whose key it is.")]
+
+
+class EditExecution(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The changes. Fields that are left out stay as they are, null removes one; payload, options and labels are
+    replaced as a whole."""
+
+    target: str | UnsetType = UNSET
+    payload: msgspec.Raw | UnsetType = UNSET
+    options: dict[str, Any] | UnsetType | None = UNSET
+    labels: dict[str, str] | UnsetType | None = UNSET
+    fire_at: Instant | UnsetType = UNSET
+    note: Annotated[str, Meta(max_length=1000, description="Why, for the audit log.")] | None = None
+
+    def changes(self) -> str:
+        given = {name: getattr(self, name) for name in CHANGEABLE}
+        return changes_of({name: value for name, value in given.items() if value is not UNSET})
+
+
+Edit = Annotated[EditExecution, Body(examples=[_OTHERWISE])]
+
+
+@sets("/executions/{execution_id:str}", "Change an execution that waits", 404, 409, 412, scope="schedule")
+async def edit_execution(
+    execution_id: ExecutionId, data: Edit, database: Pooled, actor: Actor, if_match: IfMatch = None
+) -> Response[ExecutionDetail]:
+    """A one-shot that has not begun. With If-Match it is changed only if nobody else has done so since it was read."""
+    return await _edit(database, Named(id=execution_id), data, actor, if_match)
+
+
+@sets("/executions", "Change what a client has waiting under a key", 404, 409, 412, scope="schedule")
+async def edit_by_key(
+    key: _Key, data: Edit, database: Pooled, actor: Actor, client: _Owner = "default", if_match: IfMatch = None
+) -> Response[ExecutionDetail]:
+    """A one-shot that has not begun."""
+    return await _edit(database, Named(client=client, key=key), data, actor, if_match)
+
+
+async def _edit(
+    database: Pooled, named: Named, data: EditExecution, actor: str, if_match: str | None
+) -> Response[ExecutionDetail]:
+    changes = data.changes()
+    async with database.connection() as connection, connection.transaction():
+        if if_match is not None:
+            await named.edit(connection, "{}")  # which locks it
+            check_version(if_match, tag_of_execution(await named.read(connection)))
+        await named.edit(connection, changes, note=data.note, actor=actor)
+        return await in_detail(connection, await named.read(connection))

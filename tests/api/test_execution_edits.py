@@ -1,0 +1,98 @@
+"""Changing an execution that waits over REST."""
+
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from tests.api.test_executions import create
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+async def test_what_is_named_is_changed_and_the_answer_has_it_as_it_is_now(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
+    id = await create(api, payload={"n": 1}, labels={"team": "mail"})
+    changes = {"payload": {"n": 1.50}, "fire_at": "2031-03-01T10:00:00+01:00", "options": {"timeout": "5s"}}
+    answer = await api.patch(f"/v1/executions/{id}", json=changes | {"note": "see 42"})
+    assert answer.status_code == 200, answer.text
+    found = answer.json()
+    assert (found["payload"], found["fire_at"]) == ({"n": 1.50}, "2031-03-01T09:00:00Z")
+    assert (found["labels"], found["target"], found["attempts"]) == ({"team": "mail"}, "notify:a", [])
+    logged = db.execute("select action, detail from pgsched.audit_log").fetchall()
+    assert logged == [("edit execution", {"note": "see 42"})]
+
+
+async def test_digits_stay_and_null_takes_away(api: httpx.AsyncClient) -> None:
+    id = await create(api, payload=5, options={"timeout": "5s"})
+    headers = {"Content-Type": "application/json"}
+    body = b'{"payload": 1.10000000000000000000001, "options": null}'
+    answer = await api.patch(f"/v1/executions/{id}", content=body, headers=headers)
+    assert '"payload":1.10000000000000000000001,' in answer.text
+    assert answer.json()["options"] is None
+    assert (await api.patch(f"/v1/executions/{id}", json={"payload": None})).json()["payload"] is None
+
+
+async def test_what_a_client_has_under_a_key_is_changed(api: httpx.AsyncClient) -> None:
+    id = await create(api, client="shop", key="k")
+    answer = await api.patch("/v1/executions?client=shop&key=k", json={"payload": 5})
+    assert (answer.json()["id"], answer.json()["payload"]) == (id, 5)
+    assert (await api.patch("/v1/executions?key=k", json={"payload": 5})).status_code == 404
+    assert (await api.patch("/v1/executions", json={"payload": 5})).status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/v1/executions/{}", "/v1/executions?client=shop&key=k"])
+async def test_a_version_that_nobody_has_read_is_not_changed(api: httpx.AsyncClient, db: Connection, path: str) -> None:
+    id = await create(api, client="shop", key="k", payload={"n": 1})
+    place = path.format(id)
+    read = (await api.get(f"/v1/executions/{id}")).headers["ETag"]
+    first = await api.patch(place, json={"payload": {"n": 2}}, headers={"If-Match": read})
+    assert (first.status_code, first.headers["ETag"] != read) == (200, True)
+    late = await api.patch(place, json={"payload": {"n": 3}}, headers={"If-Match": read})
+    assert (late.status_code, "read it again" in late.json()["detail"]) == (412, True)
+    assert (await api.get(f"/v1/executions/{id}")).json()["payload"] == {"n": 2}
+    tags = f'"other", {first.headers["ETag"]}'
+    db.execute("update pgsched.executions set fire_at = 'infinity', scheduled_for = fire_at, gate = 'client:shop'")
+    for tag in ("*", tags):
+        assert (await api.patch(place, json={}, headers={"If-Match": tag})).status_code == 200
+    assert (await api.patch(place, json={}, headers={"If-Match": f"W/{first.headers['ETag']}"})).status_code == 412
+
+
+async def test_what_has_begun_is_not_changed(api: httpx.AsyncClient, db: Connection) -> None:
+    id = await create(api, key="k")
+    db.execute("update pgsched.executions set lease_token = 1, lease_owner = 1, lease_expires_at = now()")
+    for place in (f"/v1/executions/{id}", "/v1/executions?key=k"):
+        for headers in ({}, {"If-Match": "*"}):
+            answer = await api.patch(place, json={"payload": 5}, headers=headers)
+            assert (answer.status_code, "is running" in answer.json()["detail"]) == (409, True)
+
+
+@pytest.mark.parametrize(
+    ("status", "hint", "body"),
+    [
+        (400, "the fields are", {"queue": "default"}),
+        (400, "the fields are", {"key": "k"}),
+        (400, "target", {"target": None}),
+        (400, "labels", {"labels": {"team": 5}}),
+        (400, "fire_at", {"fire_at": None}),
+        (422, "fire_at", {"fire_at": "tomorrow"}),
+        (422, "offset", {"fire_at": "2031-03-01T10:00:00"}),
+        (422, "target", {"target": "ftp://shop.example"}),
+        (422, "NUL", {"target": "notify:\x00"}),
+        (422, "option", {"options": {"retries": 3}}),
+        (400, "note", {"note": "x" * 1001}),
+    ],
+    ids=str,
+)
+async def test_what_cannot_be_is_refused(api: httpx.AsyncClient, status: int, hint: str, body: dict[str, Any]) -> None:
+    id = await create(api)
+    answer = await api.patch(f"/v1/executions/{id}", json=body)
+    assert (answer.status_code, hint in answer.json()["detail"]) == (status, True), answer.text
+
+
+async def test_an_unknown_one_is_not_found(api: httpx.AsyncClient) -> None:
+    nobody = "/v1/executions/00000000-0000-7000-8000-000000000000"
+    for headers in ({}, {"If-Match": "*"}):
+        assert (await api.patch(nobody, json={"payload": 5}, headers=headers)).status_code == 404

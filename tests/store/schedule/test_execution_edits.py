@@ -1,0 +1,247 @@
+"""pgsched.edit_execution: what waits and has not begun is changed; all else is refused and stays as it is."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.types.json import Jsonb
+
+from tests.store.admin.test_roles import acting, login_role
+from tests.store.ends.dependency_arrange import after
+from tests.store.store_arrange import (
+    TARGET,
+    Connection,
+    call,
+    finish,
+    heard,
+    lease,
+    listening,
+    planned,
+    refused,
+    row,
+    schedule,
+    value,
+    wait_until_blocked,
+)
+
+pytestmark = pytest.mark.oldest_postgresql
+
+AT = "2040-03-01T09:00:00+00:00"
+CONTENT = "select target, payload, options, labels, fire_at = %s::timestamptz from pgsched.executions where id = %s"
+ALL = {
+    "target": "python:other",
+    "payload": {"n": 2},
+    "options": {"timeout": "7s"},
+    "labels": {"team": "sales"},
+    "fire_at": AT,
+}
+
+
+def edit(db: Connection, id: Any, changes: Any, **said: Any) -> Any:
+    return call(db, "edit_execution", id=id, changes=Jsonb(changes), **said)
+
+
+def content(db: Connection, id: Any) -> tuple[Any, ...]:
+    return row(db, CONTENT, [AT, id])
+
+
+def one(db: Connection, **more: Any) -> Any:
+    given = {"payload": {"n": 1}, "options": {"timeout": "5s"}, "labels": {"team": "mail"}, "fire_at": AT}
+    return schedule(db, **given | more)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_what_is_named_is_changed_and_the_rest_stays(db: Connection, name: str) -> None:
+    id = one(db, fire_at="2035-01-01Z")
+    before = dict(zip(ALL, content(db, id), strict=True))
+    assert edit(db, id, {name: ALL[name]}) is True
+    assert dict(zip(ALL, content(db, id), strict=True)) == before | {name: True if name == "fire_at" else ALL[name]}
+    assert edit(db, id, {name: ALL[name]}) is False
+
+
+def test_null_takes_away_what_there_need_not_be(db: Connection) -> None:
+    id = one(db)
+    assert edit(db, id, {"payload": None, "options": None, "labels": None}) is True
+    assert content(db, id) == (TARGET, None, None, None, True)
+    assert edit(db, id, {}) is False
+
+
+def test_what_a_client_has_under_a_key_is_changed(db: Connection) -> None:
+    id = one(db, client="shop", key="k")
+    other = one(db, client="default", key="k")
+    assert call(db, "edit_execution", client="shop", key="k", changes={"payload": {"n": 3}}) is True
+    assert (content(db, id)[1], content(db, other)[1]) == ({"n": 3}, {"n": 1})
+
+
+def test_each_change_is_on_record_with_what_was_so_before_and_no_payload(db: Connection) -> None:
+    id = one(db, options={"headers": {"X-Token": "hush"}}, payload={"password": "hush"})
+    edit(db, id, {"payload": {"password": "new"}, "options": None, "fire_at": "2041-01-01T00:00:00Z", "target": TARGET},
+         note="see 42", actor="ann")  # fmt: skip
+    actor, action, subject, before, later, detail = row(
+        db, "select actor, action, subject, before, after, detail from pgsched.audit_log"
+    )
+    assert (actor, action, subject, detail) == ("ann", "edit execution", id, {"note": "see 42"})
+    assert before.keys() == later.keys() == {"payload", "options", "fire_at"}
+    assert before["fire_at"].startswith("2040-03-01")
+    assert "hush" not in str(before) + str(later)
+
+
+def test_nothing_is_on_record_where_nothing_is_different(db: Connection) -> None:
+    edit(db, one(db), {"payload": {"n": 1}, "fire_at": AT})
+    assert value(db, "select count(*) from pgsched.audit_log") == 0
+
+
+BEGUN: dict[str, Callable[[Connection, Any], Any]] = {
+    "running": lambda db, id: lease(db, id),
+    "to be tried again": lambda db, id: db.execute("update pgsched.executions set attempt = 1"),
+    "has begun before": lambda db, id: db.execute("update pgsched.executions set losses = 1"),  # with a lost worker
+    "has ended": lambda db, id: finish(db, id),
+}
+
+
+@pytest.mark.parametrize("state", BEGUN)
+@pytest.mark.parametrize("changes", [ALL, {"fire_at": AT}, {"labels": None}, {}])
+def test_what_has_begun_stays_as_it_is(db: Connection, state: str, changes: Any) -> None:
+    id = one(db, key="k")
+    BEGUN[state](db, id)
+    before = row(db, "select to_jsonb(s) from pgsched.status s")
+    with refused("PS011"):
+        edit(db, id, changes)
+    with refused("PS011"):
+        call(db, "edit_execution", client="default", key="k", changes=changes)
+    assert row(db, "select to_jsonb(s) from pgsched.status s") == before
+
+
+def test_a_job_and_its_runs_are_edited_as_a_job(db: Connection) -> None:
+    job = schedule(db, every="1 hour", key="j")
+    with refused("PS011", hint="pgsched.edit"):
+        edit(db, job, {"payload": 1})
+    with refused("PS011", hint="pgsched.edit"):
+        call(db, "edit_execution", client="default", key="j", changes={"payload": 1})
+    with refused("PS011", hint="edit the job"):
+        edit(db, planned(db, job), {"payload": 1})
+
+
+@pytest.mark.parametrize(
+    ("sqlstate", "changes"),
+    [
+        ("PS000", []),
+        ("PS000", None),
+        ("PS000", {"queue": "default"}),
+        ("PS000", {"key": "k"}),
+        ("PS000", {"payloads": 1}),
+        ("PS000", {"lease_token": 1}),
+        ("PS000", {"target": None}),
+        ("PS000", {"target": 5}),
+        ("PS001", {"target": "ftp://shop.example"}),
+        ("PS001", {"target": "queue:"}),
+        ("PS002", {"fire_at": None}),
+        ("PS002", {"fire_at": "tomorrow"}),
+        ("PS002", {"fire_at": "infinity"}),
+        ("PS002", {"fire_at": "2040-03-01T09:00:00"}),
+        ("PS002", {"fire_at": 5}),
+        ("PS003", {"payload": "x" * 1_100_000}),
+        ("PS004", {"options": {"retries": 3}}),
+        ("PS004", {"options": "fast"}),
+        ("PS000", {"labels": {"team": 5}}),
+        ("PS000", {"payload": {"n": 2}, "labels": []}),
+    ],
+)
+def test_what_cannot_be_is_refused_and_nothing_is_half_done(db: Connection, sqlstate: str, changes: Any) -> None:
+    id = one(db)
+    before = content(db, id)
+    with refused(sqlstate):
+        edit(db, id, changes)
+    assert content(db, id) == before
+
+
+def test_an_unknown_one_and_an_unknown_key_are_not_found(db: Connection) -> None:
+    with refused("PS010"):
+        edit(db, "00000000-0000-7000-8000-000000000000", {"payload": 1})
+    with refused("PS010"):
+        call(db, "edit_execution", client="default", key="nothing", changes={"payload": 1})
+
+
+def test_a_client_changes_its_own_and_is_told_of_no_other(db: Connection, store_url: str) -> None:
+    role = login_role(db, "pgsched_client")
+    db.execute("insert into pgsched.clients (client_id, database_role) values ('payments', %s)", [role])
+    mine, theirs = one(db, client="payments"), one(db, client="shop", key="k")
+    with acting(store_url, role) as session:
+        assert edit(session, mine, {"payload": 5}) is True
+        with refused("PS010"):
+            edit(session, theirs, {"payload": 5})
+        with refused("PS012"):
+            call(session, "edit_execution", client="shop", key="k", changes={"payload": 5})
+    assert content(db, theirs)[1] == {"n": 1}
+    db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
+
+
+def test_a_channel_that_the_client_may_not_use_is_refused(db: Connection) -> None:
+    id = one(db, client="shop")
+    call(db, "set_client", client="shop", changes=Jsonb({"channels": ["http"]}))
+    with refused("PS012"):
+        edit(db, id, {"target": "python:other"})
+    assert edit(db, id, {"payload": 5}) is True
+
+
+def test_one_that_is_due_now_wakes_the_workers(db: Connection, store_url: str) -> None:
+    id = one(db)
+    with listening(store_url) as listener:
+        edit(db, id, {"payload": 5})
+        assert heard(listener, db) == []
+        edit(db, id, {"fire_at": "2026-01-01T00:00:00Z"})
+        partition = value(db, "select partition from pgsched.executions")
+        assert [said.partition("@")[0] for said in heard(listener, db)] == [str(partition)]
+
+
+@pytest.mark.parametrize(
+    ("gate", "changes", "stays"),
+    [
+        ("host:shop.example", {"target": "https://other.example/x"}, False),
+        ("key:default/a", {"options": {"limit_key": "b"}}, False),
+        ("host:shop.example", {"payload": 5}, True),
+        ("order", {"target": "https://other.example/x"}, True),
+        ("host:shop.example", {"fire_at": AT}, True),
+        ("order", {"fire_at": "2041-01-01T00:00:00Z"}, False),
+    ],
+)
+def test_a_gate_holds_no_longer_what_it_may_have_nothing_to_do_with(
+    db: Connection, gate: str, changes: Any, stays: bool
+) -> None:
+    id = one(db)
+    db.execute("update pgsched.executions set scheduled_for = fire_at, fire_at = 'infinity', gate = %s", [gate])
+    edit(db, id, changes)
+    held, moved = row(db, "select gate, coalesce(fire_at, 'infinity') = %s from pgsched.executions", [AT])
+    assert held == (gate if stays else None)
+    assert moved is (not stays and "fire_at" not in changes)
+    assert (value(db, "select isfinite(fire_at) from pgsched.executions where id = %s", [id])) is not stays
+
+
+def test_what_waits_for_another_goes_on_waiting_unless_it_gets_an_instant(db: Connection) -> None:
+    id = after(db, schedule(db))
+    edit(db, id, {"target": "python:other", "options": {"timeout": "7s"}})
+    assert value(db, "select fire_at = 'infinity' from pgsched.executions where id = %s", [id])
+    assert value(db, "select count(*) from pgsched.dependencies") == 1
+    edit(db, id, {"fire_at": AT})
+    assert content(db, id)[4] is True
+    assert value(db, "select count(*) from pgsched.dependencies") == 0
+
+
+@pytest.mark.parametrize("claimed", [True, False])
+def test_an_edit_beside_a_claim_comes_before_it_or_is_refused(db: Connection, store_url: str, claimed: bool) -> None:
+    id = one(db)
+    with psycopg.connect(store_url) as worker, psycopg.connect(store_url) as other, ThreadPoolExecutor(1) as threads:
+        lease(worker, id)
+        waiting = threads.submit(lambda: edit(other, id, {"payload": {"n": 2}}))
+        wait_until_blocked(db, other)
+        (worker.commit if claimed else worker.rollback)()
+        if claimed:
+            with refused("PS011", hint="only what has not begun"):
+                waiting.result(20)
+        else:
+            assert waiting.result(20) is True
+        other.rollback() if claimed else other.commit()
+    assert content(db, id)[1] == ({"n": 1} if claimed else {"n": 2})
