@@ -45,8 +45,9 @@ class HttpChannel:
     callbacks, none where they are not signed; ``now`` is the database's time in seconds since 1970. ``tls`` replaces
     the default context, for authorities of one's own; ``certificates`` has the context of each host, or
     ``client@host``, to which a certificate is shown. With a ``proxy`` every callback goes through it. ``is_shared``
-    says whether there are several clients. ``get_secret`` has the secrets that headers name. An execution of which
-    ``leaves_alone`` is true is handed back, and nobody is called.
+    says whether there are several clients. ``get_secret`` has the secrets that headers and certificates are made of,
+    and ``authorities`` is the file that is trusted where those are shown. An execution of which ``leaves_alone`` is
+    true is handed back, and nobody is called.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class HttpChannel:
         is_shared: Callable[[], bool] = alone,
         leaves_alone: Callable[[Execution], bool] = lambda execution: False,
         get_secret: GetSecret = no_secrets,
+        authorities: str | None = None,
     ) -> None:
         egress = Egress(allow_private=allow_private)
 
@@ -78,7 +80,7 @@ class HttpChannel:
         self._secrets, self._now = secrets, now
         self._rng = rng or random.Random()
         self._leaves_alone = leaves_alone
-        self._credentials = Credentials(get_secret, self._post_form, now)
+        self._credentials = Credentials(get_secret, self._post_form, now, authorities)
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
         """Sends one request. An answer whose head has not come within ``deadline`` seconds is a failure worth another
@@ -122,16 +124,16 @@ class HttpChannel:
         )
 
     async def _call_with_secrets(self, execution: Execution, url: Url, options: Options, deadline: float) -> Exchange:
-        """The same with its secrets put in. A token that was withdrawn before its time is refused, with nothing done:
-        then it is sent once more with a new one."""
+        """The same with its secrets put in, and left out of what is answered. A token that was withdrawn before its
+        time is refused, with nothing done: then it is sent once more with a new one."""
         client, ends = execution.client_id, time.monotonic() + deadline
         filled = await self._credentials.fill(options, client, url, deadline)
-        answer = await self._call(execution, url, filled, max(ends - time.monotonic(), 0.0))
+        answer = await self._call(execution, filled.url, filled.options, max(ends - time.monotonic(), 0.0))
         is_refused = answer.status == _UNAUTHORIZED and options.max_attempts > 1
         if not (is_refused and self._credentials.refused(options, client)):
-            return answer
+            return filled.hide(answer)
         filled = await self._credentials.fill(options, client, url, max(ends - time.monotonic(), 0.0))
-        return await self._call(execution, url, filled, max(ends - time.monotonic(), 0.0))
+        return filled.hide(await self._call(execution, filled.url, filled.options, max(ends - time.monotonic(), 0.0)))
 
     async def _post_form(self, url: Url, lines: str, form: str, client: str, deadline: float) -> Exchange:
         pool, asked, hop = self._route(url, client) if self._has_routes else (self._pool, url, "")
@@ -146,13 +148,15 @@ class HttpChannel:
         )
 
     async def close(self) -> None:
+        self._credentials.close()
         for pool in (self._pool, *self._pools_by_certificate.values()):
             await pool.close()
 
     def _route(self, url: Url, client: str) -> tuple[Pool, Url, str]:
         """The pool whose certificate is shown there for the client, the URL to request, and the header line for the
-        proxy."""
-        whom = certificate_for(url.origin.host, client, self._certificates) if url.origin.tls else None
+        proxy. Where the client has a certificate of its own, no other is shown."""
+        is_open = url.origin.tls and url.origin.context is None
+        whom = certificate_for(url.origin.host, client, self._certificates) if is_open else None
         pool = self._pools_by_certificate[whom] if whom else self._pool
         return (pool, self._proxy.asked_for(url), self._proxy.hop(url)) if self._proxy else (pool, url, "")
 

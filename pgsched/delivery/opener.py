@@ -71,11 +71,12 @@ class Opener:
         loop = asyncio.get_running_loop()
         if not origin.tls:
             return (await loop.create_connection(new, sock=sock))[1]
-        self._tls = self._tls or trusting_context()
+        if origin.context is None and self._tls is None:
+            self._tls = trusting_context()
         _, connection = await loop.create_connection(
             new,
             sock=sock,
-            ssl=self._tls,
+            ssl=origin.context or self._tls,
             server_hostname=origin.host.removesuffix("."),
             ssl_shutdown_timeout=_GOODBYE_SECONDS,
         )

@@ -5,10 +5,15 @@ client that has none never goes out on a connection that was opened in another's
 """
 
 import json
+import os
 import ssl
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from pgsched.errors import InvalidSettings
+
+_NO_PASSWORD = b""  # without one OpenSSL would ask for it on the terminal
 
 
 def trusting_context(authorities: str | None = None) -> ssl.SSLContext:
@@ -45,6 +50,36 @@ def certificate_for(host: str, client: str, certificates: Mapping[str, ssl.SSLCo
     return own if own in certificates else host if host in certificates else None
 
 
+def certified_context(certificate: str, key: str | None, authorities: str | None = None) -> ssl.SSLContext:
+    """A context that shows this certificate, both as PEM; without a ``key`` it is behind the certificate. Raises
+    InvalidSettings, with nothing of what was given."""
+    context = trusting_context(authorities)
+    try:
+        with _file_of(certificate) as file, _file_of(certificate if key is None else key) as key_file:
+            context.load_cert_chain(file, key_file, password=_NO_PASSWORD)
+    except (OSError, ssl.SSLError) as error:
+        wanted = "it must be PEM, with the certificate and its key, without a password"
+        raise InvalidSettings(f"{_why(error)}; {wanted}") from None
+    return context
+
+
+@contextmanager
+def _file_of(text: str) -> Iterator[str]:
+    """A file with this text, for OpenSSL reads a certificate from nowhere else: in memory alone, where there is such a
+    thing."""
+    if not hasattr(os, "memfd_create"):
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8") as file:  # for nobody else
+            file.write(text)
+            file.flush()
+            yield file.name
+        return
+    descriptor = os.memfd_create("certificate")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
+        opened.write(text)
+        opened.flush()
+        yield f"/proc/self/fd/{descriptor}"
+
+
 def _lower_host(whom: str) -> str:
     client, _, host = whom.rpartition("@")
     return f"{client}@{host.lower()}"
@@ -52,8 +87,7 @@ def _lower_host(whom: str) -> str:
 
 def _with_certificate(context: ssl.SSLContext, whom: str, file: object) -> ssl.SSLContext:
     try:
-        # Without a password OpenSSL would ask for one on the terminal.
-        context.load_cert_chain(str(file), password=b"")
+        context.load_cert_chain(str(file), password=_NO_PASSWORD)
     except (OSError, ssl.SSLError) as error:
         wanted = "it must be a PEM file with the certificate and its key, without a password"
         raise InvalidSettings(f"tls_certificates: {file} for {whom} cannot be used: {_why(error)}; {wanted}") from error

@@ -1,6 +1,7 @@
 """The parts of HTTP targets."""
 
 import ipaddress
+import ssl
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -10,11 +11,13 @@ from pgsched.errors import InvalidTarget
 
 
 class Origin(NamedTuple):
-    """The end point of a connection. ``host`` is a name or an address without brackets."""
+    """The end point of a connection. ``host`` is a name or an address without brackets. With a ``context`` its
+    connections are those of a client that shows a certificate."""
 
     tls: bool
     host: str
     port: int
+    context: ssl.SSLContext | None = None
 
 
 class Url(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from pgsched.domain.authorization import Authorization, parse_auth
+from pgsched.domain.certificate import ClientCertificate, parse_tls
 from pgsched.domain.cloudevent import ATTRIBUTES, CloudEvent, parse_cloudevent
 from pgsched.domain.duration import LONGEST, parse_duration
 from pgsched.domain.headers import Headers, parse_headers, shown
@@ -36,8 +37,9 @@ class Options:
 
     It passes the limit of its client's ``limit_key``, if there is one. With ``deferred``, in seconds, an HTTP target
     may answer 202, and has so long to complete what it took. ``on_success`` is a target that is told of its success.
-    ``auth`` says how a token for it is had. ``traceparent`` is of the caller's trace. With ``cloudevent`` it is one to
-    HTTP and Kafka. With ``has_secrets`` a header or ``auth`` names one.
+    ``auth`` says how a token for it is had, ``tls`` which certificate is shown. ``traceparent`` is of the caller's
+    trace. With ``cloudevent`` it is one to HTTP and Kafka. With ``has_secrets`` a header, ``auth`` or ``tls`` names
+    one.
     """
 
     timeout_seconds: float = 30.0
@@ -48,6 +50,7 @@ class Options:
     method: str = "POST"
     headers: Headers = ()
     auth: Authorization | None = None
+    tls: ClientCertificate | None = None
     retry_on: frozenset[int] = frozenset()
     fail_on: frozenset[int] = frozenset()
     on_success: str | None = None
@@ -80,7 +83,7 @@ def _parse_options(raw: bytes | None, *defaults: bytes) -> Options:
     headers = given.get("headers", ())
     if "auth" in given and any(name.lower() == "authorization" for name, _ in headers):
         raise InvalidOptions("auth sets the header Authorization: leave that out of headers")
-    has_secrets = "auth" in given or any(isinstance(text, SecretRef) for _, text in headers)
+    has_secrets = "auth" in given or "tls" in given or any(isinstance(text, SecretRef) for _, text in headers)
     return Options(**{name: value for name, value in given.items() if name in _KEPT}, has_secrets=has_secrets)
 
 
@@ -248,6 +251,7 @@ _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "method": _method,
     "headers": parse_headers,
     "auth": parse_auth,
+    "tls": parse_tls,
     "retry_on": _statuses,
     "fail_on": _statuses,
     "on_success": _target,

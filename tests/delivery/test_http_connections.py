@@ -341,7 +341,9 @@ async def test_what_is_said_before_the_request_is_not_its_answer() -> None:
         host = OriginPlaces(Origin(False, "127.0.0.1", target.port), state, most=1)
         exchange = Exchange(b"", loop.create_future(), bodiless=False, once=False, deadline=5, expires=loop.time() + 5)
         host.begin(exchange, "shop")
-        _, connection = await loop.create_connection(lambda: Connection(host, loop, lifetime=60), *host.origin[1:])
+        _, connection = await loop.create_connection(
+            lambda: Connection(host, loop, lifetime=60), "127.0.0.1", target.port
+        )
         await left.wait()
         exchange.turn = loop.create_future()
         connection.start(exchange)

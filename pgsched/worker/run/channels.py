@@ -72,6 +72,7 @@ def make_channels(
         is_shared=is_shared,
         leaves_alone=circuits.leaves_alone,
         get_secret=vault.secret,
+        authorities=settings.tls_authorities,
         **ways_out(settings),
     )
     python = PythonChannel(app, completion=completion, threads=threads, failures=failures, accounts=accounts)

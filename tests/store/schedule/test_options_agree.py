@@ -67,6 +67,10 @@ EVENTS = st.dictionaries(
     ),
     min_size=1,
 )
+CERTIFICATES = st.dictionaries(
+    st.sampled_from(["certificate", "certificate", "key", "keys"]),
+    st.one_of(st.sampled_from(["bank", "a.b_c-1", "", "-a", "a b", "x" * 100, "x" * 101, "a\n"]), JUNK),
+)
 OPTIONS = st.fixed_dictionaries(
     {},
     optional={
@@ -99,6 +103,7 @@ OPTIONS = st.fixed_dictionaries(
         "deferred": DURATIONS,
         "traceparent": st.one_of(TRACES, JUNK),
         "cloudevent": st.one_of(EVENTS, JUNK),
+        "tls": st.one_of(CERTIFICATES, JUNK),
         "timeuot": JUNK,
     },
 )

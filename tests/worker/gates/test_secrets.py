@@ -7,7 +7,7 @@ import pytest
 from pgsched.delivery.python import App
 from pgsched.sealing import KeyRing, new_key
 from pgsched.store.admin import secrets
-from tests.delivery.receiver import Receiver, receiving
+from tests.delivery.receiver import TLS, Receiver, receiving, server_tls
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 KEY = new_key()
@@ -71,6 +71,19 @@ async def test_an_attempt_without_its_secret_fails_with_the_reason_and_is_tried_
     error = await value(db, "select error from pgsched.attempts")
     assert why in error
     assert "hush" not in error
+
+
+async def test_a_certificate_is_made_of_secrets_and_shown(db: Connection, running: Running, recorder: Recorder) -> None:
+    text = (TLS / "client.pem").read_text()
+    await secrets.put(db, KeyRing.parse(KEY), "shop", "bank", text, actor=None)
+    given = {"secret_keys": KEY, "tls_authorities": str(TLS / "authority.pem")}
+    async with receiving(tls=server_tls(ask_for_certificate=True)) as receiver, running(App(), **given):
+        target = f"https://localhost:{receiver.port}/"
+        await schedule(db, receiver, target=target, options='{"tls": {"certificate": "bank"}}')
+        await until_history(db, 1, status="succeeded")
+    key = text[text.index("PRIVATE KEY-----") :].splitlines()[1]
+    assert key not in str(recorder.seen)
+    assert await value(db, "select count(*) from pgsched.history h where strpos(h::text, %s) > 0", key) == 0
 
 
 async def test_a_secret_that_no_header_can_have_is_final_and_not_repeated(db: Connection, running: Running) -> None:

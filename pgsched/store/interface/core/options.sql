@@ -126,6 +126,13 @@ begin
     return false;
   elsif options ? 'auth' and exists (select from jsonb_object_keys(options -> 'headers') h where lower(h collate "C") = 'authorization') then
     return pgsched_internal.refuse('PS004', 'auth sets the header Authorization', 'leave that out of headers');
+  elsif options ? 'tls' and (case when jsonb_typeof(options -> 'tls') = 'object' then
+      not options -> 'tls' ? 'certificate' or (options -> 'tls') - 'certificate' - 'key' <> '{}' or exists (
+        select from jsonb_each(options -> 'tls') part
+         where jsonb_typeof(part.value) <> 'string' or part.value #>> '{}' !~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$')
+      else true end) then
+    return pgsched_internal.refuse('PS004', 'tls must name the secrets with a certificate and its key; key is left out where one has both',
+      'write {"tls": {"certificate": "bank-certificate", "key": "bank-key"}}');
   elsif options ? 'method' and (jsonb_typeof(options -> 'method') <> 'string'
       or options ->> 'method' not in ('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD')) then
     return pgsched_internal.refuse('PS004', 'method must be GET, POST, PUT, PATCH, DELETE or HEAD', 'write {"method": "POST"}');
@@ -181,12 +188,12 @@ begin
     return pgsched_internal.refuse('PS004', 'the options are over the limit of 64 KiB', 'put the data into the payload');
   end if;
   select string_agg(name, ', ') into unknown from jsonb_object_keys(options) as name
-   where name not in ('timeout', 'max_attempts', 'backoff', 'relevant_for', 'max_retry_age', 'deadline', 'method', 'headers', 'auth',
+   where name not in ('timeout', 'max_attempts', 'backoff', 'relevant_for', 'max_retry_age', 'deadline', 'method', 'headers', 'auth', 'tls',
                       'retry_on', 'fail_on', 'on_success', 'on_failure', 'on_expired', 'limit_key', 'priority', 'ordering', 'deferred',
                       'traceparent', 'cloudevent');
   if unknown is not null then
     return pgsched_internal.refuse('PS004', format('unknown option: %s', unknown),
-      'the options are timeout, max_attempts, backoff, relevant_for, max_retry_age, deadline, method, headers, auth, retry_on, fail_on, '
+      'the options are timeout, max_attempts, backoff, relevant_for, max_retry_age, deadline, method, headers, auth, tls, retry_on, fail_on, '
       'on_success, on_failure, on_expired, limit_key, priority, ordering, deferred, traceparent and cloudevent');
   end if;
   if options ?| array['max_attempts', 'backoff', 'retry_on', 'fail_on'] then

@@ -1,0 +1,45 @@
+"""A target that answers with what it was told in secret has nobody else learn it."""
+
+import asyncio
+import json
+
+import pytest
+
+from pgsched.delivery.hiding import without
+from pgsched.domain.outcome import LONGEST_ERROR, Failed
+from pgsched.domain.policy import parse_options
+from tests.delivery.receiver import Request, answering, calling, execution, receiving
+
+NAMED = parse_options(b'{"headers": {"authorization": {"secret": "token", "prefix": "Bearer "}, "x-shop": "42"}}')
+
+
+async def secret(client: str, name: str) -> str:
+    return 'hush-"hush"-hush\n'
+
+
+async def echoing(request: Request, writer: asyncio.StreamWriter) -> None:
+    given = request.headers["authorization"]
+    told = {"plain": given, "json": json.dumps(request.headers), "again": [given] * 3}
+    await answering(f"500 no {given}", json.dumps(told).encode() + given.encode())(request, writer)
+
+
+async def test_what_a_target_repeats_of_a_secret_is_not_kept() -> None:
+    async with receiving(echoing) as receiver, calling(get_secret=secret) as channel:
+        outcome = await channel.deliver(execution(receiver.url), NAMED, 5)
+    assert isinstance(outcome, Failed)
+    assert receiver.requests[0].headers["authorization"] == 'Bearer hush-"hush"-hush'
+    assert "hush" not in outcome.error
+    assert outcome.error.startswith('answered 500 no Bearer …: {"plain": "Bearer …"')
+    assert "42" in outcome.error
+
+
+@pytest.mark.parametrize("before", range(LONGEST_ERROR - 20, LONGEST_ERROR + 2))
+async def test_nor_where_the_answer_is_cut_off_within_it(before: int) -> None:
+    body = "é" * (2 * before) + 'hush-"hush"-hush'
+    shown = without(['hush-"hush"-hush'], body.encode()[: 4 * LONGEST_ERROR]).decode("utf-8", "replace")
+    assert "hush" not in shown
+
+
+def test_the_longest_is_left_out_first_and_what_is_no_secret_stays() -> None:
+    assert without(["hush", "hush-hush", "a", ""], b"a hush-hush is a hush") == "a … is a …".encode()
+    assert without([], b"hush") == b"hush"
