@@ -1,13 +1,13 @@
-"""Secrets from the command line: they come by standard input, never by an argument."""
+"""Secrets from the command line: they come by standard input, never by an argument; and a whole run that tells none."""
 
+import base64
 import json
+import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import httpx
@@ -15,9 +15,22 @@ import psycopg
 import pytest
 
 from pgsched import Client
-from pgsched.embedded import bundled_bin_dir
-from pgsched.sealing import new_key
+from pgsched.domain.secret import new_signing_secret
 from tests.cli.conftest import Run, Start, answer, command_lines
+from tests.cli.secrets_arrange import (
+    Needles,
+    World,
+    client_certificate,
+    dump_of,
+    environments,
+    forms_of,
+    forms_of_key,
+    forms_of_signing_secret,
+    found_in,
+    service_account,
+    serving_world,
+)
+from tests.delivery.receiver import TLS
 
 
 def until(condition: Callable[[], bool], *, within: float = 30.0) -> None:
@@ -50,74 +63,120 @@ def test_a_secret_is_put_listed_sealed_anew_and_dropped(
         assert connection.execute("select count(*) from pgsched_internal.secrets").fetchone() == (0,)
 
 
-class _World(BaseHTTPRequestHandler):
-    """A target, and a token endpoint."""
+_ROOMS = (
+    "executions", "jobs", "audit", "clients/shop", "clients/shop/secrets", "dead-letters", "clients", "keys", "limits",
+    "queues", "stats", "workers",
+)  # fmt: skip
+_BEARER = {"headers": {"authorization": {"secret": "token", "prefix": "Bearer "}}}
 
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.seen.append((self.path, self.headers.get("Authorization", "")))  # type: ignore[attr-defined]
-        body = b'{"access_token": "hush-access", "expires_in": 600}' if self.path == "/token" else b'{"error": "no"}'
-        self.send_response(500 if self.path == "/down" else 200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
 
-    def log_message(self, *_: Any) -> None:
-        """The test is quiet."""
+class _Use:
+    """Uses each kind of secret once, or more often, against ``up`` with its own PostgreSQL."""
+
+    def __init__(self, said: dict[str, Any], world: World) -> None:
+        self.said, self.world = said, world
+        self.account, self.pem = service_account(f"{world.url}/token"), client_certificate()
+        self.key = Path(".pgsched/authorization").read_text().split()[-1]
+        self.signing = [new_signing_secret()]
+
+    def put(self, client: Client) -> str:
+        """Returns another key of the API."""
+        texts = {"token": "hush-token", "oauth": "hush-oauth", "bad": "hush\nbad", "google": self.account}
+        for name, text in (texts | {"bank": self.pem}).items():
+            client.put_secret("shop", name, text)
+        client.rotate_signing_secret("shop", secret=self.signing[0])
+        self.signing.append(client.rotate_signing_secret("shop"))
+        headers = {"Authorization": f"Bearer {self.key}"}
+        asked = {"subject": "reader", "scopes": ["read"]}
+        made = httpx.post(f"{self.said['url']}/v1/keys", json=asked, headers=headers).json()
+        return str(made["token"])
+
+    def schedule(self, client: Client) -> int:
+        """Returns how many executions there are."""
+        url = self.world.url
+        oauth2 = {"token_url": f"{url}/token", "client_id": "us", "client_secret": "oauth"}
+        asked: list[tuple[str, str, dict[str, Any]]] = [
+            *(("shop", url + path, _BEARER) for path in ("/up", "/down")),
+            *(("shop", url + path, {"auth": {"oauth2": oauth2}}) for path in ("/up", "/down")),
+            ("shop", f"{url}/up", {"auth": {"google": {"key": "google"}}}),
+            ("shop", f"{url}/up", {"headers": {"x": {"secret": "bad"}}}),
+            ("shop", f"{self.world.tls_url}/bank", {"tls": {"certificate": "bank"}}),
+            ("mallory", f"{url}/stolen", _BEARER),
+            ("mallory", f"{self.world.tls_url}/stolen", {"tls": {"certificate": "bank"}}),
+        ]
+        for name, target, options in asked:
+            client.schedule(target, client=name, options=options | {"max_attempts": 2, "backoff": ["1ms"]})
+        return len(asked)
+
+    def answers(self, ids: list[Any], key: str) -> str:
+        headers = {"Authorization": f"Bearer {self.key}"}
+        pages = [*_ROOMS, *(f"executions/{id}" for id in ids)]
+        with httpx.Client(base_url=f"{self.said['url']}/v1", headers=headers) as api:
+            told = [api.get(page).text for page in pages]
+            told += [api.get("clients", headers={"Authorization": f"Bearer {key[:-1]}"}).text]
+            told += [api.put("clients/shop/secrets/a%20b", json={"value": "hush-token"}).text]
+            told += [api.post("clients/shop/signing-secret", json={"secret": f"{self.signing[0]}!"}).text]
+        return "\n".join([*told, json.dumps(self.said)])
+
+    def needles(self, key: str) -> Needles:
+        place = Path(".pgsched")
+        sealing = (place / "secret-keys").read_text().strip()
+        passwords = [line.rpartition(":")[2] for line in (place / "postgres/logins").read_text().split()]
+        passwords.append((place / "postgres/password").read_text().strip())
+        return {
+            "header": [*forms_of("hush-token"), "hush"],
+            "oauth2": forms_of("hush-oauth"),
+            "token": forms_of("hush-access"),
+            "google": forms_of_key(self.account),
+            "certificate": forms_of_key(self.pem),
+            "signing": [form for text in self.signing for form in forms_of_signing_secret(text)],
+            "keys of the API": [token.split("_", 2)[2] for token in (key, self.key)],
+            "passwords": passwords,
+            "sealing": [sealing, base64.b64decode(sealing).hex()],
+        }
 
 
 @pytest.fixture
-def world() -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    seen: list[tuple[str, str]] = []
-    with ThreadingHTTPServer(("127.0.0.1", 0), type("World", (_World,), {"seen": seen})) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}", seen
-        server.shutdown()
-
-
-def _schedule(client: Client, target: str, options: dict[str, Any]) -> None:
-    client.schedule(target, client="shop", options=options | {"max_attempts": 2, "backoff": ["1ms"]})
-
-
-def _dump(cluster: Path) -> str:
-    """All of the database, by its superuser."""
-    password, port = ((cluster / name).read_text().strip() for name in ("password", "port"))
-    command = [str(bundled_bin_dir() / "pg_dump"), "-h", "127.0.0.1", "-p", port, "-U", "postgres", "pgsched"]
-    return subprocess.run(command, env={"PGPASSWORD": password}, check=True, capture_output=True, text=True).stdout
+def world() -> Any:
+    with serving_world() as found:
+        yield found
 
 
 @pytest.mark.usefixtures("made_before")
-def test_no_secret_is_in_an_answer_a_log_a_dump_or_a_command_line(
-    start: Start, world: tuple[str, list[tuple[str, str]]]
-) -> None:
-    url, seen = world
-    process = start("up", "--port", "0", "--json", PGSCHED_SECRET_KEYS=new_key(), PGSCHED_LOG_LEVEL="debug")
-    said = answer(process)
-    key = Path(".pgsched/authorization").read_text().split()[-1]
-    auth = {"oauth2": {"token_url": f"{url}/token", "client_id": "us", "client_secret": "oauth"}}
-    with Client(said["url"], api_key=key) as client, psycopg.connect(said["database_url"], autocommit=True) as db:
-        client.put_secret("shop", "token", "hush-token")
-        client.put_secret("shop", "oauth", "hush-oauth")
-        client.put_secret("shop", "bad", "hush\nbad")
-        for path in ("/up", "/down"):
-            _schedule(client, url + path, {"headers": {"authorization": {"secret": "token", "prefix": "Bearer "}}})
-            _schedule(client, url + path, {"auth": auth})
-        _schedule(client, f"{url}/up", {"headers": {"x": {"secret": "bad"}}})
-        lines = command_lines()
-        ended = "select count(*) from pgsched.history"
-        until(lambda: db.execute(ended).fetchone() == (5,))
-        ids = [row[0] for row in db.execute("select id from pgsched.history")]
-        rooms = ["executions", "jobs", "audit", "clients/shop", "clients/shop/secrets", "dead-letters", "clients"]
-        headers = {"Authorization": f"Bearer {key}"}
-        pages = [*rooms, *(f"executions/{id}" for id in ids)]
-        answers = "\n".join(httpx.get(f"{said['url']}/v1/{page}", headers=headers).text for page in pages)
-    dumped = _dump(Path(".pgsched/postgres"))
+def test_no_secret_of_any_kind_is_where_somebody_could_find_it(start: Start, world: World) -> None:
+    trusted = {"PGSCHED_TLS_AUTHORITIES": str(TLS / "authority.pem")}
+    process = start("up", "--port", "0", "--json", PGSCHED_LOG_LEVEL="debug", **trusted)
+    use = _Use(answer(process), world)
+    with Client(use.said["url"], api_key=use.key) as client, psycopg.connect(use.said["database_url"]) as db:
+        db.autocommit = True
+        key = use.put(client)
+        count = use.schedule(client)
+        lines, variables = command_lines(), environments(without="PGSCHED_SECRET_KEYS")
+        until(lambda: db.execute("select count(*) from pgsched.history").fetchone() == (count,))
+        answers = use.answers([row[0] for row in db.execute("select id from pgsched.history")], key)
+    dumped = dump_of(Path(".pgsched/postgres"))
     process.terminate()
     process.wait()
-    logged = Path("stderr-0").read_text()
-    assert {given for path, given in seen if path == "/up"} == {"Bearer hush-token", "Bearer hush-access"}
-    assert "token" in answers
-    assert "shop\ttoken" in dumped
-    assert "worker.joined" in logged
-    places = {"answers": answers, "log": logged, "dump": dumped, "command lines": lines + command_lines()}
-    assert [place for place, text in places.items() if "hush" in text or b"hush".hex() in text] == []
+    assert process.stdout is not None
+    logged = Path("stderr-0").read_text() + process.stdout.read()
+    places = {"answers": answers, "log": logged, "dump": dumped, "arguments": lines, "variables": variables}
+    places["the server's log"] = Path(".pgsched/postgres/postgres.log").read_text()
+    assert found_in(places, use.needles(key)) == []
+    _was_used(use, world, places)
+
+
+def _was_used(use: _Use, world: World, places: dict[str, str]) -> None:
+    """What is not there is not there for want of use."""
+    given = {told.get("authorization") for path, told in world.seen if path == "/up"}
+    assert given == {"Bearer hush-token", "Bearer hush-access"}
+    paths = [path for path, _ in world.seen]
+    assert (paths.count("/bank"), paths.count("/down"), paths.count("/stolen")) == (1, 4, 0)
+    assert all(len(told["webhook-signature"].split()) == 2 for path, told in world.seen if path != "/token")
+    assert "Bearer …" in places["answers"]
+    assert "there is none of this name" in places["answers"]
+    assert use.signing[1][-4:] in places["answers"]
+    assert "shop\ttoken" in places["dump"]
+    assert use.signing[1][-4:] in places["dump"]
+    assert "worker.joined" in places["log"]
+    assert "PGSCHED_TLS_AUTHORITIES" in places["variables"]
+    assert stat.S_IMODE(Path(".pgsched/secret-keys").stat().st_mode) == 0o600

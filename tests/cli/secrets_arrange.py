@@ -1,0 +1,130 @@
+"""What the test of secrets shares: targets that are told them, and what none of them may be found in."""
+
+import base64
+import json
+import ssl
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from pgsched.embedded import bundled_bin_dir
+from tests.delivery.receiver import TLS, server_tls
+
+Needles = dict[str, list[str]]
+"""The forms in which a secret might be found, by what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Targets and a token endpoint: ``url``, and over TLS with a certificate asked for ``tls_url``. ``seen`` has the
+    paths and headers of requests."""
+
+    url: str
+    tls_url: str
+    seen: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+
+
+class _Target(BaseHTTPRequestHandler):
+    """Gives tokens at /token, and fails elsewhere at /down, with all that it was told."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        told = {name.lower(): text for name, text in self.headers.items()}
+        self.seen.append((self.path, told))  # type: ignore[attr-defined]
+        token = {"access_token": "hush-access", "expires_in": 600}
+        body = json.dumps(token if self.path == "/token" else {"told": told}).encode()
+        self.send_response(500 if self.path == "/down" else 200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """The test is quiet."""
+
+
+@contextmanager
+def serving_world() -> Iterator[World]:
+    seen: list[tuple[str, dict[str, str]]] = []
+    target = type("Target", (_Target,), {"seen": seen})
+    with ExitStack() as stack:
+        plain, tls = (
+            stack.enter_context(_served(target, context)) for context in (None, server_tls(ask_for_certificate=True))
+        )
+        yield World(f"http://127.0.0.1:{plain}", f"https://localhost:{tls}", seen)
+
+
+@contextmanager
+def _served(target: type[BaseHTTPRequestHandler], tls: ssl.SSLContext | None) -> Iterator[int]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), target) as server:
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+def service_account(token_uri: str) -> str:
+    """The JSON key of a service account of nobody's."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    form = serialization.PrivateFormat.PKCS8
+    pem = key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()).decode()
+    return json.dumps({"client_email": "a@b.example", "token_uri": token_uri, "private_key": pem})
+
+
+def client_certificate() -> str:
+    """A certificate and its key."""
+    return (TLS / "client.pem").read_text()
+
+
+def forms_of(text: str) -> list[str]:
+    """A secret as it is, as PostgreSQL writes bytes, and within Basic credentials."""
+    return [text, text.encode().hex(), base64.b64encode(f"us:{text}".encode()).decode()]
+
+
+def forms_of_key(pem: str) -> list[str]:
+    """Two whole lines of a private key."""
+    lines = pem[pem.index("PRIVATE KEY-----") :].replace("\\n", "\n").splitlines()[1:3]
+    return [form for line in lines for form in (line, line.encode().hex())]
+
+
+def forms_of_signing_secret(text: str) -> list[str]:
+    """One by its beginning, for its end is shown; and its bytes."""
+    raw = base64.b64decode(text.removeprefix("whsec_"))
+    return [text[:-6], text[:-6].encode().hex(), raw.hex()]
+
+
+def dump_of(cluster: Path) -> str:
+    """All of the database, by its superuser."""
+    password, port = ((cluster / name).read_text().strip() for name in ("password", "port"))
+    command = [str(bundled_bin_dir() / "pg_dump"), "-h", "127.0.0.1", "-p", port, "-U", "postgres", "pgsched"]
+    return subprocess.run(command, env={"PGPASSWORD": password}, check=True, capture_output=True, text=True).stdout
+
+
+def environments(*, without: str) -> str:
+    """The variables of all processes that may be read, but for the one in which something has to be."""
+    found = list[str]()
+    for file in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            variables = file.read_bytes().decode("utf-8", "replace").split("\0")
+        except OSError:  # it has ended, or is somebody else's
+            continue
+        found += [variable for variable in variables if not variable.startswith(f"{without}=")]
+    return "\n".join(found)
+
+
+def found_in(places: dict[str, str], needles: Needles) -> list[tuple[str, str]]:
+    """Which secret is where."""
+    return [
+        (what, place)
+        for place, text in places.items()
+        for what, forms in needles.items()
+        if any(form in text for form in forms)
+    ]
