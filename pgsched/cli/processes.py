@@ -103,6 +103,7 @@ def _work(settings: Settings, reply: Reply, *, supervised: bool, alone: int | No
     from pgsched.process import run_worker
 
     _begin(settings)
+    os.environ.pop("PGSCHED_SECRET_KEYS", None)  # it is in the settings; what handlers start is not to inherit it
     orders = Orders(settings) if supervised else None
     app = load_app(settings.app) if settings.app else None
     events = Events(logging_listener(logging.getLogger("pgsched")))

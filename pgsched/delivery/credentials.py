@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pgsched.delivery.certificates import Certificates
 from pgsched.delivery.channel import FinalFailure
@@ -30,9 +30,9 @@ class Filled:
     """The options with the client's own secrets, and its token, in their headers; the URL with its certificate; and
     what of that nobody is to see."""
 
-    options: Options
+    options: Options = field(repr=False)
     url: Url
-    hidden: tuple[str, ...]
+    hidden: tuple[str, ...] = field(repr=False)
 
     def hide(self, answer: Exchange) -> Exchange:
         """The answer without what the target was told in secret."""

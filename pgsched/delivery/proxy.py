@@ -11,7 +11,7 @@ import ipaddress
 import re
 import socket
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
 from pgsched.delivery.egress import Egress
@@ -31,7 +31,7 @@ class Proxy:
 
     host: str
     port: int
-    line: str
+    line: str = field(repr=False)
 
     def asked_for(self, url: Url) -> Url:
         """The URL as the proxy is asked for it."""

@@ -5,7 +5,7 @@ import base64
 import re
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote_plus, urlencode
 
@@ -33,7 +33,7 @@ _Wanted = tuple[str, Authorization, str]
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    text: str
+    text: str = field(repr=False)
     fetched: float
     until: float
 

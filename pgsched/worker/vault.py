@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pgsched.batched import Batched
 from pgsched.delivery.exchange import DeliveryFailed
@@ -23,7 +23,7 @@ Wanted = tuple[str, str]
 class _Opened:
     """A secret, or why there is none; as it was at this moment."""
 
-    text: str | None
+    text: str | None = field(repr=False)
     trouble: str
     asked: float
 

@@ -15,12 +15,24 @@ from typing import Any
 import psycopg
 import pytest
 
+from pgsched.sealing import new_key
 from tests.cli.conftest import Run, Start, answer, children
 from tests.conftest import at
 
 pytestmark = pytest.mark.smoke
 
 Db = psycopg.Connection[Any]
+HANDLERS = """
+import os
+import pgsched
+
+app = pgsched.App()
+
+
+@app.handler("greet")
+async def greet(payload):
+    return {"inherits_keys": "PGSCHED_SECRET_KEYS" in os.environ}
+"""
 
 
 def _until(condition: Callable[[], bool], *, within: float = 20.0) -> None:
@@ -101,11 +113,12 @@ def test_several_worker_processes_drain_on_sigterm(start: Start, database_url: s
 
 
 def test_a_worker_serves_the_handlers_of_its_app(start: Start, database_url: str, db: Db, tmp_path: Path) -> None:
-    code = "import pgsched\napp = pgsched.App()\n@app.handler('greet')\nasync def greet(payload): ...\n"
-    (tmp_path / "my_handlers.py").write_text(code)
-    process = start("worker", "--app", "my_handlers:app", "--json", PGSCHED_DATABASE_URL=database_url)
+    (tmp_path / "my_handlers.py").write_text(HANDLERS)
+    given = {"PGSCHED_DATABASE_URL": database_url, "PGSCHED_SECRET_KEYS": new_key()}
+    process = start("worker", "--app", "my_handlers:app", "--json", **given)
     answer(process)
     db.execute("select pgsched.schedule('python:greet')")
-    _until(lambda: db.execute("select status::text from pgsched.history").fetchall() == [("succeeded",)])
+    ended = "select status::text, result from pgsched.history"
+    _until(lambda: db.execute(ended.encode()).fetchall() == [("succeeded", {"inherits_keys": False})])
     process.send_signal(signal.SIGINT)
     assert process.wait(20) == 0
