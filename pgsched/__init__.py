@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pgsched.delivery.python import App as App
     from pgsched.delivery.python import Fail as Fail
     from pgsched.delivery.python import Retry as Retry
+    from pgsched.delivery.python import Snooze as Snooze
 
 _HOMES = {
     "App": "pgsched.delivery.python",
@@ -33,6 +34,7 @@ _HOMES = {
     "Placed": "pgsched.client",
     "Retry": "pgsched.delivery.python",
     "Scheduled": "pgsched.client",
+    "Snooze": "pgsched.delivery.python",
     "schedule": "pgsched.client",
     "schedule_async": "pgsched.client",
     "schedule_many": "pgsched.client",

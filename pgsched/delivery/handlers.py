@@ -1,13 +1,15 @@
 """Registered handlers: which arguments a function takes is determined once, when it is registered."""
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import orjson
 
+from pgsched.delivery.middleware import Middleware, within, within_thread
+from pgsched.delivery.payload_types import Decode, decoder_of
 from pgsched.domain.execution import Execution, uuid_text
 from pgsched.errors import InvalidInput
 
@@ -30,30 +32,52 @@ class Handler:
     """A registered function and how to call it.
 
     ``payload_name`` and ``context_name`` name the parameters that take these, or are None if the function has none.
-    ``clients`` are those that may have it called, None for all.
+    ``decode`` makes of a payload what the function is annotated with, None where it takes plain values. ``clients`` are
+    those that may have it called, None for all, and ``around`` is the application's middleware.
     """
 
-    def __init__(self, name: str, function: Callable[..., Any], clients: frozenset[str] | None = None) -> None:
-        self.name, self.function, self.clients = name, function, clients
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        clients: frozenset[str] | None = None,
+        around: Sequence[Middleware] = (),
+    ) -> None:
+        self.name, self.function, self.clients, self.around = name, function, clients, around
         self.is_async = _is_async(function)
         self.payload_name: str | None = None
         self.context_name: str | None = None
+        self.decode: Decode | None = None
         self.wants_connection = False
         for parameter in inspect.signature(function).parameters.values():
             self._take(parameter)
-        self.wants_nothing = self.payload_name is None and self.context_name is None
+        self.wants_nothing = self.payload_name is None and self.context_name is None and not around
         if self.wants_connection and not self.is_async:
             raise InvalidInput(
                 f"the handler {name!r} asks for the connection but is not async: write async def, "
                 "for the completion commits on an asynchronous connection"
             )
 
+    def call(self, execution: Execution, **connection: Any) -> Any:
+        """Calls the function, or returns a coroutine that does where it is async. What an application gave runs in that
+        coroutine, too: its middleware, and the types of its payloads."""
+        if self.around or self.decode is not None:
+            return self._within(execution, connection)
+        return self.function(**self.arguments(execution), **connection)
+
+    def _within(self, execution: Execution, connection: dict[str, Any]) -> Any:
+        def call() -> Any:
+            return self.function(**self.arguments(execution), **connection)
+
+        context = context_of(execution)
+        return (within if self.is_async else within_thread)(self.around, context, call)
+
     def arguments(self, execution: Execution) -> dict[str, Any]:
         """The keyword arguments of a call, without the connection. Decodes the payload only if it is
-        wanted."""
+        wanted. Raises FinalFailure for one that does not fit."""
         wanted: dict[str, Any] = {}
         if self.payload_name is not None:
-            wanted[self.payload_name] = execution.decode_payload()
+            wanted[self.payload_name] = self.decode(execution.payload) if self.decode else execution.decode_payload()
         if self.context_name is not None:
             wanted[self.context_name] = context_of(execution)
         return wanted
@@ -71,6 +95,7 @@ class Handler:
             self.context_name = parameter.name
         elif by_position and self.payload_name is None and not (optional and self.context_name):
             self.payload_name = parameter.name
+            self.decode = decoder_of(self.name, self.function, parameter)
         elif by_position and self.context_name is None and not optional:
             self.context_name = parameter.name
         elif not optional:

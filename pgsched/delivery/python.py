@@ -17,6 +17,7 @@ from pgsched.delivery.accounts import Accounts
 from pgsched.delivery.channel import FinalFailure, Verdict, cut
 from pgsched.delivery.failure_log import FailureLog, Raised
 from pgsched.delivery.handlers import Handler, checked_clients
+from pgsched.delivery.middleware import Middleware, is_async
 from pgsched.delivery.places import NoPlace
 from pgsched.delivery.steps import ACCOUNT, Steps, begin, charged
 from pgsched.delivery.threads import Threads
@@ -35,24 +36,31 @@ LONGEST_RESULT = 1_048_576
 """Bytes of JSON a result may have."""
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_M = TypeVar("_M", bound=Middleware)
 _PREFIX = len("python:")
 _DONE = Succeeded()
 
 
 class Retry(Verdict):
-    """Raised by a handler that wants to be called again.
+    """Raised by a handler: this attempt has failed, and the next comes when the policy says."""
 
-    Without ``after`` this attempt has failed, and the next comes when the policy says. With ``after``, from 1 second to
-    24 hours, the handler is called again once so long has passed, and nothing has failed: the attempt does not count,
-    as long as the execution's instant is less than seven days past. An ``after`` that is no timedelta is a TypeError.
+    def __init__(self, reason: str = "the handler asked for another try") -> None:
+        reason = cut(str(reason))
+        super().__init__(reason, Failed(error=reason, retryable=True))
+
+
+class Snooze(Verdict):
+    """Raised by a handler that wants to be called again later. Nothing has failed, and the attempt does not count.
+
+    ``after`` is from 1 second to 24 hours; anything but a timedelta is a TypeError. Unless the execution has bounds of
+    its own, each time counts as a failed attempt from seven days after its instant on.
     """
 
-    def __init__(self, reason: str = "the handler asked for another try", *, after: timedelta | None = None) -> None:
-        if after is not None and not isinstance(after, timedelta):
+    def __init__(self, after: timedelta, reason: str = "the handler asked for a later call") -> None:
+        if not isinstance(after, timedelta):
             raise TypeError(f"after is a timedelta, and not {type(after).__name__}")
         reason = cut(str(reason))
-        failed = Failed(error=reason, retryable=True)
-        super().__init__(reason, failed if after is None else Postponed(after=after, reason=reason))
+        super().__init__(reason, Postponed(after=after, reason=reason))
 
 
 class Fail(FinalFailure):
@@ -79,6 +87,7 @@ class App:
     def __init__(self) -> None:
         self.handlers: dict[str, Handler] = {}
         self.declared: list[DeclaredJob] = []
+        self._around: list[Middleware] = []
 
     @property
     def capabilities(self) -> frozenset[str]:
@@ -98,10 +107,33 @@ class App:
         def register(function: _F) -> _F:
             if name in self.handlers:
                 raise InvalidInput(f"there is a handler {name!r} already: give this one another name")
-            self.handlers[name] = Handler(name, function, callers)
+            self.handlers[name] = Handler(name, function, callers, self._around)
             return function
 
         return register
+
+    def middleware(self, function: _M) -> _M:
+        """Has every handler called within the context manager that the function makes of its Context; the first
+        registered is the outermost.
+
+            @app.middleware
+            @contextmanager
+            def timed(context):
+                begun = time.monotonic()
+                try:
+                    yield
+                finally:
+                    print(context.execution_id, time.monotonic() - begun)
+
+        One that is async is around async handlers alone. What one raises counts as raised by the handler; where one
+        keeps back what the handler raised, that has succeeded. Raises InvalidInput for what makes no context
+        managers.
+        """
+        is_async(function)
+        self._around.append(function)
+        for handler in self.handlers.values():
+            handler.wants_nothing = False
+        return function
 
     def cron(
         self,
@@ -178,9 +210,9 @@ class PythonChannel:
             if not self._accounts.wanted:  # who is alone is charged for nothing
                 if handler.wants_nothing:
                     return _success(await handler.function())
-                return _success(await handler.function(**handler.arguments(execution)))
-            arguments = {} if handler.wants_nothing else handler.arguments(execution)
-            result = begin(self._accounts.of(execution.client_id), handler.function(**arguments), execution.target)
+                return _success(await handler.call(execution))
+            called = handler.function() if handler.wants_nothing else handler.call(execution)
+            result = begin(self._accounts.of(execution.client_id), called, execution.target)
             return _success(await result if type(result) is Steps else result)
         except (NoPlace, asyncio.CancelledError):
             raise
@@ -203,7 +235,7 @@ class PythonChannel:
         places.take(execution.client_id)
         try:
             async with self._completion.settle_in_transaction(execution) as connection:
-                called = handler.function(**handler.arguments(execution), connection=connection)
+                called = handler.call(execution, connection=connection)
                 await Steps(self._accounts.of(execution.client_id), called, target=execution.target)
         finally:
             places.give_back(execution.client_id)
@@ -216,7 +248,7 @@ class PythonChannel:
 
         def work() -> Succeeded:
             ACCOUNT.set(account)  # for what it has the event loop do
-            return _success(handler.function(**handler.arguments(execution)))
+            return _success(handler.call(execution))
 
         answer = await self._threads.call(execution.client_id, work)
         return self._ended_by(answer, execution) if isinstance(answer, Raised) else answer

@@ -11,15 +11,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 from unittest import mock
+from uuid import UUID
 
-import orjson
 import psycopg
 
 from pgsched.client import transaction
 from pgsched.client.transaction import Executes, Fetches, is_of_asyncpg, place, place_async
-from pgsched.delivery.handlers import Context, Handler
+from pgsched.delivery.handlers import Handler
 from pgsched.delivery.python import App
+from pgsched.domain.execution import Execution
 from pgsched.errors import InvalidInput
+from pgsched.store.core.wire import microseconds
 from pgsched.store.schedule.calls import Placed
 from pgsched.store.schedule.order import Order, When
 
@@ -40,12 +42,12 @@ class Inline:
         with _undone(connection_or_session):
             placed = place(connection_or_session, order)
         if placed.outcome in ("created", "replaced"):
-            handler, given = self._call(order, placed)
+            handler = self._handler_of(order)
             if handler.wants_connection:
                 raise InvalidInput(
                     f"{handler.name!r} asks for the connection: schedule it by schedule_async, or run_due"
                 )
-            _finish(handler, given)
+            _finish(handler, _execution(order, placed))
         return placed
 
     async def place_async(
@@ -56,33 +58,20 @@ class Inline:
         async with _undone_async(connection_or_session):
             placed = await place_async(connection_or_session, order)
         if placed.outcome in ("created", "replaced"):
-            handler, given = self._call(order, placed)
-            if handler.wants_connection:
-                given["connection"] = _own(connection_or_session, handler)
-            answer = handler.function(**given)
+            handler = self._handler_of(order)
+            given = {"connection": _own(connection_or_session, handler)} if handler.wants_connection else {}
+            answer = handler.call(_execution(order, placed), **given)
             if handler.is_async:
                 await answer
         return placed
 
-    def _call(self, order: Order, placed: Placed) -> tuple[Handler, dict[str, Any]]:
-        """The handler and what it is called with. Raises InvalidInput where there is none."""
+    def _handler_of(self, order: Order) -> Handler:
+        """Raises InvalidInput where there is none."""
         name = order.target.removeprefix(_PREFIX)
         handler = self._app.handlers.get(name)
         if handler is None:
             raise InvalidInput(f"the application has no handler {name!r}: register it, or leave inline mode")
-        given: dict[str, Any] = {}
-        if handler.payload_name is not None:
-            given[handler.payload_name] = None if order.payload is None else orjson.loads(order.payload)
-        if handler.context_name is not None:
-            assert placed.fire_at is not None
-            given[handler.context_name] = Context(
-                execution_id=str(placed.id),
-                attempt=1,
-                scheduled_for=placed.fire_at,
-                client=order.client,
-                key=order.key,
-            )
-        return handler, given
+        return handler
 
 
 @contextmanager
@@ -100,14 +89,36 @@ def _is_for_now(order: Order) -> bool:
     return order.target.startswith(_PREFIX) and order.when == _NOW and not order.after
 
 
-def _finish(handler: Handler, given: dict[str, Any]) -> None:
+def _execution(order: Order, placed: Placed) -> Execution:
+    """What a worker would have claimed."""
+    assert placed.fire_at is not None
+    instant = microseconds(placed.fire_at)
+    return Execution(
+        partition=0,
+        id=UUID(str(placed.id)).bytes,
+        token=0,
+        attempt=1,
+        fire_at=instant,
+        scheduled_for=instant,
+        client_id=order.client,
+        target=order.target,
+        payload=None if order.payload is None else order.payload.encode(),
+        options=None if order.options is None else order.options.encode(),
+        job_id=None,
+        plan=None,
+        key=order.key,
+        ordering_key=order.ordering_key,
+    )
+
+
+def _finish(handler: Handler, execution: Execution) -> None:
     """Calls a handler to its end; an async one in a loop of its own, for one may run here already."""
     if not handler.is_async:
-        handler.function(**given)
+        handler.call(execution)
         return
     context = contextvars.copy_context()
     with ThreadPoolExecutor(1) as thread:
-        thread.submit(context.run, asyncio.run, handler.function(**given)).result()
+        thread.submit(context.run, asyncio.run, handler.call(execution)).result()
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import pytest
 from pgsched.delivery.completion import TransactionalCompletion
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.handlers import Context
-from pgsched.delivery.python import App, Fail, PythonChannel, Retry
+from pgsched.delivery.python import App, Fail, PythonChannel, Retry, Snooze
 from pgsched.delivery.threads import THREAD_NAME, Threads
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Postponed, Succeeded, Undeliverable
@@ -152,7 +152,7 @@ async def test_a_failing_handler_undoes_its_transaction(app: App, threads: Threa
 
     @app.handler("work")
     async def work(connection: Any) -> None:
-        raise Retry("not yet", after=timedelta(minutes=1))
+        raise Snooze(timedelta(minutes=1), "not yet")
 
     outcome = await run(app, threads, completion=completion)
     assert outcome == Postponed(reason="not yet", after=timedelta(minutes=1))
@@ -218,7 +218,7 @@ async def test_a_result_over_the_limit_fails_for_good(app: App, threads: Threads
 async def test_an_after_that_is_no_timedelta_fails_the_attempt(app: App, threads: Threads) -> None:
     @app.handler("work")
     async def work() -> None:
-        raise Retry("busy", after="5 minutes")  # type: ignore[arg-type]
+        raise Snooze("5 minutes", "busy")  # type: ignore[arg-type]
 
     outcome = await run(app, threads)
     assert outcome == Failed(error="TypeError: after is a timedelta, and not str", retryable=True)

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from pgsched.delivery.handlers import Context
-from pgsched.delivery.python import App, Retry
+from pgsched.delivery.python import App, Snooze
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
 SOON = "update pgsched.executions set fire_at = now() where fire_at > now() and lease_token is null returning 1"
@@ -17,7 +17,7 @@ async def test_asking_for_a_later_time_consumes_no_attempt(db: Connection, runni
     async def poll(payload: Any, context: Context) -> None:
         attempts.append(context.attempt)
         if len(attempts) < 4:
-            raise Retry("not ready", after=timedelta(hours=1))
+            raise Snooze(timedelta(hours=1), "not ready")
 
     async with running(app):
         await db.execute("""select pgsched.schedule('python:poll', options => '{"max_attempts": 2}')""")
@@ -36,7 +36,7 @@ async def test_its_nominal_instant_stays_and_it_waits_as_if_it_had_not_been_clai
 
     @app.handler("poll")
     async def poll() -> None:
-        raise Retry("not ready", after=timedelta(hours=1))
+        raise Snooze(timedelta(hours=1), "not ready")
 
     async with running(app):
         await db.execute("select pgsched.schedule('python:poll', fire_at => now() - interval '1 minute')")
@@ -53,7 +53,7 @@ async def test_a_job_is_planned_on_once_however_often_its_run_is_postponed(db: C
     async def poll() -> None:
         calls.append(1)
         if len(calls) < 3:
-            raise Retry("not ready", after=timedelta(hours=1))
+            raise Snooze(timedelta(hours=1), "not ready")
 
     async with running(app):
         await db.execute("select pgsched.schedule('python:poll', every => '1 day', key => 'poll')")

@@ -1,0 +1,123 @@
+"""Payloads as the types that handlers are annotated with.
+
+A handler whose payload has an annotation is given that: a msgspec ``Struct``, a dataclass, a ``TypedDict``, or what is
+composed of them, decoded and checked by msgspec; a model or dataclass of pydantic, and what contains one, by pydantic.
+Without an annotation, or with ``Any`` or ``object``, it is given plain Python values.
+"""
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+
+import msgspec
+
+from pgsched.delivery.channel import FinalFailure
+from pgsched.domain.outcome import LONGEST_ERROR
+from pgsched.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+Decode = Callable[[bytes | None], Any]
+"""From a payload's JSON, or None where there is none. Raises FinalFailure for one that does not fit."""
+
+_NULL = b"null"
+_MOST_TOLD = 5
+
+
+def decoder_of(handler: str, function: Callable[..., Any], parameter: inspect.Parameter) -> Decode | None:
+    """How payloads become what the parameter is annotated with; None where plain values will do. Raises InvalidInput
+    for an annotation of which no payload can be made."""
+    kind = _resolved(handler, function, parameter)
+    if kind in (inspect.Parameter.empty, Any, object):
+        return None
+    if any(_is_pydantics(one) for one in _parts(kind)):
+        return _by_pydantic(handler, kind)
+    return _by_msgspec(handler, kind)
+
+
+def _resolved(handler: str, function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
+    """The annotation itself, also where the module postpones annotations."""
+    found = inspect.unwrap(function)
+    code = found if inspect.isroutine(found) else getattr(found, "func", type(found).__call__)
+    held = SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
+    if parameter.annotation is inspect.Parameter.empty:
+        return parameter.annotation
+    try:
+        return get_type_hints(held, getattr(code, "__globals__", {}), include_extras=True)[parameter.name]
+    except Exception as error:
+        raise InvalidInput(
+            f"the handler {handler!r} has a payload of {parameter.annotation!r}, which cannot be found ({error}): "
+            "import or define it at the top of the module, outside TYPE_CHECKING"
+        ) from error
+
+
+def _parts(kind: Any) -> Iterator[Any]:
+    yield kind
+    for part in get_args(kind):
+        yield from _parts(part)
+
+
+def _is_pydantics(kind: Any) -> bool:
+    """It marks its models and dataclasses so; nobody who has not imported it has any."""
+    return "pydantic" in sys.modules and isinstance(kind, type) and hasattr(kind, "__pydantic_validator__")
+
+
+def _by_msgspec(handler: str, kind: Any) -> Decode:
+    try:
+        decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(kind)
+        _refuse_what_is_unknown(msgspec.inspect.type_info(kind))
+    except (TypeError, NameError) as error:
+        raise InvalidInput(
+            f"the handler {handler!r} has a payload of {kind!r}, which cannot be made of JSON ({error}): "
+            "annotate it with a Struct, a dataclass, a TypedDict or a model of pydantic, or with Any"
+        ) from error
+
+    def decode(payload: bytes | None) -> Any:
+        try:
+            return decoder.decode(_NULL if payload is None else payload)
+        except msgspec.ValidationError as error:
+            raise _misfit(handler, str(error)) from error
+
+    return decode
+
+
+def _refuse_what_is_unknown(kind: Any, seen: frozenset[Any] = frozenset()) -> None:
+    """Raises TypeError for a class that msgspec leaves to a hook, of which there is none here."""
+    if isinstance(kind, msgspec.inspect.CustomType):
+        raise TypeError(f"{kind.cls!r} is not a type of data")
+    named = getattr(kind, "cls", None)
+    if named in seen:
+        return
+    for name in ("item_type", "key_type", "value_type", "types", "item_types", "fields"):
+        inner = getattr(kind, name, None)
+        for one in inner if isinstance(inner, tuple) else (inner,):
+            if one is not None:
+                _refuse_what_is_unknown(getattr(one, "type", one), seen | {named} - {None})
+
+
+def _by_pydantic(handler: str, kind: Any) -> Decode:
+    import pydantic
+
+    adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(kind)
+
+    def decode(payload: bytes | None) -> Any:
+        try:
+            return adapter.validate_json(_NULL if payload is None else payload)
+        except pydantic.ValidationError as error:
+            raise _misfit(handler, _told(error)) from None  # the exception repeats the payload
+
+    return decode
+
+
+def _told(error: "ValidationError") -> str:
+    """What does not fit and where, without the values: a reason is read by more people than a payload."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    told = [f"{one['msg']} - at {'.'.join(map(str, one['loc'])) or 'the whole'}" for one in found[:_MOST_TOLD]]
+    return "; ".join(told) + (f"; and {len(found) - _MOST_TOLD} more" if len(found) > _MOST_TOLD else "")
+
+
+def _misfit(handler: str, said: str) -> FinalFailure:
+    return FinalFailure(f"the payload is not what the handler {handler!r} takes: {said}"[:LONGEST_ERROR])

@@ -1,0 +1,121 @@
+"""Payloads as the types that handlers are annotated with."""
+
+import dataclasses
+import types
+from datetime import datetime
+from typing import Any, TypedDict
+
+import msgspec
+import pydantic
+import pytest
+
+from pgsched.delivery.channel import FinalFailure
+from pgsched.delivery.handlers import Handler
+from pgsched.domain.outcome import Failed
+from pgsched.errors import InvalidInput
+from tests.delivery.receiver import execution
+
+
+class Struct(msgspec.Struct):
+    order: int
+    at: datetime | None = None
+
+
+@dataclasses.dataclass
+class Data:
+    order: int
+
+
+class Typed(TypedDict):
+    order: int
+
+
+class Model(pydantic.BaseModel):
+    order: int
+
+
+@pydantic.dataclasses.dataclass
+class ModelData:
+    order: int
+
+
+class Tree(msgspec.Struct):
+    order: int
+    under: "list[Tree]" = []
+
+
+class Unknown:
+    pass
+
+
+class Holds(msgspec.Struct):
+    inner: list[Unknown]
+
+
+def handler(kind: Any) -> Handler:
+    async def work(payload: Any) -> None: ...
+
+    work.__annotations__["payload"] = kind
+    return Handler("work", work)
+
+
+def given(kind: Any, payload: bytes | None) -> Any:
+    return handler(kind).arguments(execution("python:work", payload=payload))["payload"]
+
+
+@pytest.mark.parametrize("kind", [Struct, Data, Model, ModelData, Tree])
+def test_a_payload_is_made_what_the_handler_is_annotated_with(kind: Any) -> None:
+    found = given(kind, b'{"order": 42}')
+    assert (type(found), found.order) == (kind, 42)
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "expected"),
+    [
+        (Typed, b'{"order": 42}', {"order": 42}),
+        (list[Data], b'[{"order": 1}]', [Data(1)]),
+        (list[Model], b'[{"order": 1}]', [Model(order=1)]),
+        (dict[str, Model | None], b'{"a": null}', {"a": None}),
+        (Struct | None, None, None),
+        (Struct | None, b"null", None),
+        ("Struct", b'{"order": 42, "at": "2026-01-01T00:00:00"}', Struct(42, datetime(2026, 1, 1))),
+        (Any, b'{"order": "?"}', {"order": "?"}),
+        (object, b"[1]", [1]),
+        (float, b"1", 1.0),
+    ],
+)
+def test_so_are_those_that_are_composed_postponed_or_plain(kind: Any, payload: bytes | None, expected: Any) -> None:
+    assert given(kind, payload) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "says"),
+    [
+        (Struct, b'{"order": "secret"}', "Expected `int`, got `str` - at `$.order`"),
+        (Struct, b"{}", "Object missing required field `order`"),
+        (Struct, None, "Expected `object`, got `null`"),
+        (Data, b'{"order": "secret"}', "Expected `int`, got `str` - at `$.order`"),
+        (list[Typed], b'[{"order": "secret"}]', "Expected `int`, got `str` - at `$[0].order`"),
+        (Model, b'{"order": "secret"}', "unable to parse string as an integer - at order"),
+        (Model, None, "Input should be an object - at the whole"),
+        (list[Model], b"[{},{},{},{},{},{},{}]", "; and 2 more"),
+    ],
+)
+def test_one_that_does_not_fit_fails_for_good_and_says_where_without_the_values(
+    kind: Any, payload: bytes | None, says: str
+) -> None:
+    with pytest.raises(FinalFailure) as caught:
+        given(kind, payload)
+    assert isinstance(caught.value.outcome, Failed)
+    assert not caught.value.outcome.retryable
+    assert caught.value.outcome.error.startswith("the payload is not what the handler 'work' takes: ")
+    assert says in caught.value.outcome.error
+    assert "secret" not in caught.value.outcome.error
+
+
+@pytest.mark.parametrize(
+    "kind", [Unknown, list[Unknown], Holds, dict[str, Unknown | None], "Nowhere", types.FunctionType]
+)
+def test_what_cannot_be_made_of_json_is_refused_when_the_handler_is_registered(kind: Any) -> None:
+    with pytest.raises(InvalidInput, match="the handler 'work' has a payload of"):
+        handler(kind)
