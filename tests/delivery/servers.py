@@ -117,6 +117,8 @@ def server(kind: str, *, idle: float = 60.0, behind: int = 0) -> Iterator[Server
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, cwd=place)
         try:
             _wait(port, process)
+            if kind.startswith("nginx"):
+                _wait_for_signals(place / "pid", process)
             yield Server(port, process, notes)
         finally:
             process.terminate()
@@ -147,6 +149,15 @@ def _command(kind: str, place: Path, port: int, idle: float, behind: int) -> lis
     does = "default_backend behind" if behind else "http-request return status 200 content-type text/plain string ok"
     (place / "conf").write_text(_HAPROXY.format(**given, does=does))
     return [str(debian_program(name, version)), "-db", "-f", str(place / "conf")]
+
+
+def _wait_for_signals(pid: Path, process: subprocess.Popen[bytes]) -> None:
+    """Until nginx heeds signals: it listens before that, and a SIGHUP would end it. Then it writes its process id."""
+    until = time.monotonic() + 30
+    while not pid.exists() or not pid.read_text().strip():
+        assert process.poll() is None, f"{process.args!r} has ended"
+        assert time.monotonic() < until, f"{process.args!r} does not begin"
+        time.sleep(0.02)
 
 
 def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
