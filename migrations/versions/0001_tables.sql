@@ -312,6 +312,7 @@ create table pgsched.history (
   last_scheduled_for timestamptz,
   created_at    timestamptz not null,
   instants      bigint,
+  settled_in    bigint not null default txid_current(),
   id            uuid not null,
   job_id        uuid,
   status        pgsched.execution_status not null,
@@ -339,6 +340,7 @@ create index history_job on pgsched.history (job_id, scheduled_for) where job_id
 create index history_failed on pgsched.history (id, client_id, dealt_with_at) where status = 'failed';
 create index history_awaited on pgsched.history (id) where awaited;
 create index history_labelled on pgsched.history (client_id, id) where labels is not null;
+create index history_settled_in on pgsched.history using brin (settled_in) with (pages_per_range = 64, autosummarize = on);
 create table pgsched_internal.history_default partition of pgsched.history default;
 
 -- The failed tries of executions, live and finished. Of two that would be told by the same key one is kept.

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from litestar import Litestar, Request, Router
+from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
 from litestar.handlers import HTTPRouteHandler
@@ -20,6 +21,7 @@ from pgsched.api import (
     creation,
     dead_letters,
     edits,
+    events,
     execution_edits,
     executions,
     health,
@@ -40,6 +42,7 @@ from pgsched.api.authentication import Authentication, Bearer
 from pgsched.api.browsers import Browsers
 from pgsched.api.database import WAIT, Database
 from pgsched.api.description import Description, name_of
+from pgsched.api.feed import Feed
 from pgsched.api.gathering import Gathering
 from pgsched.api.parameters import actor
 from pgsched.api.problems import failed, refused, refused_by_litestar
@@ -64,6 +67,7 @@ _ROOMS = (
     execution_edits,
     backfills,
     executions,
+    events,
     pull,
     dead_letters,
     replays,
@@ -95,6 +99,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
     arrivals = Arrivals(settings.database_url, database.acting(EVERYBODY), events)
     authentication = Authentication(database, is_open=is_loopback(settings.host), bearer=_bearer(settings, events))
     gathering = Gathering()
+    feed = Feed(database, events)
     guard = Guard(authentication, Browsers(settings))
     ring = KeyRing.parse(settings.secret_keys)
 
@@ -107,6 +112,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
         try:
             yield
         finally:
+            await feed.stop()
             await database.close()
 
     return Litestar(
@@ -116,10 +122,13 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
             "arrivals": Provide(lambda: arrivals, sync_to_thread=False),
             "ring": Provide(lambda: ring, sync_to_thread=False),
             "gathering": Provide(lambda: gathering, sync_to_thread=False),
+            "feed": Provide(lambda: feed, sync_to_thread=False),
+            "authentication": Provide(lambda: authentication, sync_to_thread=False),
             "actor": Provide(actor, sync_to_thread=False),
         },
         guards=[guard.admit],
         lifespan=[lifespan],
+        state=State({"before_stopping": feed.close}),
         request_class=ApiRequest,
         request_max_body_size=LARGEST_REQUEST,
         exception_handlers={

@@ -74,6 +74,13 @@ class Authentication:
     async def grant(self, header: str | None) -> Grant:
         """Raises Unauthenticated, TooManyRequests for a key that asks too often, and Unavailable where the database
         does not say in time what it is worth."""
+        return await self._grant(header, counted=True)
+
+    async def still(self, header: str | None) -> Grant:
+        """The same for who was let in before: it is no request that counts."""
+        return await self._grant(header, counted=False)
+
+    async def _grant(self, header: str | None, *, counted: bool) -> Grant:
         if header is None:
             if await self._takes_anybody():
                 return ANYBODY
@@ -88,7 +95,7 @@ class Authentication:
         if kept is None or time.monotonic() - kept.asked > _KEPT_FOR:
             kept = await self._look_up(token.id)
         kept.check(token)
-        if kept.key.rate is not None:
+        if counted and kept.key.rate is not None:
             self._paces.take(token.id, kept.key.rate, kept.key.burst or kept.key.rate)
         await self._note(token.id)
         return kept.grant

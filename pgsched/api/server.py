@@ -23,7 +23,12 @@ _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
 
 class _Server(uvicorn.Server):
-    """Stops in an orderly way on SIGTERM and SIGINT, and then returns instead of raising the signal again."""
+    """Stops in an orderly way on SIGTERM and SIGINT, and then returns instead of raising the signal again. Before it
+    waits for what is under way, it has streams end that would go on for ever."""
+
+    def __init__(self, config: uvicorn.Config, end_streams: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._end_streams = end_streams
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -39,6 +44,7 @@ class _Server(uvicorn.Server):
     def _stop(self) -> None:
         self.force_exit = self.should_exit  # the second signal does not wait for requests
         self.should_exit = True
+        self._end_streams()
 
 
 def serve(settings: Settings, *, events: Events | None = None, listening: Callable[[str], None] | None = None) -> None:
@@ -49,8 +55,9 @@ def serve(settings: Settings, *, events: Events | None = None, listening: Callab
     others would reach an API that has no key.
     """
     _check_keys(settings, events or Events())
+    app = create_app(settings, events=events)
     config = uvicorn.Config(
-        create_app(settings, events=events),
+        app,
         http=patient(receiving=settings.receive_timeout, sending=settings.send_timeout),
         lifespan="on",
         log_level="warning",
@@ -63,7 +70,7 @@ def serve(settings: Settings, *, events: Events | None = None, listening: Callab
         if listening is not None:
             listening(_address(settings.host, listener.getsockname()[1]))
         with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-            runner.run(_Server(config).serve(sockets=[listener]))
+            runner.run(_Server(config, app.state.before_stopping).serve(sockets=[listener]))
 
 
 def _check_keys(settings: Settings, events: Events) -> None:

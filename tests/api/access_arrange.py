@@ -48,6 +48,7 @@ _BODIES: dict[str, dict[str, Any]] = {
     "patch_queue": {"weight": 5},
 }
 _QUERIES = {
+    "follow_events": "after=0.0.0..&wait=0s",
     "pause_all": "client=shop",
     "resume_all": "client=shop",
     "cancel_all": "client=shop",

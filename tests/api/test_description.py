@@ -27,6 +27,7 @@ ROUTES = {
     ("/v1/jobs/{job_id}/backfills", "get"),
     ("/v1/backfills/{backfill_id}", "get"),
     ("/v1/backfills/{backfill_id}", "delete"),
+    ("/v1/events", "get"),
     ("/v1/executions", "get"),
     ("/v1/executions/{execution_id}", "get"),
     ("/v1/executions/{execution_id}", "patch"),

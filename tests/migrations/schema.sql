@@ -173,26 +173,27 @@ column pgsched.history.03 scheduled_for timestamp with time zone not null
 column pgsched.history.04 last_scheduled_for timestamp with time zone
 column pgsched.history.05 created_at timestamp with time zone not null
 column pgsched.history.06 instants bigint
-column pgsched.history.07 id uuid not null
-column pgsched.history.08 job_id uuid
-column pgsched.history.09 status pgsched.execution_status not null
-column pgsched.history.10 plan integer
-column pgsched.history.11 partition smallint not null
-column pgsched.history.12 attempt smallint not null
-column pgsched.history.13 status_code smallint
-column pgsched.history.14 awaited boolean
-column pgsched.history.15 client_id text not null
-column pgsched.history.16 target text not null
-column pgsched.history.17 payload jsonb
-column pgsched.history.18 options jsonb
-column pgsched.history.19 key text
-column pgsched.history.20 ordering_key text
-column pgsched.history.21 result jsonb
-column pgsched.history.22 reason text
-column pgsched.history.23 replayed_as uuid
-column pgsched.history.24 dealt_with_at timestamp with time zone
-column pgsched.history.25 dealt_with_by text
-column pgsched.history.26 labels jsonb
+column pgsched.history.07 settled_in bigint not null default txid_current()
+column pgsched.history.08 id uuid not null
+column pgsched.history.09 job_id uuid
+column pgsched.history.10 status pgsched.execution_status not null
+column pgsched.history.11 plan integer
+column pgsched.history.12 partition smallint not null
+column pgsched.history.13 attempt smallint not null
+column pgsched.history.14 status_code smallint
+column pgsched.history.15 awaited boolean
+column pgsched.history.16 client_id text not null
+column pgsched.history.17 target text not null
+column pgsched.history.18 payload jsonb
+column pgsched.history.19 options jsonb
+column pgsched.history.20 key text
+column pgsched.history.21 ordering_key text
+column pgsched.history.22 result jsonb
+column pgsched.history.23 reason text
+column pgsched.history.24 replayed_as uuid
+column pgsched.history.25 dealt_with_at timestamp with time zone
+column pgsched.history.26 dealt_with_by text
+column pgsched.history.27 labels jsonb
 column pgsched.jobs.01 id uuid not null default pgsched.new_id()
 column pgsched.jobs.02 client_id pgsched_internal.client_id not null default 'default'::text
 column pgsched.jobs.03 key pgsched_internal.key
@@ -385,27 +386,28 @@ column pgsched_internal.kept_dead_letters.03 scheduled_for timestamp with time z
 column pgsched_internal.kept_dead_letters.04 last_scheduled_for timestamp with time zone
 column pgsched_internal.kept_dead_letters.05 created_at timestamp with time zone not null
 column pgsched_internal.kept_dead_letters.06 instants bigint
-column pgsched_internal.kept_dead_letters.07 id uuid not null
-column pgsched_internal.kept_dead_letters.08 job_id uuid
-column pgsched_internal.kept_dead_letters.09 status pgsched.execution_status not null
-column pgsched_internal.kept_dead_letters.10 plan integer
-column pgsched_internal.kept_dead_letters.11 partition smallint not null
-column pgsched_internal.kept_dead_letters.12 attempt smallint not null
-column pgsched_internal.kept_dead_letters.13 status_code smallint
-column pgsched_internal.kept_dead_letters.14 awaited boolean
-column pgsched_internal.kept_dead_letters.15 client_id text not null
-column pgsched_internal.kept_dead_letters.16 target text not null
-column pgsched_internal.kept_dead_letters.17 payload jsonb
-column pgsched_internal.kept_dead_letters.18 options jsonb
-column pgsched_internal.kept_dead_letters.19 key text
-column pgsched_internal.kept_dead_letters.20 ordering_key text
-column pgsched_internal.kept_dead_letters.21 result jsonb
-column pgsched_internal.kept_dead_letters.22 reason text
-column pgsched_internal.kept_dead_letters.23 replayed_as uuid
-column pgsched_internal.kept_dead_letters.24 dealt_with_at timestamp with time zone
-column pgsched_internal.kept_dead_letters.25 dealt_with_by text
-column pgsched_internal.kept_dead_letters.26 labels jsonb
-column pgsched_internal.kept_dead_letters.27 tries jsonb not null
+column pgsched_internal.kept_dead_letters.07 settled_in bigint not null
+column pgsched_internal.kept_dead_letters.08 id uuid not null
+column pgsched_internal.kept_dead_letters.09 job_id uuid
+column pgsched_internal.kept_dead_letters.10 status pgsched.execution_status not null
+column pgsched_internal.kept_dead_letters.11 plan integer
+column pgsched_internal.kept_dead_letters.12 partition smallint not null
+column pgsched_internal.kept_dead_letters.13 attempt smallint not null
+column pgsched_internal.kept_dead_letters.14 status_code smallint
+column pgsched_internal.kept_dead_letters.15 awaited boolean
+column pgsched_internal.kept_dead_letters.16 client_id text not null
+column pgsched_internal.kept_dead_letters.17 target text not null
+column pgsched_internal.kept_dead_letters.18 payload jsonb
+column pgsched_internal.kept_dead_letters.19 options jsonb
+column pgsched_internal.kept_dead_letters.20 key text
+column pgsched_internal.kept_dead_letters.21 ordering_key text
+column pgsched_internal.kept_dead_letters.22 result jsonb
+column pgsched_internal.kept_dead_letters.23 reason text
+column pgsched_internal.kept_dead_letters.24 replayed_as uuid
+column pgsched_internal.kept_dead_letters.25 dealt_with_at timestamp with time zone
+column pgsched_internal.kept_dead_letters.26 dealt_with_by text
+column pgsched_internal.kept_dead_letters.27 labels jsonb
+column pgsched_internal.kept_dead_letters.28 tries jsonb not null
 column pgsched_internal.keys.01 client_id pgsched_internal.client_id not null
 column pgsched_internal.keys.02 key pgsched_internal.key not null
 column pgsched_internal.keys.03 id uuid not null
@@ -594,6 +596,7 @@ CREATE INDEX history_failed ON ONLY pgsched.history USING btree (id, client_id, 
 CREATE INDEX history_job ON ONLY pgsched.history USING btree (job_id, scheduled_for) WHERE (job_id IS NOT NULL)
 CREATE INDEX history_key ON ONLY pgsched.history USING btree (client_id, key) WHERE (key IS NOT NULL)
 CREATE INDEX history_labelled ON ONLY pgsched.history USING btree (client_id, id) WHERE (labels IS NOT NULL)
+CREATE INDEX history_settled_in ON ONLY pgsched.history USING brin (settled_in) WITH (pages_per_range='64', autosummarize='on')
 CREATE INDEX jobs_client ON pgsched.jobs USING btree (client_id, id, state)
 CREATE INDEX jobs_declared ON pgsched.jobs USING btree (declared_by) WHERE (declared_by IS NOT NULL)
 CREATE INDEX jobs_ended ON pgsched.jobs USING btree (updated_at) WHERE ((state = ANY (ARRAY['finished'::pgsched.job_state, 'cancelled'::pgsched.job_state])) AND ((rules)::jsonb ? 'delete_after'::text))

@@ -67,6 +67,27 @@ class Execution:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """The end of an execution, in its place among all ends: who begins after its ``cursor`` is told what came next."""
+
+    cursor: str
+    id: UUID
+    client: str
+    key: str | None
+    job_id: UUID | None
+    queue: str | None
+    status: str
+    target: str
+    scheduled_for: datetime
+    finished_at: datetime
+    attempt: int
+    status_code: int | None
+    reason: str | None
+    instants: int | None
+    last_scheduled_for: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
     """A try that failed."""
 

@@ -21,7 +21,8 @@ pytestmark = pytest.mark.oldest_postgresql
 LOST = "the worker was lost on the last attempt"
 _TOLD = {"on_success": "python:well", "on_failure": "python:alas"}
 _LEFT = {
-    "history": "select to_jsonb(h) - '{id,finished_at,created_at,fire_at,job_id}'::text[] from pgsched.history h",
+    "history": "select to_jsonb(h) - '{id,settled_in,finished_at,created_at,fire_at,job_id}'::text[]"
+    " from pgsched.history h",
     "attempts": "select jsonb_build_array(a.attempt, a.status_code, a.client_id) from pgsched.attempts a",
     "jobs": "select jsonb_build_array(j.failures, j.state, j.reason) from pgsched.jobs j",
     "live": "select jsonb_build_array(e.target, e.gate, isfinite(e.fire_at), e.awaited,"

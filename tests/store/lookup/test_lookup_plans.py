@@ -160,6 +160,9 @@ class Lookups:
         for name, wanted in _AS_API.items():
             for clients, said in _KEYS_OF_THE_API.items():
                 self.asked[f"the API with a key of {clients} clients: {name}"] = partial(self._as_api, said, wanted)
+        self.asked["events: what is new"] = self._events
+        for clients, said in _KEYS_OF_THE_API.items():
+            self.asked[f"the API with a key of {clients} clients: events"] = partial(self._events, said)
         self.asked["executions: one"] = partial(self._cost, f"select * from pgsched.status_of('{JOB}')", {})
         self.asked["dead letters: one"] = partial(self._cost_of, one_dead_letter(UUID(JOB)))
 
@@ -180,6 +183,19 @@ class Lookups:
                 case DeadLetterFilter():
                     return self._letters(wanted, "open")
             return self._jobs(wanted)
+        finally:
+            self._db.execute("reset role")
+
+    def _events(self, clients: str | None = None) -> Cost:
+        """What three transactions have entered that were open, and all that have begun since; neither has any."""
+        [newest] = self._db.execute("select max(settled_in) from pgsched.history").fetchone() or (0,)
+        if clients is not None:
+            self._db.execute("select set_config('pgsched.api_clients', %s, false)", [clients])
+            self._db.execute("set role pgsched_api")
+        asked = {"earliest": _NOW - timedelta(days=1), "late": [3, 4, 5], "open": [6], "partly": 5, "clients": None}
+        asked |= {"low": newest + 1, "high": newest + 1000, "id": UUID(JOB), "limit": LIMIT}  # type: ignore[operator]
+        try:
+            return self._cost(statement("lookup/events"), asked)
         finally:
             self._db.execute("reset role")
 

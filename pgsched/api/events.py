@@ -1,0 +1,229 @@
+"""GET /v1/events: what becomes of executions, as it becomes visible, as server-sent events.
+
+Each event has an id, by which a reader that was cut off goes on behind it: nothing is missed, and nothing told twice.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Annotated, Literal
+from uuid import UUID
+
+from litestar.di import NamedDependency
+from litestar.params import HeaderParameter, QueryParameter
+from litestar.response import Stream
+
+from pgsched.api.access import grant_of
+from pgsched.api.authentication import Authentication
+from pgsched.api.feed import Clients, Feed, Page
+from pgsched.api.parameters import Client, Key, OfJob, Pooled
+from pgsched.api.problems import Fault, Unreadable
+from pgsched.api.requests import ApiRequest
+from pgsched.api.routing import reads
+from pgsched.domain.api_key import Grant
+from pgsched.domain.position import LONGEST, Horizon, Position
+from pgsched.domain.request import length_of
+from pgsched.errors import InvalidInput, InvalidSchedule, Unauthenticated, Unavailable
+from pgsched.store.lookup import events as ends
+from pgsched.store.lookup.rows import Event
+
+EVENT_STREAM = "text/event-stream"
+_BEAT = 15.0
+_CHECKED = 0.5
+_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+_AFTER = "The id of the last event that was read; what came after it is told. Without it, what comes from now on."
+_TEXT = {"pattern": r"^[0-9a-f]{1,9}\.[0-9a-f]{1,9}\.[0-9a-f]{1,15}\.[0-9a-f-]*\.([0-9a-f]{1,15}\.[0-9a-f]{32})?$"}
+Feeding = NamedDependency[Feed]
+Authenticating = NamedDependency[Authentication]
+Ended = Literal["succeeded", "failed", "cancelled", "expired", "skipped"]
+_Statuses = Annotated[
+    list[Ended] | None, QueryParameter(name="status", description="Repeated, what ended with any of them.")
+]
+_Queue = Annotated[str | None, QueryParameter(name="queue")]
+_Wait = Annotated[
+    str | None,
+    QueryParameter(name="wait", description="How long the stream goes on (30s, PT1M, 0s); without it, for ever."),
+]
+_After = Annotated[str | None, QueryParameter(name="after", max_length=LONGEST, description=_AFTER, schema_extra=_TEXT)]
+_LastEventId = Annotated[
+    str | None,
+    HeaderParameter(
+        name="Last-Event-ID", max_length=LONGEST, description="As after, before which it counts.", schema_extra=_TEXT
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventFilter:
+    """What a reader wants: all that is named."""
+
+    client: str | None = None
+    queue: str | None = None
+    statuses: tuple[str, ...] = ()
+    key: str | None = None
+    job: UUID | None = None
+
+    def takes(self, event: Event) -> bool:
+        return (
+            self.client in (None, event.client)
+            and self.queue in (None, event.queue)
+            and (not self.statuses or event.status in self.statuses)
+            and self.key in (None, event.key)
+            and self.job in (None, event.job_id)
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Reader:
+    """One stream, and how far it has come."""
+
+    feed: Feed
+    authentication: Authentication
+    header: str | None
+    grant: Grant
+    wanted: EventFilter
+    position: Position
+    asked: Horizon
+    until: float
+    span: int = 0
+    checked: float = 0.0
+
+    async def frames(self) -> AsyncIterator[bytes]:
+        with self.feed.reading(self.grant, self._clients):
+            closed, said = self.feed.closed, time.monotonic()
+            self.checked = said
+            yield b"retry: 1000\nid: %s\n\n" % str(self.position).encode()
+            while not closed.is_set():
+                changed, now = self.feed.changed, time.monotonic()
+                if not await self._is_let_in():
+                    return
+                if self.checked < now - 2 * _CHECKED:  # the database does not say: nothing is told meanwhile
+                    await asyncio.sleep(_CHECKED)
+                elif page := await self._next():
+                    self.position, self.span = page.end, page.span
+                    if frames := self._wanted(page):
+                        yield frames
+                        said = time.monotonic()
+                elif now >= self.until:
+                    return
+                elif now - said >= _BEAT:
+                    yield b":\nid: %s\n\n" % str(self.position).encode()
+                    said = now
+                else:
+                    await _wait(changed, min(_CHECKED, self.until - now))
+
+    @property
+    def _clients(self) -> Clients:
+        named = self.wanted.client
+        if named is None:
+            return self.grant.clients
+        return frozenset({named} if self.grant.is_for(named) else ())
+
+    async def _is_let_in(self) -> bool:
+        """Asked twice a second: by then nobody reads on with a key that was revoked, or has other clients by now."""
+        now = time.monotonic()
+        if now - self.checked >= _CHECKED:
+            try:
+                grant = await self.authentication.still(self.header)
+            except Unauthenticated:
+                return False
+            except Unavailable:
+                return True
+            self.checked = now
+            return grant == self.grant
+        return True
+
+    async def _next(self) -> Page | None:
+        if page := self.feed.kept(self.position, self._clients):
+            return page
+        for horizon in (self.feed.horizon, self.asked):
+            if horizon is not None and self._has_left(horizon):
+                with suppress(Unavailable):
+                    return await self.feed.read(self.grant, self._clients, self.position, horizon, self.span)
+                return None
+        return None
+
+    def _has_left(self, horizon: Horizon) -> bool:
+        is_there = self.position.seen == horizon.seen and self.position.transaction is None
+        return not is_there and self.position.is_within(horizon)
+
+    def _wanted(self, page: Page) -> bytes:
+        """Also those that another reader may see are among them: each is asked for its client."""
+        return b"".join(
+            told.frame for told in page.told if self.grant.is_for(told.event.client) and self.wanted.takes(told.event)
+        )
+
+
+@reads(
+    "/events",
+    "Follow what becomes of executions",
+    scope="read",
+    media_type=EVENT_STREAM,
+    response_description="Server-sent events, each with the end of an execution as JSON.",
+)
+async def follow_events(
+    request: ApiRequest,
+    database: Pooled,
+    feed: Feeding,
+    authentication: Authenticating,
+    client: Client = None,
+    statuses: _Statuses = None,
+    queue: _Queue = None,
+    key: Key = None,
+    job: OfJob = None,
+    wait: _Wait = None,
+    after: _After = None,
+    last_event_id: _LastEventId = None,
+) -> Stream:
+    """Each end is told once it can be seen, in that order: succeeded, failed (a dead letter), cancelled, expired,
+    skipped. What history does not keep is not told."""
+    seconds = _seconds(wait)
+    asked = await database.ask(ends.horizon)
+    position = _position(last_event_id or after, "Last-Event-ID" if last_event_id else "after", asked)
+    reader = _Reader(
+        feed=feed,
+        authentication=authentication,
+        header=request.headers.get("authorization"),
+        grant=grant_of(request),
+        wanted=EventFilter(client=client, queue=queue, statuses=tuple(statuses or ()), key=key, job=job),
+        position=position,
+        asked=asked,
+        until=time.monotonic() + seconds,
+    )
+    frames = reader.frames()
+    first = await anext(frames)
+    return Stream(_with(first, frames), media_type=EVENT_STREAM, status_code=200, headers=_HEADERS)
+
+
+async def _with(first: bytes, frames: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for frame in frames:
+        yield frame
+
+
+async def _wait(changed: asyncio.Event, seconds: float) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(max(seconds, 0)):
+            await changed.wait()
+
+
+def _seconds(wait: str | None) -> float:
+    try:
+        return float("inf") if wait is None else length_of(wait) / timedelta(seconds=1)
+    except InvalidSchedule as error:
+        raise Unreadable(f"wait: {error}", status=422, faults=[Fault(parameter="wait", detail=str(error))]) from None
+
+
+def _position(text: str | None, name: str, horizon: Horizon) -> Position:
+    """Raises Unreadable, and InvalidInput for one of another database."""
+    if text is None:
+        return Position.of(horizon)
+    try:
+        found = Position.parse(text)
+    except InvalidInput as error:
+        raise Unreadable(f"{name}: {error}", faults=[Fault(parameter=name, detail=str(error))]) from None
+    found.check(horizon)
+    return found

@@ -1,0 +1,175 @@
+"""What has ended, read from the database once for all who follow it in this process.
+
+While there are readers, one task looks twice a second what has become visible, and reads it for the clients of them
+all. Its last pages are kept, up to so many bytes. A reader that stands where a kept page begins takes that; any other
+one, who begins earlier, is slow or may see what nobody else asked for, reads for itself, up to where the task has come:
+so it meets the pages again, and whoever does not keep up delays nobody.
+"""
+
+import asyncio
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from pgsched.api.database import Database
+from pgsched.domain.api_key import Grant
+from pgsched.domain.position import Horizon, Position
+from pgsched.errors import PgschedError, TooManyRequests
+from pgsched.events import Events
+from pgsched.store.lookup import events as ends
+from pgsched.store.lookup.rows import Event
+
+MOST, MOST_EACH = 200, 20
+"""Readers of a process, and of them those with one key."""
+_EVERY, _LONGEST_PAUSE = 0.5, 5.0
+_PART = 4  # of the time, one in so many is spent on looking
+_PAGE, _OWN_PAGE = 1000, 200
+_MOST_BYTES = 4 << 20
+Clients = frozenset[str] | None
+_encoder = msgspec.json.Encoder()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An event as it is sent to whoever wants it."""
+
+    event: Event
+    frame: bytes
+
+    @classmethod
+    def of(cls, event: Event) -> "Told":
+        return cls(event, b"id: %s\ndata: %s\n\n" % (event.cursor.encode(), _encoder.encode(event)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What comes after a position, of these clients, and where one stands then."""
+
+    told: list[Told]
+    end: Position
+    clients: Clients
+    span: int = 0
+
+    @property
+    def size(self) -> int:
+        return 200 + sum(len(told.frame) for told in self.told)
+
+    def covers(self, clients: Clients) -> bool:
+        return self.clients is None or (clients is not None and clients <= self.clients)
+
+
+class Feed:
+    """Shared by the readers of a process; between them it does nothing."""
+
+    def __init__(self, database: Database, events: Events) -> None:
+        self._database, self._events = database, events
+        self._readers = Counter[tuple[str, Clients]]()
+        self._looking: asyncio.Task[None] | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self.horizon: Horizon | None = None
+        self.changed = asyncio.Event()
+        self.closed = asyncio.Event()
+        """Set when readers have to go: the process ends, or the database is another one."""
+        self._kept = OrderedDict[tuple[Any, ...], Page]()
+        self._bytes = 0
+        self._position: Position | None = None
+
+    @contextmanager
+    def reading(self, grant: Grant, clients: Clients) -> Iterator[None]:
+        """A reader for the time of the block. Raises TooManyRequests."""
+        mine = sum(count for (subject, _), count in self._readers.items() if subject == grant.subject)
+        if mine >= MOST_EACH or self._readers.total() >= MOST:
+            raise TooManyRequests(f"{mine} streams of events are open with this key: end one before you begin another")
+        self._readers[grant.subject, clients] += 1
+        if self._looking is None or self._looking.done():
+            self._forget()
+            self._looking = asyncio.create_task(self._look_on())
+        try:
+            yield
+        finally:
+            self._readers[grant.subject, clients] -= 1
+            self._readers += Counter()  # without those of whom there is none any more
+
+    def close(self) -> None:
+        """Tells readers to go."""
+        self.closed.set()
+
+    async def stop(self) -> None:
+        self.close()
+        if self._looking is not None:
+            self._looking.cancel()
+            with suppress(asyncio.CancelledError, RuntimeError):  # one of a loop that is closed is gone
+                await self._looking
+        self._looking = None
+
+    def kept(self, position: Position, clients: Clients) -> Page | None:
+        """What comes next, where it is kept for such a reader."""
+        page = self._kept.get(position.place)
+        return page if page is not None and page.covers(clients) else None
+
+    async def read(self, grant: Grant, clients: Clients, position: Position, horizon: Horizon, span: int) -> Page:
+        """What comes next, read for one reader alone, as the database lets the holder of its key see it."""
+        database = self._database.acting(grant)
+        async with database.page() as connection:
+            found = await ends.read_events(
+                connection, position, horizon, clients=clients, limit=_OWN_PAGE, span=span or ends.SPAN
+            )
+        return Page(told=[Told.of(event) for event in found.items], end=found.end, clients=clients, span=found.span)
+
+    async def _look_on(self) -> None:
+        pause = _EVERY
+        while self._readers and not self.closed.is_set():
+            began = time.monotonic()
+            try:
+                await self._look()
+                pause = min(max(_EVERY, _PART * (time.monotonic() - began)), _LONGEST_PAUSE)
+            except PgschedError:  # the database is away, or slow
+                pause = min(2 * pause, _LONGEST_PAUSE)
+            except Exception as error:
+                self._events.emit("api.failed", route="GET /v1/events", error=f"{type(error).__name__}: {error}"[:500])
+                pause = _LONGEST_PAUSE
+            await asyncio.sleep(pause)
+
+    async def _look(self) -> None:
+        now = await self._database.ask(ends.horizon)
+        if self._position is None:
+            self._position = Position.of(now)
+        elif self._position.seen.xmax > now.newest:  # another database, or an earlier state of this one
+            self.close()
+        elif self._position.is_within(now):
+            await self._read_up_to(now, self._position)
+        self.horizon = now
+        self._tell()
+
+    async def _read_up_to(self, now: Horizon, position: Position) -> None:
+        span, complete = ends.SPAN, position.seen == now.seen
+        while not complete and self._readers:
+            clients = self._clients()
+            database = self._database.acting(Grant(subject="", clients=clients, scopes=frozenset()))
+            found = await database.ask(ends.read_events, position, now, clients=clients, limit=_PAGE, span=span)
+            page = Page(told=[Told.of(event) for event in found.items], end=found.end, clients=clients)
+            self._keep(position, page)
+            self._position = position = found.end
+            span, complete = found.span, found.complete
+            self._tell()
+
+    def _clients(self) -> Clients:
+        wanted = [clients for _, clients in self._readers]
+        return None if None in wanted else frozenset().union(*(clients or () for clients in wanted))
+
+    def _keep(self, start: Position, page: Page) -> None:
+        self._kept[start.place] = page
+        self._bytes += page.size
+        while self._bytes > _MOST_BYTES:
+            self._bytes -= self._kept.popitem(last=False)[1].size
+
+    def _tell(self) -> None:
+        changed, self.changed = self.changed, asyncio.Event()
+        changed.set()

@@ -1,0 +1,99 @@
+"""The ends of executions, in the order in which they became visible: each once, however late its transaction committed.
+
+A page is of the transactions below a number, so that it costs the same however much there is to read.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg import AsyncConnection
+
+from pgsched.domain.position import Horizon, Position, Snapshot
+from pgsched.store.core.query import first, rows
+from pgsched.store.lookup.rows import Event
+
+_NO_ID = UUID(int=0)
+SPAN, _WIDER, _NARROWEST, _WIDEST = 10_000, 8, 16, 2**40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventPage:
+    """Events, each with its ``cursor``; where a reader stands after them, how many transactions the next page is better
+    of, and whether all was read that could be."""
+
+    items: list[Event]
+    end: Position
+    span: int
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    settled_in: int
+    id: UUID
+    client: str
+    key: str | None
+    job_id: UUID | None
+    queue: str | None
+    status: str
+    target: str
+    scheduled_for: datetime
+    finished_at: datetime
+    attempt: int
+    status_code: int | None
+    reason: str | None
+    instants: int | None
+    last_scheduled_for: datetime | None
+
+
+async def horizon(connection: AsyncConnection[Any]) -> Horizon:
+    """What can be read now."""
+    found = await first(connection, "lookup/horizon")
+    assert found is not None
+    snapshot, at = found
+    return Horizon(seen=Snapshot.parse(snapshot), newest=int(snapshot.split(":")[1]), at=at)
+
+
+async def read_events(
+    connection: AsyncConnection[Any],
+    position: Position,
+    horizon: Horizon,
+    *,
+    clients: Collection[str] | None = None,
+    since: datetime | None = None,
+    limit: int = 500,
+    span: int = SPAN,
+) -> EventPage:
+    """What comes after a position, up to a horizon that it is within; of these clients, or of all that may be seen."""
+    low, end = position.seen.xmax, max(horizon.seen.xmax, position.seen.xmax)
+    high = min(end, low + span)
+    found = await rows(
+        connection,
+        _Row,
+        "lookup/events",
+        earliest=max(filter(None, (position.earliest, since))),
+        late=position.late(horizon),
+        open=[one for one in horizon.seen.open if low <= one < high],
+        low=low,
+        high=high,
+        partly=-1 if position.transaction is None else position.transaction,
+        id=position.id or _NO_ID,
+        clients=None if clients is None else sorted(clients),
+        limit=limit,
+    )
+    items = []
+    for row in found:
+        position = position.after(horizon, row.settled_in, row.id)
+        items.append(_event(row, position))
+    if len(found) == limit:
+        return EventPage(items=items, end=position, span=max(span // _WIDER, _NARROWEST), complete=False)
+    wider = min(span * _WIDER, _WIDEST) if len(found) < limit // _WIDER else span
+    return EventPage(items=items, end=position.up_to(horizon, high), span=wider, complete=high == end)
+
+
+def _event(row: _Row, position: Position) -> Event:
+    shown = {name: getattr(row, name) for name in _Row.__dataclass_fields__ if name != "settled_in"}
+    return Event(cursor=str(position), **shown)

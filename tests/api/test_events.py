@@ -1,0 +1,214 @@
+"""GET /v1/events: what has ended is told in order, once, to those who may see it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+import httpx
+import psycopg
+import pytest
+from litestar import Litestar
+
+from pgsched.api import feed
+from pgsched.api.feed import MOST_EACH
+from pgsched.store.lookup.rows import Event
+from tests.api.access_arrange import make_key
+from tests.api.conftest import app_of
+from tests.api.serving import serving
+from tests.api.streaming import Stream, following
+from tests.conftest import Connection
+from tests.store.store_arrange import call, schedule
+
+
+@pytest.fixture
+async def app(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Litestar]:
+    """One that looks often, so that nobody waits."""
+    monkeypatch.setattr(feed, "_EVERY", 0.01)
+    async with serving(app_of(database_url)):
+        yield app_of(database_url)
+
+
+def _end(db: Connection, **given: object) -> str:
+    id = schedule(db, **given)
+    call(db, "cancel", id=id)
+    return str(id)
+
+
+async def _ids(stream: Stream, count: int) -> list[str]:
+    return [(await stream.event())["id"] for _ in range(count)]
+
+
+async def test_an_end_is_told_as_it_comes(app: Litestar, db: Connection) -> None:
+    async with following(app) as stream:
+        assert (stream.status, stream.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
+        assert stream.headers["cache-control"] == "no-store"
+        id = _end(db, client="shop", key="settle-1")
+        event = await stream.event()
+    assert (event["id"], event["client"], event["key"], event["status"]) == (id, "shop", "settle-1", "cancelled")
+    assert event.keys() == set(Event.__dataclass_fields__)
+
+
+async def test_a_reader_that_comes_back_goes_on_behind_the_last_that_it_read(app: Litestar, db: Connection) -> None:
+    async with following(app) as stream:
+        first = _end(db)
+        event = await stream.event()
+        assert event["id"] == first
+    missed = [_end(db) for _ in range(3)]
+    async with following(app, after=event["cursor"]) as stream:
+        assert await _ids(stream, 3) == missed
+        last = _end(db)
+        assert await _ids(stream, 1) == [last]
+    async with following(app, after=event["cursor"], wait="0s") as stream:
+        assert await _ids(stream, 4) == [*missed, last]
+        assert await stream.ends()
+
+
+async def test_a_transaction_that_commits_late_is_not_missed(app: Litestar, db: Connection, database_url: str) -> None:
+    late = schedule(db)
+    async with following(app) as stream:
+        with psycopg.connect(database_url) as other:
+            call(other, "cancel", id=late)
+            quick = _end(db)
+            event = await stream.event()
+            assert event["id"] == quick
+            other.commit()
+        assert await _ids(stream, 1) == [str(late)]
+    async with following(app, after=event["cursor"], wait="0s") as stream:
+        assert await _ids(stream, 1) == [str(late)]
+
+
+async def test_a_reader_is_told_what_it_asks_for(app: Litestar, db: Connection) -> None:
+    call(db, "create_queue", name="orders")
+    job = schedule(db, client="shop", every="1 hour")
+    async with following(app, after="0.0.0..", client="shop", status=["cancelled", "failed"], queue="orders") as stream:
+        _end(db)
+        _end(db, client="shop")
+        wanted = _end(db, client="shop", queue="orders", key="a")
+        assert await _ids(stream, 1) == [wanted]
+        async with following(app, after="0.0.0..", key="a", wait="0s") as other:
+            assert await _ids(other, 1) == [wanted]
+            assert await other.ends()
+        async with following(app, after="0.0.0..", status=["failed"], wait="0s") as other:
+            assert await other.ends()
+        async with following(app, after="0.0.0..", job=job, wait="0s") as other:
+            assert await other.ends()
+
+
+async def test_who_may_see_one_client_is_told_of_no_other(app: Litestar, db: Connection) -> None:
+    keys = {name: make_key(db, clients=[name], subject=name) for name in ("shop", "orders")}
+    everybody = make_key(db)
+    async with (
+        following(app, keys["shop"]) as shop,
+        following(app, everybody) as all_of_them,
+        following(app, keys["orders"]) as orders,
+    ):
+        ids = {name: _end(db, client=name) for name in ("shop", "billing", "orders")}
+        assert await _ids(all_of_them, 3) == list(ids.values())
+        assert await _ids(shop, 1) == [ids["shop"]]
+        assert await _ids(orders, 1) == [ids["orders"]]
+        last = _end(db, client="shop")
+        assert await _ids(shop, 1) == [last]
+
+
+async def test_one_look_serves_all_readers(app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with following(app) as one, following(app) as two, following(app) as three:
+        first = _end(db)
+        assert [await _ids(stream, 1) for stream in (one, two, three)] == [[first]] * 3
+        monkeypatch.setattr(feed.Feed, "read", None)  # nobody reads for itself
+        ids = [_end(db) for _ in range(5)]
+        assert [await _ids(stream, 5) for stream in (one, two, three)] == [ids] * 3
+
+
+async def test_a_reader_that_does_not_read_holds_nobody_up_and_misses_nothing(
+    app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "_MOST_BYTES", 2000)
+    async with following(app) as slow, following(app) as quick:
+        ids = []
+        for _ in range(30):
+            ids.append(_end(db))
+            assert await _ids(quick, 1) == ids[-1:]
+        assert await _ids(slow, 30) == ids
+
+
+async def test_a_stream_ends_when_its_key_is_revoked(app: Litestar, db: Connection) -> None:
+    key = make_key(db)
+    async with following(app, key) as stream, following(app, make_key(db)) as other:
+        db.execute("select pgsched_internal.revoke_key(%s)", [key.id])
+        async with asyncio.timeout(3):
+            assert await stream.ends()
+        id = _end(db)
+        assert await _ids(other, 1) == [id]
+
+
+async def test_so_many_streams_are_open_with_one_key(
+    app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "MOST_EACH", 2)
+    key, other = make_key(db), make_key(db)
+    async with following(app, key), following(app, key):
+        async with following(app, key) as third:
+            assert third.status == 429
+        async with following(app, other) as fourth:
+            assert fourth.status == 200
+    async with following(app, key) as again:
+        assert again.status == 200
+    assert MOST_EACH < feed.MOST
+
+
+async def test_a_silent_stream_says_where_it_is(app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pgsched.api.events._BEAT", 0.01)
+    async with following(app, client="shop") as stream:
+        _end(db)
+        frames = [await stream.frame() for _ in range(3)]
+    assert all(frame is not None and frame.keys() == {"id"} for frame in frames)
+
+
+async def test_streams_end_when_the_server_stops(app: Litestar) -> None:
+    async with following(app) as stream:
+        app.state.before_stopping()
+        assert await stream.ends()
+
+
+async def test_a_database_that_was_away_is_read_on_from_where_it_was_left(
+    app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with following(app) as stream:
+        before = _end(db)
+        assert await _ids(stream, 1) == [before]
+        db.execute(
+            "select pg_terminate_backend(pid) from pg_stat_activity"
+            " where datname = current_database() and application_name = 'pgsched api'"
+        )
+        after = _end(db)
+        assert await _ids(stream, 1) == [after]
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "words"),
+    [
+        ("after=nothing", 400, "after: not the id of an event"),
+        ("after=0.0.fffffffffff..", 422, "not of this database"),
+        ("wait=soon", 422, "wait: "),
+        ("status=running", 400, "status"),
+        ("job=1", 400, "not an id"),
+        ("client=", 400, "no value"),
+        ("limit=3", 400, "unknown parameter"),
+    ],
+)
+async def test_what_cannot_be_asked_is_refused(api: httpx.AsyncClient, asked: str, status: int, words: str) -> None:
+    answer = await api.get(f"/v1/events?{asked}")
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+    assert words in answer.json()["detail"]
+
+
+async def test_the_header_counts_before_the_parameter(api: httpx.AsyncClient, db: Connection) -> None:
+    ids = [_end(db), _end(db)]
+    answer = await api.get("/v1/events?after=0.0.0..&wait=0s")
+    [first] = [line[4:] for line in answer.text.splitlines() if line.startswith("id: ")][1:2]
+    answer = await api.get("/v1/events?after=0.0.0..&wait=0s", headers={"Last-Event-ID": first})
+    assert ids[0] not in answer.text
+    assert ids[1] in answer.text
+    refused = await api.get("/v1/events", headers={"Last-Event-ID": "x"})
+    assert (refused.status_code, "Last-Event-ID" in refused.json()["detail"]) == (400, True)
+    assert UUID(ids[0])

@@ -1,0 +1,157 @@
+"""Nothing is read twice and nothing missed, whenever transactions commit: against histories drawn at random."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pgsched.domain import position
+from pgsched.domain.position import Horizon, Position, Snapshot
+from pgsched.errors import InvalidInput
+
+Row = tuple[int, UUID]
+_BEGIN, _COMMIT, _READ, _RESUME, _WRITE = range(5)
+_STEPS = st.lists(st.tuples(st.integers(_BEGIN, _WRITE), st.integers(0, 10**6)), max_size=60)
+
+
+@dataclass
+class _World:
+    """Transactions that have numbers from 3 on, and their rows."""
+
+    newest: int = 3
+    clock: int = 1_000_000
+    rows: dict[int, list[UUID]] = field(default_factory=dict)
+    began: dict[int, int] = field(default_factory=dict)
+    open: set[int] = field(default_factory=set)
+
+    def begin(self) -> None:
+        self.open.add(self.newest)
+        self.rows[self.newest], self.began[self.newest] = [], self.clock
+        self.newest += 1
+
+    def write(self, drawn: int) -> None:
+        if self.open:
+            self.rows[sorted(self.open)[drawn % len(self.open)]].append(UUID(int=drawn * 1000 + len(self.rows)))
+
+    def commit(self, drawn: int) -> None:
+        if self.open:
+            self.open.remove(sorted(self.open)[drawn % len(self.open)])
+
+    def horizon(self) -> Horizon:
+        self.clock += 1
+        xip = ",".join(map(str, sorted(self.open)))
+        text = f"{min(self.open, default=self.newest)}:{self.newest}:{xip}"
+        return Horizon(seen=Snapshot.parse(text), newest=self.newest, at=self.clock)
+
+    def read(self, at: Position, horizon: Horizon, limit: int, span: int) -> tuple[list[Row], Position]:
+        """What the statement reads, and where it ends."""
+        low = at.seen.xmax
+        high = min(max(horizon.seen.xmax, low), low + span)
+        late = at.late(horizon)
+        found = [
+            (one, id)
+            for one, ids in self.rows.items()
+            if (one in late or low <= one < high) and one not in horizon.seen.open
+            for id in set(ids)
+            if one != at.transaction or id > (at.id or id)
+        ]
+        found = sorted(found, key=lambda row: (row[0] != at.transaction, *row))[:limit]
+        for one, id in found:
+            assert self.began[one] >= at.earliest.timestamp()
+            at = at.after(horizon, one, id)
+        return found, at if len(found) == limit else at.up_to(horizon, high)
+
+    def committed(self) -> list[Row]:
+        return [(one, id) for one, ids in self.rows.items() if one not in self.open for id in set(ids)]
+
+
+@pytest.mark.parametrize("most_open", [2, 1000])
+@settings(max_examples=150, deadline=None)
+@given(steps=_STEPS, limit=st.integers(1, 4), span=st.integers(1, 6))
+def test_each_row_is_read_once_however_late_it_was_committed(
+    most_open: int, steps: list[tuple[int, int]], limit: int, span: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(position, "MOST_OPEN", most_open)
+        patch.setattr(position, "_BEFORE", timedelta(0))
+        _read_along(_World(), steps, limit, span)
+
+
+def _read_along(world: _World, steps: list[tuple[int, int]], limit: int, span: int) -> None:
+    at, told = Position.of(world.horizon()), list[Row]()
+    horizon = world.horizon()
+    for step, drawn in steps:
+        match step:
+            case 0:
+                world.begin()
+            case 1:
+                world.commit(drawn)
+            case 4:
+                world.write(drawn)
+            case _:
+                horizon = world.horizon() if step == _RESUME or not at.is_within(horizon) else horizon
+                if at.is_within(horizon):
+                    found, at = world.read(at, horizon, limit, span)
+                    told += found
+                at = Position.parse(str(at))
+    world.open.clear()
+    horizon, found = world.horizon(), [(0, UUID(int=0))]
+    while found or at.seen != horizon.seen:
+        found, at = world.read(at, horizon, limit, span)
+        told += found
+    assert sorted(told) == sorted(world.committed())
+
+
+def test_a_transaction_that_stays_open_holds_up_its_own_rows_alone() -> None:
+    before = Horizon(seen=Snapshot.parse("10:13:10"), newest=13, at=100)
+    after = Horizon(seen=Snapshot.parse("10:20:10,15"), newest=20, at=200)
+    read = Position.of(before).up_to(after, 20)
+    assert read.seen == Snapshot(20, (10, 15))
+    assert (read.since, read.at) == (100, 200)
+    assert not read.late(after)
+    assert read.late(Horizon(seen=Snapshot(30), newest=30, at=300)) == [10, 15]
+
+
+def test_who_stands_where_more_is_seen_waits_for_as_much() -> None:
+    read = Position.of(Horizon(seen=Snapshot(20, (10,)), newest=20, at=100))
+    assert not read.is_within(Horizon(seen=Snapshot(20, (10, 15)), newest=20, at=99))
+    assert not read.is_within(Horizon(seen=Snapshot(19, (10,)), newest=19, at=99))
+    assert read.is_within(Horizon(seen=Snapshot(21, (20,)), newest=21, at=101))
+    partly = read.after(Horizon(seen=Snapshot(30), newest=30, at=101), 25, UUID(int=1))
+    assert not partly.is_within(Horizon(seen=Snapshot(30, (25,)), newest=30, at=102))
+
+
+def test_of_a_great_many_that_are_open_the_lowest_are_named() -> None:
+    xip = ",".join(str(2 * one) for one in range(5, 1500))
+    found = Snapshot.parse(f"10:5000:{xip}")
+    assert (len(found.open), found.xmax) == (position.MOST_OPEN, 2 * (5 + position.MOST_OPEN))
+    assert len(str(Position(seen=found, since=1, at=2))) < position.LONGEST
+
+
+def test_a_beginning_is_before_everything() -> None:
+    begun = Position.beginning(datetime(2026, 3, 1, tzinfo=UTC))
+    assert begun.earliest <= datetime(2026, 3, 1, tzinfo=UTC)
+    assert Position.parse(str(begun)) == begun
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "0", "x.0.0..", "1.1.5.6.", "1.1.5.2-0.", "1.1.5.2-.", "1.1.5.-.", "1.1.5.0.", "1.1.5..6.0", "1.1.5..7.",
+        "1.1.5..4." + "0" * 32, "1.1.5..6." + "0" * 32, "1.1.5...", "1.1.5..\n", "1.1.0x5..", "fffffffff.fffffffff.5..",
+        "1.1.ffff.1" + "-1" * 20_000 + ".", "\uff11.1.5..",
+    ],
+)  # fmt: skip
+def test_what_is_no_position_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="not the id of an event"):
+        Position.parse(text)
+
+
+def test_a_position_of_another_database_is_refused() -> None:
+    read = Position.of(Horizon(seen=Snapshot(20), newest=20, at=100))
+    with pytest.raises(InvalidInput, match="not of this database"):
+        read.check(Horizon(seen=Snapshot(19), newest=19, at=200))
+    read.check(Horizon(seen=Snapshot(15), newest=25, at=200))

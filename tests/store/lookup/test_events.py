@@ -1,0 +1,184 @@
+"""The ends of executions are read once each, in the order in which they can be seen."""
+
+import asyncio
+import random
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+from psycopg import AsyncConnection
+
+from pgsched.domain.position import Position
+from pgsched.errors import InvalidInput
+from pgsched.store.lookup.events import horizon, read_events
+from pgsched.store.lookup.rows import Event
+from tests.store.store_arrange import Connection, call, column, schedule
+
+pytestmark = pytest.mark.oldest_postgresql
+Reader = AsyncConnection[Any]
+
+
+@pytest.fixture
+async def reader(store_url: str) -> AsyncIterator[Reader]:
+    async with await AsyncConnection.connect(store_url, autocommit=True) as connection:
+        yield connection
+
+
+@contextmanager
+def _other(store_url: str) -> Iterator[Connection]:
+    with psycopg.connect(store_url) as connection:
+        yield connection
+
+
+async def _now(reader: Reader) -> Position:
+    return Position.of(await horizon(reader))
+
+
+async def _read(reader: Reader, position: Position, **given: Any) -> tuple[list[Event], Position]:
+    """All that can be read by now, through the texts of the positions."""
+    now, found, complete = await horizon(reader), list[Event](), False
+    while not complete:
+        page = await read_events(reader, position, now, **given)
+        found += page.items
+        position, complete = Position.parse(str(page.end)), page.complete
+    return found, position
+
+
+async def test_an_end_is_told_with_what_became_of_it(db: Connection, reader: Reader) -> None:
+    begin = await _now(reader)
+    id = schedule(db, client="shop", key="settle-1")
+    call(db, "cancel", id=id, note="no longer wanted")
+    [event], _ = await _read(reader, begin)
+    assert (event.id, event.client, event.key, event.queue) == (id, "shop", "settle-1", "default")
+    assert (event.status, event.reason, event.attempt) == ("cancelled", "no longer wanted", 0)
+    assert await _read(reader, Position.parse(event.cursor)) == ([], await _now(reader))
+
+
+async def test_a_transaction_that_commits_late_is_told_when_it_does_and_holds_nobody_up(
+    db: Connection, reader: Reader, store_url: str
+) -> None:
+    late, after, last = (schedule(db) for _ in range(3))
+    position = await _now(reader)
+    with _other(store_url) as other:
+        call(other, "cancel", id=late)
+        call(db, "cancel", id=after)
+        [event], position = await _read(reader, position)
+        assert event.id == after
+        assert await _read(reader, position) == ([], position)
+        other.commit()
+        call(db, "cancel", id=last)
+        found, position = await _read(reader, position)
+        assert [event.id for event in found] == [late, last]
+        assert found[0].finished_at < event.finished_at
+    assert (await _read(reader, position))[0] == []
+
+
+async def test_what_a_savepoint_has_written_is_told_once_its_transaction_commits(
+    db: Connection, reader: Reader, store_url: str
+) -> None:
+    first, second = schedule(db), schedule(db)
+    with _other(store_url) as other:
+        other.execute("savepoint a")
+        call(other, "cancel", id=first)
+        other.execute("release a; savepoint b")
+        position = await _now(reader)
+        call(other, "cancel", id=second)
+        other.execute("release b")
+        assert (await _read(reader, position))[0] == []
+        other.commit()
+    found, position = await _read(reader, position)
+    assert {event.id for event in found} == {first, second}
+    assert (await _read(reader, position))[0] == []
+
+
+async def test_what_is_written_to_a_row_later_does_not_tell_it_again(db: Connection, reader: Reader) -> None:
+    position = await _now(reader)
+    id = schedule(db)
+    call(db, "cancel", id=id)
+    _, position = await _read(reader, position)
+    db.execute("update pgsched.history set awaited = true where id = %s", [id])
+    assert (await _read(reader, position))[0] == []
+
+
+async def test_reading_goes_on_in_the_middle_of_a_transaction(db: Connection, reader: Reader) -> None:
+    position = await _now(reader)
+    with db.transaction():
+        ids = [schedule(db) for _ in range(7)]
+        for id in ids:
+            call(db, "cancel", id=id)
+    whole, end = await _read(reader, position)
+    assert [event.id for event in whole] == sorted(ids)
+    assert await _read(reader, position, limit=3) == (whole, end)
+    for number, event in enumerate(whole):
+        assert (await _read(reader, Position.parse(event.cursor), limit=2))[0] == whole[number + 1 :]
+
+
+async def test_an_undone_end_is_never_told(db: Connection, reader: Reader, store_url: str) -> None:
+    id = schedule(db)
+    position = await _now(reader)
+    with _other(store_url) as other:
+        call(other, "cancel", id=id)
+        other.rollback()
+    assert (await _read(reader, position))[0] == []
+
+
+async def test_all_is_read_from_the_beginning_or_from_an_instant(db: Connection, reader: Reader) -> None:
+    ids = [schedule(db) for _ in range(3)]
+    for id in ids:
+        call(db, "cancel", id=id)
+    db.execute("update pgsched.history set finished_at = now() - interval '3 hours' where id = %s", [ids[0]])
+    since = datetime.now(UTC) - timedelta(hours=1)
+    assert {event.id for event in (await _read(reader, Position.parse("0.0.0..")))[0]} == set(ids)
+    found, _ = await _read(reader, Position.beginning(since), since=since)
+    assert [event.id for event in found] == ids[1:]
+
+
+async def test_one_clients_ends_are_read_alone(db: Connection, reader: Reader) -> None:
+    position = await _now(reader)
+    for client in ("shop", "orders", "billing"):
+        call(db, "cancel", id=schedule(db, client=client))
+    found, _ = await _read(reader, position, clients=["shop", "billing"])
+    assert [event.client for event in found] == ["shop", "billing"]
+
+
+async def test_a_position_of_a_later_life_of_the_database_is_refused(reader: Reader) -> None:
+    now = await horizon(reader)
+    ahead = Position.of(now).up_to(now, now.newest + 1000)
+    with pytest.raises(InvalidInput, match="before it was restored"):
+        ahead.check(await horizon(reader))
+
+
+async def test_many_writers_that_commit_out_of_order_are_read_whole(
+    db: Connection, reader: Reader, store_url: str
+) -> None:
+    ids = [schedule(db) for _ in range(160)]
+    position = await _now(reader)
+    shares = [ids[start::4] for start in range(4)]
+    writers = [threading.Thread(target=_cancel, args=(store_url, share, seed)) for seed, share in enumerate(shares)]
+    for writer in writers:
+        writer.start()
+    told: list[UUID] = []
+    while any(writer.is_alive() for writer in writers):
+        found, position = await _read(reader, position, limit=random.Random(len(told)).randint(1, 9), span=3)
+        told += [event.id for event in found]
+        await asyncio.sleep(0)
+    told += [event.id for event in (await _read(reader, position))[0]]
+    assert sorted(told) == sorted(ids)
+    assert len(column(db, "select id from pgsched.history")) == len(ids)
+
+
+def _cancel(store_url: str, ids: list[UUID], seed: int) -> None:
+    """In transactions of several statements and savepoints, each with another open beside it."""
+    chance = random.Random(seed)
+    with psycopg.connect(store_url) as held, psycopg.connect(store_url) as quick:
+        for id in ids:
+            session = chance.choice((held, quick))
+            with session.transaction():  # a savepoint in what is open
+                call(session, "cancel", id=id)
+            if session is quick or chance.random() < 0.2:
+                session.commit()
