@@ -58,6 +58,9 @@ def test_a_secret_is_put_listed_sealed_anew_and_dropped(
     assert "token" in run("secrets", "list", "shop").output
     monkeypatch.setenv("PGSCHED_SECRET_KEYS", f"{new},{old}")
     assert "1 sealed anew" in run("secrets", "reseal").output
+    monkeypatch.setenv("PGSCHED_SECRET_KEYS", old)
+    refused = run("secrets", "reseal")
+    assert (refused.exit_code, "its secret token" in refused.stderr) == (1, True)
     assert "dropped" in run("secrets", "drop", "shop", "token").output
     with psycopg.connect(database_url) as connection:
         assert connection.execute("select count(*) from pgsched_internal.secrets").fetchone() == (0,)

@@ -36,15 +36,19 @@ _SEPARATORS = {"|", "&&", ";", "||"}
 
 
 def commands_of(block: Block) -> list[list[str]]:
-    """The simple commands of a block, as words; what stands between them on a line separates them."""
+    """The simple commands of a block, as words; what stands between them on a line separates them, and the file that
+    one reads is none of them."""
     text = re.sub(r"\\\n\s*", " ", block.text)
     lines = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
     assert lines, f"{block}: there is no command: begin it with $"
     found: list[list[str]] = []
     for line in lines:
         found.append([])
-        for word in shlex.split(line, comments=True):
-            if word in _SEPARATORS:
+        words = iter(shlex.split(line, comments=True))
+        for word in words:
+            if word == "<":
+                next(words)
+            elif word in _SEPARATORS:
                 found.append([])
             else:
                 found[-1].append(word)

@@ -9,7 +9,7 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.secret import SIGNING, check_secret
 from pgsched.errors import Conflict
-from pgsched.sealing import KeyRing
+from pgsched.sealing import CannotOpen, KeyRing
 from pgsched.store.core.query import rows, value
 
 
@@ -60,8 +60,8 @@ async def look_up(connection: AsyncConnection[Any], wanted: Collection[tuple[str
 
 
 async def reseal_all(connection: AsyncConnection[Any], ring: KeyRing | None) -> int:
-    """Seals all secrets with the first key that are sealed with another; how many these were. Raises CannotOpen, with
-    what it has done so far kept, where a key is missing."""
+    """Seals all secrets with the first key that are sealed with another; how many these were. Raises CannotOpen, naming
+    the one, where a key is missing."""
     return await _reseal_named(connection, sealing(ring)) + await _reseal_signing(connection, sealing(ring))
 
 
@@ -90,7 +90,13 @@ async def _reseal_signing(connection: AsyncConnection[Any], ring: KeyRing) -> in
 
 
 def _anew(ring: KeyRing, row: Sealed) -> bytes:
-    return ring.seal(row.client_id, row.name, ring.open(row.client_id, row.name, row.sealed))
+    try:
+        return ring.seal(row.client_id, row.name, ring.open(row.client_id, row.name, row.sealed))
+    except CannotOpen as error:
+        what = "its signing secret" if row.name == SIGNING else f"its secret {row.name}"
+        raise CannotOpen(
+            f"client {row.client_id!r}, {what}: {error}; give that key, or have a new secret in its place, or drop it"
+        ) from None
 
 
 def sealing(ring: KeyRing | None) -> KeyRing:

@@ -73,8 +73,16 @@ async def test_signing_secrets_are_sealed_anew_with_the_newest_key(store_url: st
         assert ring is not None
         kept = column(db, "select sealed from pgsched_internal.signing_secrets order by valid_until nulls last")
         assert [ring.open("shop", "signing secret", sealed) for sealed in kept] == [first, second]
-        with pytest.raises(CannotOpen):
+        with pytest.raises(CannotOpen, match=r"client 'shop', its signing secret: .*; give that key"):
             await secrets.reseal_all(connection, KeyRing.parse(OLD))
+
+
+async def test_one_that_has_ended_needs_no_key(store_url: str, db: Connection) -> None:
+    for keys in (OLD, NEW):
+        await rotate(store_url, keys=keys)
+    db.execute("update pgsched_internal.signing_secrets set valid_until = now() where valid_until is not null")
+    async with await psycopg.AsyncConnection.connect(store_url, autocommit=True) as connection:
+        assert await secrets.reseal_all(connection, KeyRing.parse(NEW)) == 0
 
 
 def test_a_signing_secret_is_no_secret_that_options_could_name(db: Connection) -> None:
@@ -121,7 +129,7 @@ async def test_secrets_are_sealed_anew_with_the_newest_key(store_url: str, db: C
         ring = KeyRing.parse(NEW)
         assert ring is not None
         assert ring.open("shop", "a", found.sealed) == "one"
-        with pytest.raises(CannotOpen):
+        with pytest.raises(CannotOpen, match=r"client 'shop', its secret a: .* not in secret_keys; give that key"):
             await secrets.reseal_all(connection, KeyRing.parse(OLD))
 
 
