@@ -10,9 +10,12 @@ import random
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
+
+import orjson
 
 from pgsched.delivery.channel import outcome_of
 from pgsched.delivery.credentials import Credentials, GetSecret, no_secrets
@@ -31,6 +34,8 @@ from pgsched.domain.outcome import LONGEST_ERROR, Deferred, Failed, Outcome, Rel
 from pgsched.domain.policy import Options
 from pgsched.version import __version__
 
+LONGEST_KEPT = 16_384
+"""Bytes of a success that are kept where that is asked for."""
 _LONGEST_REASON = 200
 _LONGEST_DATE = 100
 _ACCEPTED, _UNAUTHORIZED = 202, 401
@@ -121,6 +126,7 @@ class HttpChannel:
             once=options.max_attempts == 1,
             deadline=deadline,
             client=execution.client_id,
+            keeps=LONGEST_KEPT if options.keep_answer else 0,
         )
 
     async def _call_with_secrets(self, execution: Execution, url: Url, options: Options, deadline: float) -> Exchange:
@@ -169,6 +175,7 @@ class HttpChannel:
             options,
             reason=answer.reason,
             body=answer.body,
+            is_whole=answer.complete,
             retry_after=parse_retry_after(retry_after.decode("latin-1"), self._now()) if retry_after else None,
         )
 
@@ -179,15 +186,16 @@ def outcome_of_answer(
     *,
     reason: bytes = b"",
     body: bytes = b"",
+    is_whole: bool = True,
     retry_after: timedelta | None = None,
 ) -> Outcome:
     """2xx is a success; with ``deferred``, 202 says that the target will complete the execution later. 408, 425, 429
     and 5xx are worth another try; any other answer is final. ``retry_on`` and ``fail_on`` of the options override this
-    for answers other than 2xx."""
+    for answers other than 2xx. The body of a success, where there is one, is its result."""
     if status == _ACCEPTED and options.deferred is not None:
         return Deferred()
     if 200 <= status < 300:
-        return _succeeded(status)
+        return Succeeded(status_code=status, result=_kept(body, is_whole=is_whole)) if body else _succeeded(status)
     return Failed(
         error=_error(status, reason, body),
         retryable=_is_retryable(status, options),
@@ -222,6 +230,15 @@ def parse_retry_after(text: str | None, now: int) -> timedelta | None:
 def _succeeded(status: int) -> Succeeded:
     """Nearly all successes are equal, so they share one object."""
     return Succeeded(status_code=status)
+
+
+def _kept(body: bytes, *, is_whole: bool) -> bytes:
+    """JSON as it is. Anything else is a string, and so is the beginning of what is longer or has not come whole."""
+    if is_whole and len(body) <= LONGEST_KEPT:
+        with suppress(orjson.JSONDecodeError):
+            orjson.loads(body)
+            return body
+    return orjson.dumps(body[:LONGEST_KEPT].decode("utf-8", "replace"))
 
 
 def _is_retryable(status: int, options: Options) -> bool:

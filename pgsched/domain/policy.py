@@ -38,8 +38,8 @@ class Options:
     It passes the limit of its client's ``limit_key``, if there is one. With ``deferred``, in seconds, an HTTP target
     may answer 202, and has so long to complete what it took. ``on_success`` is a target that is told of its success.
     ``auth`` says how a token for it is had, ``tls`` which certificate is shown. ``traceparent`` is of the caller's
-    trace. With ``cloudevent`` it is one to HTTP and Kafka. With ``has_secrets`` a header, ``auth`` or ``tls`` names
-    one.
+    trace. With ``cloudevent`` it is one to HTTP and Kafka. With ``keep_answer`` what an HTTP target answers is its
+    result. With ``has_secrets`` a header, ``auth`` or ``tls`` names one.
     """
 
     timeout_seconds: float = 30.0
@@ -58,6 +58,7 @@ class Options:
     deferred: float | None = None
     traceparent: str | None = None
     cloudevent: CloudEvent | None = None
+    keep_answer: bool = False
     has_secrets: bool = False
 
 
@@ -229,6 +230,12 @@ def _ordering(key: str, value: Any) -> str:
     return str(value)
 
 
+def _flag(key: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidOptions(f"{key} must be true or false; it is {shown(value)}")
+    return value
+
+
 _OF_EVENTS = frozenset(f"ce-{name}" for name in ATTRIBUTES)
 _FIELDS = {"timeout": "timeout_seconds"}
 _KEPT = frozenset(field.name for field in fields(Options))
@@ -263,6 +270,7 @@ _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "deferred": _seconds(1, 2_592_000, "1 s to 30 days"),
     "traceparent": parse_traceparent,
     "cloudevent": parse_cloudevent,
+    "keep_answer": _flag,
 }
 OPTIONS = tuple(_PARSERS)
 """The names of all options."""

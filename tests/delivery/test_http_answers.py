@@ -9,7 +9,7 @@ from pgsched.delivery.mending import LONGEST_HEAD, MOST_HEADERS
 from pgsched.domain.outcome import Failed, Outcome, Succeeded
 from pgsched.domain.policy import Options
 from tests.delivery.peer import OK, Wire, peer, saying
-from tests.delivery.receiver import calling, deliver, execution
+from tests.delivery.receiver import Request, answering, calling, deliver, execution, receiving
 
 DONE = Succeeded(status_code=200)
 
@@ -295,3 +295,30 @@ async def test_an_answer_before_the_request_was_all_sent_counts_but_the_connecti
         outcomes = [failure(await channel.deliver(row, Options(), 5)) for _ in range(2)]
     assert [outcome.status_code for outcome in outcomes] == [413, 413]
     assert target.on == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        (b'{"id": 42}', b'{"id": 42}'),
+        (b"thanks", b'"thanks"'),
+        (b"\xff", '"\N{REPLACEMENT CHARACTER}"'.encode()),
+        (b"", None),
+        (b"1" * 20_000, b'"' + b"1" * 16_384 + b'"'),
+    ],
+)
+async def test_what_a_target_answers_is_kept_where_that_is_asked_for(body: bytes, kept: bytes | None) -> None:
+    async with receiving(answering("201 Created", body)) as receiver:
+        assert await deliver(receiver.url, Options(keep_answer=True)) == Succeeded(status_code=201, result=kept)
+        assert await deliver(receiver.url, Options()) == Succeeded(status_code=201)
+
+
+async def test_of_an_answer_that_ends_too_soon_its_beginning_is_kept() -> None:
+    async def respond(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n12")
+        await writer.drain()
+        writer.close()
+
+    async with receiving(respond) as receiver:
+        outcome = await deliver(receiver.url, Options(keep_answer=True))
+    assert outcome == Succeeded(status_code=200, result=b'"12"')

@@ -104,6 +104,7 @@ OPTIONS = st.fixed_dictionaries(
         "traceparent": st.one_of(TRACES, JUNK),
         "cloudevent": st.one_of(EVENTS, JUNK),
         "tls": st.one_of(CERTIFICATES, JUNK),
+        "keep_answer": st.one_of(st.booleans(), JUNK),
         "timeuot": JUNK,
     },
 )

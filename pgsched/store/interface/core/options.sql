@@ -148,6 +148,8 @@ begin
     return pgsched_internal.refuse('PS004', 'priority must be a whole number from -100 to 100', 'write {"priority": 10}');
   elsif options ? 'ordering' and options -> 'ordering' not in ('"continue"', '"block"') then
     return pgsched_internal.refuse('PS004', 'ordering must be continue or block', 'write {"ordering": "block"}');
+  elsif options ? 'keep_answer' and jsonb_typeof(options -> 'keep_answer') <> 'boolean' then
+    return pgsched_internal.refuse('PS004', 'keep_answer must be true or false', 'write {"keep_answer": true}');
   elsif options ? 'cloudevent' and (case when jsonb_typeof(options -> 'cloudevent') = 'object' then
       (options -> 'cloudevent') - 'type' - 'source' <> '{}' or exists (
         select from unnest(array['type', 'source']) as part
@@ -190,11 +192,11 @@ begin
   select string_agg(name, ', ') into unknown from jsonb_object_keys(options) as name
    where name not in ('timeout', 'max_attempts', 'backoff', 'relevant_for', 'max_retry_age', 'deadline', 'method', 'headers', 'auth', 'tls',
                       'retry_on', 'fail_on', 'on_success', 'on_failure', 'on_expired', 'limit_key', 'priority', 'ordering', 'deferred',
-                      'traceparent', 'cloudevent');
+                      'traceparent', 'cloudevent', 'keep_answer');
   if unknown is not null then
     return pgsched_internal.refuse('PS004', format('unknown option: %s', unknown),
       'the options are timeout, max_attempts, backoff, relevant_for, max_retry_age, deadline, method, headers, auth, tls, retry_on, fail_on, '
-      'on_success, on_failure, on_expired, limit_key, priority, ordering, deferred, traceparent and cloudevent');
+      'on_success, on_failure, on_expired, limit_key, priority, ordering, deferred, traceparent, cloudevent and keep_answer');
   end if;
   if options ?| array['max_attempts', 'backoff', 'retry_on', 'fail_on'] then
     perform pgsched_internal.check_retries(options);
