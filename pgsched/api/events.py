@@ -9,8 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated, Literal
-from uuid import UUID
+from typing import Annotated
 
 from litestar.di import NamedDependency
 from litestar.params import HeaderParameter, QueryParameter
@@ -26,9 +25,10 @@ from pgsched.api.routing import reads
 from pgsched.domain.api_key import Grant
 from pgsched.domain.position import LONGEST, Horizon, Position
 from pgsched.domain.request import length_of
+from pgsched.domain.states import EndStatus
 from pgsched.errors import InvalidInput, InvalidSchedule, Unauthenticated, Unavailable
 from pgsched.store.lookup import events as ends
-from pgsched.store.lookup.rows import Event
+from pgsched.store.lookup.rows import EventFilter
 
 EVENT_STREAM = "text/event-stream"
 _BEAT = 15.0
@@ -38,9 +38,8 @@ _AFTER = "The id of the last event that was read; what came after it is told. Wi
 _TEXT = {"pattern": r"^[0-9a-f]{1,9}\.[0-9a-f]{1,9}\.[0-9a-f]{1,15}\.[0-9a-f-]*\.([0-9a-f]{1,15}\.[0-9a-f]{32})?$"}
 Feeding = NamedDependency[Feed]
 Authenticating = NamedDependency[Authentication]
-Ended = Literal["succeeded", "failed", "cancelled", "expired", "skipped"]
 _Statuses = Annotated[
-    list[Ended] | None, QueryParameter(name="status", description="Repeated, what ended with any of them.")
+    list[EndStatus] | None, QueryParameter(name="status", description="Repeated, what ended with any of them.")
 ]
 _Queue = Annotated[str | None, QueryParameter(name="queue")]
 _Wait = Annotated[
@@ -54,26 +53,6 @@ _LastEventId = Annotated[
         name="Last-Event-ID", max_length=LONGEST, description="As after, before which it counts.", schema_extra=_TEXT
     ),
 ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventFilter:
-    """What a reader wants: all that is named."""
-
-    client: str | None = None
-    queue: str | None = None
-    statuses: tuple[str, ...] = ()
-    key: str | None = None
-    job: UUID | None = None
-
-    def takes(self, event: Event) -> bool:
-        return (
-            self.client in (None, event.client)
-            and self.queue in (None, event.queue)
-            and (not self.statuses or event.status in self.statuses)
-            and self.key in (None, event.key)
-            and self.job in (None, event.job_id)
-        )
 
 
 @dataclass(slots=True, kw_only=True)

@@ -43,6 +43,7 @@ from pgsched.store.jobs.backfills import Backfilled as Backfilled
 from pgsched.store.lookup.rows import Attempt as Attempt
 from pgsched.store.lookup.rows import DeadLetter as DeadLetter
 from pgsched.store.lookup.rows import EditPreview as EditPreview
+from pgsched.store.lookup.rows import Event as Event
 from pgsched.store.lookup.rows import Execution as Execution
 from pgsched.store.pull.messages import Message as Message
 from pgsched.store.schedule.calls import Placed as Placed

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from itertools import count
 from types import TracebackType
 from typing import Self, TypeVar, Unpack
@@ -11,6 +12,7 @@ import httpx
 
 from pgsched.client.clients import ClientMethods
 from pgsched.client.dead_letters import DeadLetterMethods, DeadLetterQuery, discard_some
+from pgsched.client.events import EventQuery, Following
 from pgsched.client.executions import ExecutionMethods
 from pgsched.client.gates import GateMethods
 from pgsched.client.jobs import JobMethods
@@ -18,6 +20,7 @@ from pgsched.client.methods import AsyncBase, SyncBase
 from pgsched.client.pull import PullMethods, claim_for_ever
 from pgsched.client.queues import QueueMethods
 from pgsched.client.requests import Call, Length, check_address, headers_of, unavailable
+from pgsched.store.lookup.rows import Event
 from pgsched.store.pull.messages import Message
 
 _Answer = TypeVar("_Answer")
@@ -55,6 +58,33 @@ class Client(_Methods, SyncBase):
         """One after another, for ever: each is to be completed or failed before the next is asked for."""
         while True:
             yield from self._ask(claim_for_ever(queue, worker, batch, lease, wait))
+
+    def events(self, *, after: str | None = None, **wanted: Unpack[EventQuery]) -> Iterator[Event]:
+        """What becomes of executions, for ever: from now on, or behind the event with the cursor ``after``. Each comes
+        once, in the order in which it could be seen; a stream that breaks is gone on with."""
+        following = Following(wanted, after, self._retries)
+        pause: float | None = 0.0
+        while pause is not None:
+            time.sleep(pause)
+            try:
+                with self._streaming(following) as response:
+                    if response.is_success:
+                        for piece in response.iter_bytes():
+                            yield from following.read(piece)
+                        pause = following.ended()
+                    else:
+                        response.read()
+                        pause = following.refused(response)
+            except httpx.RequestError as error:
+                pause = following.broken(error)
+
+    @contextmanager
+    def _streaming(self, following: Following) -> Iterator[httpx.Response]:
+        response = self._http.send(following.request(self._http), stream=True)
+        try:
+            yield response
+        finally:
+            response.close()
 
     def discard_all(self, *, note: str | None = None, **wanted: Unpack[DeadLetterQuery]) -> int:
         """Discards those that have all of this, in as many requests as it takes; returns how many."""
@@ -114,6 +144,34 @@ class AsyncClient(_Methods, AsyncBase):
         while True:
             for message in await self._ask(claim_for_ever(queue, worker, batch, lease, wait)):
                 yield message
+
+    async def events(self, *, after: str | None = None, **wanted: Unpack[EventQuery]) -> AsyncIterator[Event]:
+        """What becomes of executions, for ever: from now on, or behind the event with the cursor ``after``. Each comes
+        once, in the order in which it could be seen; a stream that breaks is gone on with."""
+        following = Following(wanted, after, self._retries)
+        pause: float | None = 0.0
+        while pause is not None:
+            await asyncio.sleep(pause)
+            try:
+                async with self._streaming(following) as response:
+                    if response.is_success:
+                        async for piece in response.aiter_bytes():
+                            for event in following.read(piece):
+                                yield event
+                        pause = following.ended()
+                    else:
+                        await response.aread()
+                        pause = following.refused(response)
+            except httpx.RequestError as error:
+                pause = following.broken(error)
+
+    @asynccontextmanager
+    async def _streaming(self, following: Following) -> AsyncIterator[httpx.Response]:
+        response = await self._http.send(following.request(self._http), stream=True)
+        try:
+            yield response
+        finally:
+            await response.aclose()
 
     async def discard_all(self, *, note: str | None = None, **wanted: Unpack[DeadLetterQuery]) -> int:
         """Discards those that have all of this, in as many requests as it takes; returns how many."""

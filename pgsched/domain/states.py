@@ -7,6 +7,8 @@ ExecutionStatus = Literal[
     "scheduled", "retrying", "held", "running", "succeeded", "failed", "cancelled", "expired", "skipped"
 ]
 STATUSES: tuple[str, ...] = get_args(ExecutionStatus)
+EndStatus = Literal["succeeded", "failed", "cancelled", "expired", "skipped"]
+END_STATUSES: tuple[str, ...] = get_args(EndStatus)
 
 
 def each_once(statuses: Collection[str]) -> tuple[str, ...]:

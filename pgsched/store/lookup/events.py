@@ -13,7 +13,7 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.position import Horizon, Position, Snapshot
 from pgsched.store.core.query import first, rows
-from pgsched.store.lookup.rows import Event
+from pgsched.store.lookup.rows import Event, EventFilter
 
 _NO_ID = UUID(int=0)
 SPAN, _WIDER, _NARROWEST, _WIDEST = 10_000, 8, 16, 2**40
@@ -92,6 +92,27 @@ async def read_events(
         return EventPage(items=items, end=position, span=max(span // _WIDER, _NARROWEST), complete=False)
     wider = min(span * _WIDER, _WIDEST) if len(found) < limit // _WIDER else span
     return EventPage(items=items, end=position.up_to(horizon, high), span=wider, complete=high == end)
+
+
+async def list_events(
+    connection: AsyncConnection[Any],
+    wanted: EventFilter,
+    position: Position,
+    now: Horizon,
+    *,
+    limit: int,
+    since: datetime | None = None,
+) -> tuple[list[Event], Position]:
+    """The first so many of those that are wanted, and where a reader stands after them."""
+    items, span, complete = list[Event](), SPAN, False
+    clients = None if wanted.client is None else [wanted.client]
+    while not complete:
+        page = await read_events(connection, position, now, clients=clients, since=since, span=span)
+        items += filter(wanted.takes, page.items)
+        if len(items) >= limit:
+            return items[:limit], Position.parse(items[limit - 1].cursor)
+        position, span, complete = page.end, page.span, page.complete
+    return items, position
 
 
 def _event(row: _Row, position: Position) -> Event:

@@ -200,6 +200,26 @@ class ExecutionFilter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EventFilter:
+    """Which events are wanted: those that have all that is named; of ``statuses`` any."""
+
+    client: str | None = None
+    queue: str | None = None
+    statuses: tuple[str, ...] = ()
+    key: str | None = None
+    job: UUID | None = None
+
+    def takes(self, event: Event) -> bool:
+        return (
+            self.client in (None, event.client)
+            and self.queue in (None, event.queue)
+            and (not self.statuses or event.status in self.statuses)
+            and self.key in (None, event.key)
+            and self.job in (None, event.job_id)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetterFilter:
     """``target`` is how the target begins, ``reason`` a part of the reason in any case; ``start`` and ``end`` bound
     finished_at: from start on, before end. They have all of the ``labels``.

@@ -1,0 +1,84 @@
+"""Following what becomes of executions: what both clients share of it.
+
+A stream that breaks is begun again behind the last event that came, so whoever iterates sees each event once.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TypedDict
+
+import httpx
+import msgspec
+
+from pgsched.client.requests import Call, Id, Length, body, check_names, path, unavailable
+from pgsched.errors import PgschedError, Unavailable
+from pgsched.store.lookup.rows import Event
+
+_SILENCE = 60.0  # seconds; the API says something every fifteen
+_NOTHING = 0.1
+
+
+class EventQuery(TypedDict, total=False):
+    """``status`` is one or several, of which any will do. With ``wait`` the events end after that time."""
+
+    client: str | None
+    queue: str | None
+    status: str | Sequence[str] | None
+    key: str | None
+    job: Id | None
+    wait: Length | None
+
+
+class Following:
+    """How far the events were read, and what is to be asked next."""
+
+    def __init__(self, wanted: EventQuery, after: str | None, retries: int) -> None:
+        check_names(wanted, EventQuery)
+        query = body(wanted) | {"after": after}
+        self._call = Call("GET", path("events"), Event, query=query, timeout=_SILENCE)
+        self._retries, self._failures = retries, 0
+        self._ends = wanted.get("wait") is not None
+        self._rest = b""
+
+    def request(self, http: httpx.Client | httpx.AsyncClient) -> httpx.Request:
+        """The stream from where it was left."""
+        self._rest = b""
+        return self._call.send_by(http)
+
+    def read(self, piece: bytes) -> Iterator[Event]:
+        """The events that are complete by now."""
+        *frames, self._rest = (self._rest + piece).split(b"\n\n")
+        for frame in frames:
+            fields = dict(line.split(b": ", 1) for line in frame.split(b"\n") if b": " in line)
+            self._failures = 0
+            if data := fields.get(b"data"):
+                try:
+                    event = msgspec.json.decode(data, type=Event)
+                except msgspec.MsgspecError as error:
+                    raise PgschedError(f"this is no event of pgsched: {error}") from error
+                self._call = self._call.following(event.cursor)
+                yield event
+            elif id := fields.get(b"id"):
+                self._call = self._call.following(id.decode())
+
+    def ended(self) -> float | None:
+        """Seconds after which to go on when the stream has ended; None where that is all."""
+        return None if self._ends else self._next(_NOTHING, Unavailable("the API ends each stream of events at once"))
+
+    def refused(self, response: httpx.Response) -> float:
+        """Seconds after which to ask again. Raises what the API has answered with, where that is final."""
+        pause = self._call.pause(self._retries, self._failures, response)
+        if pause is None:
+            self._call.read(response)
+            raise PgschedError(f"{response.url} answered {response.status_code} without events")
+        self._failures += 1
+        return pause
+
+    def broken(self, error: httpx.RequestError) -> float:
+        """Seconds after which to ask again. Raises Unavailable where it was tried often enough."""
+        return self._next(self._call.pause(self._retries, self._failures), unavailable(error))
+
+    def _next(self, pause: float | None, otherwise: Unavailable) -> float:
+        if pause is None or self._failures >= self._retries:
+            raise otherwise
+        self._failures += 1
+        return pause
