@@ -36,7 +36,9 @@ class Filled:
 
     def hide(self, answer: Exchange) -> Exchange:
         """The answer without what the target was told in secret."""
-        answer.reason, answer.body = without(self.hidden, answer.reason), without(self.hidden, answer.body)
+        answer.body = without(self.hidden, answer.body)
+        if answer.status >= 300:  # of a success nobody keeps it
+            answer.reason = without(self.hidden, answer.reason)
         return answer
 
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from pgsched.delivery.hiding import without
-from pgsched.domain.outcome import LONGEST_ERROR, Failed
+from pgsched.domain.outcome import LONGEST_ERROR, Failed, Succeeded
 from pgsched.domain.policy import parse_options
 from tests.delivery.receiver import Request, answering, calling, execution, receiving
 
@@ -31,6 +31,35 @@ async def test_what_a_target_repeats_of_a_secret_is_not_kept() -> None:
     assert "hush" not in outcome.error
     assert outcome.error.startswith('answered 500 no Bearer …: {"plain": "Bearer …"')
     assert "42" in outcome.error
+
+
+async def test_nor_of_a_success_whose_answer_is_kept() -> None:
+    asked = parse_options(b'{"headers": {"authorization": {"secret": "token"}}, "keep_answer": true}')
+
+    async def respond(request: Request, writer: asyncio.StreamWriter) -> None:
+        await answering("200 OK", json.dumps(request.headers).encode())(request, writer)
+
+    async with receiving(respond) as receiver, calling(get_secret=secret) as channel:
+        outcome = await channel.deliver(execution(receiver.url), asked, 5)
+    assert isinstance(outcome, Succeeded)
+    assert outcome.result is not None
+    assert json.loads(outcome.result)["authorization"] == "…"
+    assert b"hush" not in outcome.result
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        r"a\/hush+b\/hush==\"'&<",
+        r"a/hush\u002Bb/hush==\u0022\u0027\u0026\u003C",
+        r"a/hush+b/hush==\"'\u0026\u003c",
+        "a%2Fhush%2Bb%2Fhush%3D%3D%22%27%26%3C",
+        "a/hush%2Bb/hush%3D%3D%22%27%26%3C",
+        "a/hush+b/hush==&quot;&#x27;&amp;&lt;",
+    ],
+)
+def test_a_secret_is_found_as_encoders_write_it(told: str) -> None:
+    assert without(["a/hush+b/hush==\"'&<"], f"x {told} y".encode()) == "x … y".encode()
 
 
 @pytest.mark.parametrize("before", range(LONGEST_ERROR - 20, LONGEST_ERROR + 2))
