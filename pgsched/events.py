@@ -34,7 +34,7 @@ _WARNINGS = frozenset(
         "signal.ignored",
         "job.invalid",
         "backfill.invalid",
-        "replay.given_up",
+        "bulk_change.given_up",
         "tzdata.behind",
         "api.failed",
         "api.open",

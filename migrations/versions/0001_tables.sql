@@ -464,34 +464,41 @@ create table pgsched.backfills (
 create index backfills_active on pgsched.backfills (id) where state = 'active';
 create index backfills_job on pgsched.backfills (job_id);
 
--- Dead letters that somebody wants run again: those of these clients (null: of all) that failed before it was asked for
--- and that its filter names. Up to reached, a dead letter's id, all have been looked at. What was replayed so far fires
--- before paced_until.
-create table pgsched.replays (
+-- What somebody wants done to many: dead letters replayed, or executions that wait cancelled or rescheduled. Meant are those of these
+-- clients (null: of all) that had failed, or were there, when it was asked for, and that the filter names. Up to reached, an id, all
+-- have been looked at: dead letters in the order of their ids, executions in that of their partitions before. It is paced up to
+-- paced_until, and what was replayed so far fires before that.
+create table pgsched.bulk_changes (
   id          uuid primary key default pgsched.new_id(),
+  verb        text not null constraint verb_is_replay_cancel_or_reschedule check (verb in ('replay', 'cancel', 'reschedule')),
   clients     text[],
   filter      jsonb not null,
   target      pgsched_internal.target,
+  fire_at     timestamptz,
+  shift       interval constraint shift_is_at_most_3653_days check (shift between interval '-3653 days' and interval '3653 days'),
+  note        text,
   rate        double precision not null default 10 constraint rate_is_positive check (rate > 0 and rate <= 100000),
-  state       text not null default 'active' constraint replay_state_is_known check (state in ('active', 'cancelled', 'finished')),
+  state       text not null default 'active' constraint bulk_change_state_is_known check (state in ('active', 'cancelled', 'finished')),
+  partition   smallint,
   reached     uuid,
   paced_until timestamptz,
-  replayed    bigint not null default 0,
+  changed     bigint not null default 0,
   passed_over bigint not null default 0,
   reason      text,
   actor       text not null,
   created_at  timestamptz not null default pgsched.now(),
   updated_at  timestamptz not null default pgsched.now()
 );
-create index replays_active on pgsched.replays (id) where state = 'active';
+create index bulk_changes_active on pgsched.bulk_changes (id) where state = 'active';
 
--- Dead letters that somebody had locked when it was their turn to be replayed.
-create table pgsched_internal.letters_to_come_back_to (
-  replay_id   uuid not null references pgsched.replays on delete cascade,
+-- What somebody had locked when it was its turn: a dead letter by its end, an execution by its partition.
+create table pgsched_internal.rows_to_come_back_to (
+  change_id   uuid not null references pgsched.bulk_changes on delete cascade,
   id          uuid not null,
-  finished_at timestamptz not null,
+  finished_at timestamptz,
+  partition   smallint,
   tried_at    timestamptz not null default clock_timestamp(),
-  primary key (replay_id, id)
+  primary key (change_id, id)
 );
 
 -- What the whole installation has agreed on, such as the version of the time zone rules that rows are planned by.

@@ -62,6 +62,7 @@ class ReplayMany(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 @makes(
     "/dead-letters/replay",
     "Replay the dead letters that a filter names, at a rate",
+    409,
     otherwise=(Replaying, DRY_RUN),
     response_description="Committed: workers replay them.",
     scope="operate",

@@ -33,6 +33,8 @@ from pgsched.domain.schedule import Fire as Fire
 from pgsched.store.admin.clients import ClientRow as ClientRow
 from pgsched.store.admin.clients import SecretHint as SecretHint
 from pgsched.store.admin.queues import QueueRow as QueueRow
+from pgsched.store.ends.bulk_changes import BulkChange as BulkChange
+from pgsched.store.ends.bulk_changes import ChangingMany as ChangingMany
 from pgsched.store.ends.dead_letters import Replay as Replay
 from pgsched.store.ends.dead_letters import Replaying as Replaying
 from pgsched.store.gates.blocked_keys import BlockedKey as BlockedKey

@@ -10,6 +10,7 @@ from typing import Self, TypeVar, Unpack
 
 import httpx
 
+from pgsched.client.bulk_changes import BulkChangeMethods
 from pgsched.client.clients import ClientMethods
 from pgsched.client.dead_letters import DeadLetterMethods, DeadLetterQuery, discard_some
 from pgsched.client.events import EventQuery, Following
@@ -26,7 +27,16 @@ from pgsched.store.pull.messages import Message
 _Answer = TypeVar("_Answer")
 
 
-class _Methods(JobMethods, ExecutionMethods, DeadLetterMethods, PullMethods, ClientMethods, QueueMethods, GateMethods):
+class _Methods(
+    JobMethods,
+    ExecutionMethods,
+    BulkChangeMethods,
+    DeadLetterMethods,
+    PullMethods,
+    ClientMethods,
+    QueueMethods,
+    GateMethods,
+):
     """The methods of both clients."""
 
 

@@ -44,6 +44,17 @@ def parse_duration(text: str) -> timedelta:
     return check_duration(length)
 
 
+def parse_shift(text: str) -> timedelta:
+    """How far something is moved: as ``parse_duration``, and back where it begins with a minus."""
+    stripped = text.strip(" \t\r\n")
+    return -parse_duration(stripped[1:]) if stripped.startswith("-") else parse_duration(stripped)
+
+
+def format_shift(shift: timedelta) -> str:
+    """What ``parse_shift`` reads as the same."""
+    return f"-{format_duration(-shift)}" if shift < timedelta(0) else format_duration(shift)
+
+
 def check_duration(length: timedelta) -> timedelta:
     """``length`` itself; raises InvalidSchedule unless it is positive and at most ten years."""
     if length <= timedelta(0):

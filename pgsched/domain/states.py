@@ -9,6 +9,8 @@ ExecutionStatus = Literal[
 STATUSES: tuple[str, ...] = get_args(ExecutionStatus)
 EndStatus = Literal["succeeded", "failed", "cancelled", "expired", "skipped"]
 END_STATUSES: tuple[str, ...] = get_args(EndStatus)
+LiveStatus = Literal["scheduled", "retrying", "held", "running"]
+LIVE_STATUSES: tuple[str, ...] = get_args(LiveStatus)
 
 
 def each_once(statuses: Collection[str]) -> tuple[str, ...]:

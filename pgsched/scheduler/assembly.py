@@ -153,7 +153,7 @@ class Assembly(Foundation):
                 "queues": self._queues_changed,
                 "release": self.upkeep.releaser.look,
                 "backfill": self.upkeep.backfiller.wake,
-                "replay": self.upkeep.replayer.wake,
+                "bulk": self.upkeep.bulk_changer.wake,
                 "gates": self.gatekeeper.look,
                 "turns": self._turns_changed,
                 "workers": self.upkeep.reaper.wake,

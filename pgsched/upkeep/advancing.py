@@ -1,4 +1,4 @@
-"""Services that carry out a long request in parts: a backfill, or a replay of many dead letters.
+"""Services that carry out a long request in parts: a backfill, or a change of many dead letters or executions.
 
 There is one turn a second while any request is active. Otherwise the service looks every few seconds, on the connection
 that it shares with other chores; it opens a connection of its own only while there is work.
@@ -11,12 +11,12 @@ from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.isolation import is_a_lock, is_of_a_row, took_too_long
-from pgsched.store.ends import replay_chunks
+from pgsched.store.ends import bulk_chunks
 from pgsched.store.jobs import backfill_chunks
 
 _EVERY, _LOOK_EVERY = 1.0, 10.0
 # A turn does no more chunks than these of one request, so that the others have a turn.
-_CHUNK, _BACKFILL_CHUNKS, _REPLAY_CHUNKS = 250, 20, 100
+_CHUNK, _BACKFILL_CHUNKS, _BULK_CHUNKS = 250, 20, 100
 
 
 class Advancing(Service):
@@ -85,21 +85,22 @@ class Backfiller(Advancing):
         return True
 
 
-class Replayer(Advancing):
-    """Replays many dead letters, each replay at its rate. Woken when a replay of many is asked for."""
+class BulkChanger(Advancing):
+    """Replays many dead letters, cancels or reschedules many executions, each request at its rate. Woken when one is
+    made."""
 
-    name = "replayer"
-    active = staticmethod(replay_chunks.active)
+    name = "bulk_changer"
+    active = staticmethod(bulk_chunks.active)
 
     async def give_up(self, id: UUID, error: Exception) -> None:
-        if await replay_chunks.give_up(await self._link.get(), id, error):
-            self.events.emit("replay.given_up", replay=str(id), reason=str(error)[:200])
+        if await bulk_chunks.give_up(await self._link.get(), id, error):
+            self.events.emit("bulk_change.given_up", change=str(id), reason=str(error)[:200])
 
     async def advance(self, id: UUID) -> bool:
-        for _ in range(_REPLAY_CHUNKS):
-            chunk = await replay_chunks.advance(await self._link.get(), id)
+        for _ in range(_BULK_CHUNKS):
+            chunk = await bulk_chunks.advance(await self._link.get(), id)
             if chunk.finished:
-                self.events.emit("replay.finished", replay=str(id))
+                self.events.emit("bulk_change.finished", change=str(id))
             if not chunk.more:
                 return False
         return True

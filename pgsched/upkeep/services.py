@@ -6,7 +6,7 @@ from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Link
-from pgsched.upkeep.advancing import Backfiller, Replayer
+from pgsched.upkeep.advancing import Backfiller, BulkChanger
 from pgsched.upkeep.days import Days
 from pgsched.upkeep.levels import Levels
 from pgsched.upkeep.planner import Planner
@@ -27,10 +27,10 @@ class Upkeep:
         self, settings: Settings, url: str, events: Events, chores: Link, roster: Roster, clock: DatabaseClock
     ) -> None:
         lease = timedelta(seconds=settings.lease)
-        roles = ("plan", "backfill", "zones", "replay")
-        planning, backfilling, rezoning, replaying = (Link(url, role, raw=False) for role in roles)
+        roles = ("plan", "backfill", "zones", "bulk")
+        planning, backfilling, rezoning, changing = (Link(url, role, raw=False) for role in roles)
         pulling, watching = Link(url, "pulled"), Link(url, "watch", raw=False)
-        self._links = (planning, backfilling, rezoning, replaying, pulling, watching)
+        self._links = (planning, backfilling, rezoning, changing, pulling, watching)
         self.reaper = Reaper(watching, chores, events, roster, lease=settings.lease)
         self.planner = Planner(planning, events)
         self.releaser = Releaser(chores, events)
@@ -47,13 +47,13 @@ class Upkeep:
         )
         self.zones = Zones(chores, rezoning, events, roster)
         self.backfiller = Backfiller(chores, backfilling, events)
-        self.replayer = Replayer(chores, replaying, events)
+        self.bulk_changer = BulkChanger(chores, changing, events)
         self.days = Days(chores, events, kept=settings.history_days, audit_kept=settings.audit_days)
 
     @property
     def services(self) -> list[Service]:
         return [
-            self.planner, self.reaper, self.releaser, self.days, self.backfiller, self.replayer,
+            self.planner, self.reaper, self.releaser, self.days, self.backfiller, self.bulk_changer,
             self.zones, self.stuck_keys, self.levels, self.pulled,
         ]  # fmt: skip
 

@@ -87,7 +87,7 @@ def mallory(db: Connection, database_url: str) -> Iterator[Connection]:
 
 @pytest.fixture
 def victim(db: Connection, mallory: Connection) -> Victim:
-    tables = ("executions", "jobs", "history", "backfills", "replays")
+    tables = ("executions", "jobs", "history", "backfills", "bulk_changes")
     found = {name: db.execute(f"select id, t::text from pgsched.{name} t".encode()).fetchall() for name in tables}
     tokens = db.execute("select lease_token from pgsched.executions where lease_token is not null").fetchall()
     ids = [id for rows in found.values() for id, _ in rows]

@@ -30,6 +30,7 @@ _BODIES: dict[str, dict[str, Any]] = {
     "extend": {"token": "1"},
     "release": {"token": "1"},
     "put_secret": {"value": "hush"},
+    "change_many": {"verb": "cancel", "filter": {"client": "shop"}},
     "replay_all": {"filter": {"client": "shop"}},
     "put_limit": {"rate": 5},
     "sideline": {"host": "shop.example", "client": "shop"},
@@ -56,11 +57,10 @@ _QUERIES = {
     "edit_by_key": f"client=shop&key={MARK}-waiting",
 }
 _NAMES_A_CLIENT = {
-    "create", "edit_by_key", "create_many", "cancel_by_key", "reschedule_by_key", "replay_all", "sideline", "restore",
-    "unblock", "preview_spec", "pause_all", "resume_all", "cancel_all", "discard_all", "get_client", "put_client",
-    "patch_client", "drop_client", "hold_client", "release_client", "rotate_signing_secret", "drop_signing_secret",
-    "list_secrets", "put_secret",
-    "drop_secret",
+    "create", "edit_by_key", "change_many", "create_many", "cancel_by_key", "reschedule_by_key", "replay_all",
+    "sideline", "restore", "unblock", "preview_spec", "pause_all", "resume_all", "cancel_all", "discard_all",
+    "get_client", "put_client", "patch_client", "drop_client", "hold_client", "release_client",
+    "rotate_signing_secret", "drop_signing_secret", "list_secrets", "put_secret", "drop_secret",
 }  # fmt: skip
 
 
@@ -138,7 +138,7 @@ def things_of_shop(db: Connection) -> dict[str, list[str]]:
     letter = dead_letter(db, **given, key=f"{MARK}-letter", reason=MARK)
     backfill = call(db, "backfill", job_id=job, starts_at="2026-01-01T00:00Z", ends_at="2026-02-01T00:00Z")
     replay = call(db, "replay_all", filter={"client": "shop", "reason": f"{MARK}-no"})
-    db.execute("update pgsched.replays set clients = '{shop}'")
+    db.execute("update pgsched.bulk_changes set clients = '{shop}'")
     call(db, "set_client", client="shop", changes={"dead_letter_target": f"notify:{MARK.replace('-', '_')}"})
     rotate(db)
     call(db, "set_limit", kind="client", name="shop", rate=100)
@@ -151,6 +151,7 @@ def things_of_shop(db: Connection) -> dict[str, list[str]]:
         "execution_id": [waiting, letter],
         "backfill_id": [backfill],
         "replay_id": [replay],
+        "change_id": [replay],
         "client": ["shop"],
         "queue": ["orders"],
         "name": ["default"],
@@ -161,7 +162,7 @@ def things_of_shop(db: Connection) -> dict[str, list[str]]:
 
 _WRITTEN = (
     "pgsched.executions", "pgsched.jobs", "pgsched.history", "pgsched.clients", "pgsched.queues", "pgsched.backfills",
-    "pgsched.replays", "pgsched.blocked_keys", "pgsched_internal.gates", "pgsched_internal.kept_dead_letters",
+    "pgsched.bulk_changes", "pgsched.blocked_keys", "pgsched_internal.gates", "pgsched_internal.kept_dead_letters",
     "pgsched_internal.signing_secrets", "pgsched_internal.api_keys",
 )  # fmt: skip
 

@@ -28,7 +28,7 @@ values ('default', 'o', 0, '00000000-0000-7000-8000-00000000000a');
 """  # noqa: E501
 _IDS = """
 select (select id::text from pgsched.jobs), (select id::text from pgsched.executions where key = 'k'),
-       (select id::text from pgsched.backfills), (select id::text from pgsched.replays)"""
+       (select id::text from pgsched.backfills), (select id::text from pgsched.bulk_changes)"""
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def _commands(command: click.Command, *path: str) -> Iterator[tuple[str, ...]]:
 def test_every_command_that_shows_something_needs_no_more_than_a_reader(
     db: Connection, reader_url: str, run: Run
 ) -> None:
-    job, execution, _, _ = _ids(db)
-    shown = {"jobs": job, "executions": execution, "dead-letters": _LETTER}
+    job, execution, _, change = _ids(db)
+    shown = {"jobs": job, "executions": execution, "dead-letters": _LETTER, "bulk": change}
     shown |= {"clients": "shop", "queues": "default", "secrets": "shop"}
     refused = {}
     commands = list(_commands(cli))

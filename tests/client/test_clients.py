@@ -9,7 +9,7 @@ import httpx
 import psycopg
 import pytest
 
-from pgsched.client import AsyncClient, Client, Execution, Job, JobSchedule, Page, Scheduled
+from pgsched.client import AsyncClient, ChangingMany, Client, Execution, Job, JobSchedule, Page, Scheduled
 from pgsched.errors import (
     Conflict,
     InvalidInput,
@@ -220,6 +220,28 @@ def test_an_execution_that_waits_is_edited_by_id_and_by_key(client: Client) -> N
     client.cancel(id)
     with pytest.raises(Conflict):
         client.edit_execution(id, payload=None)
+
+
+def test_many_executions_are_counted_cancelled_and_moved(client: Client) -> None:
+    tenant = uuid.uuid4().hex
+    for team in ("mail", "sales"):
+        client.schedule("notify:a", at=_AT, client=tenant, labels={"team": team})
+    assert client.cancel_many(client=tenant, dry_run=True) == ChangingMany(id=None, matched=2, complete=True)
+    asked = client.cancel_many(client=tenant, labels={"team": "mail"}, status=["scheduled"], rate=5, note="taken back")
+    assert asked.id is not None
+    found = client.get_bulk_change(asked.id)
+    assert (asked.matched, found.verb, found.state, found.rate, found.note) == (1, "cancel", "active", 5, "taken back")
+    assert found.filter == {"client": tenant, "labels": {"team": "mail"}, "status": ["scheduled"]}
+    moved = client.reschedule_many(client=tenant, start=_AT, shift=timedelta(minutes=-15))
+    assert moved.id is not None
+    assert client.get_bulk_change(moved.id).shift == timedelta(minutes=-15)
+    assert client.reschedule_many(client=tenant, fire_at=_AT, status="held", dry_run=True).matched == 0
+    assert [change.id for change in client.list_bulk_changes(limit=2).items] == [moved.id, asked.id]
+    assert [client.cancel_bulk_change(asked.id) for _ in range(2)] == [True, False]
+    with pytest.raises(InvalidSchedule):
+        client.reschedule_many(client=tenant)
+    with pytest.raises(TypeError, match="clinet"):
+        client.cancel_many(clinet="a")  # type: ignore[call-arg]
 
 
 def test_more_executions_than_a_page_holds_are_iterated(client: Client, served_url: str) -> None:

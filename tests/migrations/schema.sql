@@ -26,13 +26,13 @@ table pgsched.attempts partition by RANGE (finished_at) row level security
 table pgsched.audit_log row level security
 table pgsched.backfills row level security
 table pgsched.blocked_keys row level security
+table pgsched.bulk_changes row level security
 table pgsched.clients row level security
 table pgsched.dependencies with (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0) row level security
 table pgsched.executions partition by LIST (partition) row level security
 table pgsched.history partition by RANGE (finished_at) row level security
 table pgsched.jobs row level security
 table pgsched.queues with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
-table pgsched.replays row level security
 table pgsched.schema_version
 table pgsched.workers with (fillfactor=50)
 table pgsched_internal.api_keys row level security
@@ -45,10 +45,10 @@ table pgsched_internal.gates with (fillfactor=50, autovacuum_vacuum_scale_factor
 table pgsched_internal.job_moves
 table pgsched_internal.kept_dead_letters row level security
 table pgsched_internal.keys with (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
-table pgsched_internal.letters_to_come_back_to
 table pgsched_internal.locks
 table pgsched_internal.orderings
 table pgsched_internal.results_to_record with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
+table pgsched_internal.rows_to_come_back_to
 table pgsched_internal.secrets row level security
 table pgsched_internal.signing_secrets row level security
 view pgsched.dead_letters with (security_invoker=true)
@@ -103,6 +103,25 @@ column pgsched.blocked_keys.03 partition smallint not null
 column pgsched.blocked_keys.04 execution_id uuid not null
 column pgsched.blocked_keys.05 reason text
 column pgsched.blocked_keys.06 blocked_at timestamp with time zone not null default pgsched.now()
+column pgsched.bulk_changes.01 id uuid not null default pgsched.new_id()
+column pgsched.bulk_changes.02 verb text not null
+column pgsched.bulk_changes.03 clients text[]
+column pgsched.bulk_changes.04 filter jsonb not null
+column pgsched.bulk_changes.05 target pgsched_internal.target
+column pgsched.bulk_changes.06 fire_at timestamp with time zone
+column pgsched.bulk_changes.07 shift interval
+column pgsched.bulk_changes.08 note text
+column pgsched.bulk_changes.09 rate double precision not null default 10
+column pgsched.bulk_changes.10 state text not null default 'active'::text
+column pgsched.bulk_changes.11 partition smallint
+column pgsched.bulk_changes.12 reached uuid
+column pgsched.bulk_changes.13 paced_until timestamp with time zone
+column pgsched.bulk_changes.14 changed bigint not null default 0
+column pgsched.bulk_changes.15 passed_over bigint not null default 0
+column pgsched.bulk_changes.16 reason text
+column pgsched.bulk_changes.17 actor text not null
+column pgsched.bulk_changes.18 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.bulk_changes.19 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.clients.01 client_id text not null
 column pgsched.clients.02 keep pgsched.keep not null default 'all'::pgsched.keep
 column pgsched.clients.03 options pgsched_internal.defaults
@@ -230,20 +249,6 @@ column pgsched.queues.06 full_since timestamp with time zone
 column pgsched.queues.07 paused_at timestamp with time zone
 column pgsched.queues.08 reason text
 column pgsched.queues.09 pulled boolean not null default false
-column pgsched.replays.01 id uuid not null default pgsched.new_id()
-column pgsched.replays.02 clients text[]
-column pgsched.replays.03 filter jsonb not null
-column pgsched.replays.04 target pgsched_internal.target
-column pgsched.replays.05 rate double precision not null default 10
-column pgsched.replays.06 state text not null default 'active'::text
-column pgsched.replays.07 reached uuid
-column pgsched.replays.08 paced_until timestamp with time zone
-column pgsched.replays.09 replayed bigint not null default 0
-column pgsched.replays.10 passed_over bigint not null default 0
-column pgsched.replays.11 reason text
-column pgsched.replays.12 actor text not null
-column pgsched.replays.13 created_at timestamp with time zone not null default pgsched.now()
-column pgsched.replays.14 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.schema_version.01 version_num character varying(32) not null
 column pgsched.sidelined.01 gate text
 column pgsched.sidelined.02 host text
@@ -413,10 +418,6 @@ column pgsched_internal.keys.02 key pgsched_internal.key not null
 column pgsched_internal.keys.03 id uuid not null
 column pgsched_internal.keys.04 partition smallint
 column pgsched_internal.keys.05 look_at timestamp with time zone not null default (pgsched.now() + '24:00:00'::interval)
-column pgsched_internal.letters_to_come_back_to.01 replay_id uuid not null
-column pgsched_internal.letters_to_come_back_to.02 id uuid not null
-column pgsched_internal.letters_to_come_back_to.03 finished_at timestamp with time zone not null
-column pgsched_internal.letters_to_come_back_to.04 tried_at timestamp with time zone not null default clock_timestamp()
 column pgsched_internal.live.01 id uuid
 column pgsched_internal.live.02 client_id text
 column pgsched_internal.live.03 key text
@@ -479,6 +480,11 @@ column pgsched_internal.results_to_record.08 retryable boolean
 column pgsched_internal.results_to_record.09 retry_after interval
 column pgsched_internal.results_to_record.10 noted_at timestamp with time zone not null default clock_timestamp()
 column pgsched_internal.results_to_record.11 try_at timestamp with time zone not null default clock_timestamp()
+column pgsched_internal.rows_to_come_back_to.01 change_id uuid not null
+column pgsched_internal.rows_to_come_back_to.02 id uuid not null
+column pgsched_internal.rows_to_come_back_to.03 finished_at timestamp with time zone
+column pgsched_internal.rows_to_come_back_to.04 partition smallint
+column pgsched_internal.rows_to_come_back_to.05 tried_at timestamp with time zone not null default clock_timestamp()
 column pgsched_internal.secrets.01 client_id text not null
 column pgsched_internal.secrets.02 name text not null
 column pgsched_internal.secrets.03 sealed bytea not null
@@ -499,6 +505,11 @@ constraint pgsched.backfills.backfills_job_id_fkey FOREIGN KEY (job_id) REFERENC
 constraint pgsched.backfills.backfills_pkey PRIMARY KEY (id)
 constraint pgsched.backfills.rate_is_positive CHECK (((rate > (0)::double precision) AND (rate <= (100000)::double precision)))
 constraint pgsched.blocked_keys.blocked_keys_pkey PRIMARY KEY (client_id, ordering_key, partition)
+constraint pgsched.bulk_changes.bulk_change_state_is_known CHECK ((state = ANY (ARRAY['active'::text, 'cancelled'::text, 'finished'::text])))
+constraint pgsched.bulk_changes.bulk_changes_pkey PRIMARY KEY (id)
+constraint pgsched.bulk_changes.rate_is_positive CHECK (((rate > (0)::double precision) AND (rate <= (100000)::double precision)))
+constraint pgsched.bulk_changes.shift_is_at_most_3653_days CHECK (((shift >= '-3653 days'::interval) AND (shift <= '3653 days'::interval)))
+constraint pgsched.bulk_changes.verb_is_replay_cancel_or_reschedule CHECK ((verb = ANY (ARRAY['replay'::text, 'cancel'::text, 'reschedule'::text])))
 constraint pgsched.clients.channels_are_1_to_20 CHECK ((((cardinality(channels) >= 1) AND (cardinality(channels) <= 20)) AND (array_position(channels, NULL::text) IS NULL)))
 constraint pgsched.clients.client_id_is_1_to_100_characters CHECK (((length(client_id) >= 1) AND (length(client_id) <= 100)))
 constraint pgsched.clients.client_is_active_or_held CHECK ((state = ANY (ARRAY['active'::text, 'held'::text])))
@@ -529,9 +540,6 @@ constraint pgsched.queues.queue_name_is_plain CHECK ((name ~ '^[a-z][a-z0-9_-]{0
 constraint pgsched.queues.queues_first_partition_key UNIQUE (first_partition)
 constraint pgsched.queues.queues_pkey PRIMARY KEY (name)
 constraint pgsched.queues.the_queue_default_is_not_pulled CHECK ((NOT (pulled AND (name = 'default'::text))))
-constraint pgsched.replays.rate_is_positive CHECK (((rate > (0)::double precision) AND (rate <= (100000)::double precision)))
-constraint pgsched.replays.replay_state_is_known CHECK ((state = ANY (ARRAY['active'::text, 'cancelled'::text, 'finished'::text])))
-constraint pgsched.replays.replays_pkey PRIMARY KEY (id)
 constraint pgsched.schema_version.schema_version_pkc PRIMARY KEY (version_num)
 constraint pgsched.workers.workers_pkey PRIMARY KEY (id)
 constraint pgsched_internal.api_keys.api_key_id_is_16_hexadecimal_digits CHECK ((id ~ '^[0-9a-f]{16}$'::text))
@@ -562,12 +570,12 @@ constraint pgsched_internal.job_moves.job_moves_job_id_fkey FOREIGN KEY (job_id)
 constraint pgsched_internal.job_moves.job_moves_pkey PRIMARY KEY (job_id, partition)
 constraint pgsched_internal.kept_dead_letters.kept_dead_letters_pkey PRIMARY KEY (id)
 constraint pgsched_internal.keys.keys_pkey PRIMARY KEY (client_id, key)
-constraint pgsched_internal.letters_to_come_back_to.letters_to_come_back_to_pkey PRIMARY KEY (replay_id, id)
-constraint pgsched_internal.letters_to_come_back_to.letters_to_come_back_to_replay_id_fkey FOREIGN KEY (replay_id) REFERENCES pgsched.replays(id) ON DELETE CASCADE
 constraint pgsched_internal.locks.locks_pkey PRIMARY KEY (name)
 constraint pgsched_internal.orderings.orderings_pkey PRIMARY KEY (partition)
 constraint pgsched_internal.results_to_record.results_to_record_pkey PRIMARY KEY (id)
 constraint pgsched_internal.results_to_record.verb_is_complete_fail_or_release CHECK ((verb = ANY (ARRAY['complete'::text, 'fail'::text, 'release'::text])))
+constraint pgsched_internal.rows_to_come_back_to.rows_to_come_back_to_change_id_fkey FOREIGN KEY (change_id) REFERENCES pgsched.bulk_changes(id) ON DELETE CASCADE
+constraint pgsched_internal.rows_to_come_back_to.rows_to_come_back_to_pkey PRIMARY KEY (change_id, id)
 constraint pgsched_internal.secrets.sealed_is_at_most_16_kib CHECK (((octet_length(sealed) >= 38) AND (octet_length(sealed) <= 16450)))
 constraint pgsched_internal.secrets.secret_name_is_1_to_100_letters CHECK ((name ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$'::text))
 constraint pgsched_internal.secrets.secrets_client_id_fkey FOREIGN KEY (client_id) REFERENCES pgsched.clients(client_id) ON DELETE CASCADE
@@ -582,6 +590,7 @@ CREATE INDEX audit_log_name ON pgsched.audit_log USING btree (name, kind, id) WH
 CREATE INDEX audit_log_subject ON pgsched.audit_log USING btree (subject, id) WHERE (subject IS NOT NULL)
 CREATE INDEX backfills_active ON pgsched.backfills USING btree (id) WHERE (state = 'active'::text)
 CREATE INDEX backfills_job ON pgsched.backfills USING btree (job_id)
+CREATE INDEX bulk_changes_active ON pgsched.bulk_changes USING btree (id) WHERE (state = 'active'::text)
 CREATE INDEX dependencies_after ON pgsched.dependencies USING btree (after_id, execution_id) WHERE (status IS NULL)
 CREATE INDEX ends_to_mark_after ON pgsched_internal.ends_to_mark USING btree (after_id)
 CREATE INDEX ends_to_mark_noted_at ON pgsched_internal.ends_to_mark USING btree (noted_at)
@@ -606,7 +615,6 @@ CREATE INDEX jobs_labels ON pgsched.jobs USING gin (labels jsonb_path_ops) WHERE
 CREATE INDEX jobs_unplanned ON pgsched.jobs USING btree (client_id, id) WHERE ((state = 'active'::pgsched.job_state) AND (planned_revision <> revision))
 CREATE INDEX kept_dead_letters_finished_at ON pgsched_internal.kept_dead_letters USING btree (finished_at)
 CREATE INDEX keys_look_at ON pgsched_internal.keys USING btree (look_at)
-CREATE INDEX replays_active ON pgsched.replays USING btree (id) WHERE (state = 'active'::text)
 CREATE INDEX results_to_record_client ON pgsched_internal.results_to_record USING btree (client_id)
 CREATE INDEX results_to_record_execution ON pgsched_internal.results_to_record USING btree (execution_id)
 CREATE INDEX results_to_record_try_at ON pgsched_internal.results_to_record USING btree (try_at)
@@ -616,6 +624,7 @@ CREATE UNIQUE INDEX audit_log_change ON pgsched.audit_log USING btree (transacti
 CREATE UNIQUE INDEX audit_log_pkey ON pgsched.audit_log USING btree (id)
 CREATE UNIQUE INDEX backfills_pkey ON pgsched.backfills USING btree (id)
 CREATE UNIQUE INDEX blocked_keys_pkey ON pgsched.blocked_keys USING btree (client_id, ordering_key, partition)
+CREATE UNIQUE INDEX bulk_changes_pkey ON pgsched.bulk_changes USING btree (id)
 CREATE UNIQUE INDEX circles_pkey ON pgsched_internal.circles USING btree (client_id)
 CREATE UNIQUE INDEX clients_pkey ON pgsched.clients USING btree (client_id)
 CREATE UNIQUE INDEX days_pkey ON pgsched_internal.days USING btree (name)
@@ -633,14 +642,13 @@ CREATE UNIQUE INDEX jobs_client_key ON pgsched.jobs USING btree (client_id, key)
 CREATE UNIQUE INDEX jobs_pkey ON pgsched.jobs USING btree (id)
 CREATE UNIQUE INDEX kept_dead_letters_pkey ON pgsched_internal.kept_dead_letters USING btree (id)
 CREATE UNIQUE INDEX keys_pkey ON pgsched_internal.keys USING btree (client_id, key)
-CREATE UNIQUE INDEX letters_to_come_back_to_pkey ON pgsched_internal.letters_to_come_back_to USING btree (replay_id, id)
 CREATE UNIQUE INDEX locks_pkey ON pgsched_internal.locks USING btree (name)
 CREATE UNIQUE INDEX one_signing_secret_without_end ON pgsched_internal.signing_secrets USING btree (client_id) WHERE (valid_until IS NULL)
 CREATE UNIQUE INDEX orderings_pkey ON pgsched_internal.orderings USING btree (partition)
 CREATE UNIQUE INDEX queues_first_partition_key ON pgsched.queues USING btree (first_partition)
 CREATE UNIQUE INDEX queues_pkey ON pgsched.queues USING btree (name)
-CREATE UNIQUE INDEX replays_pkey ON pgsched.replays USING btree (id)
 CREATE UNIQUE INDEX results_to_record_pkey ON pgsched_internal.results_to_record USING btree (id)
+CREATE UNIQUE INDEX rows_to_come_back_to_pkey ON pgsched_internal.rows_to_come_back_to USING btree (change_id, id)
 CREATE UNIQUE INDEX schema_version_pkc ON pgsched.schema_version USING btree (version_num)
 CREATE UNIQUE INDEX secrets_pkey ON pgsched_internal.secrets USING btree (client_id, name)
 CREATE UNIQUE INDEX signing_secrets_pkey ON pgsched_internal.signing_secrets USING btree (client_id, sealed)
@@ -675,7 +683,7 @@ CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE ON pgsched_internal.secr
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE ON pgsched_internal.signing_secrets FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('client', 'client_id')
 CREATE TRIGGER changed AFTER INSERT OR UPDATE OF events, period, burst, concurrency ON pgsched_internal.gates FOR EACH ROW WHEN (((num_nonnulls(new.events, new.concurrency) > 0) AND (new.name !~~ 'circuit:%'::text))) EXECUTE FUNCTION pgsched_internal.changed('limit', 'name')
 CREATE TRIGGER changed AFTER INSERT OR UPDATE OF state, rate ON pgsched.backfills FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('backfill', 'id', 'job_id')
-CREATE TRIGGER changed AFTER INSERT OR UPDATE OF state, rate, target, filter ON pgsched.replays FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('replay', 'id', 'id')
+CREATE TRIGGER changed AFTER INSERT OR UPDATE OF verb, state, rate, target, fire_at, shift, filter ON pgsched.bulk_changes FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('bulk change', 'id', 'id')
 CREATE TRIGGER channel_checked BEFORE INSERT OR UPDATE OF client_id, target ON pgsched.jobs FOR EACH ROW EXECUTE FUNCTION pgsched_internal.channel_checked()
 CREATE TRIGGER circle_refused BEFORE INSERT OR UPDATE OF rules, key ON pgsched.jobs FOR EACH ROW WHEN ((((new.rules)::jsonb ? 'after'::text) AND (new.key IS NOT NULL))) EXECUTE FUNCTION pgsched_internal.circle_refused()
 CREATE TRIGGER clients_changed AFTER INSERT OR DELETE OR UPDATE ON pgsched.clients FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.clients_changed()
@@ -698,12 +706,12 @@ CREATE TRIGGER unlimited AFTER UPDATE OF events, period, burst, concurrency ON p
 policy api on pgsched.attempts for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api on pgsched.audit_log for r to {pgsched_api} using (( SELECT pgsched_internal.api_administers() AS api_administers)) check ()
 policy api on pgsched.blocked_keys for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
+policy api on pgsched.bulk_changes for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (clients <@ ( SELECT pgsched_internal.api_clients() AS api_clients)))) check ()
 policy api on pgsched.clients for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api on pgsched.dependencies for r to {pgsched_api} using ((EXISTS ( SELECT FROM pgsched.executions e WHERE (e.id = dependencies.execution_id)))) check ()
 policy api on pgsched.executions for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR ((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api on pgsched.history for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api on pgsched.jobs for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR ((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
-policy api on pgsched.replays for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (clients <@ ( SELECT pgsched_internal.api_clients() AS api_clients)))) check ()
 policy api on pgsched_internal.api_keys for r to {pgsched_api} using (( SELECT pgsched_internal.api_administers() AS api_administers)) check ()
 policy api on pgsched_internal.gates for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR ((name ~~ 'circuit:%'::text) AND (substr(name, (strpos(name, ' '::text) + 1)) = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest)))))) check ()
 policy api on pgsched_internal.kept_dead_letters for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
@@ -714,12 +722,12 @@ policy api_update on pgsched.backfills for w to {pgsched_api} using ((EXISTS ( S
 policy mine on pgsched.attempts for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
 policy mine on pgsched.backfills for r to {pgsched_client} using ((EXISTS ( SELECT FROM pgsched.jobs j WHERE (j.id = backfills.job_id)))) check ()
 policy mine on pgsched.blocked_keys for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
+policy mine on pgsched.bulk_changes for r to {pgsched_client} using ((clients <@ pgsched_internal.my_clients())) check ()
 policy mine on pgsched.clients for r to {pgsched_client} using ((EXISTS ( SELECT FROM pg_roles r WHERE ((r.rolname = clients.database_role) AND pg_has_role(r.oid, 'MEMBER'::text))))) check ()
 policy mine on pgsched.dependencies for r to {pgsched_client} using ((EXISTS ( SELECT FROM pgsched.executions e WHERE (e.id = dependencies.execution_id)))) check ()
 policy mine on pgsched.executions for r to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
 policy mine on pgsched.history for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
 policy mine on pgsched.jobs for r to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
-policy mine on pgsched.replays for r to {pgsched_client} using ((clients <@ pgsched_internal.my_clients())) check ()
 policy mine on pgsched_internal.kept_dead_letters for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
 policy mine_new on pgsched.executions for a to {pgsched_client} using () check (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest))))
 policy mine_new on pgsched.jobs for a to {pgsched_client} using () check (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest))))
@@ -727,12 +735,12 @@ policy reader on pgsched.attempts for r to {pgsched_reader} using (true) check (
 policy reader on pgsched.audit_log for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.backfills for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.blocked_keys for r to {pgsched_reader} using (true) check ()
+policy reader on pgsched.bulk_changes for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.clients for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.dependencies for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.executions for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.history for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.jobs for r to {pgsched_reader} using (true) check ()
-policy reader on pgsched.replays for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched_internal.api_keys for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched_internal.gates for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched_internal.kept_dead_letters for r to {pgsched_reader} using (true) check ()
@@ -740,12 +748,12 @@ policy worker on pgsched.attempts for * to {pgsched_worker} using (true) check (
 policy worker on pgsched.audit_log for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.backfills for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.blocked_keys for * to {pgsched_worker} using (true) check (true)
+policy worker on pgsched.bulk_changes for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.clients for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.dependencies for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.executions for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.history for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.jobs for * to {pgsched_worker} using (true) check (true)
-policy worker on pgsched.replays for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched_internal.api_keys for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched_internal.gates for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched_internal.kept_dead_letters for * to {pgsched_worker} using (true) check (true)
@@ -759,10 +767,12 @@ function pgsched.cancel(text,text,text,text) returns boolean volatility v parall
 function pgsched.cancel(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.cancel_all(text,jsonb,text,text) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.cancel_backfill(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
-function pgsched.cancel_replay(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.cancel_bulk_change(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.cancel_executions(jsonb,double precision,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.claim(text,text,integer,interval) returns TABLE(id uuid, token bigint, attempt smallint, scheduled_for timestamp with time zone, client text, key text, ordering_key text, job_id uuid, payload jsonb, target text, options jsonb, lease_expires_at timestamp with time zone) volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan, enable_seqscan=off, enable_bitmapscan=off, enable_hashjoin=off, enable_mergejoin=off
 function pgsched.complete(uuid,bigint,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.count_dead_letters(jsonb,interval) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp, enable_sort=off, enable_hashjoin=off
+function pgsched.count_executions(jsonb,interval) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp, enable_sort=off
 function pgsched.create_queue(text,jsonb,text) returns smallint volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=1s
 function pgsched.discard(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.discard_all(jsonb,integer,text,text) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp, enable_sort=off, enable_hashjoin=off
@@ -790,6 +800,7 @@ function pgsched.replay(uuid,text,jsonb,jsonb,text,text) returns uuid volatility
 function pgsched.replay_all(jsonb,double precision,text,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.reschedule(text,text,timestamp with time zone,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.reschedule(uuid,timestamp with time zone,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
+function pgsched.reschedule_executions(jsonb,timestamp with time zone,interval,double precision,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.restore(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.resume(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.resume_all(text,jsonb,text,text) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -812,12 +823,13 @@ function pgsched_internal.account_from_claimed(uuid,integer) returns void volati
 function pgsched_internal.accounted_to(pgsched.jobs,boolean) returns timestamp with time zone volatility s parallel s
 function pgsched_internal.acting_role() returns name volatility s parallel s
 function pgsched_internal.acts_for(text) returns boolean volatility s parallel s
-function pgsched_internal.advance_replay(uuid,integer) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
+function pgsched_internal.advance_bulk_change(uuid,integer) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
 function pgsched_internal.advance_sequences() returns void volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.any_partition_of(integer) returns smallint volatility v parallel s
 function pgsched_internal.api_acts_for_all() returns boolean volatility s parallel s
 function pgsched_internal.api_administers() returns boolean volatility s parallel s
 function pgsched_internal.api_clients() returns text[] volatility s parallel s
+function pgsched_internal.ask_for_many(text,jsonb,double precision,text,text,text,timestamp with time zone,interval) returns pgsched.bulk_changes volatility v parallel u
 function pgsched_internal.attach_day(text,date) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.attach_if_free(text,date) returns boolean volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.attempts_in(jsonb) returns numeric volatility i parallel s
@@ -826,9 +838,13 @@ function pgsched_internal.backoff(jsonb,integer,double precision) returns double
 function pgsched_internal.block_key(smallint,text,text,uuid,text) returns void volatility v parallel u
 function pgsched_internal.bring_along(uuid) returns void volatility v parallel u
 function pgsched_internal.bury(smallint,uuid,text) returns void volatility v parallel u
+function pgsched_internal.cancel_locked(pgsched.executions,text) returns void volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.cancel_waiting(text,text,integer) returns integer volatility v parallel u
 function pgsched_internal.capability_of(text) returns text volatility i parallel s
 function pgsched_internal.carry_on(uuid,timestamp with time zone) returns void volatility v parallel u
+function pgsched_internal.change_chunk(pgsched.bulk_changes,integer,integer) returns record volatility v parallel u
+function pgsched_internal.change_execution(pgsched.bulk_changes,uuid,smallint) returns text volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=5ms
+function pgsched_internal.change_or_come_back(pgsched.bulk_changes,uuid,timestamp with time zone,smallint,boolean) returns text volatility v parallel u
 function pgsched_internal.changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.channel_checked() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_acts_for(text) returns boolean volatility s parallel s
@@ -851,7 +867,9 @@ function pgsched_internal.check_empty(pgsched.queues) returns boolean volatility
 function pgsched_internal.check_ended(uuid,text) returns boolean volatility v parallel u
 function pgsched_internal.check_exclusion(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_execution_changes(jsonb) returns boolean volatility i parallel s
+function pgsched_internal.check_execution_filter(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_filter(text,jsonb) returns boolean volatility i parallel s
+function pgsched_internal.check_filter_members(jsonb,text,text[]) returns boolean volatility i parallel s
 function pgsched_internal.check_headers(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_instant(timestamp with time zone) returns boolean volatility i parallel s
 function pgsched_internal.check_key(text,text[],text[],timestamp with time zone) returns boolean volatility s parallel u
@@ -947,6 +965,7 @@ function pgsched_internal.is_kept(text,timestamp with time zone) returns boolean
 function pgsched_internal.is_live(pgsched_internal.keys) returns boolean volatility v parallel u
 function pgsched_internal.is_living(pgsched.workers) returns boolean volatility s parallel u
 function pgsched_internal.is_lost(pgsched.executions) returns boolean volatility v parallel u
+function pgsched_internal.is_named(pgsched.executions,jsonb,text[]) returns boolean volatility s parallel u
 function pgsched_internal.is_of_a_row(text) returns boolean volatility i parallel s
 function pgsched_internal.is_of_key(smallint,uuid,text,text) returns boolean volatility s parallel u
 function pgsched_internal.is_privileged(name) returns boolean volatility s parallel u
@@ -998,10 +1017,13 @@ function pgsched_internal.mark_ends(integer) returns void volatility v parallel 
 function pgsched_internal.may_be_handed_out(smallint,uuid) returns boolean volatility v parallel u
 function pgsched_internal.may_do_everything() returns boolean volatility s parallel s
 function pgsched_internal.may_see(text) returns boolean volatility s parallel u
+function pgsched_internal.move_to(pgsched.executions,timestamp with time zone) returns void volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) returns boolean volatility s parallel s
 function pgsched_internal.my_clients() returns text[] volatility s parallel s
 function pgsched_internal.new_id_in(smallint) returns uuid volatility v parallel s
 function pgsched_internal.new_token(smallint) returns bigint volatility v parallel s
+function pgsched_internal.next_of_many(pgsched.bulk_changes) returns text volatility s parallel u
+function pgsched_internal.next_partition(jsonb,smallint) returns smallint volatility s parallel u
 function pgsched_internal.next_queue_number() returns integer volatility v parallel u
 function pgsched_internal.not_empty(smallint[],text[]) returns smallint[] volatility v parallel u
 function pgsched_internal.not_found_at_once(uuid[]) returns uuid[] volatility v parallel u
@@ -1042,9 +1064,7 @@ function pgsched_internal.refuse_taken(pgsched_internal.keys,text) returns void 
 function pgsched_internal.release_abandoned(integer,uuid) returns record volatility v parallel u
 function pgsched_internal.release_dependents(integer,uuid,uuid,integer) returns record volatility v parallel u
 function pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb,jsonb) returns void volatility v parallel u set plan_cache_mode=force_custom_plan
-function pgsched_internal.replay_chunk(pgsched.replays,integer,integer) returns record volatility v parallel u
-function pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) returns text volatility v parallel u set lock_timeout=5ms
-function pgsched_internal.replay_or_come_back(pgsched.replays,uuid,timestamp with time zone,boolean) returns text volatility v parallel u
+function pgsched_internal.replay_letter(pgsched.bulk_changes,uuid,timestamp with time zone) returns text volatility v parallel u set lock_timeout=5ms
 function pgsched_internal.reseal(text,text,bytea,bytea) returns boolean volatility v parallel u
 function pgsched_internal.reseal_signing(text,bytea,bytea) returns boolean volatility v parallel u
 function pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) returns uuid volatility v parallel u
@@ -1107,8 +1127,8 @@ grant delete, insert, select, update on pgsched_internal.gate_use to pgsched_wor
 grant delete, insert, select, update on pgsched_internal.gates to pgsched_worker
 grant delete, insert, select, update on pgsched_internal.job_moves to pgsched_worker
 grant delete, insert, select, update on pgsched_internal.keys to pgsched_worker
-grant delete, insert, select, update on pgsched_internal.letters_to_come_back_to to pgsched_worker
 grant delete, insert, select, update on pgsched_internal.results_to_record to pgsched_worker
+grant delete, insert, select, update on pgsched_internal.rows_to_come_back_to to pgsched_worker
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_api
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_client
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_worker
@@ -1126,9 +1146,12 @@ grant execute on pgsched.cancel_all(text,jsonb,text,text) to pgsched_worker
 grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_api
 grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_client
 grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_worker
-grant execute on pgsched.cancel_replay(uuid,text) to pgsched_api
-grant execute on pgsched.cancel_replay(uuid,text) to pgsched_client
-grant execute on pgsched.cancel_replay(uuid,text) to pgsched_worker
+grant execute on pgsched.cancel_bulk_change(uuid,text) to pgsched_api
+grant execute on pgsched.cancel_bulk_change(uuid,text) to pgsched_client
+grant execute on pgsched.cancel_bulk_change(uuid,text) to pgsched_worker
+grant execute on pgsched.cancel_executions(jsonb,double precision,text,text) to pgsched_api
+grant execute on pgsched.cancel_executions(jsonb,double precision,text,text) to pgsched_client
+grant execute on pgsched.cancel_executions(jsonb,double precision,text,text) to pgsched_worker
 grant execute on pgsched.claim(text,text,integer,interval) to pgsched_api
 grant execute on pgsched.claim(text,text,integer,interval) to pgsched_client
 grant execute on pgsched.claim(text,text,integer,interval) to pgsched_worker
@@ -1138,6 +1161,9 @@ grant execute on pgsched.complete(uuid,bigint,jsonb) to pgsched_worker
 grant execute on pgsched.count_dead_letters(jsonb,interval) to pgsched_api
 grant execute on pgsched.count_dead_letters(jsonb,interval) to pgsched_client
 grant execute on pgsched.count_dead_letters(jsonb,interval) to pgsched_worker
+grant execute on pgsched.count_executions(jsonb,interval) to pgsched_api
+grant execute on pgsched.count_executions(jsonb,interval) to pgsched_client
+grant execute on pgsched.count_executions(jsonb,interval) to pgsched_worker
 grant execute on pgsched.create_queue(text,jsonb,text) to pgsched_api
 grant execute on pgsched.create_queue(text,jsonb,text) to pgsched_worker
 grant execute on pgsched.discard(uuid,text,text) to pgsched_api
@@ -1210,6 +1236,9 @@ grant execute on pgsched.reschedule(text,text,timestamp with time zone,text) to 
 grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_api
 grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_client
 grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_worker
+grant execute on pgsched.reschedule_executions(jsonb,timestamp with time zone,interval,double precision,text,text) to pgsched_api
+grant execute on pgsched.reschedule_executions(jsonb,timestamp with time zone,interval,double precision,text,text) to pgsched_client
+grant execute on pgsched.reschedule_executions(jsonb,timestamp with time zone,interval,double precision,text,text) to pgsched_worker
 grant execute on pgsched.restore(text,text,text) to pgsched_api
 grant execute on pgsched.restore(text,text,text) to pgsched_worker
 grant execute on pgsched.resume(uuid,text,text) to pgsched_api
@@ -1264,7 +1293,7 @@ grant execute on pgsched_internal.acting_role() to pgsched_api
 grant execute on pgsched_internal.acting_role() to pgsched_worker
 grant execute on pgsched_internal.acts_for(text) to pgsched_api
 grant execute on pgsched_internal.acts_for(text) to pgsched_worker
-grant execute on pgsched_internal.advance_replay(uuid,integer) to pgsched_worker
+grant execute on pgsched_internal.advance_bulk_change(uuid,integer) to pgsched_worker
 grant execute on pgsched_internal.any_partition_of(integer) to pgsched_worker
 grant execute on pgsched_internal.api_acts_for_all() to pgsched_api
 grant execute on pgsched_internal.api_acts_for_all() to pgsched_worker
@@ -1278,6 +1307,9 @@ grant execute on pgsched_internal.backoff(jsonb,integer,double precision) to pgs
 grant execute on pgsched_internal.block_key(smallint,text,text,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.bury(smallint,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.capability_of(text) to pgsched_worker
+grant execute on pgsched_internal.change_chunk(pgsched.bulk_changes,integer,integer) to pgsched_worker
+grant execute on pgsched_internal.change_execution(pgsched.bulk_changes,uuid,smallint) to pgsched_worker
+grant execute on pgsched_internal.change_or_come_back(pgsched.bulk_changes,uuid,timestamp with time zone,smallint,boolean) to pgsched_worker
 grant execute on pgsched_internal.check_auth(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_api
 grant execute on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_worker
@@ -1375,6 +1407,7 @@ grant execute on pgsched_internal.is_instant(jsonb) to pgsched_worker
 grant execute on pgsched_internal.is_live(pgsched_internal.keys) to pgsched_worker
 grant execute on pgsched_internal.is_living(pgsched.workers) to pgsched_reader
 grant execute on pgsched_internal.is_living(pgsched.workers) to pgsched_worker
+grant execute on pgsched_internal.is_named(pgsched.executions,jsonb,text[]) to pgsched_worker
 grant execute on pgsched_internal.is_of_a_row(text) to pgsched_worker
 grant execute on pgsched_internal.is_of_key(smallint,uuid,text,text) to pgsched_worker
 grant execute on pgsched_internal.is_privileged(name) to pgsched_worker
@@ -1401,6 +1434,8 @@ grant execute on pgsched_internal.may_do_everything() to pgsched_api
 grant execute on pgsched_internal.may_do_everything() to pgsched_worker
 grant execute on pgsched_internal.my_clients() to pgsched_client
 grant execute on pgsched_internal.new_id_in(smallint) to pgsched_worker
+grant execute on pgsched_internal.next_of_many(pgsched.bulk_changes) to pgsched_worker
+grant execute on pgsched_internal.next_partition(jsonb,smallint) to pgsched_worker
 grant execute on pgsched_internal.not_found_at_once(uuid[]) to pgsched_worker
 grant execute on pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) to pgsched_worker
 grant execute on pgsched_internal.note_ends_with(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) to pgsched_worker
@@ -1436,9 +1471,7 @@ grant execute on pgsched_internal.refuse(text,text,text) to pgsched_client
 grant execute on pgsched_internal.refuse(text,text,text) to pgsched_worker
 grant execute on pgsched_internal.release_abandoned(integer,uuid) to pgsched_worker
 grant execute on pgsched_internal.release_dependents(integer,uuid,uuid,integer) to pgsched_worker
-grant execute on pgsched_internal.replay_chunk(pgsched.replays,integer,integer) to pgsched_worker
-grant execute on pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) to pgsched_worker
-grant execute on pgsched_internal.replay_or_come_back(pgsched.replays,uuid,timestamp with time zone,boolean) to pgsched_worker
+grant execute on pgsched_internal.replay_letter(pgsched.bulk_changes,uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.reseal(text,text,bytea,bytea) to pgsched_worker
 grant execute on pgsched_internal.reseal_signing(text,bytea,bytea) to pgsched_worker
 grant execute on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) to pgsched_worker
@@ -1532,6 +1565,9 @@ grant select on pgsched.backfills to pgsched_reader
 grant select on pgsched.blocked_keys to pgsched_api
 grant select on pgsched.blocked_keys to pgsched_client
 grant select on pgsched.blocked_keys to pgsched_reader
+grant select on pgsched.bulk_changes to pgsched_api
+grant select on pgsched.bulk_changes to pgsched_client
+grant select on pgsched.bulk_changes to pgsched_reader
 grant select on pgsched.clients (channels) to pgsched_api
 grant select on pgsched.clients (channels) to pgsched_client
 grant select on pgsched.clients (channels) to pgsched_reader
@@ -1604,9 +1640,6 @@ grant select on pgsched.queues (reason) to pgsched_client
 grant select on pgsched.queues (weight) to pgsched_client
 grant select on pgsched.queues to pgsched_api
 grant select on pgsched.queues to pgsched_reader
-grant select on pgsched.replays to pgsched_api
-grant select on pgsched.replays to pgsched_client
-grant select on pgsched.replays to pgsched_reader
 grant select on pgsched.schema_version to pgsched_api
 grant select on pgsched.schema_version to pgsched_reader
 grant select on pgsched.schema_version to pgsched_worker
@@ -1673,8 +1706,8 @@ grant select on pgsched_internal.live_status to pgsched_worker
 grant select on pgsched_internal.secrets to pgsched_worker
 grant select on pgsched_internal.signing_secrets to pgsched_worker
 grant select, update on pgsched.backfills to pgsched_worker
+grant select, update on pgsched.bulk_changes to pgsched_worker
 grant select, update on pgsched.queues to pgsched_worker
-grant select, update on pgsched.replays to pgsched_worker
 grant select, update on pgsched_internal.kept_dead_letters to pgsched_worker
 grant select, update on pgsched_internal.locks to pgsched_worker
 grant select, update on pgsched_internal.orderings to pgsched_worker
@@ -1703,10 +1736,12 @@ comment on pgsched.cancel(text,text,text,text) is 'Cancels what a client has und
 comment on pgsched.cancel(uuid,text,text) is 'Cancels a job, or an execution that waits or runs: its worker ends the call, and whatever comes of that does not count. True if this call did it, false if it had ended before; PS010 for an unknown id.'
 comment on pgsched.cancel_all(text,jsonb,text,text) is 'Cancels the jobs of a client and, 10,000 a call, its executions that wait; or the jobs with all of these labels. Returns how many it cancelled: call it until that is 0. PS000 without a filter.'
 comment on pgsched.cancel_backfill(uuid,text) is 'Ends a backfill: what it planned and still waits is cancelled, what runs goes on. False if it had ended before; PS010 for an unknown id.'
-comment on pgsched.cancel_replay(uuid,text) is 'Ends a replay of many: what it has not replayed yet stays a dead letter. False if it had ended before; PS010 for an unknown id.'
+comment on pgsched.cancel_bulk_change(uuid,text) is 'Ends a change of many: what it has not come to stays as it is. False if it had ended before; PS010 for an unknown id.'
+comment on pgsched.cancel_executions(jsonb,double precision,text,text) is 'Cancels the executions that a filter names and that wait or run by now, at most rate of them a second. Returns the id of the row in pgsched.bulk_changes that says how far it is. PS000 or PS002 for what cannot be meant, PS012 for another client''s.'
 comment on pgsched.claim(text,text,integer,interval) is 'Hands out what is due in a queue that is pulled, no more than batch and no more than 16 MiB of payloads, each under a lease and a token: what is not completed, failed, extended or released (pgsched.complete and so on) by then, a later claim has. Worker says who claims. Gives a client''s role its own executions alone. PS010 for an unknown queue, PS011 for one that workers serve.'
 comment on pgsched.complete(uuid,bigint,jsonb) is 'Says that an execution which was claimed, or deferred by its target, has succeeded, and what came of it. Where somebody has locked its row, or its job, that is kept, and recorded as soon as they are free. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.count_dead_letters(jsonb,interval) is 'How many open dead letters a filter names, as far as they can be counted in so long.'
+comment on pgsched.count_executions(jsonb,interval) is 'How many executions that wait or run a filter names, as far as they can be counted in so long.'
 comment on pgsched.create_queue(text,jsonb,text) is 'Makes a queue with partitions of its own, while everything goes on; returns the first one''s number. What changes names is set as by pgsched.set_queue; pulled, which is so for good, leaves the queue to consumers: see pgsched.claim. PS000 for a name that cannot be, PS011 where there is a queue of this name.'
 comment on pgsched.dead_letters is 'The executions that failed for good and what was done about them, until they expire.'
 comment on pgsched.discard(uuid,text,text) is 'Takes a dead letter off the open ones; in history it stays. False if it was discarded before; PS010 for an unknown id, PS011 for one that has not failed, was replayed or has expired.'
@@ -1732,9 +1767,10 @@ comment on pgsched.pause_queue(text,text,text) is 'Has workers begin nothing mor
 comment on pgsched.release(uuid,bigint) is 'Hands an execution back as if it had not been claimed, as soon as nobody else has its row locked. PS013 where another has it by now or it has ended, PS010 for an unknown one, PS011 for one that a target deferred.'
 comment on pgsched.release_client(text,text,text) is 'Ends the hold of a client; false if it was not held.'
 comment on pgsched.replay(uuid,text,jsonb,jsonb,text,text) is 'Runs a dead letter again, with another target, payload or options where they are given: as a new execution, whose id it returns. Called again it answers with the same id, unless that one has failed too. PS001 for a target that does not go with its queue, PS010 for an unknown id, PS011 for one that has not failed, was discarded, has expired, whose queue was dropped, or whose work is under way or was done since.'
-comment on pgsched.replay_all(jsonb,double precision,text,text,text) is 'Replays the open dead letters that a filter names and that have failed by now, at most rate of them a second, at another target where one is given. Returns the id of the row in pgsched.replays that says how far it is. PS000, PS001 or PS002 for what cannot be meant, PS012 for another client''s.'
+comment on pgsched.replay_all(jsonb,double precision,text,text,text) is 'Replays the open dead letters that a filter names and that have failed by now, at most rate of them a second, at another target where one is given. Returns the id of the row in pgsched.bulk_changes that says how far it is. PS000, PS001 or PS002 for what cannot be meant, PS012 for another client''s.'
 comment on pgsched.reschedule(text,text,timestamp with time zone,text) is 'Moves what a client has under a key, as pgsched.reschedule(id) does.'
 comment on pgsched.reschedule(uuid,timestamp with time zone,text) is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.'
+comment on pgsched.reschedule_executions(jsonb,timestamp with time zone,interval,double precision,text,text) is 'Moves the one-shots that a filter names and that wait by now to an instant, or each by so much, at most rate of them a second. Returns the id of the row in pgsched.bulk_changes that says how far it is. PS000 or PS002 for what cannot be meant, PS012 for another client''s.'
 comment on pgsched.restore(text,text,text) is 'Calls a target host again that was sidelined, by hand or because it failed: a few executions a second at first, then more and more. False if it was not sidelined.'
 comment on pgsched.resume(uuid,text,text) is 'Resumes a paused or an invalid job from its next instant on. False if it was active already.'
 comment on pgsched.resume_all(text,jsonb,text,text) is 'Resumes the paused jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
@@ -1760,12 +1796,13 @@ comment on pgsched_internal.account_from_claimed(uuid,integer) is 'Has the plann
 comment on pgsched_internal.accounted_to(pgsched.jobs,boolean) is 'Up to when the instants of a job that is changed now have their account, once its planned row is taken back.'
 comment on pgsched_internal.acting_role() is 'The role that the session acts as: the one it has taken, or its login.'
 comment on pgsched_internal.acts_for(text) is 'Whether the session acts for this client: as one of its roles, as the API for its key, or as one that may do everything.'
-comment on pgsched_internal.advance_replay(uuid,integer) is 'Replays the next dead letters of a replay of many, no more than so many and than its pace allows: how many, whether the next chunk need not wait, and whether that was the last.'
+comment on pgsched_internal.advance_bulk_change(uuid,integer) is 'Changes the next of many, no more than so many and than its pace allows: how many, whether the next chunk need not wait, and whether that was the last.'
 comment on pgsched_internal.advance_sequences() is 'Brings the sequences up to the rows of their tables, which replication brings and sequences it does not; called by migrations.'
 comment on pgsched_internal.any_partition_of(integer) is 'One of the partitions of the queue that has this first one, at random.'
 comment on pgsched_internal.api_acts_for_all() is 'Whether the session is the API''s, and acts for all clients.'
 comment on pgsched_internal.api_administers() is 'Whether the API acts for a key of all clients that has the scope admin.'
 comment on pgsched_internal.api_clients() is 'The clients that the API acts for, where it does not act for all; none for any other session.'
+comment on pgsched_internal.ask_for_many(text,jsonb,double precision,text,text,text,timestamp with time zone,interval) is 'Has workers do something to all that a filter names; it was checked. PS002 for the rate, PS011 where a hundred are under way, PS012 for another client''s.'
 comment on pgsched_internal.attach_day(text,date) is 'Makes the table of a day a partition, if the locks for it are free at this moment; whether that is done.'
 comment on pgsched_internal.attach_if_free(text,date) is 'Makes the table of a day a partition; false where the locks for it are not free, null where it cannot be one any more.'
 comment on pgsched_internal.attempts_in(jsonb) is 'How many attempts these options allow; null where they do not say.'
@@ -1774,9 +1811,13 @@ comment on pgsched_internal.backoff(jsonb,integer,double precision) is 'Seconds 
 comment on pgsched_internal.block_key(smallint,text,text,uuid,text) is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.'
 comment on pgsched_internal.bring_along(uuid) is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit.'
 comment on pgsched_internal.bury(smallint,uuid,text) is 'Ends an execution that is locked and cannot even be held as failed, without what it carries.'
+comment on pgsched_internal.cancel_locked(pgsched.executions,text) is 'Cancels an execution that is locked, whether it waits or runs; its job goes on.'
 comment on pgsched_internal.cancel_waiting(text,text,integer) is 'Cancels so many executions of a client that wait; returns how many of them were one-shots. Called by pgsched.cancel_all.'
 comment on pgsched_internal.capability_of(text) is 'What a worker must be able to do to deliver a target, as workers declare it.'
 comment on pgsched_internal.carry_on(uuid,timestamp with time zone) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
+comment on pgsched_internal.change_chunk(pgsched.bulk_changes,integer,integer) is 'Changes the next of many: how far it is then, what each came to, and how many were looked at.'
+comment on pgsched_internal.change_execution(pgsched.bulk_changes,uuid,smallint) is 'Cancels or reschedules one of many executions: changed, passed over where that cannot be or it is no longer meant, or locked where somebody has it.'
+comment on pgsched_internal.change_or_come_back(pgsched.bulk_changes,uuid,timestamp with time zone,smallint,boolean) is 'Changes one of many, and notes one that is locked to come back to it; again says that it was noted before.'
 comment on pgsched_internal.changed() is 'Writes a row''s change into the audit log; told the kind, the column with its name, and that with its subject.'
 comment on pgsched_internal.channel_checked() is 'Refuses a job whose client may not have its target called.'
 comment on pgsched_internal.check_acts_for(text) is 'True where the session acts for this client; raises PS012 otherwise.'
@@ -1799,7 +1840,9 @@ comment on pgsched_internal.check_empty(pgsched.queues) is 'True where nothing w
 comment on pgsched_internal.check_ended(uuid,text) is 'True where an execution that has ended lets those fire that are scheduled after it; raises PS011 otherwise.'
 comment on pgsched_internal.check_exclusion(jsonb) is 'True for a date, a range of dates or instants, or a cron expression; raises PS002 with what to write otherwise.'
 comment on pgsched_internal.check_execution_changes(jsonb) is 'True for what pgsched.edit_execution can read; raises PS000 or PS002 with what to write otherwise.'
+comment on pgsched_internal.check_execution_filter(jsonb) is 'True for a filter of executions that wait or run; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched_internal.check_filter(text,jsonb) is 'True where a filter of jobs names a client or labels; raises PS000 otherwise.'
+comment on pgsched_internal.check_filter_members(jsonb,text,text[]) is 'True for a filter with at least one of these members beside status, each of its type; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched_internal.check_headers(jsonb) is 'True for headers that a call can carry; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_instant(timestamp with time zone) is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.'
 comment on pgsched_internal.check_key(text,text[],text[],timestamp with time zone) is 'True for what a key can be; raises PS000 with what to write otherwise.'
@@ -1897,6 +1940,7 @@ comment on pgsched_internal.is_kept(text,timestamp with time zone) is 'Whether a
 comment on pgsched_internal.is_live(pgsched_internal.keys) is 'Whether what stands under a key is a job that is not cancelled, or an execution that waits or runs.'
 comment on pgsched_internal.is_living(pgsched.workers) is 'Whether a worker is there, as far as its lease and its sessions tell.'
 comment on pgsched_internal.is_lost(pgsched.executions) is 'Whether an execution that is locked, and whose lease ran out, was found so a while ago; its consumer has that while from now on otherwise.'
+comment on pgsched_internal.is_named(pgsched.executions,jsonb,text[]) is 'Whether a filter names an execution that waits or runs, of one of these clients; its queue is looked at by partition.'
 comment on pgsched_internal.is_of_a_row(text) is 'Whether a single row can be at fault for an error, by its SQLSTATE.'
 comment on pgsched_internal.is_of_key(smallint,uuid,text,text) is 'Whether an execution has not ended and is of this ordering key.'
 comment on pgsched_internal.is_privileged(name) is 'Whether a role may do more than a client should; true too where there is no such role.'
@@ -1950,10 +1994,13 @@ comment on pgsched_internal.mark_ends(integer) is 'Marks what ran when others we
 comment on pgsched_internal.may_be_handed_out(smallint,uuid) is 'Whether a consumer may have a due execution that is locked; what it may not have ends, waits or is held.'
 comment on pgsched_internal.may_do_everything() is 'Whether the session acts as a role of workers, or as the owner.'
 comment on pgsched_internal.may_see(text) is 'Whether the session may read what is of this client.'
+comment on pgsched_internal.move_to(pgsched.executions,timestamp with time zone) is 'Moves an execution that waits, and is locked, to another instant.'
 comment on pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) is 'Whether an edit has to do with when the job fires.'
 comment on pgsched_internal.my_clients() is 'The clients whose rows the current role may see and change.'
 comment on pgsched_internal.new_id_in(smallint) is 'A new identity, as pgsched.new_id() makes them, that carries the partition of its row.'
 comment on pgsched_internal.new_token(smallint) is 'A token for the lease of an execution in this partition, which nobody can guess.'
+comment on pgsched_internal.next_of_many(pgsched.bulk_changes) is 'The query for what a change of many comes to next, and which of it the filter names.'
+comment on pgsched_internal.next_partition(jsonb,smallint) is 'The partition after one, or the first, in which there may be what a filter names; null where there is none.'
 comment on pgsched_internal.next_queue_number() is 'The number of the next queue.'
 comment on pgsched_internal.not_empty(smallint[],text[]) is 'Those of these partitions in which anything stands that is due.'
 comment on pgsched_internal.not_found_at_once(uuid[]) is 'Those of these executions that are waited for and neither live nor have an end in history that is yet to be noted.'
@@ -1994,9 +2041,7 @@ comment on pgsched_internal.refuse_taken(pgsched_internal.keys,text) is 'Raises 
 comment on pgsched_internal.release_abandoned(integer,uuid) is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled. Looks at so many that are waited for, behind the id after; how many executions were decided by that, and where to go on if there may be more.'
 comment on pgsched_internal.release_dependents(integer,uuid,uuid,integer) is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends, those behind the id after, or from it on where behind says behind which of its dependents; and at so many dependents (width). Returns how many ends were noted with all that wait for them, how many executions were decided by that, and where to go on if there may be more.'
 comment on pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb,jsonb) is 'Has an execution that waits, and is locked, begin anew with another content and instant.'
-comment on pgsched_internal.replay_chunk(pgsched.replays,integer,integer) is 'Replays the next dead letters of a replay of many: how far it is then, what each came to, and how many were looked at.'
-comment on pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) is 'Replays one of the dead letters of a replay of many: replayed, passed over, locked where somebody has it, or full where its queue is.'
-comment on pgsched_internal.replay_or_come_back(pgsched.replays,uuid,timestamp with time zone,boolean) is 'As replay_letter, and notes a dead letter that is locked as one to come back to; again says that it was noted before.'
+comment on pgsched_internal.replay_letter(pgsched.bulk_changes,uuid,timestamp with time zone) is 'Replays one of the dead letters of a replay of many: changed, passed over, locked where somebody has it, or full where its queue is.'
 comment on pgsched_internal.reseal(text,text,bytea,bytea) is 'Keeps the same secret under another key; false if it was replaced meanwhile. Called by whoever changes the keys.'
 comment on pgsched_internal.reseal_signing(text,bytea,bytea) is 'Keeps the same signing secret under another key; false if it has ended meanwhile. Called by whoever changes the keys.'
 comment on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) is 'Schedules a dead letter that is locked as an execution with all its attempts, and marks it; its id, or null where its work is under way or was done since. PS001 for a target that does not go with its queue, PS011 where that was dropped.'

@@ -21,7 +21,7 @@ _EMPTIED = [
     "pgsched_internal.kept_dead_letters",
     "pgsched_internal.ends_to_mark",
     "pgsched_internal.results_to_record",
-    "pgsched.replays",
+    "pgsched.bulk_changes",
     "pgsched_internal.gates",
     "pgsched_internal.api_keys",
     "pgsched.blocked_keys",

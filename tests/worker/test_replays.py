@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime
+from typing import Any
 
 import psycopg
 
@@ -28,12 +29,35 @@ async def test_each_dead_letter_of_a_filter_is_run_once(
             dead_letter(session, target="python:settle", payload={"n": number})
     async with running(app), asyncio.timeout(20):
         await db.execute('select pgsched.replay_all(\'{"client": "default"}\', rate => 100)')
-        await recorder.wait_for("replay.finished")
+        await recorder.wait_for("bulk_change.finished")
         await all_seen.wait()
         await until_history(db, 60)
     assert sorted(seen) == list(range(60))
-    found = await (await db.execute("select state, replayed, passed_over from pgsched.replays")).fetchone()
+    found = await (await db.execute("select state, changed, passed_over from pgsched.bulk_changes")).fetchone()
     assert found == ("finished", 60, 0)
+
+
+async def test_many_executions_are_cancelled_and_one_that_runs_is_stopped(
+    running: Running, db: Connection, recorder: Recorder
+) -> None:
+    app, begun, stopped = App(), asyncio.Event(), asyncio.Event()
+
+    @app.handler("settle")
+    async def settle() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    await db.execute("select pgsched.schedule('python:settle', delay => '1 day') from generate_series(1, 60)")
+    async with running(app), asyncio.timeout(20):
+        await db.execute("select pgsched.schedule('python:settle')")
+        await begun.wait()
+        await db.execute('select pgsched.cancel_executions(\'{"client": "default"}\')')
+        await recorder.wait_for("bulk_change.finished")
+        await stopped.wait()
+    assert await value(db, "select count(*) from pgsched.history where status = 'cancelled'") == 61
 
 
 async def test_a_replay_long_after_its_instant_is_not_taken_for_late(
@@ -63,7 +87,7 @@ async def test_the_clients_target_is_told_once(running: Running, db: Connection)
         raise Fail("the account is closed")
 
     @app.handler("dead")
-    async def dead(payload: dict[str, str]) -> None:
+    async def dead(payload: dict[str, Any]) -> None:
         told.append(payload["reason"])
         raise Fail("nor can this be told")
 

@@ -27,13 +27,14 @@ Connection = psycopg.Connection[Any]
 INTERFACE_FILES = (
     "core/checks", "core/targets", "core/json", "core/options", "core/partitions", "core/locks", "core/lookups",
     "core/isolation", "jobs/after", "jobs/rules", "schedule/checks", "schedule/schedule", "schedule/keyed",
-    "schedule/keys", "schedule/edits",
+    "schedule/keys", "schedule/edits", "ends/bulk_changing",
     "admin/acting", "admin/audit", "jobs/waiting", "schedule/job", "jobs/control", "jobs/declared", "jobs/edit",
     "jobs/pause_after", "jobs/bulk", "ends/dependencies", "jobs/backfill", "ends/ending", "ends/outcomes",
-    "ends/dead_letters", "ends/calls", "admin/clients", "ends/replays", "ends/replaying", "gates/limits",
-    "admin/queues", "gates/sidelining", "schedule/notify", "admin/secrets", "admin/signing_secrets", "ends/policy",
-    "gates/ordering", "pull/in_hand", "pull/verbs", "pull/results", "pull/queues", "pull/claim", "lookup/sidelined",
-    "lookup/status", "lookup/undeliverable", "admin/days", "admin/replication", "admin/api_keys", "admin/rights",
+    "ends/dead_letters", "ends/calls", "admin/clients", "ends/replays", "ends/replaying", "ends/bulk_changes",
+    "gates/limits", "admin/queues", "gates/sidelining", "schedule/notify", "admin/secrets", "admin/signing_secrets",
+    "ends/policy", "gates/ordering", "pull/in_hand", "pull/verbs", "pull/results", "pull/queues", "pull/claim",
+    "lookup/sidelined", "lookup/status", "lookup/undeliverable", "admin/days", "admin/replication", "admin/api_keys",
+    "admin/rights",
 )  # fmt: skip
 _AT_THE_MOST = 60.0  # seconds of trying
 _APART = (0.1, 0.5)

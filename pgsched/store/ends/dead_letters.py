@@ -8,6 +8,7 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.store.core.query import first, one, rows, value
+from pgsched.store.ends.bulk_changes import cancel_bulk_change
 from pgsched.store.lookup.rows import DeadLetterFilter, Json
 
 
@@ -103,7 +104,7 @@ async def discard_all(
 
 async def cancel_replay(connection: AsyncConnection[Any], id: UUID, *, actor: str | None) -> bool:
     """False if it had ended before."""
-    return bool(await value(connection, "ends/cancel_replay", id=id, actor=actor))
+    return await cancel_bulk_change(connection, id, actor=actor)
 
 
 async def get_replay(connection: AsyncConnection[Any], id: UUID) -> Replay:

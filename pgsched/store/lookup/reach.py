@@ -13,6 +13,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from pgsched.domain.partitions import PARTITIONS_PER_QUEUE
+from pgsched.domain.states import LIVE_STATUSES
 from pgsched.store.core import tables
 from pgsched.store.core.tables import FAILED
 from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter
@@ -21,7 +22,6 @@ ENTRIES = 100_000
 VISITS = 10_000
 FIRST_LOOK = 50
 """Most pages are full after such a part of what may be looked at."""
-LIVE = ("scheduled", "retrying", "held", "running")
 
 
 def _table(name: str, *columns: str, schema: str = "pgsched") -> sa.TableClause:
@@ -44,7 +44,7 @@ def reach_of_executions(wanted: ExecutionFilter, *, after: UUID | None, share: i
     if wanted.client is not None and wanted.labels is not None:
         return _reach_of_labelled(wanted.client, visits, after)
     reached = []
-    ended = [status for status in wanted.statuses if status not in LIVE]
+    ended = [status for status in wanted.statuses if status not in LIVE_STATUSES]
     if not wanted.statuses or len(ended) < len(wanted.statuses):
         of_queue = wanted.queue
         live = _last(_executions, visits, after) if of_queue is None else _last_of_queue(of_queue, visits, after)

@@ -198,6 +198,10 @@ class ExecutionFilter:
     end: datetime | None = None
     labels: Mapping[str, str] | None = None
 
+    def as_json(self) -> str:
+        """What ``pgsched.cancel_executions`` and its like read."""
+        return _as_json(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventFilter:
@@ -238,6 +242,10 @@ class DeadLetterFilter:
 
     def as_json(self) -> str:
         """What ``pgsched.replay_all`` and its like read."""
-        renamed = {"start": "from", "end": "to"}
-        given = {renamed.get(name, name): getattr(self, name) for name in self.__dataclass_fields__}
-        return orjson.dumps({name: value for name, value in given.items() if value is not None}).decode()
+        return _as_json(self)
+
+
+def _as_json(wanted: ExecutionFilter | DeadLetterFilter) -> str:
+    renamed = {"start": "from", "end": "to", "statuses": "status"}
+    given = {renamed.get(name, name): getattr(wanted, name) for name in wanted.__dataclass_fields__}
+    return orjson.dumps({name: value for name, value in given.items() if value not in (None, ())}).decode()

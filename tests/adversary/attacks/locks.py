@@ -190,7 +190,7 @@ def dead_letters_are_replayed_and_discarded_in_open_transactions(means: Means) -
     session.commit()
     means.attempt(means.mallory(), 'select * from pgsched.discard_all(\'{"client": "mallory"}\')')
     if found:
-        means.attempt(means.mallory(), "select pgsched.cancel_replay(%s)", [found[0][0]])
+        means.attempt(means.mallory(), "select pgsched.cancel_bulk_change(%s)", [found[0][0]])
 
 
 @attack(seconds=1.6)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.oldest_postgresql
 
 KEY = "0123456789abcdef"
 _LOGGING = r"write_log|log_setting|log_key"
-_SETTINGS = ("clients", "queues", "jobs", "api_keys", "backfills", "replays", "gates")
+_SETTINGS = ("clients", "queues", "jobs", "api_keys", "backfills", "bulk_changes", "gates")
 
 
 def key(db: Connection, **more: Any) -> None:
@@ -97,8 +97,13 @@ VERBS: dict[str, tuple[Callable[[Connection], Any], str]] = {
     "replay": (dead_letter, "pgsched.replay(%(id)s)"),
     "discard": (dead_letter, "pgsched.discard(%(id)s)"),
     "discard_all": (dead_letter, 'pgsched.discard_all(\'{"client": "default"}\')'),
+    "cancel_executions": (lambda db: None, 'pgsched.cancel_executions(\'{"client": "shop"}\')'),
+    "reschedule_executions": (
+        lambda db: None,
+        "pgsched.reschedule_executions('{\"client\": \"shop\"}', shift => '1 hour')",
+    ),
     "replay_all": (lambda db: None, 'pgsched.replay_all(\'{"client": "shop"}\')'),
-    "cancel_replay": (replay, "pgsched.cancel_replay(%(id)s)"),
+    "cancel_bulk_change": (replay, "pgsched.cancel_bulk_change(%(id)s)"),
 }
 
 
@@ -230,6 +235,7 @@ def test_each_column_of_what_is_compared_is_told_by_a_trigger_or_is_known_as_the
     left = {name for name, column in db.execute(query, [list(_SETTINGS)]) if column not in ours}
     assert left == {
         "jobs.reason", "jobs.paused_at", "queues.name", "queues.first_partition", "gates.name", "gates.reason",
-        "replays.clients", "replays.actor", "replays.reason", "backfills.job_id", "backfills.starts_at",
+        "bulk_changes.clients", "bulk_changes.actor", "bulk_changes.reason", "bulk_changes.note",
+        "backfills.job_id", "backfills.starts_at",
         "backfills.ends_at", "backfills.reason", "api_keys.former_hash", "api_keys.former_until",
     }  # fmt: skip

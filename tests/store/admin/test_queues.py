@@ -188,7 +188,7 @@ def test_a_dead_letter_whose_queue_was_dropped_says_so_and_is_passed_over_by_a_r
         replay(db, id)
     many = call(db, "replay_all", filter={"key": "k"})
     assert advance(db, many) == (0, False, True)
-    assert row(db, "select passed_over, state from pgsched.replays") == (1, "finished")
+    assert row(db, "select passed_over, state from pgsched.bulk_changes") == (1, "finished")
     assert state(db, id) == "open"
 
 
@@ -397,7 +397,7 @@ def test_a_replay_of_many_into_a_full_queue_waits_and_says_so(db: Connection) ->
     id = call(db, "replay_all", filter={"client": "default"}, rate=100)
     fill(db, "default")
     assert advance(db, id) == (0, False, False)
-    found = "select state, replayed, passed_over, reason from pgsched.replays"
+    found = "select state, changed, passed_over, reason from pgsched.bulk_changes"
     assert row(db, found) == ("active", 0, 0, "waits: its queue is full")
     db.execute("update pgsched.queues set full_since = null")
     assert advance(db, id) == (3, False, True)

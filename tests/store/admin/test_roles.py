@@ -432,7 +432,7 @@ def locked_rows(db: Connection, table: str) -> int:
         ("cancel_backfill(%s)", "pgsched.backfills"),
         ("replay(%s)", "pgsched.history"),
         ("discard(%s)", "pgsched.history"),
-        ("cancel_replay(%s)", "pgsched.replays"),
+        ("cancel_bulk_change(%s)", "pgsched.bulk_changes"),
     ],
 )
 def test_a_foreign_id_is_as_unknown_as_one_that_does_not_exist_and_nothing_of_it_is_locked(

@@ -18,7 +18,7 @@ from pgsched.store.live.executions import Group, Lease, Share
 from pgsched.store.live.reaping import ReapRange, reap_others
 from pgsched.store.pull import pulled
 from pgsched.store.pull.pulled import Passing
-from pgsched.upkeep.advancing import Backfiller, Replayer
+from pgsched.upkeep.advancing import Backfiller, BulkChanger
 from tests.store.ends.dead_letter_arrange import dead_letter, state
 from tests.store.pull.pull_arrange import FIRST, claim, pulled_queue
 from tests.store.store_arrange import TARGET, call, column, row, schedule, status, value
@@ -212,13 +212,13 @@ async def test_a_replay_goes_on_without_one_that_cannot_be_scheduled(db: Session
     asked = call(db, "replay_all", filter={"status_code": 503}, rate=1000)
     db.execute("alter table pgsched.executions add constraint odd check (target <> 'python:odd')")
     link = Link(store_url, "test", raw=False)
-    replayer = Replayer(link, link, Events())
+    replayer = BulkChanger(link, link, Events())
     try:
         await replayer.turn()
     finally:
         await link.drop()
         db.execute("alter table pgsched.executions drop constraint odd")
-    assert row(db, "select state, replayed, passed_over from pgsched.replays where id = %s", [asked]) == (
+    assert row(db, "select state, changed, passed_over from pgsched.bulk_changes where id = %s", [asked]) == (
         "finished", 6, 1,
     )  # fmt: skip
     assert [state(db, id) for id in (*ids, odd, theirs)] == [*["replayed"] * 5, "open", "replayed"]
@@ -230,17 +230,17 @@ async def test_a_replay_that_cannot_go_on_is_ended_with_the_reason_and_others_go
     dead_letter(db)
     odd, fine = [call(db, "replay_all", filter={"status_code": 503}, rate=1000) for _ in range(2)]
     db.execute(
-        f"alter table pgsched.replays add constraint odd check (id <> '{odd}' or reached is null"
+        f"alter table pgsched.bulk_changes add constraint odd check (id <> '{odd}' or reached is null"
         " or state = 'cancelled')".encode()
     )
     link = Link(store_url, "test", raw=False)
-    replayer = Replayer(link, link, Events())
+    replayer = BulkChanger(link, link, Events())
     try:
         await replayer.turn()
     finally:
         await link.drop()
-        db.execute("alter table pgsched.replays drop constraint odd")
-    found = [row(db, "select state, reason from pgsched.replays where id = %s", [id]) for id in (odd, fine)]
+        db.execute("alter table pgsched.bulk_changes drop constraint odd")
+    found = [row(db, "select state, reason from pgsched.bulk_changes where id = %s", [id]) for id in (odd, fine)]
     assert (found[0][0], "odd" in found[0][1], found[1][0]) == ("cancelled", True, "finished")
 
 

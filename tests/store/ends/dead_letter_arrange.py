@@ -47,7 +47,7 @@ def replay(db: Connection, id: UUID, **given: Any) -> UUID:
 
 def advance(db: Connection, replay_id: UUID, *, most: int = 50) -> tuple[int, bool, bool]:
     """How many a turn replayed, whether the next need not wait, whether that was the last."""
-    found = db.execute("select * from pgsched_internal.advance_replay(%s, %s)", [replay_id, most]).fetchone()
+    found = db.execute("select * from pgsched_internal.advance_bulk_change(%s, %s)", [replay_id, most]).fetchone()
     assert found is not None
     return found[0], found[1], found[2]
 

@@ -104,7 +104,7 @@ def test_kept_ones_are_replayed_and_discarded_by_a_filter(db: Connection) -> Non
     keep_days(db, 30)
     recent = dead_letter(db)
     many = call(db, "replay_all", filter={"client": "default"})
-    assert value(db, "select replayed from pgsched_internal.advance_replay(%s, 50)", [many]) == 2
+    assert value(db, "select changed from pgsched_internal.advance_bulk_change(%s, 50)", [many]) == 2
     assert (state(db, kept), state(db, recent)) == ("replayed", "replayed")
 
 

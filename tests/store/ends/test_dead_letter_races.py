@@ -68,11 +68,11 @@ def test_one_that_somebody_has_open_is_come_back_to_by_a_replay_of_many(db: Conn
         call(one, "discard", id=id)
         assert advance(db, many) == (1, False, False)
         assert state(db, other) == "replayed"
-        assert "open" in value(db, "select reason from pgsched.replays")
+        assert "open" in value(db, "select reason from pgsched.bulk_changes")
         assert advance(db, many) == (0, False, False)
         one.rollback()
     assert advance(db, many) == (1, False, True)
-    assert (state(db, id), column(db, "select id from pgsched_internal.letters_to_come_back_to")) == ("replayed", [])
+    assert (state(db, id), column(db, "select id from pgsched_internal.rows_to_come_back_to")) == ("replayed", [])
 
 
 def test_any_number_that_somebody_has_open_hold_up_no_other_of_a_replay_of_many(db: Connection, store_url: str) -> None:
@@ -100,7 +100,7 @@ def test_one_that_is_replayed_meanwhile_is_passed_over_by_a_replay_of_many(db: C
         one.commit()
     assert advance(db, many) == (0, False, True)
     assert len(column(db, "select id from pgsched.executions")) == 2
-    assert db.execute("select replayed, passed_over from pgsched.replays").fetchall() == [(1, 1)]
+    assert db.execute("select changed, passed_over from pgsched.bulk_changes").fetchall() == [(1, 1)]
     assert (state(db, id), state(db, other)) == ("replayed", "replayed")
 
 

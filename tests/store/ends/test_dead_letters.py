@@ -324,7 +324,7 @@ def test_a_reader_sees_every_dead_letter_and_deals_with_none(db: Connection, sto
     role = login_role(db, "pgsched_reader")
     with acting(store_url, role) as reader:
         assert column(reader, "select id from pgsched.dead_letters") == [id]
-        assert column(reader, "select id from pgsched.replays") == []
+        assert column(reader, "select id from pgsched.bulk_changes") == []
         with refused("42501"):
             call(reader, "discard", id=id)
     db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))

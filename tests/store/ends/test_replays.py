@@ -39,11 +39,11 @@ def count(db: Connection, filter: dict[str, Any]) -> tuple[int, bool]:
 
 
 def progress(db: Connection, id: UUID) -> tuple[Any, ...]:
-    return row(db, "select state, replayed, passed_over from pgsched.replays where id = %s", [id])
+    return row(db, "select state, changed, passed_over from pgsched.bulk_changes where id = %s", [id])
 
 
 def an_hour_later(db: Connection, id: UUID) -> None:
-    db.execute("update pgsched.replays set paced_until = paced_until - interval '1 hour' where id = %s", [id])
+    db.execute("update pgsched.bulk_changes set paced_until = paced_until - interval '1 hour' where id = %s", [id])
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_what_failed_out_of_the_range_is_not_named(db: Connection, bound: dict[s
 def test_a_replay_of_many_tells_the_workers_and_the_audit_log(db: Connection, store_url: str) -> None:
     with listening(store_url) as listener:
         id = call(db, "replay_all", filter=ALL, rate=2.5, target="python:moved", note="moved", actor="ann")
-        assert "replay" in heard(listener, db)
+        assert "bulk" in heard(listener, db)
     assert row(db, "select actor, action, subject, detail from pgsched.audit_log") == (
         "ann",
         "replay all",
@@ -176,12 +176,12 @@ def test_cancelling_leaves_the_rest_dead(db: Connection) -> None:
     db.execute(MANY, [TARGET, 10])
     id = call(db, "replay_all", filter=ALL, rate=1)
     assert advance(db, id)[0] == 2
-    assert [call(db, "cancel_replay", id=id, actor="ann") for _ in range(2)] == [True, False]
+    assert [call(db, "cancel_bulk_change", id=id, actor="ann") for _ in range(2)] == [True, False]
     an_hour_later(db, id)
     assert advance(db, id) == (0, False, False)
     assert progress(db, id) == ("cancelled", 2, 0)
     assert count(db, ALL) == (8, True)
-    assert column(db, "select action from pgsched.audit_log order by id") == ["replay all", "cancel replay"]
+    assert column(db, "select action from pgsched.audit_log order by id") == ["replay all", "cancel bulk change"]
 
 
 def test_many_are_discarded_so_many_at_a_time(db: Connection) -> None:
@@ -234,7 +234,7 @@ def test_a_rate_that_cannot_be_meant_is_refused(db: Connection, rate: float | No
 def test_a_target_that_cannot_be_called_is_refused(db: Connection) -> None:
     with refused("PS001"):
         call(db, "replay_all", filter=ALL, target="moved.example")
-    assert column(db, "select id from pgsched.replays") == []
+    assert column(db, "select id from pgsched.bulk_changes") == []
 
 
 @pytest.mark.parametrize("most", [0, None, 2_000_000])
@@ -245,18 +245,18 @@ def test_how_many_to_discard_is_bounded(db: Connection, most: int | None) -> Non
 
 def test_an_unknown_replay_is_not_found(db: Connection) -> None:
     with refused("PS010"):
-        call(db, "cancel_replay", id=uuid4())
+        call(db, "cancel_bulk_change", id=uuid4())
 
 
 def test_a_client_replays_and_discards_none_but_its_own(db: Connection, payments: Connection) -> None:
     mine, theirs = dead_letter(db, client="payments"), dead_letter(db, client="billing")
     id = call(payments, "replay_all", filter={"host": "shop.example"})
-    assert column(payments, "select id from pgsched.replays") == [id]
+    assert column(payments, "select id from pgsched.bulk_changes") == [id]
     advance(db, id)
     assert (state(db, mine), state(db, theirs)) == ("replayed", "open")
     assert row(payments, "select * from pgsched.discard_all(%s)", [Jsonb({"host": "shop.example"})]) == (0, True)
     assert count(payments, {"host": "shop.example"}) == (0, True)
-    assert call(payments, "cancel_replay", id=id) is False
+    assert call(payments, "cancel_bulk_change", id=id) is False
 
 
 def test_a_client_reaches_no_replay_of_others(db: Connection, payments: Connection) -> None:
@@ -264,8 +264,8 @@ def test_a_client_reaches_no_replay_of_others(db: Connection, payments: Connecti
     with refused("PS012", hint="act as a role"):
         call(payments, "replay_all", filter={"client": "billing"})
     id = call(db, "replay_all", filter={"client": "billing"})
-    assert column(payments, "select id from pgsched.replays") == []
+    assert column(payments, "select id from pgsched.bulk_changes") == []
     with refused("PS010"):
-        call(payments, "cancel_replay", id=id)
+        call(payments, "cancel_bulk_change", id=id)
     with refused("42501"):
-        payments.execute("select pgsched_internal.advance_replay(%s, 1)", [id])
+        payments.execute("select pgsched_internal.advance_bulk_change(%s, 1)", [id])

@@ -63,9 +63,12 @@ class House:
             "replay": {"id": self.failed},
             "discard": {"id": self.failed},
             "discard_all": {"filter": _FILTER},
+            "count_executions": {"filter": _FILTER},
+            "cancel_executions": {"filter": _FILTER},
+            "reschedule_executions": {"filter": _FILTER, "fire_at": "tomorrow"},
             "count_dead_letters": {"filter": _FILTER},
             "replay_all": {"filter": _FILTER},
-            "cancel_replay": {"id": self.replay},
+            "cancel_bulk_change": {"id": self.replay},
             "unblock": {"client": "default", "ordering_key": "o"},
         }
 

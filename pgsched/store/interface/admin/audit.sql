@@ -49,8 +49,8 @@ create or replace function pgsched_internal.shown(name text, value jsonb) return
 declare
   plain constant text[] := array['actor', 'anchor', 'burst', 'channels', 'client_id', 'clients', 'cron', 'database_role',
     'dead_letter_target', 'detail', 'dead_letters_for', 'declared_by', 'ends_at', 'every', 'expires_at', 'filter', 'fire_at', 'former_until', 'gap', 'hint', 'job_id', 'keep',
-    'key', 'labels', 'options', 'ordering_key', 'overlap', 'paused_at', 'period', 'queue', 'reason', 'revoked_at', 'rules', 'scopes',
-    'starts_at', 'state', 'subject', 'target', 'timezone', 'valid_until'];
+    'key', 'labels', 'options', 'ordering_key', 'overlap', 'paused_at', 'period', 'queue', 'reason', 'revoked_at', 'rules', 'scopes', 'shift',
+    'starts_at', 'state', 'subject', 'target', 'timezone', 'valid_until', 'verb'];
   found jsonb := value;
 begin
   if jsonb_typeof(value) in ('number', 'boolean', 'null') then
@@ -70,7 +70,7 @@ create or replace function pgsched_internal.log_change(kind text, name text, sub
 #variable_conflict use_column
 declare
   ours constant text[] := array['id', 'revision', 'planned_revision', 'runs', 'failures', 'accounted_to', 'created_at', 'updated_at',
-    'last_used_at', 'full_since', 'instants', 'planned', 'passed_over', 'replayed', 'reached', 'paced_until', 'next_at', 'shut_until', 'recovers_from', 'openings'];
+    'last_used_at', 'full_since', 'instants', 'planned', 'passed_over', 'changed', 'partition', 'reached', 'paced_until', 'next_at', 'shut_until', 'recovers_from', 'openings'];
   was jsonb;
   is_now jsonb;
 begin
@@ -120,8 +120,8 @@ create or replace trigger changed
   for each row execute function pgsched_internal.changed('key', 'id');
 create or replace trigger changed after insert or update of state, rate on pgsched.backfills
   for each row execute function pgsched_internal.changed('backfill', 'id', 'job_id');
-create or replace trigger changed after insert or update of state, rate, target, filter on pgsched.replays
-  for each row execute function pgsched_internal.changed('replay', 'id', 'id');
+create or replace trigger changed after insert or update of verb, state, rate, target, fire_at, shift, filter on pgsched.bulk_changes
+  for each row execute function pgsched_internal.changed('bulk change', 'id', 'id');
 -- The verbs that shut gates say so themselves: workers shut them, too, and open them again.
 create or replace trigger changed after insert or update of events, period, burst, concurrency on pgsched_internal.gates
   for each row when (num_nonnulls(new.events, new.concurrency) > 0 and new.name not like 'circuit:%') execute function pgsched_internal.changed('limit', 'name');

@@ -36,7 +36,7 @@ alter table pgsched.attempts enable row level security;
 alter table pgsched.dependencies enable row level security;
 alter table pgsched.backfills enable row level security;
 alter table pgsched_internal.kept_dead_letters enable row level security;
-alter table pgsched.replays enable row level security;
+alter table pgsched.bulk_changes enable row level security;
 alter table pgsched.blocked_keys enable row level security;
 alter table pgsched_internal.gates enable row level security;
 alter table pgsched_internal.api_keys enable row level security;
@@ -74,11 +74,11 @@ begin
   grant usage on schema pgsched, pgsched_internal to pgsched_worker;
   grant select, insert, update, delete on pgsched.executions, pgsched.jobs, pgsched.dependencies, pgsched.workers, pgsched.audit_log,
     pgsched.blocked_keys, pgsched_internal.gates, pgsched_internal.gate_use, pgsched_internal.facts, pgsched_internal.keys, pgsched_internal.job_moves,
-    pgsched_internal.letters_to_come_back_to, pgsched_internal.ends_to_mark,
+    pgsched_internal.rows_to_come_back_to, pgsched_internal.ends_to_mark,
     pgsched_internal.results_to_record to pgsched_worker;
   grant select, update on pgsched_internal.locks, pgsched_internal.orderings to pgsched_worker;  -- to lock their rows
   grant select, insert, update on pgsched.history to pgsched_worker;
-  grant select, update on pgsched.queues, pgsched.backfills, pgsched.replays, pgsched_internal.kept_dead_letters to pgsched_worker;
+  grant select, update on pgsched.queues, pgsched.backfills, pgsched.bulk_changes, pgsched_internal.kept_dead_letters to pgsched_worker;
   grant select, insert on pgsched.attempts to pgsched_worker;
   grant update (sealed) on pgsched_internal.secrets, pgsched_internal.signing_secrets to pgsched_worker;
   grant select on pgsched.clients, pgsched_internal.signing_secrets, pgsched_internal.secrets, pgsched.schema_version, pgsched.status, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.live_status, pgsched_internal.ended_status, pgsched.dead_letters,
@@ -89,17 +89,17 @@ begin
     execute format('grant select, insert, update, delete on %s to pgsched_worker', item);  -- hot statements name the partition
   end loop;
   perform pgsched_internal.grant_execute(array[
-    'pgsched.backfill', 'pgsched.call_target', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_replay', 'pgsched.claim',
-    'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.create_queue', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.drop_client',
+    'pgsched.backfill', 'pgsched.call_target', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_bulk_change', 'pgsched.cancel_executions', 'pgsched.claim',
+    'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.count_executions', 'pgsched.create_queue', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.drop_client',
     'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.drop_signing_secret', 'pgsched.edit', 'pgsched.edit_execution', 'pgsched.extend', 'pgsched.fail', 'pgsched.hold_client', 'pgsched.mark_declared',
     'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.pause_queue', 'pgsched.release',
-    'pgsched.release_client', 'pgsched.replay', 'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.restore', 'pgsched.resume', 'pgsched.resume_all',
+    'pgsched.release_client', 'pgsched.replay', 'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.reschedule_executions', 'pgsched.restore', 'pgsched.resume', 'pgsched.resume_all',
     'pgsched.resume_queue', 'pgsched.schedule', 'pgsched.set_client', 'pgsched.set_limit', 'pgsched.set_queue',
     'pgsched.schedule_outcome', 'pgsched.secrets', 'pgsched.settle_called', 'pgsched.status_of', 'pgsched.sideline', 'pgsched.signing_secrets', 'pgsched.trigger', 'pgsched.unblock', 'pgsched.wait_for'],
     'pgsched_worker');
   -- What their statements call, and what a function calls in turn that does not run with its owner's rights.
   perform pgsched_internal.grant_execute(array[
-    'pgsched_internal.acting_role', 'pgsched_internal.acts_for', 'pgsched_internal.advance_replay', 'pgsched_internal.any_partition_of',
+    'pgsched_internal.acting_role', 'pgsched_internal.acts_for', 'pgsched_internal.advance_bulk_change', 'pgsched_internal.any_partition_of',
     'pgsched_internal.api_acts_for_all', 'pgsched_internal.api_clients', 'pgsched_internal.authenticated', 'pgsched_internal.create_key',
     'pgsched_internal.crowding', 'pgsched_internal.has_keys', 'pgsched_internal.is_api', 'pgsched_internal.look_up_keys', 'pgsched_internal.may_do_everything',
     'pgsched_internal.note_key_use', 'pgsched_internal.put_secret', 'pgsched_internal.reseal', 'pgsched_internal.reseal_signing', 'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key', 'pgsched_internal.rotate_signing_secret', 'pgsched_internal.schedule_together', 'pgsched_internal.set_key_rate',
@@ -129,8 +129,8 @@ begin
     'pgsched_internal.partitions_per_queue', 'pgsched_internal.put_away', 'pgsched_internal.queue_number_of',
     'pgsched_internal.queue_to_tell', 'pgsched_internal.reap_in_hand', 'pgsched_internal.record_in_hand',
     'pgsched_internal.record_result', 'pgsched_internal.record_results', 'pgsched_internal.refuse', 'pgsched_internal.release_abandoned',
-    'pgsched_internal.release_dependents', 'pgsched_internal.replay_chunk', 'pgsched_internal.replay_letter',
-    'pgsched_internal.replay_or_come_back', 'pgsched_internal.revive', 'pgsched_internal.seconds_in', 'pgsched_internal.set_aside',
+    'pgsched_internal.release_dependents', 'pgsched_internal.change_chunk', 'pgsched_internal.change_execution', 'pgsched_internal.change_or_come_back', 'pgsched_internal.is_named', 'pgsched_internal.next_of_many', 'pgsched_internal.next_partition', 'pgsched_internal.replay_letter',
+    'pgsched_internal.revive', 'pgsched_internal.seconds_in', 'pgsched_internal.set_aside',
     'pgsched_internal.setting', 'pgsched_internal.skip_dependents', 'pgsched_internal.skip_range', 'pgsched_internal.slot_for',
     'pgsched_internal.stalls', 'pgsched_internal.superseded_by', 'pgsched_internal.take_watch', 'pgsched_internal.target_host',
     'pgsched_internal.tell_outcome', 'pgsched_internal.tidy_keys', 'pgsched_internal.trim_default_days', 'pgsched_internal.try_lock',
@@ -139,7 +139,7 @@ begin
     'pgsched_internal.watch_of', 'pgsched_internal.weeks_of_history', 'pgsched_internal.written_out'], 'pgsched_worker');
   foreach item in array array['pgsched.clients', 'pgsched_internal.signing_secrets', 'pgsched_internal.secrets', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history',
                               'pgsched.attempts', 'pgsched.dependencies', 'pgsched.backfills', 'pgsched_internal.kept_dead_letters',
-                              'pgsched.replays', 'pgsched.blocked_keys', 'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched.audit_log'] loop
+                              'pgsched.bulk_changes', 'pgsched.blocked_keys', 'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched.audit_log'] loop
     execute format('create policy worker on %s to pgsched_worker using (true) with check (true)', item);
   end loop;
 end $$;
@@ -155,7 +155,7 @@ begin
     return;
   end if;
   grant usage on schema pgsched, pgsched_internal to pgsched_api;
-  grant select on pgsched.executions, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.dependencies, pgsched.backfills, pgsched.replays,
+  grant select on pgsched.executions, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.dependencies, pgsched.backfills, pgsched.bulk_changes,
     pgsched.blocked_keys, pgsched.queues, pgsched.schema_version, pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.audit_log,
     pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.gates to pgsched_api;
   grant select (client_id, keep, options, weight, state, reason, database_role, channels, dead_letter_target, dead_letters_for,
@@ -165,11 +165,11 @@ begin
   grant update (state, reason, updated_at, planned_revision, paused_at) on pgsched.jobs to pgsched_api;
   grant update (instants) on pgsched.backfills to pgsched_api;
   perform pgsched_internal.grant_execute(array[
-    'pgsched.backfill', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_replay', 'pgsched.claim',
-    'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.create_queue', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.drop_client',
+    'pgsched.backfill', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_bulk_change', 'pgsched.cancel_executions', 'pgsched.claim',
+    'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.count_executions', 'pgsched.create_queue', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.drop_client',
     'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.drop_signing_secret', 'pgsched.edit', 'pgsched.edit_execution', 'pgsched.extend', 'pgsched.fail', 'pgsched.hold_client',
     'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.pause_queue', 'pgsched.release',
-    'pgsched.release_client', 'pgsched.replay', 'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.restore', 'pgsched.resume', 'pgsched.resume_all',
+    'pgsched.release_client', 'pgsched.replay', 'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.reschedule_executions', 'pgsched.restore', 'pgsched.resume', 'pgsched.resume_all',
     'pgsched.resume_queue', 'pgsched.schedule', 'pgsched.schedule_outcome', 'pgsched.set_client', 'pgsched.set_limit', 'pgsched.set_queue',
     'pgsched.secrets', 'pgsched.sideline', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched.trigger', 'pgsched.unblock'], 'pgsched_api');
   perform pgsched_internal.grant_execute(array[
@@ -194,7 +194,7 @@ begin
   end loop;
   execute format('create policy api_new on pgsched.executions for insert to pgsched_api with check (%s)', mine);
   execute format('create policy api_set on pgsched.jobs for update to pgsched_api using (%s)', mine);
-  create policy api on pgsched.replays for select to pgsched_api
+  create policy api on pgsched.bulk_changes for select to pgsched_api
     using ((select pgsched_internal.api_acts_for_all()) or clients <@ (select pgsched_internal.api_clients()));
   create policy api on pgsched.dependencies for select to pgsched_api
     using (exists (select from pgsched.executions e where e.id = dependencies.execution_id));  -- of those that it sees
@@ -219,7 +219,7 @@ begin
   end if;
   grant usage on schema pgsched, pgsched_internal to pgsched_reader;  -- of the latter what commands and pages show, and no more
   grant select on pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.undeliverable, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts,
-    pgsched.dependencies, pgsched.queues, pgsched.workers, pgsched.audit_log, pgsched.backfills, pgsched.replays, pgsched.blocked_keys
+    pgsched.dependencies, pgsched.queues, pgsched.workers, pgsched.audit_log, pgsched.backfills, pgsched.bulk_changes, pgsched.blocked_keys
     to pgsched_reader;
   grant select on pgsched_internal.kept_dead_letters, pgsched_internal.gates, pgsched_internal.gate_use, pgsched_internal.facts,
     pgsched_internal.live, pgsched_internal.ended, pgsched.schema_version to pgsched_reader;
@@ -229,7 +229,7 @@ begin
   perform pgsched_internal.grant_execute(array['pgsched.now', 'pgsched.secrets', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched_internal.count_live', 'pgsched_internal.first_partition_of',
     'pgsched_internal.is_living', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.dependencies',
-                              'pgsched.backfills', 'pgsched_internal.kept_dead_letters', 'pgsched.replays', 'pgsched.blocked_keys',
+                              'pgsched.backfills', 'pgsched_internal.kept_dead_letters', 'pgsched.bulk_changes', 'pgsched.blocked_keys',
                               'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched.audit_log'] loop
     execute format('create policy reader on %s for select to pgsched_reader using (true)', item);
   end loop;
@@ -246,7 +246,7 @@ begin
   end if;
   grant usage on schema pgsched to pgsched_client;
   grant select on pgsched.status, pgsched.dead_letters, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.dependencies, pgsched.backfills,
-    pgsched.replays, pgsched.blocked_keys to pgsched_client;
+    pgsched.bulk_changes, pgsched.blocked_keys to pgsched_client;
   grant select on pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended to pgsched_client;  -- read through views
   -- Not the token: with it a result could be forged.
   grant select (fire_at, scheduled_for, created_at, lease_expires_at, id, job_id, lease_owner, plan, partition, attempt, awaited, at_head,
@@ -258,10 +258,10 @@ begin
   grant insert (client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor, gap, overlap)
     on pgsched.jobs to pgsched_client;
   perform pgsched_internal.grant_execute(array[
-    'pgsched.backfill', 'pgsched.call_target', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_replay', 'pgsched.claim',
-    'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.edit', 'pgsched.edit_execution', 'pgsched.extend', 'pgsched.fail',
+    'pgsched.backfill', 'pgsched.call_target', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_bulk_change', 'pgsched.cancel_executions', 'pgsched.claim',
+    'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.count_executions', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.edit', 'pgsched.edit_execution', 'pgsched.extend', 'pgsched.fail',
     'pgsched.mark_declared', 'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.release', 'pgsched.replay',
-    'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.resume', 'pgsched.resume_all', 'pgsched.schedule', 'pgsched.schedule_outcome', 'pgsched.secrets', 'pgsched.settle_called', 'pgsched.status_of',
+    'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.reschedule_executions', 'pgsched.resume', 'pgsched.resume_all', 'pgsched.schedule', 'pgsched.schedule_outcome', 'pgsched.secrets', 'pgsched.settle_called', 'pgsched.status_of',
     'pgsched.signing_secrets', 'pgsched.trigger', 'pgsched.unblock', 'pgsched.wait_for'], 'pgsched_client');
   -- Called by constraints, defaults, views and policies.
   perform pgsched_internal.grant_execute(array[
@@ -277,7 +277,7 @@ begin
   foreach item in array array['pgsched.jobs', 'pgsched.executions'] loop
     execute format('create policy mine_new on %s for insert to pgsched_client with check (%s)', item, mine);
   end loop;
-  create policy mine on pgsched.replays for select to pgsched_client using (clients <@ pgsched_internal.my_clients());
+  create policy mine on pgsched.bulk_changes for select to pgsched_client using (clients <@ pgsched_internal.my_clients());
   create policy mine on pgsched.dependencies for select to pgsched_client
     using (exists (select from pgsched.executions e where e.id = dependencies.execution_id));  -- of those that it sees
   create policy mine on pgsched.backfills for select to pgsched_client

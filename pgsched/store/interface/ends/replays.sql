@@ -2,7 +2,7 @@
 -- long, or locks more than it deals with, however many there are. The functions that do it forbid sorting: where the
 -- statistics lag behind, all dead letters would be read and sorted for each part of them.
 
-create or replace function pgsched_internal.check_dead_letter_filter(filter jsonb) returns boolean
+create or replace function pgsched_internal.check_filter_members(filter jsonb, things text, known text[]) returns boolean
   language plpgsql immutable parallel safe as $$
 declare
   unknown text;
@@ -12,27 +12,37 @@ begin
   if filter is null or jsonb_typeof(filter) <> 'object' then
     return pgsched_internal.refuse('PS000', 'the filter must be a JSON object', 'write {"client": "payments", "host": "shop.example"}');
   end if;
-  select string_agg(name, ', ') into unknown from jsonb_object_keys(filter) as name
-   where name not in ('client', 'target', 'host', 'job', 'key', 'from', 'to', 'reason', 'status_code', 'labels');
+  select string_agg(name, ', ') into unknown from jsonb_object_keys(filter) as name where name <> all (known);
   if unknown is not null then
-    return pgsched_internal.refuse('PS000', format('dead letters cannot be filtered by %s', left(unknown, 200)),
-      'the filters are client, target, host, job, key, from, to, reason, status_code and labels');
-  elsif filter in ('{}', '{"labels": {}}') then
+    return pgsched_internal.refuse('PS000', format('%s cannot be filtered by %s', things, left(unknown, 200)),
+      format('the filters are %s', array_to_string(known, ', ')));
+  elsif filter - 'status' in ('{}', '{"labels": {}}') then
     return pgsched_internal.refuse('PS000', 'there is no filter', 'give at least one, such as {"client": "payments"}');
   end if;
   select string_agg(name, ', ') into wrong from jsonb_each(filter) as f(name, value)
-   where name not in ('status_code', 'labels') and (jsonb_typeof(value) <> 'string' or value = '""');
+   where name not in ('status', 'status_code', 'labels') and (jsonb_typeof(value) <> 'string' or value = '""');
   if wrong is not null then
     return pgsched_internal.refuse('PS000', format('%s must be text', wrong), 'write {"client": "payments", "host": "shop.example"}');
   elsif filter ? 'job' and filter ->> 'job' !~* '^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$' then
     return pgsched_internal.refuse('PS000', 'job must be the id of a job', 'look it up in pgsched.jobs');
   elsif exists (select from unnest(array['from', 'to']) as bound where filter ? bound and not pgsched_internal.is_instant(filter -> bound)) then
     return pgsched_internal.refuse('PS002', 'from and to must be instants with an offset', 'write {"from": "2026-03-01T09:00:00Z"}');
-  elsif filter ? 'status_code' and (jsonb_typeof(filter -> 'status_code') <> 'number'
+  end if;
+  return not filter ? 'labels' or pgsched_internal.check_labels(filter -> 'labels');
+end $$;
+comment on function pgsched_internal.check_filter_members(jsonb, text, text[])
+  is 'True for a filter with at least one of these members beside status, each of its type; raises PS000 or PS002 with what to write otherwise.';
+
+create or replace function pgsched_internal.check_dead_letter_filter(filter jsonb) returns boolean
+  language plpgsql immutable parallel safe as $$
+begin
+  perform pgsched_internal.check_filter_members(filter, 'dead letters',
+    array['client', 'target', 'host', 'job', 'key', 'from', 'to', 'reason', 'status_code', 'labels']);
+  if filter ? 'status_code' and (jsonb_typeof(filter -> 'status_code') <> 'number'
       or (filter ->> 'status_code')::numeric not between 100 and 599 or (filter ->> 'status_code')::numeric % 1 <> 0) then
     return pgsched_internal.refuse('PS000', 'status_code must be a whole number from 100 to 599', 'write {"status_code": 503}');
   end if;
-  return not filter ? 'labels' or pgsched_internal.check_labels(filter -> 'labels');
+  return true;
 end $$;
 comment on function pgsched_internal.check_dead_letter_filter(jsonb)
   is 'True for a filter of dead letters with at least one member; raises PS000 or PS002 with what to write otherwise.';
@@ -139,52 +149,18 @@ create or replace function pgsched.replay_all(
   filter jsonb, rate double precision default 10, target text default null, note text default null, actor text default null
 ) returns uuid language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  new_id uuid;
+  asked pgsched.bulk_changes;
 begin
-  perform pgsched_internal.check_said(replay_all.note, replay_all.actor);
   perform pgsched_internal.check_dead_letter_filter(filter);
   if replay_all.target is not null then
     perform pgsched_internal.check_target(replay_all.target);
   end if;
-  if rate is null or not (rate > 0 and rate <= 100000) then
-    perform pgsched_internal.refuse('PS002', format('rate cannot be %s', rate), 'write how many a second, from above 0 to 100000, such as 10');
-  elsif filter ? 'client' and not pgsched_internal.acts_for(filter ->> 'client') then
-    perform pgsched_internal.refuse('PS012', format('%I may not replay dead letters of client %L', pgsched_internal.acting_role(), filter ->> 'client'),
-      'act as a role of that client');
-  end if;
-  insert into pgsched.replays as r (clients, filter, target, rate, actor)
-  values (pgsched_internal.clients_acted_for(), replay_all.filter, replay_all.target, replay_all.rate,
-          coalesce(replay_all.actor, pgsched_internal.acting_role()))
-  returning r.id into new_id;
-  perform pgsched_internal.write_log('replay all', new_id, replay_all.actor, jsonb_strip_nulls(jsonb_build_object(
-    'filter', filter, 'rate', rate, 'target', replay_all.target, 'note', replay_all.note)), 'replay');
-  perform pgsched_internal.notify_workers('replay');
-  return new_id;
+  asked := pgsched_internal.ask_for_many('replay', filter, rate, replay_all.note, replay_all.actor, target => replay_all.target);
+  perform pgsched_internal.write_log('replay all', asked.id, replay_all.actor, jsonb_strip_nulls(jsonb_build_object(
+    'filter', filter, 'rate', rate, 'target', replay_all.target, 'note', replay_all.note)), 'bulk change');
+  return asked.id;
 end $$;
 comment on function pgsched.replay_all(jsonb, double precision, text, text, text)
   is 'Replays the open dead letters that a filter names and that have failed by now, at most rate of them a second, at another
-target where one is given. Returns the id of the row in pgsched.replays that says how far it is. PS000, PS001 or PS002 for
+target where one is given. Returns the id of the row in pgsched.bulk_changes that says how far it is. PS000, PS001 or PS002 for
 what cannot be meant, PS012 for another client''s.';
-
-create or replace function pgsched.cancel_replay(id uuid, actor text default null) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  asked pgsched.replays;
-  whose constant text[] := pgsched_internal.clients_acted_for();
-begin
-  perform pgsched_internal.check_said(null, cancel_replay.actor);
-  select r.* into asked from pgsched.replays r
-   where r.id = cancel_replay.id and (whose is null or coalesce(r.clients <@ whose, false)) for update;
-  if not found then
-    perform pgsched_internal.refuse('PS010', format('there is no replay %s', cancel_replay.id), 'look it up in pgsched.replays');
-  elsif asked.state <> 'active' then
-    return false;
-  end if;
-  update pgsched.replays r set state = 'cancelled', updated_at = pgsched.now() where r.id = asked.id;
-  delete from pgsched_internal.letters_to_come_back_to l where l.replay_id = asked.id;
-  perform pgsched_internal.write_log('cancel replay', asked.id, cancel_replay.actor, null, 'replay');
-  return true;
-end $$;
-comment on function pgsched.cancel_replay(uuid, text)
-  is 'Ends a replay of many: what it has not replayed yet stays a dead letter. False if it had ended before; PS010 for an
-unknown id.';

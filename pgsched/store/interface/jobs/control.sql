@@ -54,6 +54,21 @@ end $$;
 comment on function pgsched_internal.has_ended(uuid)
   is 'Whether history knows an execution of a client that the session acts for.';
 
+create or replace function pgsched_internal.cancel_locked(there pgsched.executions, note text) returns void
+  language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
+begin
+  delete from pgsched.executions e where e.partition = there.partition and e.id = there.id;
+  perform pgsched_internal.end_execution(there, 'cancelled', coalesce(cancel_locked.note, 'cancelled'), lets_next => there.lease_token is not null);
+  if there.lease_token is not null then
+    perform pgsched_internal.notify_workers('stop ' || there.id);
+  end if;
+  if there.plan > 0 and there.attempt = 0 then
+    perform pgsched_internal.carry_on(there.job_id, coalesce(there.scheduled_for, pgsched.now()));
+  end if;
+end $$;
+comment on function pgsched_internal.cancel_locked(pgsched.executions, text)
+  is 'Cancels an execution that is locked, whether it waits or runs; its job goes on.';
+
 create or replace function pgsched.cancel(id uuid, note text default null, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
@@ -90,14 +105,7 @@ begin
     perform pgsched_internal.write_log('cancel', cancel.id, cancel.actor, pgsched_internal.detail_of(cancel.note), 'execution',
       before => jsonb_build_object('fire_at', waiting.fire_at), after => '{"status": "cancelled"}');
   end if;
-  delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
-  perform pgsched_internal.end_execution(waiting, 'cancelled', coalesce(cancel.note, 'cancelled'), lets_next => waiting.lease_token is not null);
-  if waiting.lease_token is not null then
-    perform pgsched_internal.notify_workers('stop ' || waiting.id);
-  end if;
-  if waiting.plan > 0 and waiting.attempt = 0 then
-    perform pgsched_internal.carry_on(waiting.job_id, coalesce(waiting.scheduled_for, pgsched.now()));
-  end if;
+  perform pgsched_internal.cancel_locked(waiting, cancel.note);
   return true;
 end $$;
 comment on function pgsched.cancel(uuid, text, text)
@@ -136,6 +144,15 @@ end $$;
 comment on function pgsched_internal.follow_move(pgsched.executions, timestamptz)
   is 'What follows where an execution that waits got another instant: it waits for no other, and workers are told.';
 
+create or replace function pgsched_internal.move_to(waiting pgsched.executions, fire_at timestamptz) returns void
+  language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
+begin
+  update pgsched.executions e set fire_at = move_to.fire_at, scheduled_for = null, gate = null, reason = null
+   where e.partition = waiting.partition and e.id = waiting.id;
+  perform pgsched_internal.follow_move(waiting, move_to.fire_at);
+end $$;
+comment on function pgsched_internal.move_to(pgsched.executions, timestamptz) is 'Moves an execution that waits, and is locked, to another instant.';
+
 create or replace function pgsched_internal.lock_named(client text, key text) returns uuid language plpgsql volatile as $$
 declare
   held pgsched_internal.keys;
@@ -171,9 +188,7 @@ begin
     perform pgsched_internal.refuse('PS011', format('execution %s belongs to job %s', reschedule.id, waiting.job_id),
       'edit the job''s schedule, or trigger it');
   end if;
-  update pgsched.executions e set fire_at = reschedule.fire_at, scheduled_for = null, gate = null, reason = null
-   where e.partition = waiting.partition and e.id = waiting.id;
-  perform pgsched_internal.follow_move(waiting, reschedule.fire_at);
+  perform pgsched_internal.move_to(waiting, reschedule.fire_at);
   perform pgsched_internal.write_log('reschedule', reschedule.id, reschedule.actor, null, 'execution',
     before => jsonb_build_object('fire_at', waiting.fire_at), after => jsonb_build_object('fire_at', reschedule.fire_at));
 end $$;

@@ -1,0 +1,121 @@
+"""``pgsched bulk``: executions cancelled or rescheduled many at once, and how far that is."""
+
+import dataclasses
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import click
+
+from pgsched.answers import page_of
+from pgsched.cli.answers import Answer, changed, listed, shown
+from pgsched.cli.commands import command
+from pgsched.cli.options import actor_option, many_option, options, page_options
+from pgsched.cli.parameters import identity, instant, label
+from pgsched.domain.duration import parse_shift
+from pgsched.domain.states import LIVE_STATUSES, each_once
+from pgsched.errors import InvalidInput, InvalidSchedule
+from pgsched.store.ends import bulk_changes
+from pgsched.store.ends.bulk_changes import ChangingMany, How
+from pgsched.store.lookup.rows import ExecutionFilter
+
+_COLUMNS = ("id", "verb", "state", "rate", "changed", "passed_over", "filter", "actor", "created_at", "reason")
+_FILTERS = ("client", "queue", "host", "job", "key", "start", "end")
+_HOW = ("rate", "note", "dry_run", "actor")
+
+
+def _shift(text: str) -> timedelta:
+    """A duration, back where it begins with a minus."""
+    try:
+        return parse_shift(text)
+    except InvalidSchedule as error:
+        raise click.BadParameter(str(error)) from None
+
+
+_of_many = options(
+    click.option("--client", metavar="NAME", help="Those of this client."),
+    click.option(
+        "--status", "statuses", multiple=True, type=click.Choice(LIVE_STATUSES), help="Only these; repeatable."
+    ),
+    click.option("--queue", metavar="NAME", help="Those of this queue."),
+    click.option("--host", metavar="HOST", help="Those whose target is at this host."),
+    click.option("--job", type=identity, metavar="ID", help="Those of this job."),
+    click.option("--key", metavar="KEY", help="Those under this key."),
+    click.option("--from", "start", type=instant, metavar="INSTANT", help="Those scheduled for this instant or later."),
+    click.option("--to", "end", type=instant, metavar="INSTANT", help="Those scheduled for before this instant."),
+    many_option("--label", "Those with all of these labels.", label),
+    click.option(
+        "--rate", type=float, default=1000, show_default=True, metavar="NUMBER", help="At most so many a second."
+    ),
+    click.option("--dry-run", is_flag=True, help="Only count."),
+    click.option("--note", metavar="TEXT", help="Why: the reason of what is cancelled, and for the audit log."),
+    actor_option,
+)
+
+bulk = click.Group("bulk", help="Cancel and reschedule many executions at a rate.")
+
+
+@command(bulk)
+@_of_many
+async def cancel(connection: Any, **given: Any) -> Answer:
+    """Cancel the executions that wait or run and have all of this.
+
+    Prints the change's id, and how many there are; workers do it.
+    """
+    return _started(await bulk_changes.cancel_many(connection, _wanted(given), _how(given)))
+
+
+@command(bulk)
+@_of_many
+@click.option("--at", "fire_at", type=instant, metavar="INSTANT", help="When they fire.")
+@click.option("--by", "shift", type=_shift, metavar="DURATION", help="By how much each is moved, such as 1h or -15m.")
+async def reschedule(connection: Any, fire_at: datetime | None, shift: timedelta | None, **given: Any) -> Answer:
+    """Move the one-shots that wait and have all of this.
+
+    Prints the change's id, and how many there are; workers do it.
+    """
+    if (fire_at is None) is (shift is None):
+        raise InvalidInput("when shall they fire? Give --at with an instant, or --by with a duration")
+    return _started(
+        await bulk_changes.reschedule_many(connection, _wanted(given), _how(given), fire_at=fire_at, shift=shift)
+    )
+
+
+@command(bulk, "list")
+@page_options()
+async def list_bulk_changes(connection: Any, limit: int, after: UUID | None) -> Answer:
+    """List the changes of many and how far they are, newest first; replays of dead letters are among them."""
+    found = await bulk_changes.list_bulk_changes(connection, limit=limit + 1, after=after)
+    return listed(page_of(found, limit, lambda row: row.id), _COLUMNS, "no bulk changes")
+
+
+@command(bulk)
+@click.argument("id", metavar="CHANGE", type=identity)
+async def show(connection: Any, id: UUID) -> Answer:
+    """Show one change of many and how far it is."""
+    return shown(await bulk_changes.get_bulk_change(connection, id))
+
+
+@command(bulk)
+@click.argument("id", metavar="CHANGE", type=identity)
+@actor_option
+async def stop(connection: Any, id: UUID, actor: str | None) -> Answer:
+    """End a change of many: what it has not come to stays as it is."""
+    return changed(
+        await bulk_changes.cancel_bulk_change(connection, id, actor=actor), "stopped", "had ended before", id=id
+    )
+
+
+def _wanted(given: Mapping[str, Any]) -> ExecutionFilter:
+    named = {name: given[name] for name in _FILTERS}
+    return ExecutionFilter(statuses=each_once(given["statuses"]), labels=dict(given["labels"]) or None, **named)
+
+
+def _how(given: Mapping[str, Any]) -> How:
+    return How(**{name: given[name] for name in _HOW})
+
+
+def _started(found: ChangingMany) -> Answer:
+    text = f"{found.matched} executions{'' if found.complete else ' or more'}"
+    return Answer(dataclasses.asdict(found), f"{found.id}\n{text}" if found.id else text)

@@ -1,0 +1,82 @@
+"""The methods of both clients for changes of many executions."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, TypedDict, Unpack
+
+from pgsched.answers import Page
+from pgsched.client.methods import method
+from pgsched.client.requests import Call, Id, Instant, between, check_names, identity, path, present
+from pgsched.domain.duration import format_shift
+from pgsched.domain.schedule import instant_of
+from pgsched.store.ends.bulk_changes import BulkChange, ChangingMany
+
+
+class BulkQuery(TypedDict, total=False):
+    """Executions that wait or run and have all of this; of ``status`` any will do. ``start`` and ``end`` bound
+    scheduled_for: from start on, before end."""
+
+    client: str | None
+    status: Sequence[str] | None
+    queue: str | None
+    host: str | None
+    job: Id | None
+    key: str | None
+    start: Instant | None
+    end: Instant | None
+    labels: Mapping[str, str] | None
+
+
+class BulkChangeMethods:
+    """The methods of both clients for changes of many executions."""
+
+    @method
+    def cancel_many(
+        self, *, rate: float = 1000, note: str | None = None, dry_run: bool = False, **wanted: Unpack[BulkQuery]
+    ) -> Call[ChangingMany]:
+        """Cancels those that have all of this, ``rate`` of them a second; a dry run only counts them."""
+        return _change("cancel", wanted, {"rate": rate, "note": note, "dry_run": dry_run})
+
+    @method
+    def reschedule_many(
+        self,
+        *,
+        fire_at: Instant | None = None,
+        shift: timedelta | str | None = None,
+        rate: float = 1000,
+        note: str | None = None,
+        dry_run: bool = False,
+        **wanted: Unpack[BulkQuery],
+    ) -> Call[ChangingMany]:
+        """The same of moving those that wait to an instant, or each by ``shift``, such as ``1h`` or ``-15m``."""
+        moment = None if fire_at is None else instant_of(fire_at, "fire_at").isoformat()
+        moved = format_shift(shift) if isinstance(shift, timedelta) else shift
+        how = {"fire_at": moment, "shift": moved, "rate": rate, "note": note, "dry_run": dry_run}
+        return _change("reschedule", wanted, how)
+
+    @method
+    def get_bulk_change(self, change_id: Id) -> Call[BulkChange]:
+        """A change of many and how far it is."""
+        return Call("GET", _one(change_id), BulkChange)
+
+    @method
+    def list_bulk_changes(self, *, limit: int = 50, after: str | None = None) -> Call[Page[BulkChange]]:
+        """One page, the newest first."""
+        return Call("GET", path("bulk-changes"), Page[BulkChange], query={"limit": limit, "after": after})
+
+    @method
+    def cancel_bulk_change(self, change_id: Id) -> Call[bool]:
+        """What it has not come to stays as it is; false if it had ended before."""
+        return Call("DELETE", _one(change_id), bool, "changed")
+
+
+def _one(change_id: Id) -> str:
+    return path("bulk-changes", identity(change_id))
+
+
+def _change(verb: str, wanted: BulkQuery, how: Mapping[str, Any]) -> Call[ChangingMany]:
+    check_names(wanted, BulkQuery)
+    named = present(between(wanted))
+    if isinstance(named.get("status"), str):
+        named["status"] = [named["status"]]
+    return Call("POST", path("bulk-changes"), ChangingMany, body={"verb": verb, "filter": named, **present(how)})

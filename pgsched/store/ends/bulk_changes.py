@@ -1,0 +1,104 @@
+"""Executions cancelled and rescheduled many at once: the public functions of ``interface/`` as Python calls them."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from psycopg import AsyncConnection
+
+from pgsched.errors import InvalidSchedule
+from pgsched.store.core.query import first, one, rows, value
+from pgsched.store.lookup.rows import ExecutionFilter, Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangingMany:
+    """How many executions a filter names. ``id`` is null after a dry run. Where not ``complete``, there was no time to
+    count more than ``matched``."""
+
+    id: UUID | None
+    matched: int
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BulkChange:
+    """A change of many and how far it is: those ``passed_over`` had begun or ended, or were no longer meant, when it
+    was their turn. ``reason`` says what it waits for, or why it was given up."""
+
+    id: UUID
+    verb: str
+    clients: list[str] | None
+    filter: Json
+    target: str | None
+    fire_at: datetime | None
+    shift: timedelta | None
+    note: str | None
+    rate: float
+    state: str
+    changed: int
+    passed_over: int
+    reason: str | None
+    actor: str
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class How:
+    """At most ``rate`` of them a second; ``dry_run`` only counts."""
+
+    rate: float = 1000.0
+    note: str | None = None
+    dry_run: bool = False
+    actor: str | None = None
+
+
+async def cancel_many(connection: AsyncConnection[Any], wanted: ExecutionFilter, how: How) -> ChangingMany:
+    """Counts those that the filter names, as far as there is time; has workers cancel them unless it is a dry run."""
+    return await _change(connection, "ends/cancel_executions", wanted, how)
+
+
+async def reschedule_many(
+    connection: AsyncConnection[Any],
+    wanted: ExecutionFilter,
+    how: How,
+    *,
+    fire_at: datetime | None = None,
+    shift: timedelta | None = None,
+) -> ChangingMany:
+    """The same of moving them to an instant, or each by so much. Raises InvalidSchedule unless one of them is given."""
+    if (fire_at is None) is (shift is None):
+        raise InvalidSchedule("when shall they fire? Give either an instant, or a shift by which each is moved")
+    return await _change(connection, "ends/reschedule_executions", wanted, how, fire_at=fire_at, shift=shift)
+
+
+async def cancel_bulk_change(connection: AsyncConnection[Any], id: UUID, *, actor: str | None) -> bool:
+    """False if it had ended before."""
+    return bool(await value(connection, "ends/cancel_bulk_change", id=id, actor=actor))
+
+
+async def get_bulk_change(connection: AsyncConnection[Any], id: UUID) -> BulkChange:
+    """Raises NotFound."""
+    missing = f"there is no bulk change {id}; look it up among the bulk changes"
+    return await one(connection, BulkChange, "ends/bulk_changes", missing, change=id, after=None, limit=1)
+
+
+async def list_bulk_changes(
+    connection: AsyncConnection[Any], *, limit: int, after: UUID | None = None
+) -> list[BulkChange]:
+    """At most ``limit`` of them older than the one with the id ``after``, the newest first."""
+    return await rows(connection, BulkChange, "ends/bulk_changes", change=None, after=after, limit=limit)
+
+
+async def _change(
+    connection: AsyncConnection[Any], statement: str, wanted: ExecutionFilter, how: How, **given: Any
+) -> ChangingMany:
+    names = wanted.as_json()
+    matched, complete = await first(connection, "ends/count_executions", filter=names) or (0, True)
+    id = None
+    if not how.dry_run:
+        said = {"rate": how.rate, "note": how.note, "actor": how.actor}
+        id = await value(connection, statement, filter=names, **said, **given)
+    return ChangingMany(id=id, matched=matched, complete=complete)

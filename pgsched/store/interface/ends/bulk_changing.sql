@@ -1,0 +1,157 @@
+-- Carrying out changes of many: workers advance each by a chunk at a time, at its pace.
+
+-- It may have been edited since it was looked at: so it is judged again once it is locked. What runs is locked only to be cancelled.
+create or replace function pgsched_internal.change_execution(asked pgsched.bulk_changes, id uuid, partition smallint) returns text
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '5ms' as $$
+declare
+  there pgsched.executions := pgsched_internal.live_execution(change_execution.partition, change_execution.id);
+  free constant text := case asked.verb when 'reschedule' then 'and e.lease_token is null and e.job_id is null' else '' end;
+begin
+  if there.id is null or not pgsched_internal.is_named(there, asked.filter, asked.clients)
+     or asked.verb = 'reschedule' and num_nonnulls(there.lease_token, there.job_id) > 0 then
+    return 'passed over';
+  end if;
+  execute format('select e.* from %s e.id = $1 %s for update skip locked', pgsched_internal.in_partition(change_execution.partition), free)
+     into there using change_execution.id;
+  if there.id is null then
+    return 'locked';
+  elsif not pgsched_internal.is_named(there, asked.filter, asked.clients) then
+    return 'passed over';
+  elsif asked.verb = 'cancel' then
+    perform pgsched_internal.cancel_locked(there, asked.note);
+  else
+    perform pgsched_internal.move_to(there, coalesce(asked.fire_at,
+      case when isfinite(there.fire_at) then there.fire_at else coalesce(there.scheduled_for, pgsched.now()) end + asked.shift));
+  end if;
+  return 'changed';
+exception when others then
+  if not pgsched_internal.is_of_a_row(sqlstate) then
+    raise;
+  elsif pgsched_internal.is_a_lock(sqlstate) then
+    return 'locked';
+  end if;
+  raise warning 'execution % is passed over: %', change_execution.id, sqlerrm;
+  return 'passed over';
+end $$;
+comment on function pgsched_internal.change_execution(pgsched.bulk_changes, uuid, smallint)
+  is 'Cancels or reschedules one of many executions: changed, passed over where that cannot be or it is no longer meant, or locked where somebody has it.';
+
+-- What somebody has locked is come back to.
+create or replace function pgsched_internal.change_or_come_back(
+  asked pgsched.bulk_changes, id uuid, finished_at timestamptz, partition smallint, again boolean
+) returns text language plpgsql volatile as $$
+declare
+  outcome text;
+begin
+  if asked.verb = 'replay' then
+    outcome := pgsched_internal.replay_letter(asked, change_or_come_back.id, change_or_come_back.finished_at);
+  else
+    outcome := pgsched_internal.change_execution(asked, change_or_come_back.id, change_or_come_back.partition);
+  end if;
+  if outcome = 'locked' then
+    insert into pgsched_internal.rows_to_come_back_to (change_id, id, finished_at, partition)
+    values (asked.id, change_or_come_back.id, change_or_come_back.finished_at, change_or_come_back.partition)
+        on conflict on constraint rows_to_come_back_to_pkey do update set tried_at = clock_timestamp();
+  elsif again and outcome <> 'full' then
+    delete from pgsched_internal.rows_to_come_back_to r where r.change_id = asked.id and r.id = change_or_come_back.id;
+  end if;
+  return outcome;
+end $$;
+comment on function pgsched_internal.change_or_come_back(pgsched.bulk_changes, uuid, timestamptz, smallint, boolean)
+  is 'Changes one of many, and notes one that is locked to come back to it; again says that it was noted before.';
+
+-- First what was locked when it was its turn, so many in each chunk, then the next, of executions those of one partition. Read as it is
+-- dealt with: what comes after the end of a chunk is looked at in the next.
+create or replace function pgsched_internal.next_of_many(asked pgsched.bulk_changes) returns text language sql stable as $$
+  select '(select r.id, r.finished_at, r.partition, true as named, true as again from pgsched_internal.rows_to_come_back_to r'
+         ' where r.change_id = $1 order by r.tried_at limit 10) union all '
+      || case asked.verb when 'replay' then
+           '(select f.id, f.finished_at, null, f.named, false from pgsched_internal.look_through_dead_letters($2, $3, $4, $5, 1000) f)'
+         else format('(select e.id, null, e.partition, e.created_at < $5 and pgsched_internal.is_named(e::pgsched.executions, $2, $3), false'
+                     ' from %s e.id > $4 order by e.id limit 1000)', pgsched_internal.in_partition(asked.partition)) end
+$$;
+comment on function pgsched_internal.next_of_many(pgsched.bulk_changes)
+  is 'The query for what a change of many comes to next, and which of it the filter names.';
+
+create or replace function pgsched_internal.change_chunk(
+  asked inout pgsched.bulk_changes, room integer, most integer, out outcomes text[], out looked integer
+) language plpgsql volatile as $$
+declare
+  next record;
+  outcome text;
+begin
+  outcomes := '{}';
+  looked := 0;
+  for next in execute pgsched_internal.next_of_many(asked)
+    using asked.id, asked.filter, asked.clients, coalesce(asked.reached, '00000000-0000-0000-0000-000000000000'), asked.created_at
+  loop
+    if next.named then
+      outcome := pgsched_internal.change_or_come_back(asked, next.id, next.finished_at, next.partition, next.again);
+      outcomes := outcomes || outcome;
+      exit when outcome = 'full';  -- it goes on from here once there is room
+      if outcome = 'changed' then
+        asked.paced_until := asked.paced_until + make_interval(secs => 1 / asked.rate);
+        room := room - 1;
+      end if;
+    end if;
+    if not next.again then
+      looked := looked + 1;
+      asked.reached := next.id;
+    end if;
+    exit when room <= 0 or cardinality(outcomes) >= most;
+  end loop;
+end $$;
+comment on function pgsched_internal.change_chunk(pgsched.bulk_changes, integer, integer)
+  is 'Changes the next of many: how far it is then, what each came to, and how many were looked at.';
+
+-- Two seconds ahead of its pace at most, so that little is left to happen once it is cancelled. The next chunk begins behind what this
+-- one has looked at, in the same transaction: a crash between two loses and doubles nothing.
+create or replace function pgsched_internal.advance_bulk_change(
+  id uuid, most integer, out changed integer, out more boolean, out finished boolean
+) language plpgsql volatile set enable_sort = off set enable_hashjoin = off as $$
+declare
+  asked pgsched.bulk_changes;
+  chunk record;
+  room integer;
+  is_full boolean;
+  is_cut boolean;
+  following smallint;
+begin
+  changed := 0;
+  more := false;
+  finished := false;
+  select b.* into asked from pgsched.bulk_changes b where b.id = advance_bulk_change.id and b.state = 'active' for update skip locked;
+  asked.paced_until := greatest(asked.paced_until, pgsched.now());
+  room := floor(asked.rate * (2 - extract(epoch from asked.paced_until - pgsched.now())));
+  if asked.paced_until <= pgsched.now() + interval '1 second' then
+    room := greatest(room, 1);
+  end if;
+  if asked.id is null or room < 1 then
+    return;
+  end if;
+  if asked.verb <> 'replay' and asked.partition is null then
+    asked.partition := coalesce(pgsched_internal.next_partition(asked.filter, null), -1);  -- where there is no such queue
+  end if;
+  chunk := pgsched_internal.change_chunk(asked, room, most);
+  asked := chunk.asked;
+  changed := cardinality(array_positions(chunk.outcomes, 'changed'));
+  is_full := 'full' = any (chunk.outcomes) or changed >= room;
+  is_cut := chunk.looked >= 1000 or cardinality(chunk.outcomes) >= most;
+  if asked.verb <> 'replay' and not is_full and not is_cut and asked.partition >= 0 then
+    following := pgsched_internal.next_partition(asked.filter, asked.partition);
+    asked.partition := coalesce(following, asked.partition);
+    asked.reached := case when following is null then asked.reached end;
+  end if;
+  more := not is_full and (is_cut or following is not null);
+  finished := not is_full and not more and not exists (select from pgsched_internal.rows_to_come_back_to r where r.change_id = asked.id);
+  update pgsched.bulk_changes b
+     set partition = asked.partition, reached = asked.reached, paced_until = asked.paced_until, changed = b.changed + advance_bulk_change.changed,
+         passed_over = b.passed_over + cardinality(array_positions(chunk.outcomes, 'passed over')), updated_at = pgsched.now(),
+         reason = case when 'full' = any (chunk.outcomes) then 'waits: its queue is full'
+                       when 'locked' = any (chunk.outcomes) then 'waits: somebody has rows of it open' end,
+         state = case when finished then 'finished' else b.state end
+   where b.id = asked.id;
+end $$;
+comment on function pgsched_internal.advance_bulk_change(uuid, integer)
+  is 'Changes the next of many, no more than so many and than its pace allows: how many, whether the next chunk need not wait, and
+whether that was the last.';

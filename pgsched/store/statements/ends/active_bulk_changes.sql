@@ -1,0 +1,2 @@
+-- bulk changes: those that are not done yet. Locks nothing. Index: bulk_changes_active.
+select b.id from pgsched.bulk_changes b where b.state = 'active' order by b.id
