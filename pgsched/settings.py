@@ -83,6 +83,11 @@ class Settings:
     )
     history_days: int = _setting(30, "Days for which finished executions are kept.", within=(1, 3_650))
     audit_days: int = _setting(400, "Days for which the audit log is kept; 0 is for ever.", within=(0, 36_500))
+    kept_traceback: int = _setting(
+        2_000,
+        "Characters of a handler's traceback that are kept with a failed attempt; 0 keeps none.",
+        within=(0, 20_000),
+    )
     connections_per_host: int = _setting(100, "Most connections of one process to one target host.", within=(1, 10_000))
     allow_private_targets: bool = _setting(False, "Whether targets at private and loopback addresses are called.")
     proxy: str | None = _setting(

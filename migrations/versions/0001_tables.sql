@@ -353,6 +353,7 @@ create table pgsched.attempts (
   status_code  smallint,
   client_id    text not null,
   error        text not null,
+  traceback    text,
   constraint attempts_execution primary key (execution_id, attempt, finished_at)
 ) partition by range (finished_at);
 create table pgsched_internal.attempts_default partition of pgsched.attempts default;

@@ -30,13 +30,15 @@ def changed(is_changed: bool, done: str, otherwise: str, **what: Any) -> Answer:
 
 
 def shown(row: Any, attempts: Sequence[Any] | None = None, **more: Any) -> Answer:
-    """One row in full, with its failed attempts where they are given. The text leaves empty fields of ``more`` out."""
+    """One row in full, with its failed attempts where they are given, and the traceback of the last. The text leaves
+    empty fields of ``more`` out."""
     fields = {name: getattr(row, name) for name in row.__dataclass_fields__}
     text = listing(fields | {name: value for name, value in more.items() if value})
     if attempts is None:
         return Answer({**fields, **more}, text)
     tries = "\n\n" + table(_ATTEMPT, cells(_ATTEMPT, attempts)) if attempts else ""
-    return Answer({**fields, "attempts": attempts, **more}, text + tries)
+    traceback = "\n\n" + attempts[-1].traceback.rstrip() if attempts and attempts[-1].traceback else ""
+    return Answer({**fields, "attempts": attempts, **more}, text + tries + traceback)
 
 
 def listed(page: Any, columns: Sequence[str], nothing: str, *, note: str | None = None) -> Answer:

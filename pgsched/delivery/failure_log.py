@@ -76,7 +76,7 @@ class FailureLog:
             attempt=execution.attempt,
             reason=(reason or raised.said[0][2])[:_LONGEST_REASON],
             untold=untold,
-            traceback=_traceback(raised),
+            traceback=traceback_of(raised),
         )
 
     def _allowance_of(self, target: str) -> _Allowance:
@@ -109,11 +109,12 @@ def _grouped(error: BaseException) -> tuple[BaseException, ...]:
     return _GROUPED.__get__(error)[:_MOST_TOLD] if issubclass(type(error), BaseExceptionGroup) else ()
 
 
-def _traceback(raised: Raised) -> str:
-    """The traceback from the application's own code on; causes stand before their exception. Never raises."""
+def traceback_of(raised: Raised, longest: int = LONGEST_TRACEBACK) -> str:
+    """The traceback from the application's own code on, so many characters from its end; causes stand before their
+    exception. Never raises."""
     try:
         parts = [_section(error, how, said, is_first=error is raised.error) for error, how, said in raised.said]
-        return "\n".join(reversed(parts))[-LONGEST_TRACEBACK:]
+        return "\n".join(reversed(parts))[-longest:]
     except Exception:
         return "(no traceback can be made of it)"
 

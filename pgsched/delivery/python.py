@@ -8,6 +8,7 @@ neither.
 
 import asyncio
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
@@ -15,7 +16,7 @@ import orjson
 
 from pgsched.delivery.accounts import Accounts
 from pgsched.delivery.channel import FinalFailure, Verdict, cut
-from pgsched.delivery.failure_log import FailureLog, Raised
+from pgsched.delivery.failure_log import FailureLog, Raised, traceback_of
 from pgsched.delivery.handlers import Handler, checked_clients
 from pgsched.delivery.middleware import Middleware, is_async
 from pgsched.delivery.places import NoPlace
@@ -24,7 +25,7 @@ from pgsched.delivery.threads import Threads
 from pgsched.domain.capability import handler_of
 from pgsched.domain.declaration import DeclaredJob, JobTerms, checked
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Postponed, Succeeded, Undeliverable
+from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Postponed, Succeeded, Undeliverable, escaped
 from pgsched.domain.policy import Options
 from pgsched.domain.target import Scheme, parse_target
 from pgsched.errors import InvalidInput
@@ -180,7 +181,8 @@ class App:
 
 class PythonChannel:
     """Calls python: targets. Functions that are not async run in ``threads``, which the caller shuts down; others at
-    the charge of their client in ``accounts``."""
+    the charge of their client in ``accounts``. Of the traceback of a failure so many characters are kept as
+    ``tracebacks`` says."""
 
     def __init__(
         self,
@@ -190,9 +192,10 @@ class PythonChannel:
         threads: Threads,
         failures: FailureLog,
         accounts: Accounts | None = None,
+        tracebacks: int = 0,
     ) -> None:
         self._handlers, self._completion, self._threads = app.handlers, completion, threads
-        self._failures, self._accounts = failures, accounts or Accounts()
+        self._failures, self._accounts, self._tracebacks = failures, accounts or Accounts(), tracebacks
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
         """One call of the handler. The caller ends it by cancelling when the deadline has passed. Raises NoPlace
@@ -219,16 +222,18 @@ class PythonChannel:
         except BaseException as error:
             # A handler that calls exit() ends its attempt, not the worker.
             with charged(self._accounts.of(execution.client_id)):  # what it says of itself is code of a handler's, too
-                raised = Raised(error)
-            return self._ended_by(raised, execution)
+                return self._ended_by(Raised(error), execution)
 
     async def close(self) -> None:
         """Nothing is held open."""
 
     def _ended_by(self, raised: Raised, execution: Execution) -> Outcome:
-        if isinstance(raised.outcome, Failed):
-            self._failures.note(execution, raised)
-        return raised.outcome
+        if not isinstance(raised.outcome, Failed):
+            return raised.outcome
+        self._failures.note(execution, raised)
+        if not self._tracebacks:
+            return raised.outcome
+        return replace(raised.outcome, traceback=escaped(traceback_of(raised, self._tracebacks)))
 
     async def _in_transaction(self, handler: Handler, execution: Execution) -> Outcome:
         places = self._completion.places

@@ -26,12 +26,14 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """The target failed, or did not answer in time. ``retry_after`` is the wait that it asked for."""
+    """The target failed, or did not answer in time. ``retry_after`` is the wait that it asked for, and ``traceback``
+    what is kept of where a handler failed."""
 
     error: str
     retryable: bool
     status_code: int | None = None
     retry_after: timedelta | None = None
+    traceback: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +107,12 @@ def error_text(error: str) -> str:
     return kept.encode("utf-8", "replace").decode("utf-8")
 
 
+def escaped(text: str) -> str:
+    """Lines of text for a terminal and for PostgreSQL: control characters other than ends of lines and tabs, and what
+    is no character at all, are written as in Python."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
 def json_text(result: bytes | None) -> str | None:
     """JSON that jsonb accepts: it has no NUL character, and a refused row would hold up its batch."""
     if result is None:
@@ -112,4 +120,5 @@ def json_text(result: bytes | None) -> str | None:
     return _ESCAPED_NUL.sub(r"\1\\ufffd", result.decode("utf-8"))
 
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")

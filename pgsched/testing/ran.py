@@ -50,7 +50,7 @@ def is_attempt(outcome: Outcome) -> bool:
     return not isinstance(outcome, Released | Undeliverable | Late)
 
 
-def ran(row: Execution, outcome: Outcome, *, status: str, traceback: str | None) -> Ran:
+def ran(row: Execution, outcome: Outcome, *, status: str) -> Ran:
     answered = outcome.result if isinstance(outcome, Succeeded) else None
     return Ran(
         id=UUID(bytes=row.id),
@@ -63,5 +63,5 @@ def ran(row: Execution, outcome: Outcome, *, status: str, traceback: str | None)
         status=status,
         result=None if answered is None else orjson.loads(answered),
         error=outcome.error if isinstance(outcome, Failed) else None,
-        traceback=traceback if isinstance(outcome, Failed) else None,
+        traceback=outcome.traceback if isinstance(outcome, Failed) else None,
     )

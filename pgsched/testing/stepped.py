@@ -31,9 +31,8 @@ class SteppedWorker(Worker):
     settler_type = NotingSettler
 
     def __init__(self, database_url: str, app: App, *, patience: float, **settings: Any) -> None:
-        given: dict[str, Any] = {"allow_private_targets": True, "concurrency": 20} | settings
+        given: dict[str, Any] = {"allow_private_targets": True, "concurrency": 20, "kept_traceback": 6_000} | settings
         self._patience = patience
-        self._tracebacks: dict[str, str] = {}
         self._refused: list[str] = []
         super().__init__(
             Settings(database_url=database_url, lease=_LEASE, look_ahead=0.0, blocked_timeout=0.0, **given),
@@ -46,9 +45,7 @@ class SteppedWorker(Worker):
         self.in_hand.eased.connect(self._idle.set)
 
     def _hear(self, event: str, fields: dict[str, Field]) -> None:
-        if event == "handler.failed":
-            self._tracebacks[str(fields["execution"])] = str(fields["traceback"])
-        elif event == "job.invalid":
+        if event == "job.invalid":
             self._refused.append(f"the job {fields['job']} has no schedule that can be planned: {fields['reason']}")
 
     async def _warm_claims(self, connection: Connection) -> None:
@@ -139,7 +136,4 @@ class SteppedWorker(Worker):
         attempts = [(row, outcome) for row, outcome in self._noted if is_attempt(outcome)]
         cursor = await connection.execute(statement("testing/ended"), {"ids": [row.uuid for row, _ in attempts]})
         became = {str(id): status for id, status in await cursor.fetchall()}
-        return [
-            ran(row, outcome, status=became.get(row.uuid, "forgotten"), traceback=self._tracebacks.get(row.uuid))
-            for row, outcome in attempts
-        ]
+        return [ran(row, outcome, status=became.get(row.uuid, "forgotten")) for row, outcome in attempts]

@@ -170,7 +170,7 @@ async def test_an_execution_shows_its_failed_tries(api: httpx.AsyncClient, db: C
     found = (await api.get(f"/v1/executions/{execution}")).json()
     assert (found["result"], found["status_code"], found["client"]) == ({"a": 1.10}, 200, "shop")
     tried = {"attempt": 1, "finished_at": "2026-03-01T09:00:00Z", "duration": "PT0.25S", "worker": 3}
-    assert found["attempts"] == [tried | {"status_code": 503, "error": "HTTP 503"}]
+    assert found["attempts"] == [tried | {"status_code": 503, "error": "HTTP 503", "traceback": None}]
 
 
 async def test_a_waiting_one_is_cancelled_and_one_that_ended_stays(api: httpx.AsyncClient, db: Connection) -> None:

@@ -26,7 +26,7 @@ def _execution(**given: Any) -> Execution:
 
 
 def _attempt(error: str) -> Attempt:
-    return Attempt(attempt=1, finished_at=NOON, duration=None, worker=1, status_code=None, error=error)
+    return Attempt(attempt=1, finished_at=NOON, duration=None, worker=1, status_code=None, error=error, traceback=None)
 
 
 def test_one_that_is_not_due_says_when_it_will_be() -> None:

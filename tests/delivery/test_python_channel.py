@@ -274,3 +274,29 @@ async def test_cancelling_an_attempt_reaches_the_handler(app: App, threads: Thre
     with pytest.raises(asyncio.CancelledError):
         await attempt
     assert ended.is_set()
+
+
+@pytest.mark.parametrize("in_thread", [False, True])
+async def test_of_a_failure_the_end_of_its_traceback_is_kept_with_no_control_characters(
+    app: App, threads: Threads, in_thread: bool
+) -> None:
+    def fails() -> None:
+        raise ValueError("\x1b[31mred\0\ud800 " + "x" * 50)
+
+    async def fails_too() -> None:
+        fails()
+
+    app.handler("work")(fails if in_thread else fails_too)
+    for longest in (0, 60, 20_000):
+        channel = PythonChannel(
+            app, completion=Transactions(), threads=threads, failures=FailureLog(Events()), tracebacks=longest
+        )
+        outcome = await channel.deliver(execution("python:work"), Options(), 5)
+        assert isinstance(outcome, Failed)
+        if not longest:
+            assert outcome.traceback is None
+            continue
+        assert outcome.traceback is not None
+        assert outcome.traceback.endswith("x" * 50 + "\n")
+        assert longest == 60 or "\\x1b[31mred\\x00\\ud800 xxx" in outcome.traceback
+        assert longest == 60 or "in fails\n" in outcome.traceback

@@ -69,6 +69,7 @@ column pgsched.attempts.05 attempt smallint not null
 column pgsched.attempts.06 status_code smallint
 column pgsched.attempts.07 client_id text not null
 column pgsched.attempts.08 error text not null
+column pgsched.attempts.09 traceback text
 column pgsched.audit_log.01 id bigint not null identity
 column pgsched.audit_log.02 at timestamp with time zone not null default pgsched.now()
 column pgsched.audit_log.03 actor text not null

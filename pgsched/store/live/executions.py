@@ -225,7 +225,7 @@ def over_partitions(groups: Groups) -> Iterator[tuple[tuple[int, ...], dict[str,
 class Finished(NamedTuple):
     """What an attempt came to, if that is more than a plain success: ``failed``, ``postponed``, ``late``, or an end
     that stands. Seconds is how long it took; None when it never began. ``retryable`` and the seconds to ``wait`` are
-    what its target asked for."""
+    what its target asked for; ``traceback`` is where its handler failed."""
 
     id: bytes
     token: int
@@ -236,12 +236,13 @@ class Finished(NamedTuple):
     seconds: float | None
     retryable: bool = False
     wait: float | None = None
+    traceback: str | None = None
 
 
 async def settle_finished(connection: Connection, partition: int, rows: Sequence[Finished]) -> Answer:
     """Ends rows, or sends them back to wait for their next attempts, as their options decide. Answers for each status
     with how many were this worker's, the status, and the instant at which the first of them fires again."""
-    ids, tokens, outcomes, codes, results, reasons, durations, retryable, waits = zip(*rows, strict=True)
+    ids, tokens, outcomes, codes, results, reasons, durations, retryable, waits, tracebacks = zip(*rows, strict=True)
     return await connection.execute(
         statement_in("live/settle_finished", partition),
         {
@@ -254,6 +255,7 @@ async def settle_finished(connection: Connection, partition: int, rows: Sequence
             "durations": list(durations),
             "retryable": list(retryable),
             "waits": list(waits),
+            "tracebacks": list(tracebacks),
         },
         binary=True,
     )

@@ -89,7 +89,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """A try that failed."""
+    """A try that failed; ``traceback`` is what was kept of where its handler did."""
 
     attempt: int
     finished_at: datetime
@@ -97,6 +97,7 @@ class Attempt:
     worker: int | None
     status_code: int | None
     error: str
+    traceback: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,7 +75,14 @@ def make_channels(
         authorities=settings.tls_authorities,
         **ways_out(settings),
     )
-    python = PythonChannel(app, completion=completion, threads=threads, failures=failures, accounts=accounts)
+    python = PythonChannel(
+        app,
+        completion=completion,
+        threads=threads,
+        failures=failures,
+        accounts=accounts,
+        tracebacks=settings.kept_traceback,
+    )
     calling = Sessions(url, settings.sql_login, most=_CALLING)
     sql = SqlChannel(
         calling, role_of=lambda client: directory.database_role(client) or settings.sql_role, is_shared=is_shared

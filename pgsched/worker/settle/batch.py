@@ -140,7 +140,8 @@ class Batch:
         for partition, rows in plain.finished.items():
             ended = "succeeded" if rows[0].outcome == "succeeded" else "failed"
             plain.finished[partition] = [
-                row._replace(result=None, status_code=_code(row.status_code), reason=_told(row, why)) for row in rows
+                row._replace(result=None, status_code=_code(row.status_code), reason=_told(row, why), traceback=None)
+                for row in rows
             ]
         return plain, ended
 

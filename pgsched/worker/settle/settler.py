@@ -133,9 +133,10 @@ class Settler(Service):
         match outcome:
             case Succeeded(result=result, status_code=code):
                 batch.finish(row, "succeeded", seconds, counts=counts, status_code=code, result=json_text(result))
-            case Failed(error=error, status_code=code, retryable=retryable, retry_after=after):
+            case Failed(error=error, status_code=code, retryable=retryable, retry_after=after, traceback=traceback):
                 wait = None if after is None else after.total_seconds()
                 told = {"status_code": code, "reason": error_text(error), "retryable": retryable, "wait": wait}
+                told["traceback"] = traceback
                 batch.finish(row, "failed", seconds, counts=counts, **told)
             case Postponed(after=after, reason=reason):
                 told = {"reason": error_text(reason), "wait": after.total_seconds()}

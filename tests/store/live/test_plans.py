@@ -29,8 +29,9 @@ CLAIM: dict[str, Any] = {
     "low_0": Instant(LONG_AGO),
     "batch_0": BATCH,
 }
-_FAILED = {"outcomes": "failed", "codes": 503, "results": None, "reasons": "503", "durations": 1.5}
-FAILED: dict[str, Any] = {name: [value] * BATCH for name, value in {**_FAILED, "retryable": True, "waits": 1.0}.items()}
+_FAILED: dict[str, Any] = {"outcomes": "failed", "codes": 503, "results": None, "reasons": "503", "durations": 1.5}
+_FAILED |= {"retryable": True, "waits": 1.0, "tracebacks": None}
+FAILED: dict[str, Any] = {name: [value] * BATCH for name, value in _FAILED.items()}
 PART: dict[str, Any] = {"partition": 0, "low": Instant(LONG_AGO), "ended_by": 0.0, "only": None}
 BY_PARTITION = {"live/claim", "live/settle_succeeded", "live/settle_discarded", "live/next_due"}
 

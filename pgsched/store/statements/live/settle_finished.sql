@@ -5,10 +5,11 @@
 -- Fenced by (id, token); index: the primary key; "any (array[…])" keeps it from being read whole to be joined in its order.
 with outcome as (
   select * from unnest(%(ids)s::uuid[], %(tokens)s::bigint[], %(outcomes)s::text[], %(codes)s::smallint[], %(results)s::jsonb[],
-                       %(reasons)s::text[], %(durations)s::float8[], %(retryable)s::boolean[], %(waits)s::float8[])
-             as o(id, token, outcome, status_code, result, error, seconds, retryable, wait)
+                       %(reasons)s::text[], %(durations)s::float8[], %(retryable)s::boolean[], %(waits)s::float8[],
+                       %(tracebacks)s::text[])
+             as o(id, token, outcome, status_code, result, error, seconds, retryable, wait, traceback)
 ), decided as materialized (
-  select o.id, o.token, o.status_code, o.result, o.seconds, e.lease_owner as worker, d.status, d.delay, d.reason
+  select o.id, o.token, o.status_code, o.result, o.seconds, o.traceback, e.lease_owner as worker, d.status, d.delay, d.reason
     from outcome o join pgsched_internal.executions_{p} e on e.id = any (array[o.id]) and e.lease_token = o.token
    cross join lateral pgsched_internal.decide(o.outcome, o.error, o.retryable, o.wait, e.attempt,
      extract(epoch from pgsched.now() - coalesce(e.scheduled_for, e.fire_at))::float8, e.options, e.client_id, e.partition, e.plan) d
@@ -27,11 +28,11 @@ with outcome as (
    where e.id = any (array[d.id]) and e.lease_token = d.token and d.delay is null
   returning e::pgsched.executions as execution, d.*
 ), attempts as (
-  insert into pgsched.attempts (finished_at, execution_id, duration, worker, attempt, status_code, client_id, error)
-  select pgsched.now(), a.id, make_interval(secs => a.seconds), a.worker, a.attempt, a.status_code, a.client_id, a.reason
-    from (select id, seconds, worker, attempt, status_code, client_id, reason from again where status = 'retrying'
+  insert into pgsched.attempts (finished_at, execution_id, duration, worker, attempt, status_code, client_id, error, traceback)
+  select pgsched.now(), a.id, make_interval(secs => a.seconds), a.worker, a.attempt, a.status_code, a.client_id, a.reason, a.traceback
+    from (select id, seconds, worker, attempt, status_code, client_id, reason, traceback from again where status = 'retrying'
           union all
-          select id, seconds, worker, (execution).attempt, status_code, (execution).client_id, reason
+          select id, seconds, worker, (execution).attempt, status_code, (execution).client_id, reason, traceback
             from ended where status <> 'succeeded' and seconds is not null) a
   on conflict do nothing
 )
