@@ -14,7 +14,7 @@ import msgspec
 
 from pgsched.domain.duration import format_duration
 from pgsched.domain.schedule import Fire
-from pgsched.store.lookup.rows import Attempt, DeadLetter, Execution, JobRow, Json, LastOutcome
+from pgsched.store.lookup.rows import Attempt, DeadLetter, Execution, JobRow, Json, LastOutcome, Progress
 from pgsched.store.schedule.calls import Outcome
 
 _Item = TypeVar("_Item")
@@ -131,10 +131,12 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionDetail(Execution):
-    """An execution with its failed tries, the first one first, and those that it still waits for."""
+    """An execution with its failed tries, the first one first, those that it still waits for, and what its handler has
+    said of how far it is."""
 
     attempts: list[Attempt]
     waits_for: list[UUID]
+    progress: Progress | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -358,6 +358,18 @@ create table pgsched.attempts (
 ) partition by range (finished_at);
 create table pgsched_internal.attempts_default partition of pgsched.attempts default;
 
+-- What handlers say while they run: how far they are, and from what a later attempt goes on. Written by those that say anything, and
+-- deleted some time after the execution's end.
+create table pgsched.progress (
+  execution_id uuid primary key,
+  partition    smallint not null,
+  client_id    text not null,
+  fraction     real check (fraction between 0 and 1),
+  note         text,
+  reported_at  timestamptz not null default pgsched.now(),
+  checkpoint   jsonb
+) with (fillfactor = 50);
+
 -- The names of the days' tables that are partitions. A subscriber of logical replication, which is told of rows and not of
 -- tables, makes and drops its own by them.
 create table pgsched_internal.days (name text primary key);

@@ -122,7 +122,9 @@ async def in_detail(connection: AsyncConnection[Any], row: Execution) -> Respons
     """An execution with all that is shown of one, and the tag of its version."""
     attempts = await listings.attempts_of(connection, row.id)
     waits_for = await dependencies.waits_for(connection, row.id)
-    return tagged(with_attempts(ExecutionDetail, row, attempts=attempts, waits_for=waits_for), tag_of_execution(row))
+    progress = await listings.progress_of(connection, row.id)
+    found = with_attempts(ExecutionDetail, row, attempts=attempts, waits_for=waits_for, progress=progress)
+    return tagged(found, tag_of_execution(row))
 
 
 def bound(name: str, text: str | None) -> datetime | None:

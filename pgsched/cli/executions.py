@@ -60,7 +60,8 @@ async def show(connection: Any, id: UUID) -> Answer:
 
     found = await _get(connection, id)
     waits_for = await dependencies.waits_for(connection, id)
-    return shown(found, await listings.attempts_of(connection, id), waits_for=waits_for)
+    progress = await listings.progress_of(connection, id)
+    return shown(found, await listings.attempts_of(connection, id), waits_for=waits_for, progress=progress)
 
 
 @command(executions)

@@ -1,23 +1,27 @@
 """Registered handlers: which arguments a function takes is determined once, when it is registered."""
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
 
 from pgsched.delivery.middleware import Middleware, within, within_thread
 from pgsched.delivery.payload_types import Decode, decoder_of
+from pgsched.delivery.reporting import DONE, Reporter, checked_checkpoint, checked_progress
 from pgsched.domain.execution import Execution, uuid_text
 from pgsched.errors import InvalidInput
+
+_SHORTEST = timedelta(seconds=0.1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """The execution that a handler is called for. ``attempt`` counts from 1; ``scheduled_for`` is in UTC. ``job_id`` is
-    None but for a run of a recurring job, ``traceparent`` where the caller named no trace."""
+    None but for a run of a recurring job, ``traceparent`` where the caller named no trace. What is said of one that was
+    made by hand is checked, and kept nowhere."""
 
     execution_id: str
     attempt: int
@@ -26,6 +30,26 @@ class Context:
     key: str | None
     job_id: str | None = None
     traceparent: str | None = None
+    reporter: Reporter | None = field(default=None, repr=False, compare=False)
+
+    def progress(self, fraction: float, note: str | None = None) -> Awaitable[None]:
+        """Says how far the execution is, from 0 to 1, and in up to 200 characters what it does: ``await
+        context.progress(0.4, "4,000 of 10,000")``. It is written down once a second at most. Where the handler has a
+        ``heartbeat`` it shows that the attempt goes on. In a thread there is nothing to await.
+
+        Raises InvalidInput for what is neither.
+        """
+        checked = checked_progress(fraction, note)
+        return DONE if self.reporter is None else self.reporter.progress(*checked)
+
+    def checkpoint(self, value: Any) -> Awaitable[None]:
+        """Keeps a JSON value, up to 64 KiB, that later attempts of the execution are given as ``checkpoint``. It is
+        kept once this was awaited; in a thread, once this returns.
+
+        Raises InvalidInput for a value that cannot be kept, StaleLease where another worker has the execution by now.
+        """
+        checked = checked_checkpoint(value)
+        return DONE if self.reporter is None else self.reporter.checkpoint(checked)
 
 
 class Handler:
@@ -33,7 +57,8 @@ class Handler:
 
     ``payload_name`` and ``context_name`` name the parameters that take these, or are None if the function has none.
     ``decode`` makes of a payload what the function is annotated with, None where it takes plain values. ``clients`` are
-    those that may have it called, None for all, and ``around`` is the application's middleware.
+    those that may have it called, None for all, and ``around`` is the application's middleware. An attempt that says
+    nothing for as long as ``heartbeat``, in seconds, has failed.
     """
 
     def __init__(
@@ -42,44 +67,51 @@ class Handler:
         function: Callable[..., Any],
         clients: frozenset[str] | None = None,
         around: Sequence[Middleware] = (),
+        heartbeat: float | None = None,
     ) -> None:
         self.name, self.function, self.clients, self.around = name, function, clients, around
-        self.is_async = _is_async(function)
+        self.is_async, self.heartbeat = _is_async(function), heartbeat
         self.payload_name: str | None = None
         self.context_name: str | None = None
         self.decode: Decode | None = None
-        self.wants_connection = False
+        self.wants_connection = self.wants_checkpoint = False
         for parameter in inspect.signature(function).parameters.values():
             self._take(parameter)
-        self.wants_nothing = self.payload_name is None and self.context_name is None and not around
+        self.wants_nothing = not (
+            self.payload_name or self.context_name or self.wants_checkpoint or around or heartbeat
+        )
+        if heartbeat is not None and not self.is_async:
+            raise InvalidInput(
+                f"the handler {name!r} has a heartbeat but is not async: nothing can end it in its thread"
+            )
         if self.wants_connection and not self.is_async:
             raise InvalidInput(
                 f"the handler {name!r} asks for the connection but is not async: write async def, "
                 "for the completion commits on an asynchronous connection"
             )
 
-    def call(self, execution: Execution, **connection: Any) -> Any:
-        """Calls the function, or returns a coroutine that does where it is async. What an application gave runs in that
-        coroutine, too: its middleware, and the types of its payloads."""
+    def call(self, execution: Execution, reporter: Reporter | None = None, **given: Any) -> Any:
+        """Calls the function, or returns a coroutine that does where it is async. ``given`` are the connection and the
+        checkpoint, where it takes them. What an application gave runs in that coroutine, too: its middleware, and the
+        types of its payloads."""
         if self.around or self.decode is not None:
-            return self._within(execution, connection)
-        return self.function(**self.arguments(execution), **connection)
+            return self._within(execution, reporter, given)
+        return self.function(**self.arguments(execution, reporter), **given)
 
-    def _within(self, execution: Execution, connection: dict[str, Any]) -> Any:
+    def _within(self, execution: Execution, reporter: Reporter | None, given: dict[str, Any]) -> Any:
         def call() -> Any:
-            return self.function(**self.arguments(execution), **connection)
+            return self.function(**self.arguments(execution, reporter), **given)
 
-        context = context_of(execution)
-        return (within if self.is_async else within_thread)(self.around, context, call)
+        return (within if self.is_async else within_thread)(self.around, context_of(execution, reporter), call)
 
-    def arguments(self, execution: Execution) -> dict[str, Any]:
-        """The keyword arguments of a call, without the connection. Decodes the payload only if it is
-        wanted. Raises FinalFailure for one that does not fit."""
+    def arguments(self, execution: Execution, reporter: Reporter | None = None) -> dict[str, Any]:
+        """The payload and the context, as keyword arguments. Decodes the payload only if it is wanted. Raises
+        FinalFailure for one that does not fit."""
         wanted: dict[str, Any] = {}
         if self.payload_name is not None:
             wanted[self.payload_name] = self.decode(execution.payload) if self.decode else execution.decode_payload()
         if self.context_name is not None:
-            wanted[self.context_name] = context_of(execution)
+            wanted[self.context_name] = context_of(execution, reporter)
         return wanted
 
     def _take(self, parameter: inspect.Parameter) -> None:
@@ -91,6 +123,8 @@ class Handler:
         by_position = parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
         if parameter.name == "connection":
             self.wants_connection = True
+        elif parameter.name == "checkpoint":
+            self.wants_checkpoint = True
         elif parameter.name == "context" and self.context_name is None:
             self.context_name = parameter.name
         elif by_position and self.payload_name is None and not (optional and self.context_name):
@@ -101,7 +135,8 @@ class Handler:
         elif not optional:
             raise InvalidInput(
                 f"the handler {self.name!r} has a parameter {parameter.name!r} that pgsched cannot fill: "
-                "write (payload), (payload, context), and connection where it writes with its completion"
+                "write (payload), (payload, context), connection where it writes with its completion, and checkpoint "
+                "where it goes on from one"
             )
 
 
@@ -117,7 +152,16 @@ def checked_clients(clients: Iterable[str] | None) -> frozenset[str] | None:
     return found
 
 
-def context_of(execution: Execution) -> Context:
+def checked_heartbeat(heartbeat: timedelta | None) -> float | None:
+    """In seconds. Raises InvalidInput for what is no span of at least a tenth of a second."""
+    if heartbeat is None:
+        return None
+    if not isinstance(heartbeat, timedelta) or heartbeat < _SHORTEST:
+        raise InvalidInput("a heartbeat is a timedelta of at least 0.1 s, such as heartbeat=timedelta(seconds=30)")
+    return heartbeat.total_seconds()
+
+
+def context_of(execution: Execution, reporter: Reporter | None = None) -> Context:
     """The context of an execution."""
     return Context(
         execution_id=execution.uuid,
@@ -127,6 +171,7 @@ def context_of(execution: Execution) -> Context:
         key=execution.key,
         job_id=None if execution.job_id is None else uuid_text(execution.job_id),
         traceparent=_traceparent_in(execution.options),
+        reporter=reporter,
     )
 
 

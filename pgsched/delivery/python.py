@@ -7,7 +7,7 @@ neither.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
@@ -17,9 +17,10 @@ import orjson
 from pgsched.delivery.accounts import Accounts
 from pgsched.delivery.channel import FinalFailure, Verdict, cut
 from pgsched.delivery.failure_log import FailureLog, Raised, traceback_of
-from pgsched.delivery.handlers import Handler, checked_clients
+from pgsched.delivery.handlers import Handler, checked_clients, checked_heartbeat
 from pgsched.delivery.middleware import Middleware, is_async
 from pgsched.delivery.places import NoPlace
+from pgsched.delivery.reporting import Reporter, Reports, beating
 from pgsched.delivery.steps import ACCOUNT, Steps, begin, charged
 from pgsched.delivery.threads import Threads
 from pgsched.domain.capability import handler_of
@@ -80,9 +81,10 @@ class App:
         async def send_email(payload, context):
             ...
 
-    A handler takes nothing, the payload, or the payload and a Context, and, by the name ``connection``, the
-    psycopg AsyncConnection on which its completion commits. What it returns is kept as the execution's
-    result, if it is not None; the work of one that took the connection is its result.
+    A handler takes nothing, the payload, or the payload and a Context; by the name ``checkpoint``, the last one that
+    this execution has kept; and by the name ``connection``, the psycopg AsyncConnection on which its completion
+    commits. What it returns is kept as the execution's result, if it is not None; the work of one that took the
+    connection is its result.
     """
 
     def __init__(self) -> None:
@@ -95,20 +97,22 @@ class App:
         """What a worker needs to call these handlers."""
         return frozenset(map(handler_of, self.handlers))
 
-    def handler(self, name: str, *, clients: Iterable[str] | None = None) -> Callable[[_F], _F]:
+    def handler(
+        self, name: str, *, clients: Iterable[str] | None = None, heartbeat: timedelta | None = None
+    ) -> Callable[[_F], _F]:
         """Registers a function for the target ``python:name``, which these clients may have called; all where they are
-        left out.
+        left out. With a ``heartbeat`` an attempt has failed that tells of no progress for so long.
 
         Raises InvalidTarget for a name no target can have, and InvalidInput for one that is taken, for clients that
         are none, and for a function that asks for what it cannot be given.
         """
         parse_target(f"{Scheme.PYTHON}:{name}")
-        callers = checked_clients(clients)
+        callers, seconds = checked_clients(clients), checked_heartbeat(heartbeat)
 
         def register(function: _F) -> _F:
             if name in self.handlers:
                 raise InvalidInput(f"there is a handler {name!r} already: give this one another name")
-            self.handlers[name] = Handler(name, function, callers, self._around)
+            self.handlers[name] = Handler(name, function, callers, self._around, seconds)
             return function
 
         return register
@@ -182,7 +186,7 @@ class App:
 class PythonChannel:
     """Calls python: targets. Functions that are not async run in ``threads``, which the caller shuts down; others at
     the charge of their client in ``accounts``. Of the traceback of a failure so many characters are kept as
-    ``tracebacks`` says."""
+    ``tracebacks`` says, and of what they say themselves what ``reports`` keeps."""
 
     def __init__(
         self,
@@ -193,9 +197,11 @@ class PythonChannel:
         failures: FailureLog,
         accounts: Accounts | None = None,
         tracebacks: int = 0,
+        reports: Reports | None = None,
     ) -> None:
         self._handlers, self._completion, self._threads = app.handlers, completion, threads
         self._failures, self._accounts, self._tracebacks = failures, accounts or Accounts(), tracebacks
+        self._reports = reports
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
         """One call of the handler. The caller ends it by cancelling when the deadline has passed. Raises NoPlace
@@ -213,8 +219,8 @@ class PythonChannel:
             if not self._accounts.wanted:  # who is alone is charged for nothing
                 if handler.wants_nothing:
                     return _success(await handler.function())
-                return _success(await handler.call(execution))
-            called = handler.function() if handler.wants_nothing else handler.call(execution)
+                return _success(await self._called(handler, execution))
+            called = handler.function() if handler.wants_nothing else self._called(handler, execution)
             result = begin(self._accounts.of(execution.client_id), called, execution.target)
             return _success(await result if type(result) is Steps else result)
         except (NoPlace, asyncio.CancelledError):
@@ -235,12 +241,43 @@ class PythonChannel:
             return raised.outcome
         return replace(raised.outcome, traceback=escaped(traceback_of(raised, self._tracebacks)))
 
+    def _called(self, handler: Handler, execution: Execution, **given: Any) -> Coroutine[Any, Any, Any]:
+        """The coroutine of an async handler, with what it wants beside its payload."""
+        if handler.wants_checkpoint or handler.heartbeat:
+            return self._attended(handler, execution, given)
+        called: Coroutine[Any, Any, Any] = handler.call(execution, self._reporter_of(handler, execution), **given)
+        return called
+
+    async def _attended(self, handler: Handler, execution: Execution, given: dict[str, Any]) -> Any:
+        if handler.wants_checkpoint:
+            given["checkpoint"] = await self._checkpoint_of(execution)
+        if handler.heartbeat is None:
+            return await handler.call(execution, self._reporter_of(handler, execution), **given)
+
+        def call(beat: Callable[[], None]) -> Coroutine[Any, Any, Any]:
+            called: Coroutine[Any, Any, Any]
+            called = handler.call(execution, self._reporter_of(handler, execution, beat), **given)
+            return called
+
+        return await beating(handler.heartbeat, call)
+
+    def _reporter_of(
+        self, handler: Handler, execution: Execution, beat: Callable[[], None] = lambda: None
+    ) -> Reporter | None:
+        """None for one that cannot say anything, since it has no context."""
+        if self._reports is None or not (handler.context_name or handler.around):
+            return None
+        return Reporter(self._reports, execution, beat)
+
+    async def _checkpoint_of(self, execution: Execution) -> Any:
+        return None if self._reports is None else await self._reports.read(execution)
+
     async def _in_transaction(self, handler: Handler, execution: Execution) -> Outcome:
         places = self._completion.places
         places.take(execution.client_id)
         try:
             async with self._completion.settle_in_transaction(execution) as connection:
-                called = handler.call(execution, connection=connection)
+                called = self._called(handler, execution, connection=connection)
                 await Steps(self._accounts.of(execution.client_id), called, target=execution.target)
         finally:
             places.give_back(execution.client_id)
@@ -248,12 +285,14 @@ class PythonChannel:
 
     async def _in_thread(self, handler: Handler, execution: Execution) -> Outcome:
         """Calls the function in a thread, where its payload is decoded and its result encoded, too."""
+        given = {"checkpoint": await self._checkpoint_of(execution)} if handler.wants_checkpoint else {}
+        reporter = self._reporter_of(handler, execution)
         self._threads.take(execution.client_id)
         account = self._accounts.of(execution.client_id)
 
         def work() -> Succeeded:
             ACCOUNT.set(account)  # for what it has the event loop do
-            return _success(handler.call(execution))
+            return _success(handler.call(execution, reporter, **given))
 
         answer = await self._threads.call(execution.client_id, work)
         return self._ended_by(answer, execution) if isinstance(answer, Raised) else answer

@@ -29,9 +29,9 @@ THREAD_NAME = "pgsched-handler"
 _Answer = TypeVar("_Answer")
 _PATIENCE = 30.0
 _MORE = 2
-_COMPUTES, _ONE = 0.2, 1.3
-"""The part of a processor, and of the process's time, from which functions count as computing; and a little more than
-one processor."""
+_COMPUTES, _ONE, _SHORTEST = 0.2, 1.3, 0.1
+"""The part of a processor, and of the process's time, from which functions count as computing; a little more than one
+processor; and the seconds that two looks are apart at least, since the start of a thread alone is much of a moment."""
 _LEFT_BEHIND = 2
 """Threads that may be left behind for each place. One that waits takes 20 to 100 kB of memory."""
 
@@ -187,7 +187,7 @@ class Growth:
         that of the process. Where that is more than one processor gives, they compute without the interpreter's
         lock."""
         passed, process = now - self._now, in_all - self._in_all
-        much = _COMPUTES * max(passed, process)
+        much = _COMPUTES * max(passed, process, _SHORTEST)
         before = self._used if process < _ONE * passed else used
         self._computing = frozenset(
             client for client, seconds in used.items() if seconds - before.get(client, 0.0) > much

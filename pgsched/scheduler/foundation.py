@@ -41,6 +41,7 @@ from pgsched.worker.run.channels import make_channels
 from pgsched.worker.run.dispatcher import Dispatcher
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.process_exit import ProcessExit
+from pgsched.worker.run.reports import Reports
 from pgsched.worker.run.shares import Shares
 from pgsched.worker.run.stand_in import StandIn
 from pgsched.worker.run.terms import Terms
@@ -101,6 +102,7 @@ class Foundation:
         self._failures, self._accounts = FailureLog(self.events), Accounts()
         self._payloads = Payloads(Link(url, "payloads"), settings.in_hand_bytes, is_shared=is_shared)
         self._beginnings = Beginnings(Link(url, "begin"))
+        self._reports = Reports(Link(url, "reports", raw=False))
         self.circuits = Circuits(
             self._chores, self.events, self.book, after=settings.sideline_after, rate=settings.recovery_rate
         )
@@ -193,6 +195,7 @@ class Foundation:
             threads=self._threads,
             failures=self._failures,
             accounts=self._accounts,
+            reports=self._reports,
         )
 
     def _delivers(self) -> frozenset[str]:

@@ -102,7 +102,7 @@ class Worker(Assembly):
                 if self.roster.number:
                     await workers.retire(await self._chores.get(), self.roster.number)
         links = (self.settler.close, self._renewing.drop, self.upkeep.close, self._chores.drop, self.waker.close)
-        parts = (self.completion, self.channels, self._payloads, self._beginnings, self.vault)
+        parts = (self.completion, self.channels, self._payloads, self._beginnings, self._reports, self.vault)
         for close in (*links, *(part.close for part in parts)):
             with contextlib.suppress(psycopg.Error, OSError):
                 await close()

@@ -59,8 +59,10 @@ class Inline:
             placed = await place_async(connection_or_session, order)
         if placed.outcome in ("created", "replaced"):
             handler = self._handler_of(order)
-            given = {"connection": _own(connection_or_session, handler)} if handler.wants_connection else {}
-            answer = handler.call(_execution(order, placed), **given)
+            given = _nothing_kept(handler)
+            if handler.wants_connection:
+                given["connection"] = _own(connection_or_session, handler)
+            answer = handler.call(_execution(order, placed), None, **given)
             if handler.is_async:
                 await answer
         return placed
@@ -111,14 +113,18 @@ def _execution(order: Order, placed: Placed) -> Execution:
     )
 
 
+def _nothing_kept(handler: Handler) -> dict[str, Any]:
+    return {"checkpoint": None} if handler.wants_checkpoint else {}
+
+
 def _finish(handler: Handler, execution: Execution) -> None:
     """Calls a handler to its end; an async one in a loop of its own, for one may run here already."""
     if not handler.is_async:
-        handler.call(execution)
+        handler.call(execution, None, **_nothing_kept(handler))
         return
     context = contextvars.copy_context()
     with ThreadPoolExecutor(1) as thread:
-        thread.submit(context.run, asyncio.run, handler.call(execution)).result()
+        thread.submit(context.run, asyncio.run, handler.call(execution, None, **_nothing_kept(handler))).result()
 
 
 @contextmanager

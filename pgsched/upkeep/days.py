@@ -1,5 +1,6 @@
 """Deletes data that has been kept for long enough: whole days of history, once their dead letters have been moved;
-expired dead letters; ended jobs; unused keys; rows of the audit log. Also creates the coming days of history.
+expired dead letters; ended jobs; unused keys; what handlers said of executions that have ended; rows of the audit log.
+Also creates the coming days of history.
 
 Creating or dropping a day takes a table lock for a moment. The lock is tried for and never waited for, because every
 settle would queue up behind a waiting lock. A query that runs for hours therefore delays the creation or drop of a day
@@ -56,6 +57,7 @@ class Days(Service):
         if jobs := await self._all_of(partial(workers.delete_ended_jobs, connection)):
             self.events.emit("jobs.deleted", jobs=jobs)
         await self._all_of(partial(workers.tidy_keys, connection))
+        await self._all_of(partial(workers.delete_progress, connection))
         if self._audit_kept and (rows := await self._all_of(self._delete_audit(connection))):
             self.events.emit("audit.deleted", rows=rows)
         return _AGAIN if made.left or dropped.left else _EVERY

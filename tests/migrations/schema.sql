@@ -32,6 +32,7 @@ table pgsched.dependencies with (autovacuum_vacuum_scale_factor=0.01, autovacuum
 table pgsched.executions partition by LIST (partition) row level security
 table pgsched.history partition by RANGE (finished_at) row level security
 table pgsched.jobs row level security
+table pgsched.progress with (fillfactor=50) row level security
 table pgsched.queues with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
 table pgsched.schema_version
 table pgsched.workers with (fillfactor=50)
@@ -241,6 +242,13 @@ column pgsched.jobs.24 paused_at timestamp with time zone
 column pgsched.jobs.25 accounted_to timestamp with time zone not null default pgsched.now()
 column pgsched.jobs.26 created_at timestamp with time zone not null default pgsched.now()
 column pgsched.jobs.27 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched.progress.01 execution_id uuid not null
+column pgsched.progress.02 partition smallint not null
+column pgsched.progress.03 client_id text not null
+column pgsched.progress.04 fraction real
+column pgsched.progress.05 note text
+column pgsched.progress.06 reported_at timestamp with time zone not null default pgsched.now()
+column pgsched.progress.07 checkpoint jsonb
 column pgsched.queues.01 name text not null
 column pgsched.queues.02 first_partition smallint not null
 column pgsched.queues.03 options pgsched_internal.defaults
@@ -535,6 +543,8 @@ constraint pgsched.jobs.overlap_is_first_second_or_both CHECK (((overlap = ANY (
 constraint pgsched.jobs.paused_at_is_an_instant CHECK (((paused_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (paused_at <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.jobs.timezone_is_at_most_100_characters CHECK ((length(timezone) <= 100))
 constraint pgsched.jobs.updated_at_is_an_instant CHECK (((updated_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (updated_at <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
+constraint pgsched.progress.progress_fraction_check CHECK (((fraction >= (0)::double precision) AND (fraction <= (1)::double precision)))
+constraint pgsched.progress.progress_pkey PRIMARY KEY (execution_id)
 constraint pgsched.queues.first_partition_begins_a_queue CHECK (((first_partition >= 0) AND (((first_partition)::integer % pgsched_internal.partitions_per_queue()) = 0)))
 constraint pgsched.queues.max_waiting_is_1_to_100_million CHECK (((max_waiting >= 1) AND (max_waiting <= 100000000)))
 constraint pgsched.queues.queue_name_is_plain CHECK ((name ~ '^[a-z][a-z0-9_-]{0,62}$'::text))
@@ -646,6 +656,7 @@ CREATE UNIQUE INDEX keys_pkey ON pgsched_internal.keys USING btree (client_id, k
 CREATE UNIQUE INDEX locks_pkey ON pgsched_internal.locks USING btree (name)
 CREATE UNIQUE INDEX one_signing_secret_without_end ON pgsched_internal.signing_secrets USING btree (client_id) WHERE (valid_until IS NULL)
 CREATE UNIQUE INDEX orderings_pkey ON pgsched_internal.orderings USING btree (partition)
+CREATE UNIQUE INDEX progress_pkey ON pgsched.progress USING btree (execution_id)
 CREATE UNIQUE INDEX queues_first_partition_key ON pgsched.queues USING btree (first_partition)
 CREATE UNIQUE INDEX queues_pkey ON pgsched.queues USING btree (name)
 CREATE UNIQUE INDEX results_to_record_pkey ON pgsched_internal.results_to_record USING btree (id)
@@ -713,6 +724,7 @@ policy api on pgsched.dependencies for r to {pgsched_api} using ((EXISTS ( SELEC
 policy api on pgsched.executions for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR ((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api on pgsched.history for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api on pgsched.jobs for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR ((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
+policy api on pgsched.progress for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api on pgsched_internal.api_keys for r to {pgsched_api} using (( SELECT pgsched_internal.api_administers() AS api_administers)) check ()
 policy api on pgsched_internal.gates for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR ((name ~~ 'circuit:%'::text) AND (substr(name, (strpos(name, ' '::text) + 1)) = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest)))))) check ()
 policy api on pgsched_internal.kept_dead_letters for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
@@ -729,6 +741,7 @@ policy mine on pgsched.dependencies for r to {pgsched_client} using ((EXISTS ( S
 policy mine on pgsched.executions for r to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
 policy mine on pgsched.history for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
 policy mine on pgsched.jobs for r to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
+policy mine on pgsched.progress for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
 policy mine on pgsched_internal.kept_dead_letters for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
 policy mine_new on pgsched.executions for a to {pgsched_client} using () check (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest))))
 policy mine_new on pgsched.jobs for a to {pgsched_client} using () check (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest))))
@@ -742,6 +755,7 @@ policy reader on pgsched.dependencies for r to {pgsched_reader} using (true) che
 policy reader on pgsched.executions for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.history for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.jobs for r to {pgsched_reader} using (true) check ()
+policy reader on pgsched.progress for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched_internal.api_keys for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched_internal.gates for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched_internal.kept_dead_letters for r to {pgsched_reader} using (true) check ()
@@ -755,6 +769,7 @@ policy worker on pgsched.dependencies for * to {pgsched_worker} using (true) che
 policy worker on pgsched.executions for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.history for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.jobs for * to {pgsched_worker} using (true) check (true)
+policy worker on pgsched.progress for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched_internal.api_keys for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched_internal.gates for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched_internal.kept_dead_letters for * to {pgsched_worker} using (true) check (true)
@@ -1121,6 +1136,7 @@ grant delete, insert, select, update on pgsched.blocked_keys to pgsched_worker
 grant delete, insert, select, update on pgsched.dependencies to pgsched_worker
 grant delete, insert, select, update on pgsched.executions to pgsched_worker
 grant delete, insert, select, update on pgsched.jobs to pgsched_worker
+grant delete, insert, select, update on pgsched.progress to pgsched_worker
 grant delete, insert, select, update on pgsched.workers to pgsched_worker
 grant delete, insert, select, update on pgsched_internal.ends_to_mark to pgsched_worker
 grant delete, insert, select, update on pgsched_internal.facts to pgsched_worker
@@ -1631,6 +1647,9 @@ grant select on pgsched.history to pgsched_reader
 grant select on pgsched.jobs to pgsched_api
 grant select on pgsched.jobs to pgsched_client
 grant select on pgsched.jobs to pgsched_reader
+grant select on pgsched.progress to pgsched_api
+grant select on pgsched.progress to pgsched_client
+grant select on pgsched.progress to pgsched_reader
 grant select on pgsched.queues (first_partition) to pgsched_client
 grant select on pgsched.queues (full_since) to pgsched_client
 grant select on pgsched.queues (max_waiting) to pgsched_client

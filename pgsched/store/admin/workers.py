@@ -179,6 +179,11 @@ async def delete_ended_jobs(connection: AsyncConnection[Any], *, batch: int) -> 
     return cursor.rowcount
 
 
+async def delete_progress(connection: AsyncConnection[Any], *, batch: int) -> int:
+    """Deletes what handlers said of executions that have ended, no more than ``batch``, and returns how many."""
+    return (await connection.execute(statement("admin/delete_progress"), {"batch": batch})).rowcount
+
+
 async def tidy_keys(connection: AsyncConnection[Any], *, batch: int) -> int:
     """Forgets keys that stand for nothing any more; looks at no more than ``batch``, and returns at how many."""
     return int(await value(connection, "admin/tidy_keys", most=batch) or 0)

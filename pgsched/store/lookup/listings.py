@@ -29,6 +29,7 @@ from pgsched.store.lookup.rows import (
     JobFilter,
     JobRow,
     LastOutcome,
+    Progress,
     RowPage,
 )
 from pgsched.store.lookup.written import Query, asked, one_of, page
@@ -58,6 +59,11 @@ async def get_execution(connection: AsyncConnection[Any], id: UUID) -> Execution
 async def attempts_of(connection: AsyncConnection[Any], id: UUID) -> list[Attempt]:
     """The failed tries of an execution, the first one first."""
     return await rows(connection, Attempt, "lookup/attempts", execution=id)
+
+
+async def progress_of(connection: AsyncConnection[Any], id: UUID) -> Progress | None:
+    """What the handler of an execution that has not ended has said of how far it is; None where it said nothing."""
+    return next(iter(await rows(connection, Progress, "lookup/progress", execution=id)), None)
 
 
 async def list_dead_letters(

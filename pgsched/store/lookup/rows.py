@@ -101,6 +101,16 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far an execution is, from 0 to 1, of what its handler has said; and the last ``checkpoint``."""
+
+    fraction: float | None
+    note: str | None
+    reported_at: datetime
+    checkpoint: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
     """An execution that failed for good: ``open``, ``replayed`` as another execution, or ``discarded``."""
 

@@ -24,6 +24,7 @@ from pgsched.store.core.sessions import Sessions
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.directory import Directory
 from pgsched.worker.gates.circuits import Circuits
+from pgsched.worker.run.reports import Reports
 from pgsched.worker.vault import Vault
 
 _CALLING, _NOTIFYING = 10, 4
@@ -60,6 +61,7 @@ def make_channels(
     threads: Threads,
     failures: FailureLog,
     accounts: Accounts,
+    reports: Reports,
 ) -> Channels:
     """Raises InvalidSettings for an invalid ``sql_login``, and for certificates that cannot be read."""
     is_shared = directory.are_several
@@ -82,6 +84,7 @@ def make_channels(
         failures=failures,
         accounts=accounts,
         tracebacks=settings.kept_traceback,
+        reports=reports,
     )
     calling = Sessions(url, settings.sql_login, most=_CALLING)
     sql = SqlChannel(

@@ -164,9 +164,11 @@ def test_a_client_does_not_see_the_rows_of_others(db: Connection, payments: Conn
         " (now(), %s, 1, 'billing', 'x')",
         [ended],
     )
+    db.execute("insert into pgsched.progress (execution_id, partition, client_id) values (%s, 0, 'billing')", [ended])
     assert counts(payments) == (0, 0, 0)
     assert column(payments, "select id from pgsched.status") == []
     assert column(payments, "select error from pgsched.attempts") == []
+    assert column(payments, "select note from pgsched.progress") == []
     assert column(payments, "select client_id from pgsched.clients") == ["payments"]
 
 

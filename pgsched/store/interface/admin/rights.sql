@@ -33,6 +33,7 @@ alter table pgsched.jobs enable row level security;
 alter table pgsched.executions enable row level security;
 alter table pgsched.history enable row level security;
 alter table pgsched.attempts enable row level security;
+alter table pgsched.progress enable row level security;
 alter table pgsched.dependencies enable row level security;
 alter table pgsched.backfills enable row level security;
 alter table pgsched_internal.kept_dead_letters enable row level security;
@@ -72,7 +73,7 @@ begin
     return;
   end if;
   grant usage on schema pgsched, pgsched_internal to pgsched_worker;
-  grant select, insert, update, delete on pgsched.executions, pgsched.jobs, pgsched.dependencies, pgsched.workers, pgsched.audit_log,
+  grant select, insert, update, delete on pgsched.executions, pgsched.jobs, pgsched.dependencies, pgsched.progress, pgsched.workers, pgsched.audit_log,
     pgsched.blocked_keys, pgsched_internal.gates, pgsched_internal.gate_use, pgsched_internal.facts, pgsched_internal.keys, pgsched_internal.job_moves,
     pgsched_internal.rows_to_come_back_to, pgsched_internal.ends_to_mark,
     pgsched_internal.results_to_record to pgsched_worker;
@@ -138,7 +139,7 @@ begin
     'pgsched_internal.waits_for_own',
     'pgsched_internal.watch_of', 'pgsched_internal.weeks_of_history', 'pgsched_internal.written_out'], 'pgsched_worker');
   foreach item in array array['pgsched.clients', 'pgsched_internal.signing_secrets', 'pgsched_internal.secrets', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history',
-                              'pgsched.attempts', 'pgsched.dependencies', 'pgsched.backfills', 'pgsched_internal.kept_dead_letters',
+                              'pgsched.attempts', 'pgsched.progress', 'pgsched.dependencies', 'pgsched.backfills', 'pgsched_internal.kept_dead_letters',
                               'pgsched.bulk_changes', 'pgsched.blocked_keys', 'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched.audit_log'] loop
     execute format('create policy worker on %s to pgsched_worker using (true) with check (true)', item);
   end loop;
@@ -155,7 +156,7 @@ begin
     return;
   end if;
   grant usage on schema pgsched, pgsched_internal to pgsched_api;
-  grant select on pgsched.executions, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.dependencies, pgsched.backfills, pgsched.bulk_changes,
+  grant select on pgsched.executions, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.progress, pgsched.dependencies, pgsched.backfills, pgsched.bulk_changes,
     pgsched.blocked_keys, pgsched.queues, pgsched.schema_version, pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.audit_log,
     pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.gates to pgsched_api;
   grant select (client_id, keep, options, weight, state, reason, database_role, channels, dead_letter_target, dead_letters_for,
@@ -188,7 +189,7 @@ begin
     'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key', 'pgsched_internal.rotate_signing_secret', 'pgsched_internal.schedule_together', 'pgsched_internal.set_key_rate', 'pgsched_internal.seconds_in', 'pgsched_internal.skip_range',
     'pgsched_internal.slot_for', 'pgsched_internal.stalls', 'pgsched_internal.target_host', 'pgsched_internal.until_next',
     'pgsched_internal.written_out'], 'pgsched_api');
-  foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts',
+  foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.progress',
                               'pgsched_internal.kept_dead_letters', 'pgsched.blocked_keys'] loop
     execute format('create policy api on %s for select to pgsched_api using (%s)', item, mine);
   end loop;
@@ -219,7 +220,7 @@ begin
   end if;
   grant usage on schema pgsched, pgsched_internal to pgsched_reader;  -- of the latter what commands and pages show, and no more
   grant select on pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.undeliverable, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts,
-    pgsched.dependencies, pgsched.queues, pgsched.workers, pgsched.audit_log, pgsched.backfills, pgsched.bulk_changes, pgsched.blocked_keys
+    pgsched.progress, pgsched.dependencies, pgsched.queues, pgsched.workers, pgsched.audit_log, pgsched.backfills, pgsched.bulk_changes, pgsched.blocked_keys
     to pgsched_reader;
   grant select on pgsched_internal.kept_dead_letters, pgsched_internal.gates, pgsched_internal.gate_use, pgsched_internal.facts,
     pgsched_internal.live, pgsched_internal.ended, pgsched.schema_version to pgsched_reader;
@@ -228,7 +229,7 @@ begin
     created_at) on pgsched.clients to pgsched_reader;
   perform pgsched_internal.grant_execute(array['pgsched.now', 'pgsched.secrets', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched_internal.count_live', 'pgsched_internal.first_partition_of',
     'pgsched_internal.is_living', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
-  foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.dependencies',
+  foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.progress', 'pgsched.dependencies',
                               'pgsched.backfills', 'pgsched_internal.kept_dead_letters', 'pgsched.bulk_changes', 'pgsched.blocked_keys',
                               'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched.audit_log'] loop
     execute format('create policy reader on %s for select to pgsched_reader using (true)', item);
@@ -245,7 +246,7 @@ begin
     return;
   end if;
   grant usage on schema pgsched to pgsched_client;
-  grant select on pgsched.status, pgsched.dead_letters, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.dependencies, pgsched.backfills,
+  grant select on pgsched.status, pgsched.dead_letters, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.progress, pgsched.dependencies, pgsched.backfills,
     pgsched.bulk_changes, pgsched.blocked_keys to pgsched_client;
   grant select on pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended to pgsched_client;  -- read through views
   -- Not the token: with it a result could be forged.
@@ -270,8 +271,8 @@ begin
     'pgsched_internal.refuse', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_client');
   create policy mine on pgsched.clients for select to pgsched_client
     using (exists (select from pg_catalog.pg_roles r where r.rolname = database_role and pg_catalog.pg_has_role(r.oid, 'MEMBER')));
-  foreach item in array array['pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched_internal.kept_dead_letters',
-                              'pgsched.blocked_keys'] loop
+  foreach item in array array['pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.progress',
+                              'pgsched_internal.kept_dead_letters', 'pgsched.blocked_keys'] loop
     execute format('create policy mine on %s for select to pgsched_client using (%s)', item, mine);
   end loop;
   foreach item in array array['pgsched.jobs', 'pgsched.executions'] loop

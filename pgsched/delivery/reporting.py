@@ -1,0 +1,119 @@
+"""How handlers say how far they are, on the event loop and in threads."""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, Protocol
+
+import orjson
+
+from pgsched.delivery.channel import Verdict
+from pgsched.domain.execution import Execution
+from pgsched.domain.outcome import Failed, escaped, json_text
+from pgsched.errors import InvalidInput
+
+LONGEST_CHECKPOINT = 65_536
+"""Bytes of JSON."""
+LONGEST_NOTE = 200
+
+
+class Reports(Protocol):
+    """Keeps what handlers say; see ``worker.run.reports``."""
+
+    def progress(self, execution: Execution, fraction: float, note: str | None) -> None: ...
+
+    def checkpoint(self, execution: Execution, value: str, waiting: "asyncio.Future[None] | Future[None]") -> None: ...
+
+    async def read(self, execution: Execution) -> Any: ...
+
+
+class Done(Awaitable[None]):
+    """Is done already."""
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        yield from ()
+
+
+DONE = Done()
+
+
+class Reporter:
+    """Says what a handler says of one execution. ``beat`` is called at each word of it. To be made in the loop."""
+
+    def __init__(self, reports: Reports, execution: Execution, beat: Callable[[], None] = lambda: None) -> None:
+        self._reports, self._execution, self._beat = reports, execution, beat
+        self._loop = asyncio.get_running_loop()
+
+    def progress(self, fraction: float, note: str | None) -> Awaitable[None]:
+        self._run(self._reports.progress, self._execution, fraction, note)
+        return DONE
+
+    def checkpoint(self, value: str) -> Awaitable[None]:
+        """To be awaited in the loop. In a thread it returns when the value is kept."""
+        if self._is_in_loop():
+            answer = self._loop.create_future()
+            self._beat()
+            self._reports.checkpoint(self._execution, value, answer)
+            return answer
+        waiting: Future[None] = Future()
+        self._run(self._reports.checkpoint, self._execution, value, waiting)
+        waiting.result()
+        return DONE
+
+    def _run(self, function: Callable[..., None], *arguments: Any) -> None:
+        def run() -> None:
+            self._beat()
+            function(*arguments)
+
+        if self._is_in_loop():
+            run()
+        else:
+            self._loop.call_soon_threadsafe(run)
+
+    def _is_in_loop(self) -> bool:
+        try:
+            return asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            return False
+
+
+async def beating(seconds: float, call: Callable[[Callable[[], None]], Coroutine[Any, Any, Any]]) -> Any:
+    """Awaits the call, which is given what to call at each sign of life. Raises a failure, worth another try, after so
+    many seconds without one."""
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(seconds) as patience:
+
+            def beat() -> None:
+                with suppress(RuntimeError):  # a task that the handler has left behind, or it is over just now
+                    patience.reschedule(loop.time() + seconds)
+
+            return await call(beat)
+    except TimeoutError:
+        if not patience.expired():
+            raise
+        error = f"the handler has said nothing for {seconds:g} s: its heartbeat"
+        raise Verdict(error, Failed(error=error, retryable=True)) from None
+
+
+def checked_progress(fraction: float, note: str | None) -> tuple[float, str | None]:
+    """Raises InvalidInput for a part that is not from 0 to 1, and for a note that is no text."""
+    is_number = isinstance(fraction, int | float) and not isinstance(fraction, bool)
+    if not is_number or not math.isfinite(fraction) or not 0 <= fraction <= 1:
+        raise InvalidInput(f"progress is a number from 0 to 1, such as 0.4; it is {fraction!r:.100}")
+    if note is not None and not isinstance(note, str):
+        raise InvalidInput(f"what is said of the progress is text; it is {note!r:.100}")
+    return float(fraction), None if note is None else escaped(" ".join(note[:LONGEST_NOTE].split()))[:LONGEST_NOTE]
+
+
+def checked_checkpoint(value: Any) -> str:
+    """As JSON text. Raises InvalidInput for what is none, or too long."""
+    try:
+        encoded = orjson.dumps(value)
+    except orjson.JSONEncodeError as error:
+        raise InvalidInput(f"a checkpoint is JSON: {error}") from error
+    if len(encoded) > LONGEST_CHECKPOINT:
+        raise InvalidInput(f"a checkpoint has {LONGEST_CHECKPOINT} bytes of JSON at most; this one has {len(encoded)}")
+    return json_text(encoded) or "null"

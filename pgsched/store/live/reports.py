@@ -1,0 +1,37 @@
+"""What handlers say while they run: how far they are, and what a later attempt goes on from."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import orjson
+from psycopg import AsyncConnection
+
+from pgsched.store.core.sql import statement
+
+
+class Report(NamedTuple):
+    """What was said of a leased row since the last time; None is nothing. ``checkpoint`` is JSON text."""
+
+    id: UUID
+    partition: int
+    token: int
+    fraction: float | None = None
+    note: str | None = None
+    checkpoint: str | None = None
+
+
+async def keep(connection: AsyncConnection[Any], reports: Sequence[Report]) -> set[UUID]:
+    """The ids of the rows whose reports were taken. The others are not leased under their tokens any more."""
+    names = ("ids", "partitions", "tokens", "fractions", "notes", "checkpoints")
+    columns = zip(*reports, strict=True)
+    given = {name: list(column) for name, column in zip(names, columns, strict=True)}
+    cursor = await connection.execute(statement("live/report"), given)
+    return {id for (id,) in await cursor.fetchall()}
+
+
+async def checkpoint_of(connection: AsyncConnection[Any], execution: UUID) -> Any:
+    """The last checkpoint of an execution, None where there is none."""
+    cursor = await connection.execute(statement("live/checkpoint"), {"execution": execution})
+    row = await cursor.fetchone()
+    return None if row is None or row[0] is None else orjson.loads(row[0])

@@ -1,0 +1,122 @@
+"""Brings what handlers say of themselves to the database: how far they are, and what a later attempt goes on from.
+
+Reports of all executions of the process go together in one statement, on a connection that is made when the first one
+comes. How far an execution is goes there once a second at most, the latest that was said; a checkpoint at once, and
+whoever waits for it is told when it is kept.
+"""
+
+import asyncio
+import time
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from pgsched.domain.execution import Execution
+from pgsched.errors import StaleLease
+from pgsched.store.core.connect import Link
+from pgsched.store.live import reports
+from pgsched.store.live.reports import Report
+
+_EVERY = 1.0
+_AT_ONCE = 100
+_STALE = "another worker has the execution by now: what this one does does not count"
+
+Waiting = asyncio.Future[None] | Future[None]
+
+
+@dataclass(slots=True)
+class _Said:
+    """What is to be kept of one execution, and who waits for its checkpoint."""
+
+    report: Report
+    waiting: list[Waiting] = field(default_factory=list)
+
+
+class Reports:
+    """Every method but ``read`` is to be called in the loop, and does not wait."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._said: dict[tuple[UUID, int], _Said] = {}
+        self._sending: asyncio.Task[None] | None = None
+        self._is_closed = False
+        self._sent_at = float("-inf")
+        self._hurry = asyncio.Event()
+
+    def progress(self, execution: Execution, fraction: float, note: str | None) -> None:
+        """Notes how far an execution is."""
+        if not self._is_closed:
+            said = self._of(execution)
+            said.report = said.report._replace(fraction=fraction, note=note)
+
+    def checkpoint(self, execution: Execution, value: str, waiting: Waiting) -> None:
+        """Keeps a value, JSON text, for later attempts; ``waiting`` is told when that is committed, or StaleLease where
+        somebody else has the execution, or what the database raises."""
+        if self._is_closed:
+            _tell([waiting], StaleLease(_STALE))
+            return
+        said = self._of(execution)
+        said.report = said.report._replace(checkpoint=value)
+        said.waiting.append(waiting)
+        self._hurry.set()
+
+    async def read(self, execution: Execution) -> Any:
+        """The last checkpoint of an execution, None where there is none."""
+        try:
+            return await reports.checkpoint_of(await self._link.get(), UUID(bytes=execution.id))
+        except Exception as error:
+            await self._link.drop(error)
+            raise
+
+    async def close(self) -> None:
+        """What has not been kept by now is not."""
+        self._is_closed = True
+        if self._sending is not None:
+            self._sending.cancel()
+            await asyncio.wait([self._sending])
+        for said in self._said.values():
+            _tell(said.waiting, StaleLease(_STALE))
+        self._said.clear()
+        await self._link.drop()
+
+    def _of(self, execution: Execution) -> _Said:
+        key = UUID(bytes=execution.id), execution.token
+        if key not in self._said:
+            self._said[key] = _Said(Report(key[0], execution.partition, execution.token))
+        if self._sending is None or self._sending.done():
+            self._sending = asyncio.create_task(self._send_on())
+        return self._said[key]
+
+    async def _send_on(self) -> None:
+        while self._said:
+            try:
+                async with asyncio.timeout(self._sent_at + _EVERY - time.monotonic()):
+                    await self._hurry.wait()
+            except TimeoutError:
+                pass
+            self._hurry.clear()
+            while some := [self._said.pop(key) for key in list(self._said)[:_AT_ONCE]]:
+                await self._send(some)
+            self._sent_at = time.monotonic()
+
+    async def _send(self, some: list[_Said]) -> None:
+        try:
+            kept = await reports.keep(await self._link.get(), [said.report for said in some])
+        except Exception as error:
+            await self._link.drop(error)
+            for said in some:
+                _tell(said.waiting, error)
+            return
+        for said in some:
+            _tell(said.waiting, None if said.report.id in kept else StaleLease(_STALE))
+
+
+def _tell(waiting: list[Waiting], error: Exception | None) -> None:
+    for one in waiting:
+        if one.done():  # whoever waited was cancelled
+            continue
+        if error is None:
+            one.set_result(None)
+        else:
+            one.set_exception(error)

@@ -1,0 +1,227 @@
+"""What handlers say of themselves: what they may say, from where, and that silence ends those with a heartbeat."""
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from pgsched.delivery.failure_log import FailureLog
+from pgsched.delivery.handlers import Context
+from pgsched.delivery.python import App, PythonChannel
+from pgsched.delivery.reporting import LONGEST_CHECKPOINT
+from pgsched.delivery.threads import Threads
+from pgsched.domain.execution import Execution
+from pgsched.domain.outcome import Failed, Outcome, Succeeded
+from pgsched.domain.policy import Options
+from pgsched.errors import InvalidInput, StaleLease
+from pgsched.events import Events
+from tests.delivery.receiver import execution
+from tests.delivery.test_python_channel import Transactions
+
+
+class Kept:
+    """Keeps what is said in memory; refuses checkpoints once it ``is_stale``."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[float, str | None]] = []
+        self.value: Any = None
+        self.is_stale = False
+
+    def progress(self, execution: Execution, fraction: float, note: str | None) -> None:
+        self.said.append((fraction, note))
+
+    def checkpoint(self, execution: Execution, value: str, waiting: "asyncio.Future[None] | Future[None]") -> None:
+        if self.is_stale:
+            waiting.set_exception(StaleLease("another worker has it"))
+        else:
+            self.value = value
+            waiting.set_result(None)
+
+    async def read(self, execution: Execution) -> Any:
+        return self.value
+
+
+@pytest.fixture
+def threads() -> Iterator[Threads]:
+    made = Threads(2)
+    yield made
+    made.shutdown()
+
+
+@pytest.fixture
+def kept() -> Kept:
+    return Kept()
+
+
+async def run(app: App, threads: Threads, kept: Kept | None) -> Outcome:
+    failures = FailureLog(Events())
+    channel = PythonChannel(app, completion=Transactions(), threads=threads, failures=failures, reports=kept)
+    try:
+        return await channel.deliver(execution("python:work"), Options(), 5)
+    finally:
+        await channel.close()
+
+
+def by_hand() -> Context:
+    return Context(execution_id="1", attempt=1, scheduled_for=datetime.now(UTC), client="shop", key=None)
+
+
+async def test_a_coroutine_says_how_far_it_is_and_what_to_go_on_from(threads: Threads, kept: Kept) -> None:
+    app = App()
+
+    @app.handler("work")
+    async def work(payload: Any, context: Context, checkpoint: Any) -> Any:
+        await context.progress(0.4, "400 of 1,000")
+        await context.checkpoint({"after": 400})
+        return checkpoint
+
+    assert await run(app, threads, kept) == Succeeded()
+    assert (kept.said, kept.value) == ([(0.4, "400 of 1,000")], '{"after":400}')
+    kept.value = {"after": 400}
+    assert await run(app, threads, kept) == Succeeded(result=b'{"after":400}')
+
+
+async def test_a_function_in_a_thread_says_the_same_and_goes_on_once_it_is_kept(threads: Threads, kept: Kept) -> None:
+    app = App()
+
+    @app.handler("work")
+    def work(payload: Any, context: Context, checkpoint: Any) -> Any:
+        context.progress(1)
+        context.checkpoint([1, checkpoint])
+        return kept.value
+
+    assert await run(app, threads, kept) == Succeeded(result=b'"[1,null]"')
+    assert kept.said == [(1.0, None)]
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_who_has_the_execution_no_more_is_told_when_it_keeps_something(
+    threads: Threads, kept: Kept, is_async: bool
+) -> None:
+    app, kept.is_stale = App(), True
+
+    async def work(payload: Any, context: Context) -> None:
+        await context.checkpoint(1)
+
+    def waits(payload: Any, context: Context) -> None:
+        context.checkpoint(1)
+
+    app.handler("work")(work if is_async else waits)
+    assert await run(app, threads, kept) == Failed(error="another worker has it", retryable=True)
+
+
+async def test_middleware_says_it_too(threads: Threads, kept: Kept) -> None:
+    app = App()
+
+    @app.middleware
+    @contextmanager
+    def begins(context: Context) -> Iterator[None]:
+        context.progress(0, "begins")
+        yield
+
+    @app.handler("work")
+    async def work() -> None: ...
+
+    assert await run(app, threads, kept) == Succeeded()
+    assert kept.said == [(0.0, "begins")]
+
+
+async def test_what_is_said_by_hand_is_kept_nowhere(threads: Threads) -> None:
+    app, context = App(), by_hand()
+    await context.progress(0.5, "half")
+    await context.checkpoint({"after": 1})
+
+    @app.handler("work")
+    async def work(payload: Any, context: Context, checkpoint: Any) -> Any:
+        await context.checkpoint(1)
+        return checkpoint
+
+    assert await run(app, threads, None) == Succeeded()
+
+
+@pytest.mark.parametrize("fraction", [-0.1, 1.1, float("nan"), float("inf"), "0.5", None, True])
+def test_progress_is_a_number_from_0_to_1(fraction: Any) -> None:
+    with pytest.raises(InvalidInput, match="progress is a number from 0 to 1"):
+        by_hand().progress(fraction)
+
+
+def test_what_is_said_of_the_progress_is_text() -> None:
+    with pytest.raises(InvalidInput, match="is text; it is 3"):
+        by_hand().progress(0.5, 3)  # type: ignore[arg-type]
+
+
+async def test_a_note_is_one_short_line_that_no_terminal_obeys(threads: Threads, kept: Kept) -> None:
+    app = App()
+
+    @app.handler("work")
+    async def work(payload: Any, context: Context) -> None:
+        await context.progress(0.1, "\x1b[2J\nsecond line " + "x" * 300)
+
+    await run(app, threads, kept)
+    [(_, note)] = kept.said
+    assert note is not None
+    assert note.startswith(r"\x1b[2J second line xxx")
+    assert len(note) == 200
+
+
+@pytest.mark.parametrize("value", [object(), {1, 2}, {1: "a"}, "\ud800", "x" * LONGEST_CHECKPOINT])
+def test_a_checkpoint_is_json_of_a_bounded_length(value: Any) -> None:
+    with pytest.raises(InvalidInput, match="a checkpoint"):
+        by_hand().checkpoint(value)
+
+
+class Hastened(asyncio.SelectorEventLoop):
+    """A loop whose clock can be put forward."""
+
+    ahead = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.ahead
+
+
+def test_a_handler_that_says_nothing_for_as_long_as_its_heartbeat_has_failed(threads: Threads, kept: Kept) -> None:
+    app, loop, cleaned = App(), Hastened(), []
+
+    @app.handler("work", heartbeat=timedelta(seconds=30))
+    async def work(payload: Any, context: Context) -> None:
+        try:
+            for step in range(5):
+                loop.ahead += 20
+                await context.progress(step / 5)
+                await asyncio.sleep(0)
+            loop.ahead += 31
+            await asyncio.Event().wait()
+        finally:
+            cleaned.append("up")
+
+    error = "the handler has said nothing for 30 s: its heartbeat"
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        assert runner.run(run(app, threads, kept)) == Failed(error=error, retryable=True)
+    assert (len(kept.said), cleaned) == (5, ["up"])
+
+
+async def test_a_timeout_of_the_handlers_own_is_none_of_its_heartbeat(threads: Threads, kept: Kept) -> None:
+    app = App()
+
+    @app.handler("work", heartbeat=timedelta(minutes=1))
+    async def work() -> None:
+        raise TimeoutError("the bank")
+
+    assert await run(app, threads, kept) == Failed(error="TimeoutError: the bank", retryable=True)
+
+
+@pytest.mark.parametrize("heartbeat", [30, "30s", timedelta(0), timedelta(seconds=-1), timedelta(milliseconds=99)])
+def test_what_can_be_no_heartbeat_is_refused(heartbeat: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"heartbeat=timedelta\(seconds=30\)"):
+        App().handler("work", heartbeat=heartbeat)
+
+
+def test_a_thread_has_no_heartbeat_since_nothing_can_end_it() -> None:
+    def work() -> None: ...
+
+    with pytest.raises(InvalidInput, match="has a heartbeat but is not async"):
+        App().handler("work", heartbeat=timedelta(seconds=30))(work)

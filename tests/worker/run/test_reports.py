@@ -1,0 +1,135 @@
+"""What handlers say of themselves in the database: shown while they run, kept over attempts, and never from one who
+has lost the lease."""
+
+import asyncio
+from concurrent.futures import Future
+from typing import Any
+
+import orjson
+import psycopg
+import pytest
+
+from pgsched import Context, Retry
+from pgsched.delivery.python import App
+from pgsched.errors import StaleLease
+from pgsched.store.admin import workers
+from pgsched.store.core.connect import Link
+from pgsched.store.live import reports
+from pgsched.store.live.reports import Report
+from pgsched.worker.run.reports import Reports
+from tests.delivery.receiver import execution
+from tests.worker.conftest import Connection, Running, until, until_history, value
+
+SOON = '{"backoff": ["1ms"]}'
+PROGRESS = "select jsonb_build_array(round(fraction::numeric, 2), note, checkpoint) from pgsched.progress"
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_it_is_seen_while_it_runs_and_the_next_attempt_goes_on_from_it(
+    db: Connection, running: Running, is_async: bool
+) -> None:
+    app, may_go_on = App(), Future[None]()
+
+    async def copy(payload: Any, context: Context, checkpoint: Any) -> Any:
+        if checkpoint is not None:
+            return [checkpoint, context.attempt]
+        await context.checkpoint({"after": 400})
+        await context.progress(0.4, "400 of 1,000")
+        await asyncio.wrap_future(may_go_on)
+        raise Retry("the other side hung up")
+
+    def copy_in_a_thread(payload: Any, context: Context, checkpoint: Any) -> Any:
+        if checkpoint is not None:
+            return [checkpoint, context.attempt]
+        context.checkpoint({"after": 400})
+        context.progress(0.4, "400 of 1,000")
+        may_go_on.result()
+        raise Retry("the other side hung up")
+
+    app.handler("copy")(copy if is_async else copy_in_a_thread)
+    async with running(app):
+        await db.execute("select pgsched.schedule('python:copy', client => 'shop', options => %s::jsonb)", [SOON])
+        seen = [0.4, "400 of 1,000", {"after": 400}]
+        await until(lambda: value(db, f"select ({PROGRESS}) = %s::jsonb", orjson.dumps(seen).decode()))
+        may_go_on.set_result(None)
+        await until_history(db, 1)
+    assert await value(db, "select result from pgsched.history") == [{"after": 400}, 2]
+    assert await value(db, "select error from pgsched.attempts") == "the other side hung up"
+
+
+async def leased(db: Connection, *, token: int) -> Report:
+    """A leased execution, of which nothing was said yet."""
+    id = await value(db, "select pgsched.schedule('python:copy', client => 'shop')")
+    leased = "lease_token = %s, lease_owner = 1, lease_expires_at = now() + interval '30 s'"
+    query = f"update pgsched.executions set {leased} where id = %s returning partition"
+    return Report(id, await value(db, query, token, id), token)
+
+
+async def test_what_is_not_said_stays_as_it_was_and_a_note_is_that_of_its_progress(db: Connection) -> None:
+    row = await leased(db, token=7)
+    for said in (
+        {"fraction": 0.25, "note": "a quarter"},
+        {"checkpoint": "[1]"},
+        {"fraction": 0.5},
+        {"checkpoint": "[2]"},
+    ):
+        assert await reports.keep(db, [row._replace(**said)]) == {row.id}
+    assert await value(db, PROGRESS) == [0.5, None, [2]]
+
+
+async def test_who_has_no_lease_changes_nothing_and_the_others_of_the_statement_are_kept(db: Connection) -> None:
+    lost, held = await leased(db, token=7), await leased(db, token=8)
+    said = [row._replace(checkpoint="1") for row in (lost._replace(token=6), held)]
+    assert await reports.keep(db, said) == {held.id}
+    assert await reports.checkpoint_of(db, lost.id) is None
+    await db.execute("delete from pgsched.executions where id = %s", [held.id])
+    assert await reports.keep(db, [held._replace(checkpoint="2")]) == set()
+    assert await reports.checkpoint_of(db, held.id) == 1
+
+
+async def test_what_was_said_of_executions_that_have_ended_is_deleted(db: Connection) -> None:
+    rows = [await leased(db, token=7) for _ in range(3)]
+    await reports.keep(db, [row._replace(fraction=0.5) for row in rows])
+    await db.execute("delete from pgsched.executions where id <> %s", [rows[1].id])
+    assert [await workers.delete_progress(db, batch=1) for _ in range(3)] == [1, 1, 0]
+    assert await value(db, "select execution_id from pgsched.progress") == rows[1].id
+
+
+async def test_who_lost_the_lease_is_told_and_who_has_it_is_not(db: Connection, database_url: str) -> None:
+    row = await leased(db, token=7)
+    kept = Reports(Link(database_url, "reports", raw=False))
+    loop = asyncio.get_running_loop()
+    try:
+        for token, error in ((7, None), (6, StaleLease)):
+            waiting: asyncio.Future[None] = loop.create_future()
+            at = execution("python:copy", id=row.id.bytes, partition=row.partition, token=token)
+            kept.checkpoint(at, '"here"', waiting)
+            await asyncio.wait([waiting])
+            assert type(waiting.exception()) is (error or type(None))
+        assert await kept.read(at) == "here"
+    finally:
+        await kept.close()
+
+
+async def test_while_the_database_is_away_what_is_waited_for_fails_and_progress_is_nobodys_trouble() -> None:
+    kept = Reports(Link("postgresql://nobody@127.0.0.1:1/nowhere", "reports", raw=False))
+    try:
+        kept.progress(execution("python:copy"), 0.5, None)
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        kept.checkpoint(execution("python:copy"), "1", waiting)
+        with pytest.raises(psycopg.OperationalError):
+            await waiting
+        with pytest.raises(psycopg.OperationalError):
+            await kept.read(execution("python:copy"))
+    finally:
+        await kept.close()
+
+
+async def test_at_the_end_of_the_worker_nobody_is_left_waiting(database_url: str) -> None:
+    kept = Reports(Link(database_url, "reports", raw=False))
+    waiting: list[Future[None]] = [Future(), Future()]
+    kept.checkpoint(execution("python:copy"), "1", waiting[0])
+    await kept.close()
+    kept.checkpoint(execution("python:copy"), "1", waiting[1])
+    kept.progress(execution("python:copy"), 1, None)
+    assert [type(one.exception(timeout=0)) for one in waiting] == [StaleLease, StaleLease]
