@@ -68,7 +68,7 @@ format: $(VENV)/.dev
 
 # For every platform and Python from the oldest on; hatchling builds the release. Where it comes from is not written down.
 constraints: $(VENV)/.dev
-	{ sed '/^[^#]/Q' constraints.txt; echo 'hatchling>=1.27' | $(BIN)/uv pip compile pyproject.toml - --quiet --extra kafka --extra oidc --extra secrets \
+	{ sed '/^[^#]/Q' constraints.txt; echo 'hatchling>=1.27' | $(BIN)/uv pip compile pyproject.toml - --quiet --extra kafka --extra oidc --extra secrets --extra tracing \
 	  --universal --python-version 3.11 --upgrade --generate-hashes --no-header --no-annotate; } > .constraints && mv .constraints constraints.txt
 
 clean:

@@ -112,6 +112,7 @@ class Settings:
     kafka_brokers: str | None = _setting(None, "Kafka brokers, host:port separated by commas.", metavar="HOSTS")
     kafka_config: str = _setting("{}", "Further librdkafka settings, as a JSON object.", metavar="JSON", password=True)
     secret_keys: str = _setting("", "Keys that secrets are sealed with, the newest first.", secret=True)
+    tracing: bool = _setting(False, "Whether API and workers record spans; OTEL_… variables say where these go.")
     log_level: str = _setting("info", "debug, info, warning or error.", metavar="LEVEL")
 
     def __post_init__(self) -> None:

@@ -1,5 +1,6 @@
 """The application: its routes, its errors, its description, and the pool that lives as long as it does."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -53,6 +54,7 @@ from pgsched.errors import InvalidSettings, PgschedError
 from pgsched.events import Events
 from pgsched.sealing import KeyRing
 from pgsched.settings import Settings, is_loopback
+from pgsched.tracing import Tracing
 from pgsched.version import __version__
 
 _SCHEME = "key"
@@ -100,7 +102,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
     database = Database(settings.database_url, events, wait=wait)
     arrivals = Arrivals(settings.database_url, database.acting(EVERYBODY), events)
     authentication = Authentication(database, is_open=is_loopback(settings.host), bearer=_bearer(settings, events))
-    gathering = Gathering()
+    gathering, tracing = Gathering(), Tracing(settings, "pgsched-api")
     feed = Feed(database, events)
     guard = Guard(authentication, Browsers(settings))
     ring = KeyRing.parse(settings.secret_keys)
@@ -116,6 +118,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
         finally:
             await feed.stop()
             await database.close()
+            await asyncio.to_thread(tracing.close)
 
     return Litestar(
         route_handlers=[_VERSIONED, _HEALTH],
@@ -123,6 +126,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
             "database": Provide(acting, sync_to_thread=False),
             "arrivals": Provide(lambda: arrivals, sync_to_thread=False),
             "ring": Provide(lambda: ring, sync_to_thread=False),
+            "tracing": Provide(lambda: tracing, sync_to_thread=False),
             "gathering": Provide(lambda: gathering, sync_to_thread=False),
             "feed": Provide(lambda: feed, sync_to_thread=False),
             "authentication": Provide(lambda: authentication, sync_to_thread=False),

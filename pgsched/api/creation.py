@@ -25,6 +25,7 @@ from pgsched.store.lookup.listings import get_job, planned_instant
 from pgsched.store.lookup.rows import JobRow
 from pgsched.store.schedule import calls
 from pgsched.store.schedule.order import Order, order_of
+from pgsched.tracing import Tracing
 
 SHOWN = 5
 """The number of next instants in an answer."""
@@ -61,6 +62,7 @@ async def create(
     data: Annotated[CreateJob, Body(examples=_EXAMPLES)],
     database: Pooled,
     gathering: NamedDependency[Gathering],
+    tracing: NamedDependency[Tracing],
     idempotency_key: Annotated[
         str | None,
         HeaderParameter(
@@ -77,13 +79,14 @@ async def create(
     """Without a schedule it fires now. Scheduled again under the same client and key it replaces what still waits,
     unless on_conflict says otherwise. 201 says that it is new; with 200, outcome says what stands under the key.
     """
-    order = order_in(data, idempotency_key, traceparent)
-    if order.when.recurs:
-        answer = await database.ask(_place_job, order)
-    else:
-        placed = await gathering.schedule(database, order)
-        fires = [] if placed.fire_at is None else [placed.fire_at]
-        answer = Scheduled(id=placed.id, kind="execution", outcome=placed.outcome, next_fires=fires)
+    with tracing.scheduling(traceparent_in(traceparent), data.target) as trace:
+        order = order_in(data, idempotency_key, trace)
+        if order.when.recurs:
+            answer = await database.ask(_place_job, order)
+        else:
+            placed = await gathering.schedule(database, order)
+            fires = [] if placed.fire_at is None else [placed.fire_at]
+            answer = Scheduled(id=placed.id, kind="execution", outcome=placed.outcome, next_fires=fires)
     rooms = {"job": "jobs", "execution": "executions"}
     return Response(
         answer,
@@ -97,8 +100,8 @@ def order_in(data: CreateJob, idempotency_key: str | None = None, traceparent: s
     does."""
     timing = data.schedule.given()
     given = msgspec.structs.asdict(data) | timing
-    if not timing.keys() & {"cron", "every"} and (trace := traceparent_in(traceparent)):
-        given["options"] = {"traceparent": trace} | (data.options or {})
+    if traceparent is not None and not timing.keys() & {"cron", "every"}:
+        given["options"] = {"traceparent": traceparent} | (data.options or {})
     payload = None if isinstance(data.payload, msgspec.UnsetType) else bytes(data.payload).decode()
     for name in ("target", "schedule"):
         del given[name]

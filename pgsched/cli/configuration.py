@@ -33,6 +33,7 @@ API = (
     "drain_timeout",
     "receive_timeout",
     "send_timeout",
+    "tracing",
     "log_level",
 )
 WORKER = tuple(

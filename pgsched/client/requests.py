@@ -13,6 +13,7 @@ import httpx
 import msgspec
 import orjson
 
+from pgsched.client.trace import current_traceparent
 from pgsched.domain.duration import format_duration
 from pgsched.domain.schedule import instant_of
 from pgsched.errors import InvalidInput, PgschedError, Unavailable, all_errors
@@ -45,6 +46,8 @@ class Call(Generic[_Answer]):
         """Raises InvalidPayload for what JSON has no word for."""
         body = None if self.body is None else encode(self.body, "the request")
         headers = {} if body is None else {"Content-Type": "application/json"}
+        if trace := current_traceparent():
+            headers["traceparent"] = trace
         timeout = client.timeout if self.timeout is None else self.timeout
         query = {name: _parameter(value) for name, value in present(self.query or {}).items()}
         return client.build_request(

@@ -17,6 +17,7 @@ from psycopg.rows import tuple_row
 
 from pgsched.client.jobs import ScheduleOptions
 from pgsched.client.requests import check_names
+from pgsched.client.trace import within_trace
 from pgsched.store.core.refusals import refusal
 from pgsched.store.core.sql import statement
 from pgsched.store.core.text import encode
@@ -116,7 +117,7 @@ async def place_async(connection_or_session: psycopg.AsyncConnection[Any] | Fetc
 def _order(target: str, **options: Unpack[ScheduleOptions]) -> Order:
     check_names(options, ScheduleOptions)
     check_given(options)
-    given = {**options, "after": names_after(options.get("after"))}
+    given = {**options, "after": names_after(options.get("after")), "options": within_trace(options)}
     if given.get("payload") is not None:
         given["payload"] = encode(given["payload"], "payload").decode()
     return order_of(target, given)

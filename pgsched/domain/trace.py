@@ -1,6 +1,6 @@
 """The trace that an execution belongs to, as W3C Trace Context writes it.
 
-pgsched records no spans. So what it hands on of a caller's trace is the caller's own ``traceparent``, and what an
+Where no spans are recorded, what is handed on of a caller's trace is the caller's own ``traceparent``, and what an
 execution causes is shown beneath the span that scheduled it: a span made up here would be missing from every view.
 """
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from pgsched.delivery.accounts import Accounts
-from pgsched.delivery.channel import Channels
+from pgsched.delivery.channel import Channel, Channels
 from pgsched.delivery.completion import TransactionalCompletion
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.python import App
@@ -24,6 +24,7 @@ from pgsched.settings import Settings
 from pgsched.store.core.connect import Connection, Link, signed
 from pgsched.store.jobs.definitions import Definitions
 from pgsched.store.live.warming import warm_settles
+from pgsched.tracing import Tracing
 from pgsched.upkeep.services import Upkeep
 from pgsched.worker.claim.claimer import Claimer
 from pgsched.worker.claim.claiming import Claiming
@@ -107,7 +108,7 @@ class Foundation:
             self._chores, self.events, self.book, after=settings.sideline_after, rate=settings.recovery_rate
         )
         self.settler = self._make_settler()
-        self.channels = self._make_channels()
+        self.channels, self.tracing = self._make_channels(), Tracing(settings, "pgsched-worker")
         self.terms = Terms(self.clock, self.directory.defaults)
         self.relieved: Signal[[]] = Signal()
         self.dispatcher = self._make_dispatcher(trials)
@@ -126,7 +127,7 @@ class Foundation:
     def _make_dispatcher(self, trials: Trials) -> Dispatcher:
         shares = Shares(lanes=self.settings.concurrency, is_wanted=self.directory.are_several, relieved=self.relieved)
         equipment = Equipment(
-            channel=self.channels,
+            channel=self._traced(),
             settle=self.settler.add,
             in_hand=self.in_hand,
             terms=self.terms,
@@ -197,6 +198,14 @@ class Foundation:
             accounts=self._accounts,
             reports=self._reports,
         )
+
+    def _traced(self) -> Channel:
+        """The channels, their attempts spans of a trace where these are recorded."""
+        if self.tracing.spans is None:
+            return self.channels
+        from pgsched.delivery.traced import Traced  # with a library that nobody else needs
+
+        return Traced(self.channels, self.tracing.spans)
 
     def _delivers(self) -> frozenset[str]:
         """The capabilities of this worker at the moment; an application may register handlers later."""

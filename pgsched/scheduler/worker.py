@@ -107,3 +107,4 @@ class Worker(Assembly):
             with contextlib.suppress(psycopg.Error, OSError):
                 await close()
         self._threads.shutdown()
+        await asyncio.to_thread(self.tracing.close)

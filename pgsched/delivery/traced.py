@@ -1,0 +1,64 @@
+"""Attempts as spans of a trace; used where the setting ``tracing`` is on, and imported nowhere else."""
+
+import asyncio
+from dataclasses import replace
+
+from pgsched.delivery.channel import Channel
+from pgsched.domain.execution import Execution, uuid_text
+from pgsched.domain.outcome import Failed, Outcome, Postponed, Succeeded
+from pgsched.domain.policy import Options
+from pgsched.spans import Attempt, Attributes, Spans
+
+_EPOCH = 946_684_800_000_000
+"""Microseconds from 1970 to 2000."""
+_LONGEST = 256
+
+
+class Traced:
+    """A channel whose attempts are spans. What it calls is told of them: handlers have the span as the current one, and
+    callbacks and messages as their ``traceparent``."""
+
+    def __init__(self, channel: Channel, spans: Spans) -> None:
+        self._channel, self._spans = channel, spans
+
+    async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
+        due = (execution.fire_at + _EPOCH) * 1000
+        with self._spans.attempt(options.traceparent, due, _told(execution)) as attempt:
+            given = replace(options, traceparent=attempt.traceparent)
+            try:  # NoPlace leaves the spans without an end: nothing has begun, so nothing is told
+                outcome = await self._channel.deliver(execution, given, deadline)
+            except asyncio.CancelledError:
+                attempt.end("cancelled", error="the attempt was ended: it was cancelled, or its time was over")
+                raise
+        _end(attempt, outcome)
+        return outcome
+
+    async def close(self) -> None:
+        await self._channel.close()
+
+
+def _told(execution: Execution) -> Attributes:
+    told: Attributes = {
+        "pgsched.execution": execution.uuid,
+        "pgsched.client": execution.client_id,
+        "pgsched.target": execution.target[:_LONGEST],
+        "pgsched.channel": execution.target.partition(":")[0].lower(),
+        "pgsched.attempt": execution.attempt,
+    }
+    if execution.key is not None:
+        told["pgsched.key"] = execution.key
+    if execution.job_id is not None:
+        told["pgsched.job"] = uuid_text(execution.job_id)
+    return told
+
+
+def _end(attempt: Attempt, outcome: Outcome) -> None:
+    match outcome:
+        case Succeeded(status_code=code):
+            attempt.end("succeeded", status_code=code)
+        case Failed(error=error, status_code=code):
+            attempt.end("failed", error=error, status_code=code)
+        case Postponed(reason=reason):
+            attempt.end("postponed", reason=reason)
+        case _:
+            attempt.end(type(outcome).__name__.lower())
