@@ -68,6 +68,10 @@ class KeyRing:
         except (InvalidTag, ValueError):
             raise CannotOpen("it is not what was sealed for this client and name") from None
 
+    def has_key_of(self, sealed: bytes) -> bool:
+        """Whether one of the keys has sealed it; its beginning tells."""
+        return sealed[:1] == _VERSION and sealed[1 : 1 + _ID_BYTES] in self._keys
+
     def is_newest(self, sealed: bytes) -> bool:
         """Whether it was sealed with the first key."""
         return sealed.startswith(_VERSION + self._first)

@@ -22,6 +22,7 @@ from pgsched.api import (
     clients,
     creation,
     dead_letters,
+    doctor,
     edits,
     events,
     execution_edits,
@@ -44,6 +45,7 @@ from pgsched.api.authentication import Authentication, Bearer
 from pgsched.api.browsers import Browsers
 from pgsched.api.database import WAIT, Database
 from pgsched.api.description import Description, name_of
+from pgsched.api.doctor import Doctor
 from pgsched.api.feed import Feed
 from pgsched.api.gathering import Gathering
 from pgsched.api.parameters import actor
@@ -83,6 +85,7 @@ _ROOMS = (
     ordering_keys,
     keys,
     audit,
+    doctor,
 )
 _ROUTES = [route for room in _ROOMS for route in vars(room).values() if isinstance(route, HTTPRouteHandler)]
 _OPTIONS = methods.answering({path for handler in _ROUTES for path in handler.paths})
@@ -106,6 +109,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
     feed = Feed(database, events)
     guard = Guard(authentication, Browsers(settings))
     ring = KeyRing.parse(settings.secret_keys)
+    physician = Doctor(database.acting(EVERYBODY), settings.database_url, ring)
 
     def acting(request: Request[Any, Any, Any]) -> Database:
         return database.acting(grant_of(request))
@@ -128,6 +132,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
             "ring": Provide(lambda: ring, sync_to_thread=False),
             "tracing": Provide(lambda: tracing, sync_to_thread=False),
             "gathering": Provide(lambda: gathering, sync_to_thread=False),
+            "doctor": Provide(lambda: physician, sync_to_thread=False),
             "feed": Provide(lambda: feed, sync_to_thread=False),
             "authentication": Provide(lambda: authentication, sync_to_thread=False),
             "actor": Provide(actor, sync_to_thread=False),

@@ -13,8 +13,8 @@ from pgsched.version import __version__
 
 _COMMANDS = (
     *("up", "migrate", "api", "worker", "schedule", "jobs", "executions", "bulk", "events", "dead-letters"),
-    *("clients", "queues", "limits", "keys", "secrets", "targets", "ordering-keys", "audit", "status", "preview"),
-    *("apply", "demo", "bench", "completion"),
+    *("clients", "queues", "limits", "keys", "secrets", "targets", "ordering-keys", "audit", "status", "doctor"),
+    *("preview", "apply", "demo", "bench", "completion"),
 )
 _MODULES = {"api": "processes", "worker": "processes"}
 """The modules of commands that do not have one of their own name."""

@@ -8,6 +8,7 @@ import pytest
 from pgsched.version import __version__
 
 ROUTES = {
+    ("/v1/doctor", "get"),
     ("/v1/jobs", "get"),
     ("/v1/jobs", "post"),
     ("/v1/jobs", "delete"),

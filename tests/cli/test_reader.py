@@ -14,7 +14,7 @@ from tests.cli.conftest import Run
 from tests.conftest import Connection, at
 
 _LETTER = "00000000-0000-7000-8000-00000000000a"
-_LOOKS = {"list", "show", "backfills", "replays", "blocked", "status", "events"}
+_LOOKS = {"list", "show", "backfills", "replays", "blocked", "status", "events", "doctor"}
 _ONE_OF_EACH = """
 select pgsched.set_client('shop', '{"weight": 2}'), pgsched.hold_client('shop');
 select pgsched.set_limit('host', 'shop.example', 10), pgsched.sideline('other.example');
@@ -63,7 +63,7 @@ def test_every_command_that_shows_something_needs_no_more_than_a_reader(
     for words in commands:
         subject = [shown[words[0]]] if words[-1] in {"show", "backfills"} or words[0] == "secrets" else []
         result = run(*words, *subject, "--json", env=at(reader_url))
-        if result.exit_code != 0:
+        if result.exit_code != (1 if words == ("doctor",) else 0):  # no worker is there, and it says so
             refused[words] = result.output[-300:]
         else:
             json.loads(result.stdout)

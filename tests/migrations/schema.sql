@@ -1093,6 +1093,7 @@ function pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,tex
 function pgsched_internal.schedule_plain(text,jsonb,timestamp with time zone,text,text,text,jsonb,jsonb) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.schedule_together(text,text[],text[],timestamp with time zone[],interval[],text[],text[],text[],text[],text[],text[]) returns SETOF record volatility v parallel u set search_path=pg_catalog, pg_temp, lock_timeout=50ms
 function pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
+function pgsched_internal.sealed_with() returns TABLE(head bytea, secrets bigint) volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.seconds_in(jsonb,text) returns double precision volatility i parallel s
 function pgsched_internal.set_aside(smallint,uuid,text,boolean) returns void volatility v parallel u
 function pgsched_internal.set_key_rate(text,integer,integer,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -1422,6 +1423,7 @@ grant execute on pgsched_internal.is_free_to_end(pgsched.executions,pgsched.exec
 grant execute on pgsched_internal.is_instant(jsonb) to pgsched_api
 grant execute on pgsched_internal.is_instant(jsonb) to pgsched_worker
 grant execute on pgsched_internal.is_live(pgsched_internal.keys) to pgsched_worker
+grant execute on pgsched_internal.is_living(pgsched.workers) to pgsched_api
 grant execute on pgsched_internal.is_living(pgsched.workers) to pgsched_reader
 grant execute on pgsched_internal.is_living(pgsched.workers) to pgsched_worker
 grant execute on pgsched_internal.is_named(pgsched.executions,jsonb,text[]) to pgsched_worker
@@ -1500,6 +1502,9 @@ grant execute on pgsched_internal.rotate_signing_secret(text,bytea,text,interval
 grant execute on pgsched_internal.rotate_signing_secret(text,bytea,text,interval,text) to pgsched_worker
 grant execute on pgsched_internal.schedule_together(text,text[],text[],timestamp with time zone[],interval[],text[],text[],text[],text[],text[],text[]) to pgsched_api
 grant execute on pgsched_internal.schedule_together(text,text[],text[],timestamp with time zone[],interval[],text[],text[],text[],text[],text[],text[]) to pgsched_worker
+grant execute on pgsched_internal.sealed_with() to pgsched_api
+grant execute on pgsched_internal.sealed_with() to pgsched_reader
+grant execute on pgsched_internal.sealed_with() to pgsched_worker
 grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_api
 grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.set_aside(smallint,uuid,text,boolean) to pgsched_worker
@@ -1670,8 +1675,10 @@ grant select on pgsched.status to pgsched_api
 grant select on pgsched.status to pgsched_client
 grant select on pgsched.status to pgsched_reader
 grant select on pgsched.status to pgsched_worker
+grant select on pgsched.undeliverable to pgsched_api
 grant select on pgsched.undeliverable to pgsched_reader
 grant select on pgsched.undeliverable to pgsched_worker
+grant select on pgsched.workers to pgsched_api
 grant select on pgsched.workers to pgsched_reader
 grant select on pgsched_internal.api_keys (burst) to pgsched_api
 grant select on pgsched_internal.api_keys (burst) to pgsched_reader
@@ -1711,6 +1718,7 @@ grant select on pgsched_internal.ended to pgsched_client
 grant select on pgsched_internal.ended to pgsched_reader
 grant select on pgsched_internal.ended to pgsched_worker
 grant select on pgsched_internal.ended_status to pgsched_worker
+grant select on pgsched_internal.facts to pgsched_api
 grant select on pgsched_internal.facts to pgsched_reader
 grant select on pgsched_internal.gate_use to pgsched_reader
 grant select on pgsched_internal.gates to pgsched_api
@@ -2074,6 +2082,7 @@ comment on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,t
 comment on pgsched_internal.schedule_plain(text,jsonb,timestamp with time zone,text,text,text,jsonb,jsonb) is 'One execution without a key; called by pgsched.schedule_outcome.'
 comment on pgsched_internal.schedule_together(text,text[],text[],timestamp with time zone[],interval[],text[],text[],text[],text[],text[],text[]) is 'One-shots of a client that came at the same time, one after another; all of them or none. It waits for no lock for long.'
 comment on pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) is 'One execution under a key that is locked and has stood for something else before; called by schedule_keyed.'
+comment on pgsched_internal.sealed_with() is 'The keys that secrets are sealed with, by what names them, and how many by each; some 100,000 are looked at.'
 comment on pgsched_internal.seconds_in(jsonb,text) is 'How long an option that is a duration is, in seconds; null where it is not given.'
 comment on pgsched_internal.set_aside(smallint,uuid,text,boolean) is 'Holds an execution that is locked, with the reason, until its owner deals with it; with_job says that its job cannot go on either.'
 comment on pgsched_internal.set_key_rate(text,integer,integer,text) is 'Holds a key to so many requests a second, burst of them at once after a lull; null ends that. False if so it was. PS010 for an unknown key, PS012 where the session may not.'

@@ -16,8 +16,8 @@ from pgsched.cli.main import cli
 from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir
 from pgsched.errors import SchemaMismatch, Unavailable
 from pgsched.store.admin.ddl import roles_sql
-from pgsched.store.admin.migrate import ROLES, alembic_config, migrate
-from pgsched.store.admin.replacing import is_current
+from pgsched.store.admin.migrate import alembic_config, migrate
+from pgsched.store.admin.replacing import ROLES, is_current
 from pgsched.store.admin.revisions import check_schema, expected_revision, known_revisions
 from pgsched.store.core.room import OPEN
 from tests.conftest import at

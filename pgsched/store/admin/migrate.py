@@ -8,14 +8,12 @@ from alembic import command
 from alembic.config import Config
 
 from pgsched.errors import Unavailable
-from pgsched.store.admin.replacing import is_current
+from pgsched.store.admin.replacing import ROLES, is_current
 from pgsched.store.admin.revisions import expected_revision, is_newer, migrations_dir, mismatch, revisions
 from pgsched.store.core.fitness import check_fitness
 from pgsched.store.core.refusals import refusal
 from pgsched.store.core.sql import statement
 from pgsched.store.core.transactions import transaction
-
-ROLES = ("pgsched_owner", "pgsched_worker", "pgsched_api", "pgsched_client", "pgsched_reader")
 
 
 def alembic_config(url: str | None = None, *, output: TextIO | None = None) -> Config:

@@ -23,6 +23,7 @@ from pgsched.store.core.sql import statement
 
 Connection = psycopg.Connection[Any]
 
+ROLES = ("pgsched_owner", "pgsched_worker", "pgsched_api", "pgsched_client", "pgsched_reader")
 # A view, and a function whose body is bound when it is made, come after what they name; rights come last.
 INTERFACE_FILES = (
     "core/checks", "core/targets", "core/json", "core/options", "core/partitions", "core/locks", "core/lookups",
@@ -55,7 +56,12 @@ def is_current(connection: Connection) -> bool:
     """Whether a database has this release's interface, for its present revision and roles. Takes no lock of note."""
     if connection.execute(statement("admin/has_facts")).fetchone() != (True,):
         return False
-    return connection.execute(_recorded("admin/interface_is_current").encode()).fetchone() == (True,)
+    return connection.execute(is_current_sql()).fetchone() == (True,)
+
+
+def is_current_sql() -> bytes:
+    """The statement that asks for it, where there are the tables that it reads."""
+    return _recorded("admin/interface_is_current").encode()
 
 
 def note_sql() -> str:

@@ -14,7 +14,9 @@ READ_ONLY = (
 )
 
 
-class _Found(NamedTuple):
+class DatabaseSettings(NamedTuple):
+    """What ``core/database_settings`` answers."""
+
     major: int
     encoding: str
     in_recovery: bool
@@ -23,16 +25,20 @@ class _Found(NamedTuple):
     variable_conflict: str
     extra_errors: str
 
+    @property
+    def takes_no_writes(self) -> bool:
+        return self.in_recovery or self.read_only
+
 
 def check_fitness(connection: psycopg.Connection[Any]) -> None:
     """Raises InvalidSettings if pgsched cannot run in the database, and Unavailable if it takes no writes."""
     connection.execute("do 'begin end'")
     row = connection.execute(statement("core/database_settings")).fetchone()
     assert row is not None
-    found = _Found(*row)
-    if found.in_recovery or found.read_only:
+    found = DatabaseSettings(*row)
+    if found.takes_no_writes:
         raise Unavailable(READ_ONLY)
-    if problem := _problem(found):
+    if problem := problem_of(found):
         raise InvalidSettings(f"pgsched cannot be in this database: {problem}")
 
 
@@ -45,7 +51,8 @@ def check_not_following(connection: psycopg.Connection[Any]) -> None:
         )
 
 
-def _problem(found: _Found) -> str | None:
+def problem_of(found: DatabaseSettings) -> str | None:
+    """Why pgsched cannot be in such a database; None where it can."""
     if found.major < OLDEST:
         return f"its server is PostgreSQL {found.major}; it has to be {OLDEST} or later"
     if found.encoding != "UTF8":

@@ -51,6 +51,8 @@ REQUEST: LiteralString = "set statement_timeout = '15s'; set lock_timeout = '10s
 # Whatever else its login may do, a request does as the API.
 AS_API: LiteralString = "set role pgsched_api"
 REQUEST_LOCALLY = locally(f"{REQUEST}{PINNED}; {AS_API}")
+# What looks after a server that may be in trouble adds little to it.
+DOCTOR_LOCALLY = locally("set statement_timeout = '3s'; set lock_timeout = '500ms'; set jit = off")
 # A server notices by itself that a client is gone, also in the middle of a function that would never end. Names are
 # looked up as the role has it: they are those in its functions, and none of ours.
 CALL: LiteralString = (

@@ -4,8 +4,8 @@ It holds with any pooler in between. Nothing is prepared, for the name of a prep
 server's connection, where somebody else's statement has the same name; and what is set ends with the transaction.
 """
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any
 
 import psycopg
@@ -39,7 +39,34 @@ def connect(url: str) -> Connection[Any]:
 @asynccontextmanager
 async def transaction_async(url: str) -> AsyncIterator[AsyncConnection[Any]]:
     """``transaction`` for who awaits."""
-    async with await AsyncConnection.connect(url, **_WAYS) as connection:
-        await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
+    async with await _connected(url) as connection:
         await connection.execute(PINNED_LOCALLY)
         yield connection
+
+
+@asynccontextmanager
+async def lending(url: str) -> AsyncIterator[Callable[[], AbstractAsyncContextManager[AsyncConnection[Any]]]]:
+    """Lends one connection to whom comes one after the other, in a transaction for each; and another one in its place
+    once that is broken."""
+    kept: AsyncConnection[Any] | None = None
+
+    @asynccontextmanager
+    async def lend() -> AsyncIterator[AsyncConnection[Any]]:
+        nonlocal kept
+        if kept is None or kept.closed:
+            kept = await _connected(url)
+        async with kept.transaction():
+            await kept.execute(PINNED_LOCALLY)
+            yield kept
+
+    try:
+        yield lend
+    finally:
+        if kept is not None:
+            await kept.close()
+
+
+async def _connected(url: str) -> AsyncConnection[Any]:
+    connection = await AsyncConnection.connect(url, **_WAYS)
+    await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
+    return connection

@@ -7,7 +7,7 @@ from typing import Any
 from psycopg import AsyncConnection
 
 from pgsched.domain.states import STATUSES
-from pgsched.store.core.query import rows, value
+from pgsched.store.core.query import rows
 
 MOST_COUNTED = 10_000
 """So many executions are counted of what is due, of what is due later, of what is held and of what has ended."""
@@ -19,6 +19,14 @@ class Counts:
 
     executions: dict[str, int]
     at_least: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueLateness:
+    """By how many seconds the oldest execution of a queue is late that is due and in nobody's hand."""
+
+    queue: str
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +78,12 @@ async def count(connection: AsyncConnection[Any]) -> Counts:
 
 async def oldest_due(connection: AsyncConnection[Any]) -> float:
     """By how many seconds the oldest execution is late that is due and in nobody's hand; 0 where none is."""
-    return float(await value(connection, "lookup/oldest_due", most=MOST_COUNTED))
+    return max((one.seconds for one in await late_queues(connection)), default=0.0)
+
+
+async def late_queues(connection: AsyncConnection[Any]) -> list[QueueLateness]:
+    """The queues in which something is due and in nobody's hand, the latest first."""
+    return await rows(connection, QueueLateness, "lookup/late_queues")
 
 
 async def living_workers(connection: AsyncConnection[Any]) -> list[LivingWorker]:

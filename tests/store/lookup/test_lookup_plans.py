@@ -123,7 +123,7 @@ _AS_API: dict[str, Any] = {
 _COUNTS: dict[str, dict[str, Any]] = {
     "lookup/count_live": {"most": MOST_COUNTED // 10},
     "lookup/count_ended": {"most": MOST_COUNTED // 10},
-    "lookup/oldest_due": {},
+    "lookup/late_queues": {},
     "admin/queues": {"name": None, "most": MOST_COUNTED // 10},
     "lookup/last_outcomes": {"jobs": [UUID(JOB)], "most": 10},
     "lookup/attempts": {"execution": UUID(JOB)},

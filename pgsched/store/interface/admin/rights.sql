@@ -131,7 +131,7 @@ begin
     'pgsched_internal.queue_to_tell', 'pgsched_internal.reap_in_hand', 'pgsched_internal.record_in_hand',
     'pgsched_internal.record_result', 'pgsched_internal.record_results', 'pgsched_internal.refuse', 'pgsched_internal.release_abandoned',
     'pgsched_internal.release_dependents', 'pgsched_internal.change_chunk', 'pgsched_internal.change_execution', 'pgsched_internal.change_or_come_back', 'pgsched_internal.is_named', 'pgsched_internal.next_of_many', 'pgsched_internal.next_partition', 'pgsched_internal.replay_letter',
-    'pgsched_internal.revive', 'pgsched_internal.seconds_in', 'pgsched_internal.set_aside',
+    'pgsched_internal.revive', 'pgsched_internal.sealed_with', 'pgsched_internal.seconds_in', 'pgsched_internal.set_aside',
     'pgsched_internal.setting', 'pgsched_internal.skip_dependents', 'pgsched_internal.skip_range', 'pgsched_internal.slot_for',
     'pgsched_internal.stalls', 'pgsched_internal.superseded_by', 'pgsched_internal.take_watch', 'pgsched_internal.target_host',
     'pgsched_internal.tell_outcome', 'pgsched_internal.tidy_keys', 'pgsched_internal.trim_default_days', 'pgsched_internal.try_lock',
@@ -157,8 +157,8 @@ begin
   end if;
   grant usage on schema pgsched, pgsched_internal to pgsched_api;
   grant select on pgsched.executions, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.progress, pgsched.dependencies, pgsched.backfills, pgsched.bulk_changes,
-    pgsched.blocked_keys, pgsched.queues, pgsched.schema_version, pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.audit_log,
-    pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.gates to pgsched_api;
+    pgsched.blocked_keys, pgsched.queues, pgsched.schema_version, pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.undeliverable, pgsched.audit_log,
+    pgsched.workers, pgsched_internal.facts, pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.gates to pgsched_api;
   grant select (client_id, keep, options, weight, state, reason, database_role, channels, dead_letter_target, dead_letters_for,
     created_at) on pgsched.clients to pgsched_api;
   grant select (id, subject, clients, scopes, created_at, expires_at, last_used_at, revoked_at, former_until, rate, burst) on pgsched_internal.api_keys to pgsched_api;
@@ -184,9 +184,9 @@ begin
     'pgsched_internal.digits_in', 'pgsched_internal.edited', 'pgsched_internal.fault_of_json', 'pgsched_internal.fault_of_values',
     'pgsched_internal.first_partition_of', 'pgsched_internal.has_keys', 'pgsched_internal.has_no_such_day', 'pgsched_internal.in_partition',
     'pgsched_internal.is_api', 'pgsched_internal.is_day', 'pgsched_internal.is_duration', 'pgsched_internal.is_instant',
-    'pgsched_internal.length_of', 'pgsched_internal.look_up_keys', 'pgsched_internal.may_do_everything', 'pgsched_internal.note_key_use',
+    'pgsched_internal.is_living', 'pgsched_internal.length_of', 'pgsched_internal.look_up_keys', 'pgsched_internal.may_do_everything', 'pgsched_internal.note_key_use',
     'pgsched_internal.partition_of', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.put_secret', 'pgsched_internal.refuse',
-    'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key', 'pgsched_internal.rotate_signing_secret', 'pgsched_internal.schedule_together', 'pgsched_internal.set_key_rate', 'pgsched_internal.seconds_in', 'pgsched_internal.skip_range',
+    'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key', 'pgsched_internal.rotate_signing_secret', 'pgsched_internal.schedule_together', 'pgsched_internal.sealed_with', 'pgsched_internal.set_key_rate', 'pgsched_internal.seconds_in', 'pgsched_internal.skip_range',
     'pgsched_internal.slot_for', 'pgsched_internal.stalls', 'pgsched_internal.target_host', 'pgsched_internal.until_next',
     'pgsched_internal.written_out'], 'pgsched_api');
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.progress',
@@ -228,7 +228,7 @@ begin
   grant select (client_id, keep, options, weight, state, reason, database_role, channels, dead_letter_target, dead_letters_for,
     created_at) on pgsched.clients to pgsched_reader;
   perform pgsched_internal.grant_execute(array['pgsched.now', 'pgsched.secrets', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched_internal.count_live', 'pgsched_internal.first_partition_of',
-    'pgsched_internal.is_living', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
+    'pgsched_internal.is_living', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.sealed_with', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.progress', 'pgsched.dependencies',
                               'pgsched.backfills', 'pgsched_internal.kept_dead_letters', 'pgsched.bulk_changes', 'pgsched.blocked_keys',
                               'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched.audit_log'] loop

@@ -62,3 +62,14 @@ create or replace trigger secrets_changed after insert or update or delete on pg
   for each statement execute function pgsched_internal.clients_changed();
 create or replace trigger changed after insert or update or delete on pgsched_internal.secrets
   for each row execute function pgsched_internal.changed('secret', 'full_name');
+
+-- The first nine bytes name the key (pgsched/sealing.py), and tell nothing of what is sealed.
+create or replace function pgsched_internal.sealed_with() returns table (head bytea, secrets bigint)
+  language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select found.head, count(*)
+    from ((select substr(s.sealed, 1, 9) as head from pgsched_internal.secrets s limit 100000)
+          union all
+          (select substr(s.sealed, 1, 9) from pgsched_internal.signing_secrets s limit 100000)) found
+   group by found.head
+$$;
+comment on function pgsched_internal.sealed_with() is 'The keys that secrets are sealed with, by what names them, and how many by each; some 100,000 are looked at.';

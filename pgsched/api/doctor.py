@@ -1,0 +1,41 @@
+"""What is wrong with the installation, for administrators."""
+
+import asyncio
+import time
+
+from litestar.di import NamedDependency
+
+from pgsched.api.database import Database
+from pgsched.api.routing import reads
+from pgsched.sealing import KeyRing
+from pgsched.store.doctor.examination import examine
+from pgsched.store.doctor.finding import Report
+
+_KEPT = 10.0
+
+
+class Doctor:
+    """Makes one examination at a time, and gives it to all who ask within ten seconds.
+
+    ``database`` acts for everybody's clients, so its reports are for those alone who administer all of them.
+    """
+
+    def __init__(self, database: Database, url: str, ring: KeyRing | None) -> None:
+        self._database, self._url, self._ring = database, url, ring
+        self._turn = asyncio.Lock()
+        self._report: Report | None = None
+        self._made_at = float("-inf")
+
+    async def report(self) -> Report:
+        async with self._turn:
+            if self._report is None or time.monotonic() - self._made_at > _KEPT:
+                self._report = await examine(self._database.connection, url=self._url, ring=self._ring)
+                self._made_at = time.monotonic()
+            return self._report
+
+
+@reads("/doctor", "Look for what is wrong", scope="admin", everywhere=True)
+async def examine_all(doctor: NamedDependency[Doctor]) -> Report:
+    """The checks of pgsched doctor, as the API's login may make them. status is warning or error where one has found
+    that something is not as it should be; the answer may be ten seconds old."""
+    return await doctor.report()

@@ -1,0 +1,56 @@
+"""``pgsched doctor``: what is wrong with the installation, and what to do."""
+
+import asyncio
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
+from pgsched.cli.reply import Reply, json_option
+from pgsched.sealing import KeyRing
+from pgsched.store.core.transactions import lending
+from pgsched.store.doctor.examination import examine
+from pgsched.store.doctor.finding import Finding, Report
+
+_STATUSES = {"fine": 0, "warning": 1, "error": 2}
+
+
+@click.command()
+@settings_options(DATABASE)
+@json_option
+@click.pass_context
+def doctor(context: click.Context, /, **flags: Any) -> None:
+    """Look for what is wrong with the database, the schema, the workers and their work, and say what to do.
+
+    Changes nothing. Exit status 0: nothing is wrong. 1: there are warnings. 2: something is not delivered, or the
+    database is away.
+    """
+    reply: Reply = context.obj
+    settings = with_database(load_settings(flags))
+    report = asyncio.run(_examine(settings.database_url or "", KeyRing.parse(settings.secret_keys)))
+    reply.give(asdict(report), _text(report))
+    context.exit(_STATUSES[report.status])
+
+
+async def _examine(url: str, ring: KeyRing | None) -> Report:
+    async with lending(url) as lend:
+        return await examine(lend, url=url, ring=ring)
+
+
+def _text(report: Report) -> str:
+    return "\n\n".join([*map(_said, report.findings), _summary(report)])
+
+
+def _said(finding: Finding) -> str:
+    return f"{finding.severity}: {finding.check}: {finding.seen}\n  {finding.why}\n  Do: {finding.do}"
+
+
+def _summary(report: Report) -> str:
+    counted = [
+        f"{count} {severity}{'s' if count != 1 else ''}"
+        for severity in ("error", "warning", "note")
+        if (count := sum(finding.severity == severity for finding in report.findings))
+    ]
+    about = f"pgsched {report.release}, PostgreSQL {report.server or 'unknown'}"
+    return f"{about}: {len(report.checks)} checks, {', '.join(counted) or 'nothing found'}"

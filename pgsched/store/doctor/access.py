@@ -1,0 +1,120 @@
+"""The way to the database: poolers, notifications, clocks. Where no address is known, it is not looked at."""
+
+import asyncio
+import secrets
+import time
+
+from psycopg import AsyncConnection
+
+from pgsched.errors import Unavailable
+from pgsched.store.core.connect import KEPT_ALIVE
+from pgsched.store.core.listening import listen
+from pgsched.store.core.pooling import has_sessions, is_pooled
+from pgsched.store.core.query import value
+from pgsched.store.core.sql import statement
+from pgsched.store.doctor.finding import Finding, Ground, error, note, seconds_in, warning
+
+_HEARD_WITHIN = 3.0
+
+
+async def pooler(ground: Ground) -> list[Finding]:
+    """Whether the address leads to a pooler, and whether workers could use it."""
+    if ground.url is None:
+        return []
+    async with await _connected(ground.url) as connection:
+        if not await is_pooled(connection):
+            return []
+    try:
+        sessions = await has_sessions(ground.url)
+    except Unavailable as full:
+        return [
+            warning(
+                f"the pooler that database_url leads to is used up: {full}",
+                why="Whoever needs a connection waits for one.",
+                do="Let its pool be larger: ten connections a worker process and ten an API process.",
+            )
+        ]
+    if sessions:
+        return [
+            note(
+                "database_url leads to a pooler that keeps a server's connection for each session",
+                why="That is as it should be; it needs as many connections of the server as workers and API have.",
+                do="Nothing.",
+            )
+        ]
+    return [
+        note(
+            "database_url leads to a pooler that lends a server's connection for one transaction",
+            why="That does for the API and for commands; a worker refuses to start with this address.",
+            do="Give workers PostgreSQL's own address, or a pool in session mode: docs/how-to/pgbouncer.md.",
+        )
+    ]
+
+
+async def round_trip(ground: Ground) -> list[Finding]:
+    """Whether a notification arrives, and how soon."""
+    if ground.url is None:
+        return []
+    channel, word = f"pgsched_doctor_{secrets.token_hex(8)}", secrets.token_hex(8)
+    async with await _connected(ground.url) as connection:
+        if await is_pooled(connection):
+            return []  # who listens behind a pool has a session of its own, or does not listen
+        await listen(connection, channel)
+        before = time.monotonic()
+        sent = await connection.execute(statement("core/notify_itself"), {"channel": channel, "word": word})
+        if not sent.rowcount:
+            return []  # the queue is filling up, which another check finds
+        took = await _heard(connection, word, before)
+    if took is None:
+        return [
+            error(
+                f"a notification did not arrive within {seconds_in(_HEARD_WITHIN)}",
+                why="Workers then find new executions by their poll, up to a second after their instant.",
+                do="See what is between this machine and the server, and whether the server has to write its log "
+                "slowly.",
+            )
+        ]
+    return [] if took < ground.bounds.round_trip else [_slow(took)]
+
+
+def _slow(took: float) -> Finding:
+    return warning(
+        f"a notification took {seconds_in(took)} to arrive",
+        why="What is scheduled for now begins so much later.",
+        do="See the server's load, and how long commits take: a slow disk, or a standby that they wait for.",
+    )
+
+
+async def _heard(connection: AsyncConnection, word: str, before: float) -> float | None:
+    async for notification in connection.notifies(timeout=_HEARD_WITHIN):
+        if notification.payload == word:
+            return time.monotonic() - before
+    return None
+
+
+async def clock(ground: Ground) -> list[Finding]:
+    """Whether this machine's clock is the database's: the one place where its time of day is asked for."""
+    before = time.time()
+    theirs = (await value(ground.connection, "core/clock")).timestamp()
+    after = time.time()
+    skew = max(before - theirs, theirs - after, 0.0)
+    if skew < ground.bounds.skew:
+        return []
+    side = "behind" if theirs > after else "ahead of"
+    return [
+        warning(
+            f"the clock of this machine is {seconds_in(skew)} {side} the database's",
+            why="Executions go by the database's clock; instants that are reckoned here, and tokens and certificates "
+            "that "
+            "are checked here, do not agree with it.",
+            do="Have both machines set their clocks by the same source: chronyc tracking, or timedatectl "
+            "timesync-status.",
+        )
+    ]
+
+
+async def _connected(url: str) -> AsyncConnection:
+    async with asyncio.timeout(6):
+        return await AsyncConnection.connect(
+            url, autocommit=True, prepare_threshold=None, **{**KEPT_ALIVE, "application_name": "pgsched doctor"}
+        )

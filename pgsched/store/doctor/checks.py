@@ -1,0 +1,35 @@
+"""All checks, by the names that findings carry, in the order in which they are made."""
+
+from collections.abc import Mapping
+
+from pgsched.store.doctor import access, fleet, holding, schema, server, work
+from pgsched.store.doctor.finding import Check
+
+CHECKS: Mapping[str, Check] = {
+    "settings": schema.settings,
+    "schema": schema.revision,
+    "indexes": schema.indexes,
+    "roles": schema.roles,
+    "locks": schema.room_for_locks,
+    "workers": fleet.workers,
+    "releases": fleet.releases,
+    "queues": fleet.queues,
+    "handlers": fleet.handlers,
+    "late": work.late,
+    "jobs": work.jobs,
+    "changes": work.changes,
+    "days": work.days,
+    "secrets": work.secrets,
+    "horizon": holding.horizon,
+    "lock waits": holding.lock_waits,
+    "slow statements": holding.slow_statements,
+    "write-ahead log": server.write_ahead_log,
+    "connections": server.connections,
+    "notifications": server.notifications,
+    "wraparound": server.wraparound,
+    "autovacuum": server.autovacuum,
+    "dead rows": server.dead_rows,
+    "pooler": access.pooler,
+    "round trip": access.round_trip,
+    "clock": access.clock,
+}

@@ -1,0 +1,117 @@
+"""Makes all checks, one after the other, each in a transaction of its own and within a bound of time.
+
+A check that fails, takes too long or may not look is a finding, and the next one is made all the same.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import psycopg
+
+from pgsched.errors import PgschedError, Unavailable
+from pgsched.sealing import KeyRing
+from pgsched.store.core.pinned import DOCTOR_LOCALLY
+from pgsched.store.core.query import column, first
+from pgsched.store.doctor.checks import CHECKS
+from pgsched.store.doctor.finding import BOUNDS, Bounds, Check, Connection, Finding, Ground, Lend, Report, Status
+from pgsched.version import __version__
+
+_EACH, _ALL = 8.0, 25.0  # seconds for a check and for the examination
+_CANCELLING = 0.5  # seconds in which a server that is still there cancels a statement
+_WORST_FIRST = ("error", "warning", "note")
+_STATUS: dict[str, Status] = {"error": "error", "warning": "warning", "note": "fine"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """What all checks of an examination are given; a connection is lent to each."""
+
+    lend: Lend
+    url: str | None = None
+    ring: KeyRing | None = None
+    bounds: Bounds = BOUNDS
+
+    async def make(self, name: str, check: Check) -> list[Finding]:
+        """Makes one check."""
+        try:
+            async with asyncio.timeout(_EACH + _CANCELLING), asyncio.timeout(_EACH), self.lend() as connection:
+                found = await self._look(connection, check)
+        except TimeoutError:
+            found = [_unmade("warning", f"it took longer than {_EACH:g} seconds")]
+        except (psycopg.Error, PgschedError, OSError) as failure:
+            found = [_unmade("warning", " ".join(str(failure).split())[:300])]
+        return [replace(one, check=name) for one in found]
+
+    async def _look(self, connection: Connection, check: Check) -> list[Finding]:
+        try:
+            async with connection.transaction():
+                await connection.execute(DOCTOR_LOCALLY)
+                return list(
+                    await check(Ground(connection=connection, url=self.url, ring=self.ring, bounds=self.bounds))
+                )
+        except psycopg.errors.InsufficientPrivilege as refused:
+            said = str(refused).partition("\n")[0]
+            return [_unmade("note", f"the login {connection.info.user} may not look: {said}")]
+
+
+async def examine(
+    lend: Lend, *, url: str | None = None, ring: KeyRing | None = None, checks: Mapping[str, Check] = CHECKS
+) -> Report:
+    """Makes the checks. Never raises because of the database: that it is away is what is found then."""
+    examination = Examination(lend=lend, url=url, ring=ring)
+    try:
+        server, revision = await _told(lend)
+    except (psycopg.Error, PgschedError, OSError, TimeoutError) as failure:
+        return _report([_away(failure)], [])
+    until = time.monotonic() + _ALL
+    made: list[str] = []
+    findings: list[Finding] = []
+    for name, check in checks.items():
+        if time.monotonic() > until:
+            findings.append(replace(_unmade("warning", f"the others took longer than {_ALL:g} seconds"), check=name))
+            continue
+        findings += await examination.make(name, check)
+        made.append(name)
+    return _report(findings, made, server=server, revision=revision)
+
+
+async def _told(lend: Lend) -> tuple[str, str | None]:
+    async with (
+        asyncio.timeout(_EACH + _CANCELLING),
+        asyncio.timeout(_EACH),
+        lend() as connection,
+        connection.transaction(),
+    ):
+        [server, there] = await first(connection, "doctor/server") or ("", False)
+        return str(server), ", ".join(await column(connection, "admin/revisions")) if there else None
+
+
+def _report(
+    findings: list[Finding], checks: list[str], *, server: str | None = None, revision: str | None = None
+) -> Report:
+    ordered = sorted(findings, key=lambda finding: _WORST_FIRST.index(finding.severity))
+    status = _STATUS[ordered[0].severity] if ordered else "fine"
+    return Report(status=status, release=__version__, server=server, revision=revision, checks=checks, findings=ordered)
+
+
+def _unmade(severity: str, reason: str) -> Finding:
+    return Finding(
+        severity="note" if severity == "note" else "warning",
+        seen=f"this could not be looked at: {reason}",
+        why="Whether it is as it should be is not known.",
+        do="Ask as a login that may look, such as a member of pgsched_reader and pg_monitor, or when the server has "
+        "time.",
+    )
+
+
+def _away(failure: Exception) -> Finding:
+    said = " ".join(str(failure).split())[:500] or "it did not answer in time"
+    return Finding(
+        check="database",
+        severity="error",
+        seen=said if isinstance(failure, Unavailable) else f"the database cannot be reached: {said}",
+        why="Without it nothing is scheduled or delivered; what was scheduled is delivered once it is back.",
+        do="See that the server runs, lets this login in, and is at the address that database_url names.",
+    )

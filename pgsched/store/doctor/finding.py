@@ -1,0 +1,110 @@
+"""What a check finds, and what it is given to look at."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from psycopg import AsyncConnection
+
+from pgsched.sealing import KeyRing
+
+Severity = Literal["error", "warning", "note"]
+Status = Literal["fine", "warning", "error"]
+Connection = AsyncConnection[Any]
+Lend = Callable[[], AbstractAsyncContextManager[Connection]]
+"""Lends a connection of the examination's own for the time of a block."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is not as it should be. ``error``: something is not delivered, or will not be soon; ``warning``:
+    it will come to that if nobody looks at it; ``note``: nothing is wrong, or it cannot be seen. ``do`` is one
+    sentence, with the command where there is one."""
+
+    check: str = ""
+    severity: Severity
+    seen: str
+    why: str
+    do: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What an examination came to: the worst findings first. ``checks`` are those that were made."""
+
+    status: Status
+    release: str
+    server: str | None
+    revision: str | None
+    checks: list[str]
+    findings: list[Finding]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """From where on something is found. Ages of transactions are counted in transactions, all else in seconds."""
+
+    late: float = 60.0
+    very_late: float = 600.0
+    days_ahead: int = 7
+    stands_still: float = 300.0
+    unplanned: float = 60.0
+    open_for: float = 600.0
+    open_elsewhere: float = 3_600.0
+    prepared: float = 60.0
+    transactions: int = 1_000_000
+    retained: int = 4 << 30
+    waits_for_lock: float = 5.0
+    statement: float = 10.0
+    mean: float = 1.0
+    round_trip: float = 1.0
+    skew: float = 2.0
+    of_connections: float = 0.9
+    of_notifications: float = 0.1
+    of_wraparound: float = 0.25
+    dead_rows: int = 100_000
+    most: int = 20
+    """So many rows of one kind are looked at, and named."""
+
+
+BOUNDS = Bounds()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What a check has: a connection in a transaction, the address where more connections may be made, the keys of
+    secrets, and the bounds."""
+
+    connection: Connection
+    url: str | None
+    ring: KeyRing | None
+    bounds: Bounds
+
+
+Check = Callable[[Ground], Awaitable[Sequence[Finding]]]
+
+
+def error(seen: str, *, why: str, do: str) -> Finding:
+    return Finding(severity="error", seen=seen, why=why, do=do)
+
+
+def warning(seen: str, *, why: str, do: str) -> Finding:
+    return Finding(severity="warning", seen=seen, why=why, do=do)
+
+
+def note(seen: str, *, why: str, do: str) -> Finding:
+    return Finding(severity="note", seen=seen, why=why, do=do)
+
+
+def counted(count: int, what: str) -> str:
+    """So many of something, ``what`` being the word for one."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def seconds_in(count: float) -> str:
+    """A length of time as people say it."""
+    for size, unit in ((86_400, "days"), (3_600, "hours"), (60, "minutes")):
+        if count >= 2 * size:
+            return f"{count / size:.0f} {unit}"
+    return f"{count:.1f} seconds" if count < 10 else f"{count:.0f} seconds"

@@ -1,0 +1,105 @@
+"""Workers, what they serve, and what they can deliver."""
+
+from dataclasses import dataclass
+
+from pgsched.store.admin.workers import RegisteredWorker, watch
+from pgsched.store.core.query import rows
+from pgsched.store.doctor.finding import Finding, Ground, counted, error, note, seconds_in, warning
+from pgsched.store.lookup import overview
+from pgsched.version import __version__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """A queue, and why nothing begins in it."""
+
+    name: str
+    pulled: bool
+    stall: str | None
+
+
+async def all_queues(ground: Ground) -> list[Queue]:
+    return await rows(ground.connection, Queue, "doctor/queues")
+
+
+async def workers(ground: Ground) -> list[Finding]:
+    """Workers that are lost, or frozen: still there, and silent for longer than they may be."""
+    return [found for worker in await watch(ground.connection) if (found := _fault_of(worker))]
+
+
+def _fault_of(worker: RegisteredWorker) -> Finding | None:
+    silent = seconds_in(worker.now - worker.expires_at)
+    if worker.expires_at > worker.now and not (worker.lost or worker.gone):
+        return None
+    if worker.lost or worker.gone:
+        return warning(
+            f"worker {worker.id} is lost: its process has ended without handing back what it had in hand",
+            why="What it had in hand is delivered again, once another worker of its queues has taken it back.",
+            do="Start a worker of the same queues if none runs (pgsched worker), and read the lost one's log for the "
+            "reason.",
+        )
+    return error(
+        f"worker {worker.id} is frozen: its sessions are there, and it has been due to say that it lives for {silent}",
+        why="It may have stopped in the middle of what it has in hand; others take that back, and it may run twice.",
+        do="Look at that process: is it stopped, starved of CPU, or does a handler block its event loop? Restart it.",
+    )
+
+
+async def releases(ground: Ground) -> list[Finding]:
+    """Workers of different releases, or of another one than this."""
+    found = sorted({worker.release for worker in await overview.living_workers(ground.connection)})
+    if len(found) > 1:
+        return [
+            warning(
+                f"workers of {len(found)} releases run: {', '.join(found)}",
+                why="That is as it should be while releases are replaced, and no longer.",
+                do="Replace the workers of the older release.",
+            )
+        ]
+    if found and found != [__version__]:
+        return [
+            note(
+                f"workers are of release {found[0]}, and this command is of {__version__}",
+                why="What this command finds may not be what that release means.",
+                do=f"Run the doctor of release {found[0]}.",
+            )
+        ]
+    return []
+
+
+async def queues(ground: Ground) -> list[Finding]:
+    """Queues that nobody serves, or that are paused."""
+    late = {one.queue: one.seconds for one in await overview.late_queues(ground.connection)}
+    found = [_stall(queue, late.get(queue.name)) for queue in await all_queues(ground) if queue.stall]
+    return found[: ground.bounds.most]
+
+
+def _stall(queue: Queue, late: float | None) -> Finding:
+    waits = f"; its oldest execution has been due for {seconds_in(late)}" if late else "; nothing is due in it"
+    if queue.stall and "paused" in queue.stall:
+        return note(
+            f"the queue {queue.name} is paused{waits}",
+            why="Nothing of it begins until it is resumed.",
+            do=f"pgsched queues resume {queue.name}, once the reason for the pause is gone.",
+        )
+    say = error if late else warning
+    return say(
+        f"no living worker serves the queue {queue.name}{waits}",
+        why="What is due in it is not delivered.",
+        do=f"Start a worker with pgsched worker --queues {queue.name}.",
+    )
+
+
+async def handlers(ground: Ground) -> list[Finding]:
+    """Handlers and kinds of targets that executions wait for, and no living worker has."""
+    return [
+        error(
+            f"no living worker has {one.needs}, for which {counted(one.held, 'execution')} wait",
+            why="They are held, without counting an attempt, until a worker comes that can deliver them.",
+            do="Start a worker whose application registers that handler, or which has those settings; or cancel them "
+            "by "
+            "pgsched bulk cancel.",
+        )
+        for one in await overview.undeliverable(ground.connection)
+        if not one.workers
+    ]

@@ -1,0 +1,171 @@
+"""Who holds on to something for long: old snapshots, prepared transactions, locks, statements that take long."""
+
+from dataclasses import dataclass
+
+from pgsched.store.core.query import rows, value
+from pgsched.store.doctor.finding import Finding, Ground, note, seconds_in, warning
+
+_CLEANS = (
+    "While it is there, the server cleans up behind nobody in this database: tables grow, and claims become slower."
+)
+_EVENTS = (
+    "Readers of events may miss what it writes, once it has been open for a day; with a thousand such, events wait."
+)
+_FREEZES = "The server cannot freeze what is older, and takes no more writes when two billion transactions have passed."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Somebody who has an old snapshot, or a transaction that has written."""
+
+    kind: str
+    name: str
+    pid: int | None
+    owner: str | None
+    database: str | None
+    seconds: float | None
+    transactions: int | None
+    writes: bool
+
+
+async def horizon(ground: Ground) -> list[Finding]:
+    """Who keeps the server from cleaning up: sessions, prepared transactions, standbys and slots, also of other
+    databases."""
+    here = ground.connection.info.dbname
+    found = await rows(ground.connection, Holder, "doctor/horizons", most=ground.bounds.most)
+    return [_held(one, here) for one in found if _is_long(one, ground, here)]
+
+
+def _is_long(one: Holder, ground: Ground, here: str) -> bool:
+    """Of another database only what has written counts, and what is old by any measure."""
+    bounds = ground.bounds
+    if one.kind == "prepared transaction" and (one.seconds or 0.0) >= bounds.prepared:
+        return True
+    if (one.transactions or 0) >= bounds.transactions:
+        return True
+    if one.database in (here, None):
+        return (one.seconds or 0.0) >= bounds.open_for
+    return one.writes and (one.seconds or 0.0) >= bounds.open_elsewhere
+
+
+def _held(one: Holder, here: str) -> Finding:
+    since = f"for {seconds_in(one.seconds)}" if one.seconds is not None else "for long"
+    age = f", {one.transactions:,} transactions" if one.transactions else ""
+    where = "" if one.database in (here, None) else f" of the database {one.database}"
+    why = _CLEANS if one.database in (here, None) else _EVENTS if one.writes else _FREEZES
+    ways: dict[str, tuple[str, str]] = {
+        "session": (
+            f"the session {one.pid} of {one.owner} ({one.name}){where} has had a transaction open {since}{age}",
+            f"End it by select pg_terminate_backend({one.pid}), if it is not meant to be; and set "
+            "idle_in_transaction_session_timeout.",
+        ),
+        "standby": (
+            f"a standby ({one.name}) has reported a snapshot that is held there {since}{age}",
+            "End the long query on the standby, or turn hot_standby_feedback off there.",
+        ),
+        "prepared transaction": (
+            f"the transaction {one.name!r} of {one.owner}{where} was left prepared {since}{age}",
+            f"rollback prepared '{one.name}', in the database {one.database}, if nobody will commit it; until then "
+            "what it "
+            "has locked waits for it.",
+        ),
+        "replication slot": (
+            f"the replication slot {one.name} holds a snapshot{age}",
+            f"Let its consumer go on, or select pg_drop_replication_slot('{one.name}').",
+        ),
+    }
+    seen, do = ways[one.kind]
+    return warning(seen, why=why, do=do)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Waiting:
+    pid: int
+    name: str
+    mode: str
+    thing: str
+    seconds: float
+    blockers: list[int]
+
+
+async def lock_waits(ground: Ground) -> list[Finding]:
+    """Sessions of the database that have waited for a lock for some seconds."""
+    bounds = ground.bounds
+    found = await rows(
+        ground.connection, _Waiting, "doctor/lock_waits", seconds=bounds.waits_for_lock, most=bounds.most
+    )
+    return [
+        warning(
+            f"the session {one.pid} ({one.name}) has waited {seconds_in(one.seconds)} for a lock ({one.mode} on "
+            f"{one.thing})"
+            f" that {_named(one.blockers)} keeps",
+            why="Who stands in line for the lock of a table has everybody else stand in line behind it.",
+            do=f"See what that session does, and end it if need be: {_ends(one.blockers)}.",
+        )
+        for one in found
+    ]
+
+
+def _named(pids: list[int]) -> str:
+    if not pids:
+        return "somebody"
+    return f"the session {pids[0]}" if pids[0] else "a prepared transaction"
+
+
+def _ends(pids: list[int]) -> str:
+    return f"pg_terminate_backend({pids[0]})" if pids and pids[0] else "rollback prepared"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Slow:
+    pid: int
+    name: str
+    seconds: float
+    query: str | None
+    waits: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Mean:
+    query: str
+    calls: int
+    seconds: float
+
+
+async def slow_statements(ground: Ground) -> list[Finding]:
+    """Statements of pgsched that take long, now or, where pg_stat_statements is there, on the average."""
+    bounds = ground.bounds
+    now = await rows(ground.connection, _Slow, "doctor/slow_statements", seconds=bounds.statement, most=bounds.most)
+    found = [
+        warning(
+            f"a statement of {one.name} (session {one.pid}) has run for {seconds_in(one.seconds)}: {_line(one.query)}",
+            why="Statements of workers take milliseconds, unless the server lacks CPU or disk, or has chosen a bad "
+            "plan.",
+            do="Look at the server's load, then at the table's statistics: analyze pgsched.executions, "
+            "pgsched.history.",
+        )
+        for one in now
+        if not one.waits
+    ]
+    return found + await _slow_on_the_average(ground)
+
+
+async def _slow_on_the_average(ground: Ground) -> list[Finding]:
+    if await value(ground.connection, "doctor/find_statistics") is None:
+        return []
+    bounds = ground.bounds
+    found = await rows(
+        ground.connection, _Mean, "doctor/statistics_of_statements", seconds=bounds.mean, most=bounds.most
+    )
+    return [
+        note(
+            f"a statement took {seconds_in(one.seconds)} on the average of {one.calls:,} calls: {_line(one.query)}",
+            why="Statements of pgsched take milliseconds; listings over many rows may take longer.",
+            do="Look at its plan, and whether that was long ago: select pg_stat_statements_reset() begins anew.",
+        )
+        for one in found
+    ]
+
+
+def _line(query: str | None) -> str:
+    return " ".join((query or "what it does is not shown to this login").split())

@@ -1,0 +1,128 @@
+"""Whether the database, its schema and its roles are what this release needs."""
+
+from dataclasses import dataclass
+
+from pgsched.store.admin.replacing import ROLES, is_current_sql
+from pgsched.store.admin.revisions import expected_revision, mismatch
+from pgsched.store.core.fitness import READ_ONLY, DatabaseSettings, problem_of
+from pgsched.store.core.query import column, first, rows, value
+from pgsched.store.core.room import OPEN, find_room
+from pgsched.store.doctor.finding import Finding, Ground, error, note, warning
+
+
+async def settings(ground: Ground) -> list[Finding]:
+    """Settings of the database with which pgsched cannot be in it, and whether it takes writes."""
+    await ground.connection.execute("do 'begin end'")
+    row = await first(ground.connection, "core/database_settings")
+    assert row is not None
+    found = DatabaseSettings(*row)
+    if found.takes_no_writes:
+        return [
+            error(
+                READ_ONLY.partition(". ")[0],
+                why="Nothing can be scheduled, claimed or recorded there.",
+                do=READ_ONLY.partition(". ")[2] + ".",
+            )
+        ]
+    if problem := problem_of(found):
+        return [
+            error(
+                f"pgsched cannot be in this database: {problem.partition(':')[0]}",
+                why="Functions of pgsched fail, or do something else than they say.",
+                do=f"Set it right: {problem}.",
+            )
+        ]
+    return []
+
+
+async def revision(ground: Ground) -> list[Finding]:
+    """Whether tables and functions are those of this release."""
+    _, is_there = await first(ground.connection, "doctor/server") or ("", False)
+    found = await column(ground.connection, "admin/revisions") if is_there else []
+    if expected_revision() not in found:
+        said = str(mismatch(found)) if found else "the database has no pgsched schema that this login may use"
+        seen, _, do = said.partition(": ")
+        return [error(seen, why="Workers and API of this release do not start.", do=f"{do or 'run pgsched migrate'}.")]
+    if await (await ground.connection.execute(is_current_sql())).fetchone() == (True,):
+        return []
+    return [
+        warning(
+            "the functions, views and rights are another release's, or were made before a role was",
+            why="This release's API and workers may call what is not there, or may not call it.",
+            do="pgsched migrate, of the newest release that runs.",
+        )
+    ]
+
+
+async def indexes(ground: Ground) -> list[Finding]:
+    """Indexes that were not built to their end."""
+    return [
+        error(
+            f"the index {name} is not valid",
+            why="Nothing is looked up by it, yet each write keeps it up.",
+            do=f"Run reindex index concurrently {name}.",
+        )
+        for name in await column(ground.connection, "doctor/invalid_indexes", most=ground.bounds.most)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Attribute:
+    name: str
+    ours: bool
+    what: str
+
+
+async def roles(ground: Ground) -> list[Finding]:
+    """Roles that are missing, and roles and logins that may do more than they should."""
+    names = list(ROLES)
+    there = await column(ground.connection, "admin/roles_among", names=names)
+    found = [
+        error(
+            f"the role {name} is missing",
+            why="What is to be granted to it is granted to nobody.",
+            do="Run pgsched migrate as a role that has CREATEROLE; or as another, and then what it prints.",
+        )
+        for name in names
+        if name not in there
+    ]
+    more = await rows(ground.connection, _Attribute, "doctor/roles", ours=names, most=ground.bounds.most)
+    return found + [_too_much(one) for one in more]
+
+
+def _too_much(one: _Attribute) -> Finding:
+    if one.ours:
+        return warning(
+            f"the role {one.name} has {_listed(one.what)}, which no role of pgsched needs",
+            why="Whoever is a member of it, or runs as it, may do more than deliver and schedule.",
+            do=f"Take it away: alter role {one.name} {' '.join(f'no{what}' for what in one.what.split())}.",
+        )
+    return warning(
+        f"a worker logs in as {one.name}, which has {_listed(one.what)}",
+        why="Handlers and functions that a worker runs may then do that, too.",
+        do="Give workers a login that is a member of pgsched_worker and no more: docs/how-to/deploy.md.",
+    )
+
+
+def _listed(words: str) -> str:
+    return ", ".join(words.split())
+
+
+async def room_for_locks(ground: Ground) -> list[Finding]:
+    """Whether the server's table of locks has room, and who may fill it."""
+    advice = (await find_room(ground.connection)).advice()
+    found = []
+    if advice:
+        seen, _, do = advice.partition(": ")
+        found.append(
+            warning(seen, why="Where the table is full, no transaction that writes can begin.", do=f"Do this: {do}.")
+        )
+    if await value(ground.connection, "core/open_to_public"):
+        found.append(
+            note(
+                OPEN.partition(":")[0],
+                why="One login by itself can stop everything, on purpose or by mistake.",
+                do="Revoke these rights from PUBLIC where you do not trust every login: docs/how-to/deploy.md.",
+            )
+        )
+    return found

@@ -1,0 +1,142 @@
+"""What is to be done, and whether it is: lateness, planning, long changes, the coming days, secrets."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from pgsched.store.core.query import first, rows
+from pgsched.store.doctor.finding import Finding, Ground, counted, error, note, seconds_in, warning
+from pgsched.store.doctor.fleet import all_queues
+from pgsched.store.lookup import overview
+
+_MORE_CONSUMERS = "Its consumers do not come, or cannot keep up: start more of them."
+_MORE_WORKERS = (
+    "Start more workers or processes, or raise --concurrency; pgsched executions why tells what one of them waits for."
+)
+
+
+async def late(ground: Ground) -> list[Finding]:
+    """Queues whose oldest due execution is late, though somebody serves them."""
+    there = {queue.name: queue for queue in await all_queues(ground)}
+    found = []
+    for one in await overview.late_queues(ground.connection):
+        queue = there.get(one.queue)
+        if queue is None or queue.stall or one.seconds < ground.bounds.late:
+            continue
+        say = error if one.seconds >= ground.bounds.very_late else warning
+        found.append(
+            say(
+                f"the oldest due execution of the queue {one.queue} is {seconds_in(one.seconds)} late",
+                why="More is due there than is delivered, or somebody has those rows locked.",
+                do=_MORE_CONSUMERS if queue.pulled else _MORE_WORKERS,
+            )
+        )
+    return found[: ground.bounds.most]
+
+
+async def jobs(ground: Ground) -> list[Finding]:
+    """Jobs that wait for a planner, and jobs that cannot be planned."""
+    bounds = ground.bounds
+    unplanned, invalid = await first(
+        ground.connection, "doctor/unplanned_jobs", seconds=bounds.unplanned, most=1000
+    ) or (0, 0)
+    found = []
+    if unplanned:
+        found.append(
+            error(
+                f"{_up_to(unplanned)} not been planned for longer than {seconds_in(bounds.unplanned)}",
+                why="They have no next execution yet, so they do not run.",
+                do="See that a worker runs, of any queue, and look for service.failed of its planner in its log.",
+            )
+        )
+    if invalid:
+        found.append(
+            warning(
+                f"{_up_to(invalid)} become invalid",
+                why="Their schedules can no longer be read, such as one in a time zone that is gone, so they do not "
+                "run.",
+                do="pgsched jobs list --state invalid shows them; mend each by pgsched jobs edit, or cancel it.",
+            )
+        )
+    return found
+
+
+def _up_to(count: int) -> str:
+    return "1,000 jobs or more have" if count >= 1000 else f"{counted(count, 'job')} {'has' if count == 1 else 'have'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sealed:
+    head: bytes
+    secrets: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Still:
+    kind: str
+    id: UUID
+    reason: str | None
+    seconds: float
+
+
+async def changes(ground: Ground) -> list[Finding]:
+    """Changes of many and backfills that are not carried on."""
+    bounds = ground.bounds
+    found = await rows(
+        ground.connection, _Still, "doctor/standing_still", seconds=bounds.stands_still, most=bounds.most
+    )
+    return [
+        warning(
+            f"the {one.kind} {one.id} stands still"
+            + (f": it {one.reason}" if one.reason else f" and was last carried on {seconds_in(one.seconds)} ago"),
+            why="What was asked for is done in part.",
+            do="See that a worker runs and look for service.failed in its log, or cancel the change by "
+            + (
+                f"pgsched bulk stop {one.id}."
+                if one.kind == "bulk change"
+                else f"pgsched jobs cancel-backfill {one.id}."
+            ),
+        )
+        for one in found
+    ]
+
+
+async def days(ground: Ground) -> list[Finding]:
+    """For how many days ahead history has its partitions."""
+    ahead, parent = await first(ground.connection, "doctor/days_ahead") or (0, "history")
+    if ahead > ground.bounds.days_ahead:
+        return []
+    return [
+        warning(
+            f"{parent} has partitions for {ahead} days from today on, and workers make them for 15",
+            why="What ends on a day without a partition goes to the default partition, from which it is deleted row "
+            "by row.",
+            do="See that a worker runs, and that no transaction which has read history has been open for hours: days "
+            "are "
+            "made when no such lock is held.",
+        )
+    ]
+
+
+async def secrets(ground: Ground) -> list[Finding]:
+    """Secrets that no key of secret_keys opens."""
+    if not (found := await rows(ground.connection, _Sealed, "doctor/sealed_with")):
+        return []
+    if ground.ring is None:
+        return [
+            note(
+                f"secrets are kept ({sum(one.secrets for one in found):,}), and no secret_keys are set here",
+                why="Whether workers can open them cannot be told without the keys.",
+                do="Set PGSCHED_SECRET_KEYS for this command to what API and workers have, if you want that looked at.",
+            )
+        ]
+    closed = sum(one.secrets for one in found if not ground.ring.has_key_of(one.head))
+    if not closed:
+        return []
+    return [
+        error(
+            f"{counted(closed, 'secret')} cannot be opened: the key is not in secret_keys",
+            why="Executions that need one of them fail.",
+            do="Add the former key to secret_keys, behind the newest; pgsched secrets reseal names the first it "
+            "cannot open.",
+        )
+    ]

@@ -1,0 +1,6 @@
+-- doctor: databases of the server of whose two billion transactions, or multixacts, more than this share are used before autovacuum
+-- has frozen the oldest. The oldest first. Locks nothing.
+select d.datname::text as name, greatest(pg_catalog.age(d.datfrozenxid), pg_catalog.mxid_age(d.datminmxid)) as age
+  from pg_catalog.pg_database d
+ where d.datallowconn and greatest(pg_catalog.age(d.datfrozenxid), pg_catalog.mxid_age(d.datminmxid)) > 2147483648 * %(share)s::float8
+ order by age desc limit %(most)s

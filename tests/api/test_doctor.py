@@ -1,0 +1,54 @@
+"""The doctor over REST: for administrators of everything, made once for all who ask at the same time."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from pgsched.api import doctor
+from pgsched.api.app import create_app
+from pgsched.api.database import Database
+from pgsched.events import Events
+from pgsched.settings import Settings
+from pgsched.store.doctor.checks import CHECKS
+from pgsched.store.doctor.examination import examine
+from pgsched.store.doctor.finding import Report
+from tests.api.serving import serving
+from tests.conftest import Connection
+from tests.store.doctor.doctor_arrange import register
+
+pytestmark = [pytest.mark.smoke]
+
+
+async def test_the_api_may_make_every_check_and_makes_them_once_for_all_who_ask(
+    db: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await register(database_url)
+    db.execute("select pgsched.schedule('python:note', fire_at => now() - interval '2 minutes')")
+    made = []
+
+    async def counted(*given: Any, **named: Any) -> Report:
+        made.append(1)
+        return await examine(*given, **named)
+
+    monkeypatch.setattr(doctor, "examine", counted)
+    async with serving(create_app(Settings(database_url=database_url))) as api:
+        answers = await asyncio.gather(*(api.get("/v1/doctor") for _ in range(3)))
+    assert [answer.status_code for answer in answers] == [200] * 3
+    assert len(made) == 1
+    report = answers[0].json()
+    assert report["checks"] == list(CHECKS)
+    assert [one for one in report["findings"] if "could not be looked at" in one["seen"]] == []
+    late = [one for one in report["findings"] if one["check"] == "late"]
+    assert [one["severity"] for one in late] == ["warning"]
+
+
+async def test_where_the_database_is_away_the_report_says_so() -> None:
+    url = "postgresql://nobody@127.0.0.1:1/nothing"
+    database = Database(url, Events(), wait=0.1)
+    await database.open()
+    try:
+        report = await doctor.Doctor(database, url, None).report()
+    finally:
+        await database.close()
+    assert (report.status, [one.check for one in report.findings]) == ("error", ["database"])

@@ -1,0 +1,73 @@
+"""What the tests of the doctor share: one check of a database, and one in which all is well."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg
+
+from pgsched.sealing import KeyRing
+from pgsched.store.admin import days, workers
+from pgsched.store.core.transactions import lending, transaction_async
+from pgsched.store.doctor.checks import CHECKS
+from pgsched.store.doctor.examination import Examination
+from pgsched.store.doctor.finding import Bounds, Finding
+from pgsched.version import __version__
+
+
+async def look(url: str, name: str, *, ring: KeyRing | None = None, **bounds: Any) -> list[Finding]:
+    """What one check finds."""
+    async with lending(url) as lend:
+        examination = Examination(lend=lend, url=url, ring=ring, bounds=Bounds(**bounds))
+        return await examination.make(name, CHECKS[name])
+
+
+async def seen(url: str, name: str, **more: Any) -> list[tuple[str, str]]:
+    """The severity of each finding of one check, and what was seen."""
+    found = await look(url, name, **more)
+    assert {finding.check for finding in found} <= {name}
+    assert all(finding.why and finding.do for finding in found)
+    return [(finding.severity, finding.seen) for finding in found]
+
+
+async def register(url: str, *, queues: list[str] | None = None, release: str = __version__, term: float = 60) -> int:
+    """A worker that says that it lives for so many seconds from now."""
+    introduction = workers.Introduction(
+        name="host-1",
+        instance="abcdef",
+        queues=queues or ["default"],
+        release=release,
+        delivers=[],
+        lease=timedelta(seconds=30),
+        term=timedelta(seconds=term),
+    )
+    async with transaction_async(url) as connection:
+        return await workers.register(connection, introduction)
+
+
+async def make_days(url: str, *, ahead: int = 14) -> None:
+    """The days that a worker has made."""
+    async with transaction_async(url) as connection:
+        for day in await days.to_make(connection, ahead=ahead):
+            assert await days.make(connection, day)
+            assert await days.attach(connection, day)
+
+
+@contextmanager
+def session_of_the_worker(url: str) -> Iterator[psycopg.Connection[Any]]:
+    """A session that carries the name of the registered worker, by which the others see that its process is there."""
+    with psycopg.connect(url, autocommit=True, application_name="pgsched listen abcdef") as session:
+        yield session
+
+
+@contextmanager
+def login_as(db: psycopg.Connection[Any], url: str, group: str) -> Iterator[str]:
+    """The same address for a login that is a member of this role and no more."""
+    db.execute(f"create role looks login password 'x' in role {group}".encode())
+    parts = urlsplit(url)
+    try:
+        yield parts._replace(netloc=f"looks:x@{parts.hostname}:{parts.port}").geturl()
+    finally:
+        db.execute("drop role looks")

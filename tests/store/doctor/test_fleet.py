@@ -1,0 +1,62 @@
+"""Workers that are lost or frozen or of other releases; queues and handlers that nobody has."""
+
+from tests.conftest import Connection
+from tests.store.doctor.doctor_arrange import register, seen, session_of_the_worker
+
+
+async def test_a_worker_whose_sessions_are_gone_is_lost(database_url: str) -> None:
+    await register(database_url)
+    [(severity, text)] = await seen(database_url, "workers")
+    assert severity == "warning"
+    assert text.startswith("worker 1 is lost")
+
+
+async def test_a_worker_that_was_declared_lost_is_lost(db: Connection, database_url: str) -> None:
+    await register(database_url)
+    db.execute("update pgsched.workers set lost_since = now()")
+    with session_of_the_worker(database_url):
+        assert [severity for severity, _ in await seen(database_url, "workers")] == ["warning"]
+
+
+async def test_a_worker_that_is_there_and_silent_is_frozen(database_url: str) -> None:
+    await register(database_url, term=-40)
+    with session_of_the_worker(database_url):
+        [(severity, text)] = await seen(database_url, "workers")
+    assert severity == "error"
+    assert text.startswith("worker 1 is frozen")
+
+
+async def test_workers_of_two_releases_are_told_and_of_another_one_are_noted(database_url: str) -> None:
+    await register(database_url, release="0.0.1")
+    assert [severity for severity, _ in await seen(database_url, "releases")] == ["note"]
+    await register(database_url)
+    [(severity, text)] = await seen(database_url, "releases")
+    assert severity == "warning"
+    assert "0.0.1" in text
+
+
+async def test_a_queue_that_nobody_serves_is_an_error_once_something_is_due(db: Connection, database_url: str) -> None:
+    db.execute("select pgsched.create_queue('orders'), pgsched.create_queue('pull', '{\"pulled\": true}')")
+    await register(database_url)
+    [(severity, text)] = await seen(database_url, "queues")
+    assert (severity, "serves the queue orders; nothing is due" in text) == ("warning", True)
+    db.execute("select pgsched.schedule('python:note', fire_at => now() - interval '5 minutes', queue => 'orders')")
+    [(severity, text)] = await seen(database_url, "queues")
+    assert (severity, "due for 5 minutes" in text) == ("error", True)
+
+
+async def test_a_queue_that_is_paused_is_noted(db: Connection, database_url: str) -> None:
+    await register(database_url)
+    db.execute("select pgsched.pause_queue('default')")
+    assert await seen(database_url, "queues") == [("note", "the queue default is paused; nothing is due in it")]
+
+
+async def test_a_handler_that_no_worker_has_is_told_with_what_waits_for_it(db: Connection, database_url: str) -> None:
+    db.execute("select pgsched.schedule('python:settle', delay => '1 hour') from generate_series(1, 3)")
+    db.execute("update pgsched.executions set fire_at = 'infinity', gate = 'worker:python:settle'")
+    assert await seen(database_url, "handlers") == [
+        ("error", "no living worker has python:settle, for which 3 executions wait")
+    ]
+    await register(database_url)
+    db.execute("update pgsched.workers set delivers = array['python:settle']")
+    assert await seen(database_url, "handlers") == []

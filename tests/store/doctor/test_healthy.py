@@ -1,0 +1,108 @@
+"""Where all is well nothing is found; what cannot be looked at is said, and nothing ends the other checks."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pgsched.sealing import KeyRing
+from pgsched.store.core.room import room_sql
+from pgsched.store.core.transactions import lending
+from pgsched.store.doctor.checks import CHECKS
+from pgsched.store.doctor.examination import examine
+from pgsched.store.doctor.finding import Finding, Ground, Report
+from tests.conftest import Connection
+from tests.store.doctor.doctor_arrange import login_as, make_days, register, session_of_the_worker
+from tests.store.store_arrange import KEY, rotate
+
+pytestmark = [pytest.mark.oldest_postgresql]
+
+
+async def _report(url: str, **more: Any) -> Report:
+    async with lending(url) as lend:
+        return await examine(lend, url=url, **more)
+
+
+async def test_nothing_is_found_where_all_is_well(db: Connection, database_url: str) -> None:
+    db.execute(
+        "select pgsched.schedule('python:note', delay => '1 hour'), pgsched.create_queue('pull', '{\"pulled\": true}')"
+    )
+    rotate(db)
+    db.execute(room_sql().encode())
+    try:
+        with login_as(db, database_url, "pgsched_worker") as url:
+            await make_days(database_url)
+            await register(url)
+            with session_of_the_worker(url):
+                report = await _report(database_url, ring=KeyRing.parse(KEY))
+    finally:
+        db.execute("grant connect, temporary on database postgres, template1 to public")
+    assert report.findings == []
+    assert (report.status, report.checks) == ("fine", list(CHECKS))
+    assert report.revision == "pgsched_0001"
+    assert report.server
+
+
+async def test_a_database_that_is_away_is_the_finding() -> None:
+    report = await _report("postgresql://nobody@127.0.0.1:1/nothing")
+    assert (report.status, report.checks) == ("error", [])
+    [found] = report.findings
+    assert found.check == "database"
+    assert "cannot be reached" in found.seen
+
+
+async def test_a_database_without_pgsched_is_told_to_be_migrated(empty_database_url: str) -> None:
+    report = await _report(empty_database_url)
+    found = {finding.check: finding for finding in report.findings if finding.severity == "error"}
+    assert "pgsched migrate" in found["schema"].do
+    assert report.revision is None
+
+
+async def test_a_check_that_fails_or_hangs_or_breaks_the_connection_ends_no_other(database_url: str) -> None:
+    async def fails(ground: Ground) -> list[Finding]:
+        await ground.connection.execute("select 1 / 0")
+        return []
+
+    async def hangs(ground: Ground) -> list[Finding]:
+        await ground.connection.execute("set local statement_timeout = '20ms'")
+        await ground.connection.execute("select pg_sleep(60)")
+        return []
+
+    async def breaks(ground: Ground) -> list[Finding]:
+        await ground.connection.execute("select pg_terminate_backend(pg_backend_pid())")
+        return []
+
+    checks = {"fails": fails, "hangs": hangs, "breaks": breaks, "settings": CHECKS["settings"]}
+    report = await _report(database_url, checks=checks)
+    assert report.checks == list(checks)
+    assert [(one.check, one.severity) for one in report.findings] == [
+        ("fails", "warning"),
+        ("hangs", "warning"),
+        ("breaks", "warning"),
+    ]
+    assert "division by zero" in report.findings[0].seen
+
+
+@pytest.mark.parametrize("group", ["pgsched_reader", "pgsched_worker"])
+async def test_a_reader_and_a_worker_may_look_at_everything(db: Connection, database_url: str, group: str) -> None:
+    await register(database_url)
+    rotate(db)
+    with session_of_the_worker(database_url), login_as(db, database_url, group) as url:
+        report = await _report(url, ring=KeyRing.parse(KEY))
+    assert [finding for finding in report.findings if "could not be looked at" in finding.seen] == []
+    assert report.checks == list(CHECKS)
+
+
+async def test_a_login_without_rights_is_told_what_it_cannot_see(db: Connection, database_url: str) -> None:
+    with login_as(db, database_url, "pgsched_client") as url:
+        report = await _report(url)
+    unseen = {finding.check for finding in report.findings if "may not look" in finding.seen}
+    assert {"workers", "handlers", "secrets"} <= unseen
+    assert "connections" not in unseen
+
+
+def test_every_check_is_documented() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "doctor.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `([a-z -]+)` \|", page.partition("## The checks")[2], re.MULTILINE)
+    assert listed == list(CHECKS)

@@ -1,0 +1,78 @@
+"""What is late, unplanned, standing still or sealed with a key that is gone."""
+
+import pytest
+
+from pgsched.sealing import KeyRing, new_key
+from tests.conftest import Connection
+from tests.store.doctor.doctor_arrange import make_days, register, seen
+from tests.store.store_arrange import KEY, rotate
+
+
+@pytest.mark.parametrize(("ago", "severity"), [("2 minutes", "warning"), ("1 hour", "error")])
+async def test_a_queue_that_is_served_and_late_is_told(
+    db: Connection, database_url: str, ago: str, severity: str
+) -> None:
+    await register(database_url)
+    db.execute("select pgsched.schedule('python:note', fire_at => now() - %s::interval)", [ago])
+    [(found, text)] = await seen(database_url, "late")
+    assert found == severity
+    assert "queue default" in text
+
+
+async def test_a_queue_that_consumers_pull_from_and_neglect_is_late(db: Connection, database_url: str) -> None:
+    db.execute("select pgsched.create_queue('pull', '{\"pulled\": true}')")
+    db.execute("select pgsched.schedule('queue:', fire_at => now() - interval '2 minutes', queue => 'pull')")
+    assert [severity for severity, _ in await seen(database_url, "late")] == ["warning"]
+
+
+async def test_what_nobody_serves_is_left_to_the_check_of_queues(db: Connection, database_url: str) -> None:
+    db.execute("select pgsched.schedule('python:note', fire_at => now() - interval '1 hour')")
+    assert await seen(database_url, "late") == []
+
+
+async def test_jobs_that_wait_for_a_planner_and_jobs_that_are_invalid_are_counted(
+    db: Connection, database_url: str
+) -> None:
+    db.execute("select pgsched.schedule('python:note', every => '1 hour') from generate_series(1, 2)")
+    assert await seen(database_url, "jobs") == []
+    db.execute("update pgsched.jobs set updated_at = now() - interval '2 minutes', planned_revision = 0")
+    assert await seen(database_url, "jobs") == [("error", "2 jobs have not been planned for longer than 60 seconds")]
+    db.execute("update pgsched.jobs set state = 'invalid'")
+    assert await seen(database_url, "jobs") == [("warning", "2 jobs have become invalid")]
+
+
+async def test_a_change_of_many_and_a_backfill_that_nobody_carries_on_stand_still(
+    db: Connection, database_url: str
+) -> None:
+    db.execute('select pgsched.cancel_executions(\'{"client": "shop"}\')')
+    db.execute("select pgsched.backfill(pgsched.schedule('python:note', cron => '@hourly'), 'yesterday', now())")
+    assert await seen(database_url, "changes") == []
+    for table in ("bulk_changes", "backfills"):
+        db.execute(
+            f"update pgsched.{table} set created_at = now() - interval '1 day', updated_at = created_at".encode()
+        )
+        db.execute(f"update pgsched.{table} set updated_at = created_at".encode())
+    found = [text for _, text in await seen(database_url, "changes")]
+    assert [text.split(" stands still")[0].rsplit(" ", 1)[0] for text in found] == ["the bulk change", "the backfill"]
+    db.execute("update pgsched.bulk_changes set updated_at = now(), reason = 'waits: its queue is full'")
+    assert (await seen(database_url, "changes"))[0][1].endswith("stands still: it waits: its queue is full")
+
+
+async def test_days_that_were_not_made_ahead_are_missed(database_url: str) -> None:
+    assert [severity for severity, _ in await seen(database_url, "days")] == ["warning"]
+    await make_days(database_url, ahead=5)
+    [(_, text)] = await seen(database_url, "days")
+    assert "has partitions for 6 days" in text
+    await make_days(database_url)
+    assert await seen(database_url, "days") == []
+
+
+async def test_secrets_that_no_key_opens_are_counted(db: Connection, database_url: str) -> None:
+    assert await seen(database_url, "secrets") == []
+    rotate(db)
+    assert [severity for severity, _ in await seen(database_url, "secrets")] == ["note"]
+    other = KeyRing.parse(new_key())
+    assert await seen(database_url, "secrets", ring=other) == [
+        ("error", "1 secret cannot be opened: the key is not in secret_keys")
+    ]
+    assert await seen(database_url, "secrets", ring=KeyRing.parse(f"{new_key()},{KEY}")) == []
