@@ -15,9 +15,10 @@ from pgsched.store.core.room import remarks
 @click.command()
 @settings_options(DATABASE)
 @click.option("--sql", "as_sql", is_flag=True, help="Print the SQL for a database administrator; change nothing.")
+@click.option("--replace", is_flag=True, help="Make functions, views, triggers and rights anew.")
 @json_option
 @click.pass_context
-def migrate(context: click.Context, /, as_sql: bool, **flags: Any) -> None:
+def migrate(context: click.Context, /, as_sql: bool, replace: bool, **flags: Any) -> None:
     """Bring the database's schema to this release. Harmless when repeated."""
     reply: Reply = context.obj
     settings = load_settings(flags)
@@ -28,7 +29,7 @@ def migrate(context: click.Context, /, as_sql: bool, **flags: Any) -> None:
         reply.give({"sql": sql}, sql.rstrip())
         return
     settings = with_database(settings)
-    revision, missing = bring_up(settings.database_url or "")
+    revision, missing = bring_up(settings.database_url or "", anew=replace)
     reply.give({"revision": revision, "missing_roles": missing}, _text(revision, missing))
     note_room(reply, settings)
     if missing:
@@ -42,12 +43,12 @@ def note_room(reply: Reply, settings: Settings) -> None:
         reply.note(remark)
 
 
-def bring_up(url: str) -> tuple[str, list[str]]:
+def bring_up(url: str, *, anew: bool = False) -> tuple[str, list[str]]:
     """Migrates; returns the revision reached and the roles that could not be made. Raises PgschedError."""
     from pgsched.store.admin.migrate import migrate as upgrade
 
     with explained():
-        return expected_revision(), upgrade(url)
+        return expected_revision(), upgrade(url, anew=anew)
 
 
 def _text(revision: str, missing: list[str]) -> str:

@@ -858,6 +858,7 @@ function pgsched_internal.cancel_locked(pgsched.executions,text) returns void vo
 function pgsched_internal.cancel_waiting(text,text,integer) returns integer volatility v parallel u
 function pgsched_internal.capability_of(text) returns text volatility i parallel s
 function pgsched_internal.carry_on(uuid,timestamp with time zone) returns void volatility v parallel u
+function pgsched_internal.catalogue() returns jsonb volatility s parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.change_chunk(pgsched.bulk_changes,integer,integer) returns record volatility v parallel u
 function pgsched_internal.change_execution(pgsched.bulk_changes,uuid,smallint) returns text volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=5ms
 function pgsched_internal.change_or_come_back(pgsched.bulk_changes,uuid,timestamp with time zone,smallint,boolean) returns text volatility v parallel u
@@ -1325,6 +1326,9 @@ grant execute on pgsched_internal.backoff(jsonb,integer,double precision) to pgs
 grant execute on pgsched_internal.block_key(smallint,text,text,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.bury(smallint,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.capability_of(text) to pgsched_worker
+grant execute on pgsched_internal.catalogue() to pgsched_api
+grant execute on pgsched_internal.catalogue() to pgsched_reader
+grant execute on pgsched_internal.catalogue() to pgsched_worker
 grant execute on pgsched_internal.change_chunk(pgsched.bulk_changes,integer,integer) to pgsched_worker
 grant execute on pgsched_internal.change_execution(pgsched.bulk_changes,uuid,smallint) to pgsched_worker
 grant execute on pgsched_internal.change_or_come_back(pgsched.bulk_changes,uuid,timestamp with time zone,smallint,boolean) to pgsched_worker
@@ -1843,6 +1847,7 @@ comment on pgsched_internal.cancel_locked(pgsched.executions,text) is 'Cancels a
 comment on pgsched_internal.cancel_waiting(text,text,integer) is 'Cancels so many executions of a client that wait; returns how many of them were one-shots. Called by pgsched.cancel_all.'
 comment on pgsched_internal.capability_of(text) is 'What a worker must be able to do to deliver a target, as workers declare it.'
 comment on pgsched_internal.carry_on(uuid,timestamp with time zone) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
+comment on pgsched_internal.catalogue() is 'A digest of each table, column, index, function and other thing of pgsched''s, by its kind and name.'
 comment on pgsched_internal.change_chunk(pgsched.bulk_changes,integer,integer) is 'Changes the next of many: how far it is then, what each came to, and how many were looked at.'
 comment on pgsched_internal.change_execution(pgsched.bulk_changes,uuid,smallint) is 'Cancels or reschedules one of many executions: changed, passed over where that cannot be or it is no longer meant, or locked where somebody has it.'
 comment on pgsched_internal.change_or_come_back(pgsched.bulk_changes,uuid,timestamp with time zone,smallint,boolean) is 'Changes one of many, and notes one that is locked to come back to it; again says that it was noted before.'

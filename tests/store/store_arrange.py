@@ -145,7 +145,7 @@ def planned(db: Connection, job: UUID, *, ahead: str = "1 hour") -> UUID:
     return id
 
 
-def wait_until_blocked(watcher: Connection, waiting: Connection) -> None:
+def wait_until_blocked(watcher: Connection, waiting: Connection | psycopg.AsyncConnection[Any]) -> None:
     """Returns once the session of ``waiting`` stands before a lock."""
     pid, deadline = waiting.info.backend_pid, time.monotonic() + 20
     while not value(watcher, "select cardinality(pg_blocking_pids(%s))", [pid]):

@@ -8,7 +8,7 @@ from alembic import command
 from alembic.config import Config
 
 from pgsched.errors import Unavailable
-from pgsched.store.admin.replacing import ROLES, is_current
+from pgsched.store.admin.replacing import ROLES, forget, is_current
 from pgsched.store.admin.revisions import expected_revision, is_newer, migrations_dir, mismatch, revisions
 from pgsched.store.core.fitness import check_fitness
 from pgsched.store.core.refusals import refusal
@@ -25,8 +25,9 @@ def alembic_config(url: str | None = None, *, output: TextIO | None = None) -> C
     return config
 
 
-def migrate(url: str) -> list[str]:
-    """Upgrades the database; harmless when repeated or run by several processes at once.
+def migrate(url: str, *, anew: bool = False) -> list[str]:
+    """Upgrades the database; harmless when repeated or run by several processes at once. With
+    ``anew`` functions, views, triggers and rights are made again, though they be this release's.
 
     Returns the roles that are missing because the migrating role may not create them: run ``roles_sql()`` as one that
     may, then migrate again. Raises Unavailable when the database cannot be reached or takes no writes, and
@@ -35,6 +36,8 @@ def migrate(url: str) -> list[str]:
     try:
         with transaction(url) as connection:
             check_fitness(connection)
+            if anew:
+                forget(connection)
             done = _is_done(connection)
     except psycopg.OperationalError as error:
         raise Unavailable(f"cannot reach the database: {refusal(error) if error.sqlstate else error}") from error

@@ -35,7 +35,7 @@ INTERFACE_FILES = (
     "gates/limits", "admin/queues", "gates/sidelining", "schedule/notify", "admin/secrets", "admin/signing_secrets",
     "ends/policy", "gates/ordering", "pull/in_hand", "pull/verbs", "pull/results", "pull/queues", "pull/claim",
     "lookup/sidelined", "lookup/status", "lookup/undeliverable", "admin/days", "admin/replication", "admin/api_keys",
-    "admin/rights",
+    "admin/catalogue", "admin/rights",
 )  # fmt: skip
 _AT_THE_MOST = 60.0  # seconds of trying
 _APART = (0.1, 0.5)
@@ -64,9 +64,15 @@ def is_current_sql() -> bytes:
     return _recorded("admin/interface_is_current").encode()
 
 
+def forget(connection: Connection) -> None:
+    """Has the interface be made anew by the next migration."""
+    if connection.execute(statement("admin/has_facts")).fetchone() == (True,):
+        connection.execute(statement("admin/forget_interface"))
+
+
 def note_sql() -> str:
-    """The statement that records which interface was made, as text."""
-    return _recorded("admin/record_interface")
+    """The statements that record which interface was made and what there is then, as text."""
+    return ";\n".join([_recorded("admin/record_interface"), statement("admin/record_catalogue")])
 
 
 def _recorded(name: str) -> str:

@@ -8,6 +8,7 @@ from pgsched.store.doctor.finding import Check
 CHECKS: Mapping[str, Check] = {
     "settings": schema.settings,
     "schema": schema.revision,
+    "drift": schema.drift,
     "indexes": schema.indexes,
     "roles": schema.roles,
     "locks": schema.room_for_locks,

@@ -54,6 +54,46 @@ async def revision(ground: Ground) -> list[Finding]:
     ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Drifted:
+    name: str
+    what: str
+    comparable: bool
+
+
+async def drift(ground: Ground) -> list[Finding]:
+    """What of the schema is not as it was made, since somebody has changed it by hand."""
+    _, is_there = await first(ground.connection, "doctor/server") or ("", False)
+    found = await rows(ground.connection, _Drifted, "doctor/drift") if is_there else []
+    if found and not found[0].comparable:
+        return [
+            note(
+                "what there is of pgsched was recorded on another version of PostgreSQL",
+                why="Whether somebody has changed it by hand since cannot be told.",
+                do="Have it recorded anew by pgsched migrate --replace.",
+            )
+        ]
+    by_what = {say: [one.name for one in found if one.what == say] for say in _DRIFTS}
+    return [_drifted(what, names) for what, names in by_what.items() if names]
+
+
+_DRIFTS = {"missing": error, "changed": warning, "added": note}
+_SHOWN = 10
+
+
+def _drifted(what: str, names: list[str]) -> Finding:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return _DRIFTS[what](
+        f"{what} since pgsched was migrated: {', '.join(names[:_SHOWN])}{more}",
+        why="What is missing or changed may fail or be slow; what was added costs each write something, and may be "
+        "in the way "
+        "of the next migration.",
+        do="Run pgsched migrate --replace for functions, views, triggers, policies and rights; make tables and "
+        "indexes as "
+        "pgsched migrate --sql prints them.",
+    )
+
+
 async def indexes(ground: Ground) -> list[Finding]:
     """Indexes that were not built to their end."""
     return [

@@ -242,7 +242,7 @@ async def test_a_successor_that_another_is_writing_is_waited_for(
     with psycopg.connect(store_url) as other:
         planned_row(other, foreseen, BEGAN + HOUR, fire_at=datetime(2400, 1, 1, tzinfo=UTC))
         claiming = asyncio.create_task(claim(worker))
-        await asyncio.to_thread(wait_until_blocked, db, worker)  # type: ignore[arg-type]  # only its number is asked
+        await asyncio.to_thread(wait_until_blocked, db, worker)
         other.commit()
         answer = await claiming
     assert [row.job_id for row in answer.rows] == [foreseen.bytes]

@@ -1,0 +1,23 @@
+"""The doctor behind a pooler: it makes its checks there, and says what the pool is good for."""
+
+from pgsched.store.core.transactions import lending
+from pgsched.store.doctor.checks import CHECKS
+from pgsched.store.doctor.examination import examine
+
+
+async def test_a_pool_for_transactions_is_noted_with_what_it_is_good_for(transaction_url: str) -> None:
+    assert "for one transaction" in await _noted(transaction_url)
+
+
+async def test_a_pool_for_sessions_is_noted(session_url: str) -> None:
+    assert "for each session" in await _noted(session_url)
+
+
+async def _noted(url: str) -> str:
+    async with lending(url) as lend:
+        report = await examine(lend, url=url)
+    assert report.checks == list(CHECKS)
+    assert [finding for finding in report.findings if "could not be looked at" in finding.seen] == []
+    [found] = [finding for finding in report.findings if finding.check == "pooler"]
+    assert found.severity == "note"
+    return found.seen

@@ -1,0 +1,111 @@
+"""Who holds snapshots, locks and prepared transactions, and which statements take long."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import AsyncConnection
+
+from tests.conftest import Connection
+from tests.databases import Janitor
+from tests.store.doctor.doctor_arrange import look, seen
+from tests.store.store_arrange import wait_until_blocked
+
+
+@pytest.mark.parametrize("bound", [{"open_for": 0.0}, {"transactions": 0}])
+async def test_a_transaction_that_is_open_for_long_is_told_with_its_session(
+    database_url: str, bound: dict[str, Any]
+) -> None:
+    with psycopg.connect(database_url, application_name="reports") as reader:
+        reader.execute("insert into pgsched.clients (client_id) values ('open')")
+        pid = str(reader.info.backend_pid)
+        found = [one for one in await look(database_url, "horizon", **bound) if pid in one.seen]
+        reader.rollback()
+    assert [one.severity for one in found] == ["warning"]
+    assert "(reports) has had a transaction open" in found[0].seen
+    assert f"pg_terminate_backend({pid})" in found[0].do
+    assert "cleans up behind nobody" in found[0].why
+
+
+async def test_of_another_database_a_transaction_counts_once_it_has_written(
+    janitor: Janitor, database_url: str
+) -> None:
+    with psycopg.connect(janitor.url_of("postgres")) as elsewhere:
+        pid = str(elsewhere.info.backend_pid)
+        elsewhere.execute("set transaction isolation level repeatable read; select 1")
+        bounds: dict[str, Any] = {"open_for": 0.0, "open_elsewhere": 0.0}
+        assert not any(pid in text for _, text in await seen(database_url, "horizon", **bounds))
+        elsewhere.execute("select pg_current_xact_id()")
+        found = [one for one in await look(database_url, "horizon", **bounds) if pid in one.seen]
+    assert [one.severity for one in found] == ["warning"]
+    assert "of the database postgres" in found[0].seen
+    assert "events" in found[0].why
+
+
+async def test_a_transaction_that_was_left_prepared_is_told(db: Connection, database_url: str) -> None:
+    for statement in ("begin", "select pg_current_xact_id()", "prepare transaction 'left over'"):
+        db.execute(statement)
+    try:
+        found = [one for one in await look(database_url, "horizon", prepared=0.0) if "left over" in one.seen]
+    finally:
+        db.execute("rollback prepared 'left over'")
+    assert [one.severity for one in found] == ["warning"]
+    assert "rollback prepared 'left over'" in found[0].do
+
+
+@asynccontextmanager
+async def _under_way(url: str, name: str, statement: str) -> AsyncIterator[AsyncConnection[Any]]:
+    """A session in which a statement goes on until the block ends."""
+    async with await AsyncConnection.connect(url, autocommit=True, application_name=name) as connection:
+        task = asyncio.create_task(connection.execute(statement.encode()))
+        try:
+            yield connection
+        finally:
+            connection.cancel()
+            with suppress(psycopg.errors.QueryCanceled):
+                await task
+
+
+async def test_a_session_that_waits_for_a_lock_is_told_and_who_keeps_it(db: Connection, database_url: str) -> None:
+    with psycopg.connect(database_url) as holder:
+        pid = holder.info.backend_pid
+        holder.execute("lock table pgsched.jobs")
+        async with _under_way(database_url, "pgsched plan abc", "select from pgsched.jobs") as waiting:
+            await asyncio.to_thread(wait_until_blocked, db, waiting)
+            [found] = await look(database_url, "lock waits", waits_for_lock=0.0)
+        holder.rollback()
+    assert found.severity == "warning"
+    assert "(pgsched plan abc) has waited" in found.seen
+    assert "AccessShareLock on pgsched.jobs" in found.seen
+    assert f"pg_terminate_backend({pid})" in found.do
+
+
+def _wait_until_asleep(db: Connection, pid: int) -> None:
+    asleep = "select true from pg_stat_activity where pid = %s and wait_event = 'PgSleep'"
+    while not db.execute(asleep, [pid]).fetchone():
+        pass
+
+
+async def test_a_statement_of_a_worker_that_takes_long_is_told(db: Connection, database_url: str) -> None:
+    async with _under_way(database_url, "pgsched claim abc", "select pg_sleep(60)") as slow:
+        await asyncio.to_thread(_wait_until_asleep, db, slow.info.backend_pid)
+        [(severity, text)] = await seen(database_url, "slow statements", statement=0.0)
+    assert severity == "warning"
+    assert "pgsched claim abc" in text
+    assert text.endswith("select pg_sleep(60)")
+
+
+async def test_a_slot_for_which_the_server_keeps_its_log_is_told(db: Connection, database_url: str) -> None:
+    name = f"kept_{db.info.dbname}"
+    db.execute("select pg_create_physical_replication_slot(%s, true)", [name])
+    try:
+        assert not any(name in text for _, text in await seen(database_url, "write-ahead log"))
+        found = [one for one in await look(database_url, "write-ahead log", retained=0) if name in one.seen]
+    finally:
+        db.execute("select pg_drop_replication_slot(%s)", [name])
+    assert [one.severity for one in found] == ["warning"]
+    assert "nobody uses it" in found[0].seen
+    assert f"pg_drop_replication_slot('{name}')" in found[0].do

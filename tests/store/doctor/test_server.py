@@ -1,0 +1,76 @@
+"""What the server has only so much of, staged with bounds that are low enough to be reached."""
+
+import psycopg
+from psycopg import sql
+
+from tests.conftest import Connection
+from tests.store.doctor.doctor_arrange import login_as, look, seen
+
+
+async def test_a_database_without_connections_left_is_an_error(db: Connection, database_url: str) -> None:
+    limited = sql.SQL("alter database {} connection limit {}")
+    name = sql.Identifier(db.info.dbname)
+    db.execute(limited.format(name, sql.Literal(2)))
+    [(severity, text)] = await seen(database_url, "connections")
+    assert severity == "error"
+    assert f"that the database {db.info.dbname} has" in text
+    db.execute(limited.format(name, sql.Literal(-1)))
+    assert await seen(database_url, "connections") == []
+
+
+async def test_a_login_of_workers_that_has_used_up_its_own_is_an_error(db: Connection, database_url: str) -> None:
+    with login_as(db, database_url, "pgsched_worker") as url:
+        db.execute("alter role looks connection limit 1")
+        with psycopg.connect(url):
+            [(severity, text)] = await seen(database_url, "connections")
+    assert (severity, text) == ("error", "1 of the 1 connections are used that the login looks has")
+
+
+async def test_few_connections_of_the_server_left_is_told(database_url: str) -> None:
+    [(_, text)] = await seen(database_url, "connections", of_connections=0.0)
+    assert text.endswith("connections are used that the server has")
+
+
+async def test_a_listener_that_never_reads_fills_the_queue_of_notifications(db: Connection, database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as listener:
+        listener.execute("listen filled")
+        listener.execute("begin")
+        db.execute("select pg_notify('filled', repeat('x', 7000) || n) from generate_series(1, 40) n")
+        assert await seen(database_url, "notifications") == []
+        [(severity, text)] = await seen(database_url, "notifications", of_notifications=0.000001)
+        listener.execute("rollback")
+    assert severity == "warning"
+    assert "queue of notifications is used" in text
+
+
+async def test_databases_that_have_not_been_frozen_for_long_are_told(db: Connection, database_url: str) -> None:
+    found = await look(database_url, "wraparound", of_wraparound=0.0)
+    assert any(f"of the database {db.info.dbname} that is not frozen" in one.seen for one in found)
+    assert {one.severity for one in found} == {"warning"}
+
+
+async def test_tables_that_autovacuum_leaves_alone_are_told(db: Connection, database_url: str) -> None:
+    db.execute("alter table pgsched_internal.executions_3 set (autovacuum_enabled = false)")
+    db.execute("alter table pgsched_internal.executions_4 reset (fillfactor)")
+    db.execute(sql.SQL("alter database {} set track_counts = off").format(sql.Identifier(db.info.dbname)))
+    found = await look(database_url, "autovacuum")
+    assert [(one.severity, one.seen) for one in found] == [
+        ("warning", "the server has track_counts = off"),
+        ("warning", "autovacuum is turned off for pgsched_internal.executions_3"),
+        ("warning", "pgsched_internal.executions_4 has lost its storage settings"),
+    ]
+    db.execute(found[1].do.partition(": ")[2].rstrip(".").encode())
+    db.execute(found[2].do.partition(": ")[2].rstrip(".").encode())
+    assert [one.seen for one in await look(database_url, "autovacuum")] == ["the server has track_counts = off"]
+
+
+async def test_a_table_of_dead_rows_is_told(db: Connection, database_url: str) -> None:
+    db.execute("alter table pgsched.clients set (autovacuum_enabled = false)")
+    with db.transaction():
+        db.execute("insert into pgsched.clients (client_id) select 'c' || n from generate_series(1, 50) n")
+    db.execute("delete from pgsched.clients where client_id <> 'default'")
+    db.execute("select pg_stat_force_next_flush()")
+    assert await seen(database_url, "dead rows") == []
+    [(severity, text)] = await seen(database_url, "dead rows", dead_rows=20)
+    assert severity == "warning"
+    assert text.startswith("pgsched.clients has 50 dead rows")
