@@ -13,7 +13,7 @@ from pgsched.version import __version__
 
 _COMMANDS = (
     *("up", "migrate", "api", "worker", "schedule", "jobs", "executions", "bulk", "events", "dead-letters"),
-    *("clients", "queues", "limits", "keys", "secrets", "targets", "ordering-keys", "audit", "status", "doctor"),
+    *("clients", "queues", "limits", "keys", "secrets", "targets", "ordering-keys", "audit", "status", "top", "doctor"),
     *("preview", "apply", "demo", "bench", "completion"),
 )
 _MODULES = {"api": "processes", "worker": "processes"}

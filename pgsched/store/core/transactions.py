@@ -13,6 +13,8 @@ from psycopg import AsyncConnection, Connection, IsolationLevel
 
 from pgsched.store.core.pinned import PINNED_LOCALLY
 
+Lend = Callable[[], AbstractAsyncContextManager[AsyncConnection[Any]]]
+"""Lends a connection for the time of a block."""
 _WAYS: dict[str, Any] = {
     "connect_timeout": 10,
     "application_name": "pgsched",
@@ -45,7 +47,7 @@ async def transaction_async(url: str) -> AsyncIterator[AsyncConnection[Any]]:
 
 
 @asynccontextmanager
-async def lending(url: str) -> AsyncIterator[Callable[[], AbstractAsyncContextManager[AsyncConnection[Any]]]]:
+async def lending(url: str) -> AsyncIterator[Lend]:
     """Lends one connection to whom comes one after the other, in a transaction for each; and another one in its place
     once that is broken."""
     kept: AsyncConnection[Any] | None = None

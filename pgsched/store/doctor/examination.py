@@ -14,8 +14,9 @@ from pgsched.errors import PgschedError, Unavailable
 from pgsched.sealing import KeyRing
 from pgsched.store.core.pinned import DOCTOR_LOCALLY
 from pgsched.store.core.query import column, first
+from pgsched.store.core.transactions import Lend
 from pgsched.store.doctor.checks import CHECKS
-from pgsched.store.doctor.finding import BOUNDS, Bounds, Check, Connection, Finding, Ground, Lend, Report, Status
+from pgsched.store.doctor.finding import BOUNDS, Bounds, Check, Connection, Finding, Ground, Report, Status
 from pgsched.version import __version__
 
 _EACH, _ALL = 8.0, 25.0  # seconds for a check and for the examination

@@ -1,7 +1,6 @@
 """What a check finds, and what it is given to look at."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,8 +11,6 @@ from pgsched.sealing import KeyRing
 Severity = Literal["error", "warning", "note"]
 Status = Literal["fine", "warning", "error"]
 Connection = AsyncConnection[Any]
-Lend = Callable[[], AbstractAsyncContextManager[Connection]]
-"""Lends a connection of the examination's own for the time of a block."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

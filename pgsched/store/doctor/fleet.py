@@ -1,25 +1,9 @@
 """Workers, what they serve, and what they can deliver."""
 
-from dataclasses import dataclass
-
 from pgsched.store.admin.workers import RegisteredWorker, watch
-from pgsched.store.core.query import rows
 from pgsched.store.doctor.finding import Finding, Ground, counted, error, note, seconds_in, warning
 from pgsched.store.lookup import overview
 from pgsched.version import __version__
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Queue:
-    """A queue, and why nothing begins in it."""
-
-    name: str
-    pulled: bool
-    stall: str | None
-
-
-async def all_queues(ground: Ground) -> list[Queue]:
-    return await rows(ground.connection, Queue, "doctor/queues")
 
 
 async def workers(ground: Ground) -> list[Finding]:
@@ -70,11 +54,13 @@ async def releases(ground: Ground) -> list[Finding]:
 async def queues(ground: Ground) -> list[Finding]:
     """Queues that nobody serves, or that are paused."""
     late = {one.queue: one.seconds for one in await overview.late_queues(ground.connection)}
-    found = [_stall(queue, late.get(queue.name)) for queue in await all_queues(ground) if queue.stall]
+    found = [
+        _stall(queue, late.get(queue.name)) for queue in await overview.queue_states(ground.connection) if queue.stall
+    ]
     return found[: ground.bounds.most]
 
 
-def _stall(queue: Queue, late: float | None) -> Finding:
+def _stall(queue: overview.QueueState, late: float | None) -> Finding:
     waits = f"; its oldest execution has been due for {seconds_in(late)}" if late else "; nothing is due in it"
     if queue.stall and "paused" in queue.stall:
         return note(

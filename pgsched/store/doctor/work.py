@@ -5,7 +5,6 @@ from uuid import UUID
 
 from pgsched.store.core.query import first, rows
 from pgsched.store.doctor.finding import Finding, Ground, counted, error, note, seconds_in, warning
-from pgsched.store.doctor.fleet import all_queues
 from pgsched.store.lookup import overview
 
 _MORE_CONSUMERS = "Its consumers do not come, or cannot keep up: start more of them."
@@ -16,7 +15,7 @@ _MORE_WORKERS = (
 
 async def late(ground: Ground) -> list[Finding]:
     """Queues whose oldest due execution is late, though somebody serves them."""
-    there = {queue.name: queue for queue in await all_queues(ground)}
+    there = {queue.name: queue for queue in await overview.queue_states(ground.connection)}
     found = []
     for one in await overview.late_queues(ground.connection):
         queue = there.get(one.queue)

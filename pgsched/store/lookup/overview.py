@@ -30,6 +30,15 @@ class QueueLateness:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QueueState:
+    """A queue, whether consumers pull from it, and why nothing begins in it."""
+
+    name: str
+    pulled: bool
+    stall: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LivingWorker:
     """A worker that lives, and what it serves."""
 
@@ -84,6 +93,11 @@ async def oldest_due(connection: AsyncConnection[Any]) -> float:
 async def late_queues(connection: AsyncConnection[Any]) -> list[QueueLateness]:
     """The queues in which something is due and in nobody's hand, the latest first."""
     return await rows(connection, QueueLateness, "lookup/late_queues")
+
+
+async def queue_states(connection: AsyncConnection[Any]) -> list[QueueState]:
+    """All queues, by name."""
+    return await rows(connection, QueueState, "lookup/queue_states")
 
 
 async def living_workers(connection: AsyncConnection[Any]) -> list[LivingWorker]:

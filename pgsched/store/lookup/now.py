@@ -1,0 +1,67 @@
+"""What is due, in hand and late at this moment, by queue, client and worker, at a cost that has a bound.
+
+Counted are the oldest rows of each partition, no more than ``MOST``; what flows through is told by the server's
+statistics, for which no row is read.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import AsyncConnection
+
+from pgsched.store.core.query import rows
+from pgsched.store.gates.targets import Sidelined, sidelined
+from pgsched.store.lookup.overview import LivingWorker, QueueState, living_workers, queue_states
+
+MOST = 250
+"""So many rows of each partition are counted, the oldest first: of a queue 4,000 at the most."""
+_QUEUES, _SIDELINED = 50, 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """What is due and in nobody's hand, and what is in hand, of a queue, a client or a worker. Where it was ``cut``
+    there may be more of both."""
+
+    queue: str | None = None
+    client: str | None = None
+    worker: int | None = None
+    due: int = 0
+    in_hand: int = 0
+    cut: bool = False
+    oldest_due: float | None = None
+    oldest_in_hand: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """How many executions a queue was given and has lost since the server began to count, at the server's time."""
+
+    queue: str
+    scheduled: int
+    ended: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Now:
+    """One look. ``edges`` are those of queues, clients and workers at which something is due or in hand."""
+
+    edges: Sequence[Edge]
+    flows: Mapping[str, Flow]
+    queues: Sequence[QueueState]
+    workers: Sequence[LivingWorker]
+    sidelined: Sequence[Sidelined]
+
+
+async def look(connection: AsyncConnection[Any]) -> Now:
+    """Looks at it all; at fifty queues and five sidelined hosts at the most."""
+    flows = await rows(connection, Flow, "lookup/now_flows", queues=_QUEUES)
+    return Now(
+        edges=await rows(connection, Edge, "lookup/now_edges", queues=_QUEUES, most=MOST),
+        flows={flow.queue: flow for flow in flows},
+        queues=(await queue_states(connection))[:_QUEUES],
+        workers=await living_workers(connection),
+        sidelined=await sidelined(connection, limit=_SIDELINED),
+    )
