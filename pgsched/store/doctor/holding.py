@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pgsched.store.core.query import rows, value
-from pgsched.store.doctor.finding import Finding, Ground, note, seconds_in, warning
+from pgsched.store.doctor.finding import Finding, Ground, counted, note, seconds_in, warning
 
 _CLEANS = (
     "While it is there, the server cleans up behind nobody in this database: tables grow, and claims become slower."
@@ -33,7 +33,18 @@ async def horizon(ground: Ground) -> list[Finding]:
     databases."""
     here = ground.connection.info.dbname
     found = await rows(ground.connection, Holder, "doctor/horizons", most=ground.bounds.most)
-    return [_held(one, here) for one in found if _is_long(one, ground, here)]
+    held = [_held(one, here) for one in found if _is_long(one, ground, here)]
+    hidden = [one for one in found if one.kind == "session" and one.seconds is None and not _is_long(one, ground, here)]
+    return [*held, _unseen(len(hidden), ground)] if hidden else held
+
+
+def _unseen(sessions: int, ground: Ground) -> Finding:
+    login = ground.connection.info.user
+    return note(
+        f"{counted(sessions, 'session')} of other logins in a transaction: since when is not shown to {login}",
+        why="One that is open for long keeps the server from cleaning up, and a statement of theirs may take long.",
+        do=f"If {login} is to see that: grant pg_monitor to {login}.",
+    )
 
 
 def _is_long(one: Holder, ground: Ground, here: str) -> bool:

@@ -11,7 +11,7 @@ from psycopg import AsyncConnection
 
 from tests.conftest import Connection
 from tests.databases import Janitor
-from tests.store.doctor.doctor_arrange import look, seen
+from tests.store.doctor.doctor_arrange import login_as, look, seen
 from tests.store.store_arrange import wait_until_blocked
 
 
@@ -109,3 +109,16 @@ async def test_a_slot_for_which_the_server_keeps_its_log_is_told(db: Connection,
     assert [one.severity for one in found] == ["warning"]
     assert "nobody uses it" in found[0].seen
     assert f"pg_drop_replication_slot('{name}')" in found[0].do
+
+
+async def test_a_login_that_is_not_shown_since_when_transactions_are_open_says_so(
+    db: Connection, database_url: str
+) -> None:
+    with login_as(db, database_url, "pgsched_reader") as url, psycopg.connect(database_url) as other:
+        other.execute("select pg_current_xact_id()")
+        found = [one for one in await look(url, "horizon") if "of other logins" in one.seen]
+        db.execute("grant pg_monitor to looks")
+        assert not any("of other logins" in text for _, text in await seen(url, "horizon"))
+        other.rollback()
+    assert [one.severity for one in found] == ["note"]
+    assert "grant pg_monitor to looks" in found[0].do

@@ -26,9 +26,12 @@ async def test_a_login_of_workers_that_has_used_up_its_own_is_an_error(db: Conne
     assert (severity, text) == ("error", "1 of the 1 connections are used that the login looks has")
 
 
-async def test_few_connections_of_the_server_left_is_told(database_url: str) -> None:
+async def test_few_connections_of_the_server_left_is_told_to_any_login(db: Connection, database_url: str) -> None:
     [(_, text)] = await seen(database_url, "connections", of_connections=0.0)
     assert text.endswith("connections are used that the server has")
+    with login_as(db, database_url, "pgsched_reader") as url:
+        [(_, as_reader)] = await seen(url, "connections", of_connections=0.0)
+    assert int(as_reader.split()[0]) > 2  # also those that are not its own
 
 
 async def test_a_listener_that_never_reads_fills_the_queue_of_notifications(db: Connection, database_url: str) -> None:

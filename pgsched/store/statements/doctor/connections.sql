@@ -1,7 +1,7 @@
 -- doctor: what bounds connections: the server, this database, and the logins that workers and the API have; how many there are, and
--- how many there may be. Locks nothing.
+-- how many there may be. Of other logins' sessions not everybody is told the kind. Locks nothing.
 with used as (
-  select a.datid, a.usesysid from pg_catalog.pg_stat_activity a where a.backend_type = 'client backend'
+  select a.datid, a.usesysid from pg_catalog.pg_stat_activity a where a.usesysid is not null and coalesce(a.backend_type = 'client backend', a.datid is not null)
 ), bounds (what, name, used, most) as (
   select 'server', null, (select count(*) from used),
          pg_catalog.current_setting('max_connections')::integer - pg_catalog.current_setting('superuser_reserved_connections')::integer

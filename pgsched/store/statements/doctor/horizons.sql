@@ -1,13 +1,13 @@
 -- doctor: who keeps the server from cleaning up, or holds a number of a transaction for long: sessions, prepared transactions and slots,
--- of every database. What only they and monitors may see, such as since when, is null elsewhere. The oldest first. Locks nothing.
+-- of every database. What only they and monitors may see, such as since when, is null elsewhere, the kind of a session among it. The oldest first. Locks nothing.
 select found.* from (
-  select case when a.backend_type = 'walsender' then 'standby' else 'session' end as kind,
+  select case when coalesce(a.backend_type = 'walsender', a.datid is null) then 'standby' else 'session' end as kind,
          coalesce(nullif(a.application_name, ''), 'without a name') as name, a.pid, coalesce(a.usename::text, '?') as owner,
          a.datname::text as database, extract(epoch from pg_catalog.clock_timestamp() - a.xact_start)::float8 as seconds,
          greatest(pg_catalog.age(a.backend_xmin), pg_catalog.age(a.backend_xid)) as transactions, a.backend_xid is not null as writes
     from pg_catalog.pg_stat_activity a
    where (a.backend_xmin is not null or a.backend_xid is not null) and a.pid <> pg_catalog.pg_backend_pid()
-     and a.backend_type in ('client backend', 'walsender')
+     and a.usesysid is not null and coalesce(a.backend_type in ('client backend', 'walsender'), true)
   union all
   select 'prepared transaction', p.gid, null, p.owner::text, p.database::text,
          extract(epoch from pg_catalog.clock_timestamp() - p.prepared)::float8, pg_catalog.age(p.transaction), true

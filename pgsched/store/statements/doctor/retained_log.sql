@@ -3,5 +3,5 @@
 select s.slot_name::text as name, s.active, coalesce(s.wal_status = 'lost', false) as lost,
        pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), s.restart_lsn)::bigint as bytes
   from pg_catalog.pg_replication_slots s
- where s.restart_lsn is not null and not pg_catalog.pg_is_in_recovery()
- order by bytes desc limit %(most)s
+ where (s.restart_lsn is not null or s.wal_status = 'lost') and not pg_catalog.pg_is_in_recovery()
+ order by bytes desc nulls first limit %(most)s
