@@ -37,7 +37,9 @@ def waiting(fault: str) -> Text:
 
 
 def _fault(fault: str) -> Text:
-    return Text(f"the database is away: {printable(without_passwords(fault))}", style="bold red", overflow="ellipsis")
+    return Text(
+        f"it cannot be looked at now: {printable(without_passwords(fault))}", style="bold red", overflow="ellipsis"
+    )
 
 
 def share(wanted: Sequence[int], room: int) -> list[int]:

@@ -89,7 +89,7 @@ def test_a_frame_says_what_there_is_and_shows_nothing_unprintable() -> None:
 
 def test_what_a_fault_says_takes_the_place_of_the_keys() -> None:
     lines = _drawn(_now(), View(), fault="connection to postgresql://u:secret@host/x failed")
-    assert lines[-1].startswith("the database is away: connection to postgresql://u")
+    assert lines[-1].startswith("it cannot be looked at now: connection to postgresql://u")
     assert "secret" not in lines[-1]
 
 

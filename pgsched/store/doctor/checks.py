@@ -34,3 +34,21 @@ CHECKS: Mapping[str, Check] = {
     "round trip": access.round_trip,
     "clock": access.clock,
 }
+OF_THE_SCHEMA = frozenset(
+    {
+        "drift",
+        "indexes",
+        "roles",
+        "locks",
+        "workers",
+        "releases",
+        "queues",
+        "handlers",
+        "late",
+        "jobs",
+        "changes",
+        "days",
+    }
+    | {"secrets", "autovacuum", "dead rows"}
+)
+"""Those that look at what a migration makes: where that is not there, the check of the schema says so."""

@@ -11,12 +11,25 @@ from dataclasses import dataclass, replace
 import psycopg
 
 from pgsched.errors import PgschedError, Unavailable
+from pgsched.events import printable
+from pgsched.passwords import without_passwords
 from pgsched.sealing import KeyRing
 from pgsched.store.core.pinned import DOCTOR_LOCALLY
 from pgsched.store.core.query import column, first
 from pgsched.store.core.transactions import Lend
-from pgsched.store.doctor.checks import CHECKS
-from pgsched.store.doctor.finding import BOUNDS, Bounds, Check, Connection, Finding, Ground, Report, Status
+from pgsched.store.doctor.checks import CHECKS, OF_THE_SCHEMA
+from pgsched.store.doctor.finding import (
+    BOUNDS,
+    Bounds,
+    Check,
+    Connection,
+    Finding,
+    Ground,
+    Report,
+    Status,
+    error,
+    warning,
+)
 from pgsched.version import __version__
 
 _EACH, _ALL = 8.0, 25.0  # seconds for a check and for the examination
@@ -40,10 +53,10 @@ class Examination:
             async with asyncio.timeout(_EACH + _CANCELLING), asyncio.timeout(_EACH), self.lend() as connection:
                 found = await self._look(connection, check)
         except TimeoutError:
-            found = [_unmade("warning", f"it took longer than {_EACH:g} seconds")]
-        except (psycopg.Error, PgschedError, OSError) as failure:
-            found = [_unmade("warning", " ".join(str(failure).split())[:300])]
-        return [replace(one, check=name) for one in found]
+            found = [_unmade(f"it took longer than {_EACH:g} seconds")]
+        except Exception as failure:  # whatever is wrong with one check, the others are made
+            found = [_unmade(" ".join(str(failure).split())[:300] or type(failure).__name__)]
+        return [_plain(one, name) for one in found]
 
     async def _look(self, connection: Connection, check: Check) -> list[Finding]:
         try:
@@ -54,7 +67,7 @@ class Examination:
                 )
         except psycopg.errors.InsufficientPrivilege as refused:
             said = str(refused).partition("\n")[0]
-            return [_unmade("note", f"the login {connection.info.user} may not look: {said}")]
+            return [_unmade(f"the login {connection.info.user} may not look: {said}")]
 
 
 async def examine(
@@ -63,30 +76,34 @@ async def examine(
     """Makes the checks. Never raises because of the database: that it is away is what is found then."""
     examination = Examination(lend=lend, url=url, ring=ring)
     try:
-        server, revision = await _told(lend)
+        server, is_there, revision = await _told(lend)
     except (psycopg.Error, PgschedError, OSError, TimeoutError) as failure:
         return _report([_away(failure)], [])
     until = time.monotonic() + _ALL
     made: list[str] = []
     findings: list[Finding] = []
     for name, check in checks.items():
+        if not is_there and name in OF_THE_SCHEMA:
+            continue
         if time.monotonic() > until:
-            findings.append(replace(_unmade("warning", f"the others took longer than {_ALL:g} seconds"), check=name))
+            findings.append(_plain(_unmade(f"the others took longer than {_ALL:g} seconds"), name))
             continue
         findings += await examination.make(name, check)
         made.append(name)
     return _report(findings, made, server=server, revision=revision)
 
 
-async def _told(lend: Lend) -> tuple[str, str | None]:
+async def _told(lend: Lend) -> tuple[str, bool, str | None]:
+    """The server's version, whether pgsched is in the database, and the revision where that may be read."""
     async with (
         asyncio.timeout(_EACH + _CANCELLING),
         asyncio.timeout(_EACH),
         lend() as connection,
         connection.transaction(),
     ):
-        [server, there] = await first(connection, "doctor/server") or ("", False)
-        return str(server), ", ".join(await column(connection, "admin/revisions")) if there else None
+        server, is_there, is_shown = await first(connection, "doctor/server") or ("", False, False)
+        found = await column(connection, "admin/revisions") if is_shown else []
+        return str(server), bool(is_there), ", ".join(found) or None
 
 
 def _report(
@@ -97,22 +114,27 @@ def _report(
     return Report(status=status, release=__version__, server=server, revision=revision, checks=checks, findings=ordered)
 
 
-def _unmade(severity: str, reason: str) -> Finding:
-    return Finding(
-        severity="note" if severity == "note" else "warning",
-        seen=f"this could not be looked at: {reason}",
+def _unmade(reason: str) -> Finding:
+    return warning(
+        f"this could not be looked at: {reason}",
         why="Whether it is as it should be is not known.",
         do="Ask as a login that may look, such as a member of pgsched_reader and pg_monitor, or when the server has "
         "time.",
     )
 
 
+def _plain(finding: Finding, check: str) -> Finding:
+    """The finding of a check. What is named in it, anybody may have named: nothing in it is taken for more than text,
+    and no password is repeated."""
+    seen, why, do = (printable(without_passwords(text)) for text in (finding.seen, finding.why, finding.do))
+    return replace(finding, check=check, seen=seen, why=why, do=do)
+
+
 def _away(failure: Exception) -> Finding:
     said = " ".join(str(failure).split())[:500] or "it did not answer in time"
-    return Finding(
-        check="database",
-        severity="error",
-        seen=said if isinstance(failure, Unavailable) else f"the database cannot be reached: {said}",
+    found = error(
+        said if isinstance(failure, Unavailable) else f"the database cannot be reached: {said}",
         why="Without it nothing is scheduled or delivered; what was scheduled is delivered once it is back.",
         do="See that the server runs, lets this login in, and is at the address that database_url names.",
     )
+    return _plain(found, "database")

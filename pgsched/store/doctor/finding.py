@@ -94,6 +94,16 @@ def note(seen: str, *, why: str, do: str) -> Finding:
     return Finding(severity="note", seen=seen, why=why, do=do)
 
 
+def literal(text: str) -> str:
+    """A text as it is written in a statement, for people to copy."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    """The name of a role or a thing, in the same way."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def counted(count: int, what: str) -> str:
     """So many of something, ``what`` being the word for one."""
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

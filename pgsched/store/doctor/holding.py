@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pgsched.store.core.query import rows, value
-from pgsched.store.doctor.finding import Finding, Ground, counted, note, seconds_in, warning
+from pgsched.store.doctor.finding import Finding, Ground, counted, identifier, literal, note, seconds_in, warning
 
 _CLEANS = (
     "While it is there, the server cleans up behind nobody in this database: tables grow, and claims become slower."
@@ -43,7 +43,7 @@ def _unseen(sessions: int, ground: Ground) -> Finding:
     return note(
         f"{counted(sessions, 'session')} of other logins in a transaction: since when is not shown to {login}",
         why="One that is open for long keeps the server from cleaning up, and a statement of theirs may take long.",
-        do=f"If {login} is to see that: grant pg_monitor to {login}.",
+        do=f"If it is to see that: grant pg_monitor to {identifier(login)}.",
     )
 
 
@@ -76,13 +76,14 @@ def _held(one: Holder, here: str) -> Finding:
         ),
         "prepared transaction": (
             f"the transaction {one.name!r} of {one.owner}{where} was left prepared {since}{age}",
-            f"rollback prepared '{one.name}', in the database {one.database}, if nobody will commit it; until then "
+            f"rollback prepared {literal(one.name)}, in the database {one.database}, if nobody will commit it; until "
+            "then "
             "what it "
             "has locked waits for it.",
         ),
         "replication slot": (
             f"the replication slot {one.name} holds a snapshot{age}",
-            f"Let its consumer go on, or select pg_drop_replication_slot('{one.name}').",
+            f"Let its consumer go on, or select pg_drop_replication_slot({literal(one.name)}).",
         ),
     }
     seen, do = ways[one.kind]

@@ -37,10 +37,10 @@ async def settings(ground: Ground) -> list[Finding]:
 
 async def revision(ground: Ground) -> list[Finding]:
     """Whether tables and functions are those of this release."""
-    _, is_there = await first(ground.connection, "doctor/server") or ("", False)
+    _, is_there, _ = await first(ground.connection, "doctor/server") or ("", False, False)
     found = await column(ground.connection, "admin/revisions") if is_there else []
     if expected_revision() not in found:
-        said = str(mismatch(found)) if found else "the database has no pgsched schema that this login may use"
+        said = str(mismatch(found)) if found else "the database has no pgsched schema yet"
         seen, _, do = said.partition(": ")
         return [error(seen, why="Workers and API of this release do not start.", do=f"{do or 'run pgsched migrate'}.")]
     if await (await ground.connection.execute(is_current_sql())).fetchone() == (True,):
@@ -63,8 +63,7 @@ class _Drifted:
 
 async def drift(ground: Ground) -> list[Finding]:
     """What of the schema is not as it was made, since somebody has changed it by hand."""
-    _, is_there = await first(ground.connection, "doctor/server") or ("", False)
-    found = await rows(ground.connection, _Drifted, "doctor/drift") if is_there else []
+    found = await rows(ground.connection, _Drifted, "doctor/drift")
     if found and not found[0].comparable:
         return [
             note(

@@ -1,7 +1,9 @@
 """What the tests of the doctor share: one check of a database, and one in which all is well."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -71,3 +73,47 @@ def login_as(db: psycopg.Connection[Any], url: str, group: str) -> Iterator[str]
         yield parts._replace(netloc=f"looks:x@{parts.hostname}:{parts.port}").geturl()
     finally:
         db.execute("drop role looks")
+
+
+@dataclass(slots=True)
+class Network:
+    """A way to a server that takes its time with answers, in seconds; it can be changed."""
+
+    url: str
+    delay: float
+
+
+@asynccontextmanager
+async def slowed(url: str, delay: float = 0.0) -> AsyncIterator[Network]:
+    """The same server by such a network."""
+    parts = urlsplit(url)
+    network = Network(url, delay)
+    tasks: set[asyncio.Task[Any]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.add(asyncio.current_task())  # type: ignore[arg-type]
+        there, back = await asyncio.open_connection(parts.hostname, parts.port)
+        try:
+            await asyncio.gather(_pump(reader, back, None), _pump(there, writer, network))
+        finally:
+            for end in (back, writer):
+                end.transport.abort()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as relay:
+        port = relay.sockets[0].getsockname()[1]
+        network.url = parts._replace(netloc=f"{parts.username}:{parts.password}@127.0.0.1:{port}").geturl()
+        try:
+            yield network
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, network: Network | None) -> None:
+    with suppress(OSError):
+        while data := await reader.read(65_536):
+            if network is not None:
+                await asyncio.sleep(network.delay)
+            writer.write(data)
+        writer.close()

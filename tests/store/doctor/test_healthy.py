@@ -9,11 +9,12 @@ import pytest
 from pgsched.sealing import KeyRing
 from pgsched.store.core.room import room_sql
 from pgsched.store.core.transactions import lending
+from pgsched.store.doctor import examination
 from pgsched.store.doctor.checks import CHECKS
 from pgsched.store.doctor.examination import examine
-from pgsched.store.doctor.finding import Finding, Ground, Report
+from pgsched.store.doctor.finding import Finding, Ground, Report, literal, warning
 from tests.conftest import Connection
-from tests.store.doctor.doctor_arrange import login_as, make_days, register, session_of_the_worker
+from tests.store.doctor.doctor_arrange import login_as, make_days, register, session_of_the_worker, slowed
 from tests.store.store_arrange import KEY, rotate
 
 pytestmark = [pytest.mark.oldest_postgresql]
@@ -52,11 +53,14 @@ async def test_a_database_that_is_away_is_the_finding() -> None:
     assert "cannot be reached" in found.seen
 
 
-async def test_a_database_without_pgsched_is_told_to_be_migrated(empty_database_url: str) -> None:
+async def test_a_database_without_pgsched_is_told_to_be_migrated_and_nothing_more(empty_database_url: str) -> None:
     report = await _report(empty_database_url)
-    found = {finding.check: finding for finding in report.findings if finding.severity == "error"}
-    assert "pgsched migrate" in found["schema"].do
+    assert [(one.check, one.severity, one.do) for one in report.findings if one.severity != "note"] == [
+        ("schema", "error", "run pgsched migrate.")
+    ]
     assert report.revision is None
+    assert "connections" in report.checks
+    assert "queues" not in report.checks
 
 
 async def test_a_check_that_fails_or_hangs_or_breaks_the_connection_ends_no_other(database_url: str) -> None:
@@ -73,13 +77,17 @@ async def test_a_check_that_fails_or_hangs_or_breaks_the_connection_ends_no_othe
         await ground.connection.execute("select pg_terminate_backend(pg_backend_pid())")
         return []
 
-    checks = {"fails": fails, "hangs": hangs, "breaks": breaks, "settings": CHECKS["settings"]}
+    async def is_wrong(ground: Ground) -> list[Finding]:
+        raise KeyError("no such thing")
+
+    checks = {"fails": fails, "hangs": hangs, "breaks": breaks, "is wrong": is_wrong, "settings": CHECKS["settings"]}
     report = await _report(database_url, checks=checks)
     assert report.checks == list(checks)
     assert [(one.check, one.severity) for one in report.findings] == [
         ("fails", "warning"),
         ("hangs", "warning"),
         ("breaks", "warning"),
+        ("is wrong", "warning"),
     ]
     assert "division by zero" in report.findings[0].seen
 
@@ -94,12 +102,44 @@ async def test_a_reader_and_a_worker_may_look_at_everything(db: Connection, data
     assert report.checks == list(CHECKS)
 
 
-async def test_a_login_without_rights_is_told_what_it_cannot_see(db: Connection, database_url: str) -> None:
-    with login_as(db, database_url, "pgsched_client") as url:
+@pytest.mark.parametrize("group", ["pgsched_client", "pg_monitor"])
+async def test_a_login_without_rights_is_warned_that_it_sees_nothing(
+    db: Connection, database_url: str, group: str
+) -> None:
+    with login_as(db, database_url, group) as url:
         report = await _report(url)
     unseen = {finding.check for finding in report.findings if "may not look" in finding.seen}
-    assert {"workers", "handlers", "secrets"} <= unseen
+    assert {"schema", "workers", "handlers", "secrets"} <= unseen
     assert "connections" not in unseen
+    assert report.status == "warning"
+
+
+async def test_names_that_others_have_given_are_text_and_no_more(database_url: str) -> None:
+    name = "o'k"
+
+    async def names(ground: Ground) -> list[Finding]:
+        return [warning("a\nerror: b\x1b[2J", why="postgresql://u:secret@h/d", do=f"rollback prepared {literal(name)}")]
+
+    [found] = (await _report(database_url, checks={"names": names})).findings
+    assert (found.seen, found.do) == ("a\\nerror: b\\x1b[2J", "rollback prepared 'o''k'")
+    assert "secret" not in found.why
+
+
+async def test_a_server_that_falls_silent_is_told_within_a_bound(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(examination, "_EACH", 0.3)
+    monkeypatch.setattr(examination, "_ALL", 0.2)
+
+    async def falls_silent(ground: Ground) -> list[Finding]:
+        network.delay = 3600.0
+        await ground.connection.execute("select 1")
+        return []
+
+    async with slowed(database_url) as network:
+        report = await _report(network.url, checks={"silent": falls_silent, "settings": CHECKS["settings"]})
+    assert [(one.check, one.severity) for one in report.findings] == [("silent", "warning"), ("settings", "warning")]
+    assert "longer than 0.3 seconds" in report.findings[0].seen
 
 
 def test_every_check_is_documented() -> None:

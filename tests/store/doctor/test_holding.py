@@ -121,4 +121,4 @@ async def test_a_login_that_is_not_shown_since_when_transactions_are_open_says_s
         assert not any("of other logins" in text for _, text in await seen(url, "horizon"))
         other.rollback()
     assert [one.severity for one in found] == ["note"]
-    assert "grant pg_monitor to looks" in found[0].do
+    assert 'grant pg_monitor to "looks"' in found[0].do
