@@ -51,7 +51,7 @@ def top(reply: Reply, /, once: bool, every: float, sort: str, filter: str, **fla
     if once or reply.as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         with explained():
             now, shown = asyncio.run(_twice(url, view))
-        reply.give(_as_value(now, shown), "" if reply.as_json else _as_text(now, shown, view))
+        reply.give(asdict(shown), "" if reply.as_json else _as_text(now, shown, view))
         return
     with _keys_at_once(sys.stdin.fileno()):
         asyncio.run(_Screen(url, view, every).run())
@@ -142,10 +142,6 @@ def _keys_at_once(descriptor: int) -> Iterator[None]:
         yield
     finally:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
-
-
-def _as_value(now: Now, shown: Shown) -> dict[str, Any]:
-    return {**asdict(shown), "sidelined": now.sidelined}
 
 
 def _as_text(now: Now, shown: Shown, view: View) -> str:

@@ -1,6 +1,6 @@
 """A frame of ``pgsched top``: plain tables that fit a terminal of 80 columns, the most urgent first."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from rich.console import Group
 from rich.table import Table
@@ -9,23 +9,23 @@ from rich.text import Text
 from pgsched.cli.top_view import HELP, Shown, View
 from pgsched.events import printable
 from pgsched.passwords import without_passwords
-from pgsched.store.gates.targets import Sidelined
 from pgsched.store.lookup.now import Edge, Now
 
 _LATE = 1.0  # seconds: from here on it is worth a colour
+_COUNTED = 1_000  # of what a gate holds
 _HEADING = 3  # lines of a table's title, its columns and the blank line behind it
 
 
 def frame(now: Now, shown: Shown, view: View, *, room: int, fault: str | None = None) -> Group:
     """All of it in so many lines: where there are more, each table has its share and says how many it leaves out. On a
     terminal, where ``fault`` is the empty text or says why the look is an old one, the last line has the keys."""
-    wanted = [len(shown.queues), len(shown.workers), len(shown.clients), len(now.sidelined)]
+    wanted = [len(shown.queues), len(shown.workers), len(shown.clients), len(shown.gates)]
     given = share(wanted, room - 3 - _HEADING * sum(1 for count in wanted if count))
     parts: list[Text | Table] = [_summary(now, view)]
     parts += _part(_queues(shown, given[0]), len(shown.queues), given[0])
     parts += _part(_workers(shown, given[1]), len(shown.workers), given[1])
     parts += _part(_clients(shown, given[2]), len(shown.clients), given[2])
-    parts += _part(_hosts(now.sidelined, given[3]), len(now.sidelined), given[3])
+    parts += _part(_gates(shown, given[3]), len(shown.gates), given[3])
     if fault is not None:
         parts.append(_fault(fault) if fault else _footer(view))
     return Group(*parts)
@@ -103,16 +103,17 @@ def _clients(shown: Shown, given: int) -> Table:
     return table
 
 
-def _hosts(found: Sequence[Sidelined], given: int) -> Table:
-    table = _table("host left alone", "held", "state", "client", left={"state", "client"})
-    for one in found[:given]:
-        table.add_row(_name(one.host), f"{one.held:,}", one.state, _name(one.client or "all"))
+def _gates(shown: Shown, given: int) -> Table:
+    table = _table("held back by", "held", "", wide=True)
+    for line in shown.gates[:given]:
+        held = _count(line.held, line.held >= _COUNTED)
+        table.add_row(_name(line.name), held, Text(line.state or "", "red" if line.state == "failing" else ""))
     return table
 
 
-def _table(name: str, *columns: str, left: frozenset[str] | set[str] = frozenset()) -> Table:
+def _table(name: str, *columns: str, left: Collection[str] = (), wide: bool = False) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    table.add_column(name, no_wrap=True, overflow="ellipsis", max_width=30, min_width=12)
+    table.add_column(name, no_wrap=True, overflow="ellipsis", max_width=60 if wide else 30, min_width=12)
     for column in columns:
         is_text = column in left or not column
         table.add_column(column, justify="left" if is_text else "right", no_wrap=True, overflow="ellipsis")

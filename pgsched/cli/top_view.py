@@ -32,12 +32,22 @@ class WorkerLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GateLine:
+    """What holds executions back, how many (counted up to a thousand), and of a host that is left alone its state."""
+
+    name: str
+    held: int
+    state: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
     """The lines of a frame, in the order of the view."""
 
     queues: Sequence[QueueLine]
     clients: Sequence[Edge]
     workers: Sequence[WorkerLine]
+    gates: Sequence[GateLine]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +106,7 @@ class View:
             queues=self._ordered(lines, lambda line: line.name, lambda line: line.edge),
             clients=self._ordered(clients, lambda edge: edge.client or "", lambda edge: edge),
             workers=self._ordered(workers, lambda line: line.worker.name, lambda line: line.edge),
+            gates=_gates(now),
         )
 
     def _ordered(self, lines: Sequence[Any], name: Callable[[Any], str], edge: Callable[[Any], Edge]) -> list[Any]:
@@ -108,6 +119,14 @@ class View:
             case "late":
                 found.sort(key=lambda line: -(edge(line).oldest_due or 0.0))
         return found
+
+
+def _gates(now: Now) -> list[GateLine]:
+    """The gates that hold the most first, then the hosts for which nothing waits."""
+    states = {one.gate: one.state for one in now.sidelined}
+    held = {one.gate: one.held for one in now.held_back}
+    lines = [GateLine(name=gate, held=held.get(gate, 0), state=states.get(gate)) for gate in {**held, **states}]
+    return sorted(lines, key=lambda line: (-line.held, line.name))
 
 
 def _rates(now: Flow | None, before: Flow | None) -> Mapping[str, float | None]:

@@ -15,7 +15,7 @@ from rich.console import Console
 from pgsched.cli.top_frame import frame, share
 from pgsched.cli.top_view import SORTS, View
 from pgsched.store.gates.targets import Sidelined
-from pgsched.store.lookup.now import Edge, Flow, Now
+from pgsched.store.lookup.now import Edge, Flow, Held, Now
 from pgsched.store.lookup.overview import LivingWorker, QueueState
 from tests.cli.conftest import Run
 from tests.conftest import Connection, at
@@ -30,7 +30,7 @@ _EDGES = [
 ]
 _WORKER = LivingWorker(id=7, name="host-1", queues=["default", "orders"], release="0.1.0", started_at=NOON)
 _SIDELINED = Sidelined(
-    gate="circuit:shop.example",
+    gate="host:shop.example",
     host="shop.example",
     client=None,
     state="failing",
@@ -40,12 +40,14 @@ _SIDELINED = Sidelined(
     since=NOON,
     held=12,
 )
+_HELD = [Held(gate="client:shop", held=1_000)]
 
 
 def _now(*, at: float = 100.0, ended: int = 1_000, **more: Any) -> Now:
     queues = [QueueState(name=name, pulled=False, stall=None) for name in ("default", "idle", "orders")]
     flows = {"default": Flow(queue="default", scheduled=2 * ended, ended=ended, at=at)}
-    given = {"edges": _EDGES, "flows": flows, "queues": queues, "workers": [_WORKER], "sidelined": [_SIDELINED]}
+    given = {"edges": _EDGES, "flows": flows, "queues": queues, "workers": [_WORKER]}
+    given |= {"held_back": _HELD, "sidelined": [_SIDELINED]}
     return Now(**given | more)
 
 
@@ -79,11 +81,9 @@ def test_a_frame_says_what_there_is_and_shows_nothing_unprintable() -> None:
     assert default == ["default", "1,500+", "300+", "4.0", "s", "400", "200"]
     worker = next(line.split() for line in lines if line.startswith("host-1"))
     assert worker == ["host-1", "7", "301", "12.5", "s", "default,orders"]
-    assert next(line.split() for line in lines if line.startswith("shop.example")) == [
-        "shop.example",
-        "12",
-        "failing",
-        "all",
+    assert [line.split() for line in lines if line.startswith(("client:", "host:"))] == [
+        ["client:shop", "1,000+"],
+        ["host:shop.example", "0", "failing"],
     ]
 
 

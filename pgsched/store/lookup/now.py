@@ -16,7 +16,7 @@ from pgsched.store.lookup.overview import LivingWorker, QueueState, living_worke
 
 MOST = 250
 """So many rows of each partition are counted, the oldest first: of a queue 4,000 at the most."""
-_QUEUES, _SIDELINED = 50, 5
+_QUEUES, _GATES, _HELD = 50, 20, 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,23 +45,35 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What executions are held by, such as ``client:shop`` or ``host:shop.example``, and how many, counted up to a
+    thousand."""
+
+    gate: str
+    held: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Now:
-    """One look. ``edges`` are those of queues, clients and workers at which something is due or in hand."""
+    """One look. ``edges`` are those of queues, clients and workers at which something is due or in hand. A host that is
+    left alone is ``sidelined`` though nothing waits for it."""
 
     edges: Sequence[Edge]
     flows: Mapping[str, Flow]
     queues: Sequence[QueueState]
     workers: Sequence[LivingWorker]
+    held_back: Sequence[Held]
     sidelined: Sequence[Sidelined]
 
 
 async def look(connection: AsyncConnection[Any]) -> Now:
-    """Looks at it all; at fifty queues and five sidelined hosts at the most."""
+    """Looks at it all; at fifty queues and twenty gates at the most."""
     flows = await rows(connection, Flow, "lookup/now_flows", queues=_QUEUES)
     return Now(
         edges=await rows(connection, Edge, "lookup/now_edges", queues=_QUEUES, most=MOST),
         flows={flow.queue: flow for flow in flows},
         queues=(await queue_states(connection))[:_QUEUES],
         workers=await living_workers(connection),
-        sidelined=await sidelined(connection, limit=_SIDELINED),
+        held_back=await rows(connection, Held, "lookup/held_back", gates=_GATES, most=_HELD),
+        sidelined=await sidelined(connection, limit=_GATES),
     )

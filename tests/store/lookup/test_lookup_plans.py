@@ -129,6 +129,7 @@ _COUNTS: dict[str, dict[str, Any]] = {
     "doctor/standing_still": {"seconds": 300, "most": 20},
     "lookup/undeliverable": {},
     "lookup/now_edges": {"queues": 50, "most": 5},
+    "lookup/held_back": {"gates": 5, "most": 50},
     "lookup/now_flows": {"queues": 50},
     "admin/queues": {"name": None, "most": MOST_COUNTED // 10},
     "lookup/last_outcomes": {"jobs": [UUID(JOB)], "most": 10},

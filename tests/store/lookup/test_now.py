@@ -71,3 +71,11 @@ async def test_what_was_scheduled_and_has_ended_is_told_by_the_servers_statistic
     after = (await now.look(planning)).flows["default"]
     assert (after.scheduled - before.scheduled, after.ended - before.ended) == (3, 1)
     assert after.at > before.at
+
+
+async def test_what_holds_executions_back_is_told_with_how_many(db: Connection, planning: connect.Connection) -> None:
+    for gate in ("client:shop", "client:shop", "order"):
+        held = schedule(db)
+        db.execute("update pgsched.executions set fire_at = 'infinity', gate = %s where id = %s", [gate, held])
+    found = (await now.look(planning)).held_back
+    assert [(one.gate, one.held) for one in found] == [("client:shop", 2), ("order", 1)]
