@@ -55,7 +55,7 @@ class Examination:
         except TimeoutError:
             found = [_unmade(f"it took longer than {_EACH:g} seconds")]
         except Exception as failure:  # whatever is wrong with one check, the others are made
-            found = [_unmade(" ".join(str(failure).split())[:300] or type(failure).__name__)]
+            found = [_unmade(_said(failure))]
         return [_plain(one, name) for one in found]
 
     async def _look(self, connection: Connection, check: Check) -> list[Finding]:
@@ -66,8 +66,7 @@ class Examination:
                     await check(Ground(connection=connection, url=self.url, ring=self.ring, bounds=self.bounds))
                 )
         except psycopg.errors.InsufficientPrivilege as refused:
-            said = str(refused).partition("\n")[0]
-            return [_unmade(f"the login {connection.info.user} may not look: {said}")]
+            return [_unmade(f"the login {connection.info.user} may not look: {_said(refused)}")]
 
 
 async def examine(
@@ -112,6 +111,12 @@ def _report(
     ordered = sorted(findings, key=lambda finding: _WORST_FIRST.index(finding.severity))
     status = _STATUS[ordered[0].severity] if ordered else "fine"
     return Report(status=status, release=__version__, server=server, revision=revision, checks=checks, findings=ordered)
+
+
+def _said(failure: Exception) -> str:
+    """The one line that says it; what the server says is more."""
+    primary = failure.diag.message_primary if isinstance(failure, psycopg.Error) else None
+    return primary or " ".join(str(failure).split())[:300] or type(failure).__name__
 
 
 def _unmade(reason: str) -> Finding:

@@ -47,6 +47,7 @@ class Bounds:
     days_ahead: int = 7
     stands_still: float = 300.0
     unplanned: float = 60.0
+    silent: float = 60.0
     open_for: float = 600.0
     open_elsewhere: float = 3_600.0
     prepared: float = 60.0

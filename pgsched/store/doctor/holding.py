@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pgsched.store.core.query import rows, value
-from pgsched.store.doctor.finding import Finding, Ground, counted, identifier, literal, note, seconds_in, warning
+from pgsched.store.doctor.finding import Finding, Ground, counted, error, identifier, literal, note, seconds_in, warning
 
 _CLEANS = (
     "While it is there, the server cleans up behind nobody in this database: tables grow, and claims become slower."
@@ -91,6 +91,15 @@ def _held(one: Holder, here: str) -> Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Locking:
+    pid: int
+    name: str
+    mode: str
+    thing: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Waiting:
     pid: int
     name: str
@@ -101,12 +110,12 @@ class _Waiting:
 
 
 async def lock_waits(ground: Ground) -> list[Finding]:
-    """Sessions of the database that have waited for a lock for some seconds."""
+    """Sessions of the database that have waited for a lock for some seconds, and those for which writers would wait."""
     bounds = ground.bounds
-    found = await rows(
-        ground.connection, _Waiting, "doctor/lock_waits", seconds=bounds.waits_for_lock, most=bounds.most
-    )
-    return [
+    given = {"seconds": bounds.waits_for_lock, "most": bounds.most}
+    holders = await rows(ground.connection, _Locking, "doctor/lock_holders", **given)
+    found = await rows(ground.connection, _Waiting, "doctor/lock_waits", **given)
+    return [_locked(one) for one in holders] + [
         warning(
             f"the session {one.pid} ({one.name}) has waited {seconds_in(one.seconds)} for a lock ({one.mode} on "
             f"{one.thing})"
@@ -116,6 +125,14 @@ async def lock_waits(ground: Ground) -> list[Finding]:
         )
         for one in found
     ]
+
+
+def _locked(one: _Locking) -> Finding:
+    return error(
+        f"the session {one.pid} ({one.name}) has had {one.thing} locked ({one.mode}) for {seconds_in(one.seconds)}",
+        why="Nobody writes there meanwhile; workers give up after a moment, and try again.",
+        do=f"See what that session does, and end it if need be: {_ends([one.pid])}.",
+    )
 
 
 def _named(pids: list[int]) -> str:

@@ -26,6 +26,15 @@ async def test_a_worker_that_is_there_and_silent_is_frozen(database_url: str) ->
     assert text.startswith("worker 1 is frozen")
 
 
+async def test_a_process_that_was_declared_lost_and_is_still_there_is_told(database_url: str) -> None:
+    with session_of_the_worker(database_url):
+        assert await seen(database_url, "workers") == []  # it may be about to register
+        [(severity, text)] = await seen(database_url, "workers", silent=0.0)
+        assert (severity, "is still there, on 127.0.0.1" in text) == ("warning", True)
+        await register(database_url)
+        assert await seen(database_url, "workers", silent=0.0) == []
+
+
 async def test_workers_of_two_releases_are_told_and_of_another_one_are_noted(database_url: str) -> None:
     await register(database_url, release="0.0.1")
     assert [severity for severity, _ in await seen(database_url, "releases")] == ["note"]

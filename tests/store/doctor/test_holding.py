@@ -75,8 +75,11 @@ async def test_a_session_that_waits_for_a_lock_is_told_and_who_keeps_it(db: Conn
         holder.execute("lock table pgsched.jobs")
         async with _under_way(database_url, "pgsched plan abc", "select from pgsched.jobs") as waiting:
             await asyncio.to_thread(wait_until_blocked, db, waiting)
-            [found] = await look(database_url, "lock waits", waits_for_lock=0.0)
+            holding, found = await look(database_url, "lock waits", waits_for_lock=0.0)
         holder.rollback()
+    assert holding.severity == "error"
+    assert "has had pgsched.jobs locked (AccessExclusiveLock)" in holding.seen
+    assert f"pg_terminate_backend({pid})" in holding.do
     assert found.severity == "warning"
     assert "(pgsched plan abc) has waited" in found.seen
     assert "AccessShareLock on pgsched.jobs" in found.seen

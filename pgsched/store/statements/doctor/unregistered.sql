@@ -1,0 +1,11 @@
+-- doctor: processes of workers that are not registered and have had sessions for a minute: they were declared lost, and do not know it.
+-- How long a session has been there is shown to its own login and to monitors. Locks nothing.
+select s.login, s.address, count(*)::integer as sessions
+  from (select a.usename::text as login, coalesce(a.client_addr::text, 'this server') as address,
+               substring(a.application_name, '^pgsched [a-z]+ ([0-9a-f]+)$') as instance, a.backend_start, a.state_change
+          from pg_catalog.pg_stat_activity a
+         where a.datname = pg_catalog.current_database() and a.application_name like 'pgsched %%') s
+ where s.instance is not null and not exists (select from pgsched.workers w where w.instance = s.instance)
+ group by s.login, s.address, s.instance
+having max(s.state_change) < clock_timestamp() - make_interval(secs => %(seconds)s)
+ order by 1, 2 limit %(most)s
