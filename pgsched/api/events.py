@@ -35,7 +35,6 @@ _BEAT = 15.0
 _CHECKED = 0.5
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _AFTER = "The id of the last event that was read; what came after it is told. Without it, what comes from now on."
-_TEXT = {"pattern": r"^[0-9a-f]{1,9}\.[0-9a-f]{1,9}\.[0-9a-f]{1,15}\.[0-9a-f-]*\.([0-9a-f]{1,15}\.[0-9a-f]{32})?$"}
 Feeding = NamedDependency[Feed]
 Authenticating = NamedDependency[Authentication]
 _Statuses = Annotated[
@@ -46,12 +45,10 @@ _Wait = Annotated[
     str | None,
     QueryParameter(name="wait", description="How long the stream goes on (30s, PT1M, 0s); without it, for ever."),
 ]
-_After = Annotated[str | None, QueryParameter(name="after", max_length=LONGEST, description=_AFTER, schema_extra=_TEXT)]
+_After = Annotated[str | None, QueryParameter(name="after", max_length=LONGEST, description=_AFTER)]
 _LastEventId = Annotated[
     str | None,
-    HeaderParameter(
-        name="Last-Event-ID", max_length=LONGEST, description="As after, before which it counts.", schema_extra=_TEXT
-    ),
+    HeaderParameter(name="Last-Event-ID", max_length=LONGEST, description="As after, before which it counts."),
 ]
 
 
@@ -203,6 +200,6 @@ def _position(text: str | None, name: str, horizon: Horizon) -> Position:
     try:
         found = Position.parse(text)
     except InvalidInput as error:
-        raise Unreadable(f"{name}: {error}", faults=[Fault(parameter=name, detail=str(error))]) from None
+        raise Unreadable(f"{name}: {error}", status=422, faults=[Fault(parameter=name, detail=str(error))]) from None
     found.check(horizon)
     return found

@@ -17,6 +17,7 @@ from pgsched.api.problems import Unreadable
 from pgsched.api.requests import CreateJob, Timing, read_body
 from pgsched.domain.api_key import Grant
 from pgsched.domain.digits import check_payload
+from pgsched.domain.policy import check_body
 from pgsched.domain.schedule import instant_of
 from pgsched.errors import PgschedError
 from pgsched.store.core.text import check_text, encode
@@ -143,6 +144,7 @@ def _plain(data: CreateJob, start: Start) -> OneShot:
         payload = bytes(data.payload)
         check_payload(payload.decode())
     options = None if data.options is None else encode(data.options, "options")
+    check_body(payload, options)
     return OneShot(data.target, _instant(data.schedule, start), payload, data.client, None, None, "default", options)
 
 
@@ -161,15 +163,18 @@ def _other(order: Order, start: Start) -> OneShot | Order:
     """A one-shot with a key, an ordering key, labels or a queue goes together with others like it."""
     if order.when.recurs or order.after is not None or order.after_outcome != "success":
         return order
+    payload = None if order.payload is None else order.payload.encode()
+    options = None if order.options is None else order.options.encode()
+    check_body(payload, options)
     return OneShot(
         order.target,
         order.when.fire_at or due(start, order.when.delay),
-        None if order.payload is None else order.payload.encode(),
+        payload,
         order.client,
         order.key,
         order.ordering_key,
         order.queue,
-        None if order.options is None else order.options.encode(),
+        options,
         order.on_conflict,
         None if order.labels is None else order.labels.encode(),
     )

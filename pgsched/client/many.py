@@ -16,6 +16,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
 from pgsched.client.transaction import Executes, execute_of, is_of_asyncpg, raises_ours
+from pgsched.domain.policy import check_body
 from pgsched.errors import InvalidInput
 from pgsched.store.core.sql import statement
 from pgsched.store.core.text import check_text, encode
@@ -141,15 +142,18 @@ def _order(
     if type(at) is not datetime or at.tzinfo is None or delay is not None:
         asked = _when(at, delay)
         at = asked.fire_at or due(start, asked.delay)
+    data = None if payload is None else encode(payload, "payload")
+    choices = None if options is None else encode(dict(options), "options")
+    check_body(data, choices)
     return OneShot(
         _text("target", target),
         at,
-        None if payload is None else encode(payload, "payload"),
+        data,
         "default" if client is None else _text("client", client),
         key if key is None else _text("key", key),
         ordering_key if ordering_key is None else _text("ordering_key", ordering_key),
         "default" if queue is None else _text("queue", queue),
-        None if options is None else encode(dict(options), "options"),
+        choices,
         on_conflict if on_conflict is None else _text("on_conflict", on_conflict),
         None if labels is None else encode(dict(labels), "labels"),
     )

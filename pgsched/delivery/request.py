@@ -13,12 +13,13 @@ from urllib.parse import quote
 from pgsched.delivery.channel import FinalFailure
 from pgsched.delivery.signature import sign_by_each
 from pgsched.delivery.url import Url
+from pgsched.domain.body import Body
 from pgsched.domain.cloudevent import CloudEvent
 from pgsched.domain.execution import Execution, instant_text, uuid_text
 from pgsched.domain.headers import check_header
 from pgsched.domain.policy import METHODS, Options
 from pgsched.domain.trace import own_traceparent
-from pgsched.errors import InvalidOptions
+from pgsched.errors import InvalidOptions, InvalidPayload
 from pgsched.store.core.wire import UNIX_TO_WIRE
 from pgsched.version import __version__
 
@@ -26,6 +27,7 @@ Lines = tuple[tuple[str, str], ...]
 _LONGEST_REMEMBERED = 2_048  # characters of headers that are kept for the next callback that has the same
 _AS_THEY_ARE = "/:@!$&'()*+,;=~"  # RFC 3986 has these characters in a path, beside letters, digits, - . and _
 _IN_EVENTS = _AS_THEY_ARE + "#?"
+_JSON = "application/json"
 _WITHOUT_BODY = frozenset({"GET", "HEAD"})
 # The libraries of Standard Webhooks parse the body that they have verified, and fail where there is none.
 _SIGNED_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
@@ -45,10 +47,11 @@ def compose(
     """The whole request of one attempt. ``now`` is the database's time in seconds since 1970, ``deadline``
     seconds from it. ``hop`` is a header line for a proxy on the way.
 
-    Raises FinalFailure for a method or header that cannot be sent.
+    Raises FinalFailure for a method, header or body that cannot be sent.
     """
     method = options.method
-    body = _body(method, execution.payload, signed=bool(secrets))
+    body = _body(method, execution.payload, options, signed=bool(secrets))
+    kind = None if body is None else _JSON if options.body is None else options.body.type
     id = uuid_text(execution.id)
     signature = f"webhook-signature: {sign_by_each(secrets, id, now, body or b'')}\r\n" if secrets else ""
     event = "" if options.cloudevent is None else _event_lines(options.cloudevent, execution)
@@ -57,7 +60,7 @@ def compose(
     head = (
         f"{method} {url.path} HTTP/1.1\r\n"
         f"Host: {url.authority}\r\n{hop}"
-        f"{_constant_lines(method, options, body is not None)}"
+        f"{_constant_lines(method, options, kind)}"
         f"Idempotency-Key: {id}\r\n"
         f"webhook-id: {id}\r\n"
         f"webhook-timestamp: {now}\r\n"
@@ -89,26 +92,35 @@ def _client_line(client: str) -> str:
     return f"pgsched-client: {quote(client, _AS_THEY_ARE)}\r\n"
 
 
-def _body(method: str, payload: bytes | None, *, signed: bool) -> bytes | None:
+def _body(method: str, payload: bytes | None, options: Options, *, signed: bool) -> bytes | None:
     if method in _WITHOUT_BODY:
         return None
+    if options.body is not None:
+        return None if payload is None else _made(options.body, payload)
     return b"{}" if payload is None and signed and method in _SIGNED_WITH_BODY else payload
 
 
-def _constant_lines(method: str, options: Options, has_body: bool) -> str:
+def _made(body: Body, payload: bytes) -> bytes:
+    try:
+        return body.of(payload)
+    except InvalidPayload as error:  # the database takes none such; a copy of its rows may have one
+        raise FinalFailure(str(error)) from None
+
+
+def _constant_lines(method: str, options: Options, kind: str | None) -> str:
     scheduled = cast(Lines, options.headers)  # HttpChannel has put the secrets in
     if scheduled and (options.has_secrets or sum(len(value) for _, value in scheduled) > _LONGEST_REMEMBERED):
-        return _constant.__wrapped__(method, scheduled, has_body)
-    return _constant(method, scheduled, has_body)
+        return _constant.__wrapped__(method, scheduled, kind)
+    return _constant(method, scheduled, kind)
 
 
 @lru_cache(maxsize=4096)
-def _constant(method: str, scheduled: Lines, has_body: bool) -> str:
+def _constant(method: str, scheduled: Lines, kind: str | None) -> str:
     if method not in METHODS:
         raise FinalFailure(f"the method {method[:20]!r} is not one of {', '.join(METHODS)}")
     lines = [_checked(name, value) for name, value in scheduled]
-    if has_body:
-        lines.append("Content-Type: application/json\r\n")
+    if kind is not None:
+        lines.append(f"Content-Type: {kind}\r\n")
     if method == "HEAD":
         # The body of a server that sends one after all would otherwise be taken for the next answer.
         lines.append("Connection: close\r\n")

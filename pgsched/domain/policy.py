@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from pgsched.domain.authorization import Authorization, parse_auth
+from pgsched.domain.body import Body, parse_body
 from pgsched.domain.certificate import ClientCertificate, parse_tls
 from pgsched.domain.cloudevent import ATTRIBUTES, CloudEvent, parse_cloudevent
 from pgsched.domain.duration import LONGEST, parse_duration
@@ -38,7 +39,8 @@ class Options:
     It passes the limit of its client's ``limit_key``, if there is one. With ``deferred``, in seconds, an HTTP target
     may answer 202, and has so long to complete what it took. ``on_success`` is a target that is told of its success.
     ``auth`` says how a token for it is had, ``tls`` which certificate is shown. ``traceparent`` is of the caller's
-    trace. With ``cloudevent`` it is one to HTTP and Kafka. With ``keep_answer`` what an HTTP target answers is its
+    trace. With ``cloudevent`` it is one to HTTP and Kafka, and with ``body``
+    what is sent there is not the payload's JSON. With ``keep_answer`` what an HTTP target answers is its
     result. With ``has_secrets`` a header, ``auth`` or ``tls`` names one.
     """
 
@@ -59,6 +61,7 @@ class Options:
     traceparent: str | None = None
     cloudevent: CloudEvent | None = None
     keep_answer: bool = False
+    body: Body | None = None
     has_secrets: bool = False
 
 
@@ -86,6 +89,15 @@ def _parse_options(raw: bytes | None, *defaults: bytes) -> Options:
         raise InvalidOptions("auth sets the header Authorization: leave that out of headers")
     has_secrets = "auth" in given or "tls" in given or any(isinstance(text, SecretRef) for _, text in headers)
     return Options(**{name: value for name, value in given.items() if name in _KEPT}, has_secrets=has_secrets)
+
+
+def check_body(payload: bytes | None, options: bytes | None) -> None:
+    """Raises InvalidPayload where no body can be made of a payload as its options say: no CHECK of the table asks that,
+    for each statement would pay for it. Also raises what ``parse_options`` does."""
+    if options is not None and payload is not None and b'"body"' in options:
+        body = parse_options(options).body
+        if body is not None:
+            body.of(payload)
 
 
 def parse_defaults(raw: bytes) -> Options:
@@ -241,7 +253,7 @@ _FIELDS = {"timeout": "timeout_seconds"}
 _KEPT = frozenset(field.name for field in fields(Options))
 _SPANS = frozenset({"relevant_for", "max_retry_age", "deadline"})
 _OF_EACH = frozenset(
-    {"on_success", "on_failure", "on_expired", "limit_key", "priority", "ordering", "deferred", "traceparent"}
+    {"on_success", "on_failure", "on_expired", "limit_key", "priority", "ordering", "deferred", "traceparent", "body"}
 )
 _NONE = frozenset[int]()
 _MOST_WAITS = 100
@@ -271,6 +283,7 @@ _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "traceparent": parse_traceparent,
     "cloudevent": parse_cloudevent,
     "keep_answer": _flag,
+    "body": parse_body,
 }
 OPTIONS = tuple(_PARSERS)
 """The names of all options."""

@@ -25,6 +25,7 @@ KINDS: list[dict[str, Any]] = [
     {"target": "notify:d", "schedule": {"at": AT}, "key": "k", "client": "shop", "on_conflict": "keep"},
     {"target": "notify:e", "after": ["k"], "client": "shop", "key": "last"},
     {"target": "notify:f", "schedule": {"at": AT}, "labels": {"team": "mail"}},
+    {"target": "https://shop.example", "schedule": {"at": AT}, "payload": "a", "options": {"body": {"format": "text"}}},
 ]
 BAD: list[Any] = [
     "no JSON",
@@ -49,6 +50,9 @@ BAD: list[Any] = [
     {"target": "queue:"},
     {"target": "notify:a", "labels": {"team": 5}},
     {"target": "notify:a", "labels": {"": "mail"}},
+    {"target": "https://shop.example", "payload": {}, "options": {"body": {"format": "text"}}},
+    {"target": "https://shop.example", "payload": "a", "key": "k2", "options": {"body": {"format": "base64"}}},
+    {"target": "https://shop.example", "payload": "a", "ordering_key": "o", "options": {"body": {"format": "form"}}},
 ]
 
 

@@ -187,7 +187,7 @@ async def test_a_database_that_was_away_is_read_on_from_where_it_was_left(
 @pytest.mark.parametrize(
     ("asked", "status", "words"),
     [
-        ("after=nothing", 400, "after: not the id of an event"),
+        ("after=nothing", 422, "after: not the id of an event"),
         ("after=0.0.fffffffffff..", 422, "not of this database"),
         ("wait=soon", 422, "wait: "),
         ("status=running", 400, "status"),
@@ -210,5 +210,5 @@ async def test_the_header_counts_before_the_parameter(api: httpx.AsyncClient, db
     assert ids[0] not in answer.text
     assert ids[1] in answer.text
     refused = await api.get("/v1/events", headers={"Last-Event-ID": "x"})
-    assert (refused.status_code, "Last-Event-ID" in refused.json()["detail"]) == (400, True)
+    assert (refused.status_code, "Last-Event-ID" in refused.json()["detail"]) == (422, True)
     assert UUID(ids[0])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pgsched.delivery.kafka import KafkaChannel, Producer
+from pgsched.domain.body import Body
 from pgsched.domain.cloudevent import CloudEvent
 from pgsched.domain.outcome import Failed, Outcome, Succeeded, Undeliverable
 from pgsched.domain.policy import Options
@@ -85,6 +86,16 @@ async def test_a_message_has_the_callers_trace_and_is_a_cloud_event(
         "ce_id": UUID.encode(), "ce_source": b"/shop", "ce_type": b"com.example.paid",
         "ce_time": b"2026-09-21T14:13:20Z", "ce_subject": "Café".encode(),
     }  # fmt: skip
+
+
+async def test_a_message_can_be_bytes_that_are_no_json(cluster: KafkaCluster, channel: KafkaChannel) -> None:
+    options = Options(body=Body(format="base64", type="application/avro"))
+    async with asyncio.timeout(20):
+        assert await channel.deliver(execution("kafka:orders")._replace(payload=b'"AP8="'), options, 20) == Succeeded()
+        failed(await channel.deliver(execution("kafka:orders")._replace(payload=b'"A"'), options, 20), "base64")
+    [message] = cluster.read("orders", 1)
+    assert message.value() == b"\x00\xff"
+    assert dict(message.headers() or [])["content-type"] == b"application/avro"
 
 
 async def test_messages_of_an_ordering_key_share_a_partition_in_their_order(

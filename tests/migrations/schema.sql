@@ -687,6 +687,7 @@ partition pgsched_internal.executions_9 of pgsched.executions FOR VALUES IN ('9'
 partition pgsched_internal.history_default of pgsched.history DEFAULT
 
 -- triggers
+CREATE TRIGGER body_checked BEFORE INSERT OR UPDATE OF payload, options ON pgsched.jobs FOR EACH ROW WHEN (((new.options)::jsonb ? 'body'::text)) EXECUTE FUNCTION pgsched_internal.body_checked()
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE OF client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor, gap, overlap, state, declared_by ON pgsched.jobs FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('job', 'id', 'id')
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE OF hash, subject, clients, scopes, expires_at, revoked_at, rate, burst ON pgsched_internal.api_keys FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('key', 'id')
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE OF options, weight, max_waiting, paused_at, reason, pulled ON pgsched.queues FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('queue', 'name')
@@ -852,6 +853,7 @@ function pgsched_internal.attempts_in(jsonb) returns numeric volatility i parall
 function pgsched_internal.authenticated() returns text volatility s parallel s
 function pgsched_internal.backoff(jsonb,integer,double precision) returns double precision volatility i parallel s
 function pgsched_internal.block_key(smallint,text,text,uuid,text) returns void volatility v parallel u
+function pgsched_internal.body_checked() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.bring_along(uuid) returns void volatility v parallel u
 function pgsched_internal.bury(smallint,uuid,text) returns void volatility v parallel u
 function pgsched_internal.cancel_locked(pgsched.executions,text) returns void volatility v parallel u set plan_cache_mode=force_custom_plan
@@ -871,6 +873,8 @@ function pgsched_internal.check_after_rule(jsonb) returns boolean volatility i p
 function pgsched_internal.check_auth(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) returns boolean volatility s parallel u
 function pgsched_internal.check_backoff(jsonb) returns boolean volatility i parallel s
+function pgsched_internal.check_body(jsonb,jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.check_body_option(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_changes(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_channel(text,text) returns boolean volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_channels(jsonb) returns boolean volatility i parallel s
@@ -1336,6 +1340,7 @@ grant execute on pgsched_internal.check_auth(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_api
 grant execute on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_worker
 grant execute on pgsched_internal.check_backoff(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_body(jsonb,jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_changes(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_changes(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_cron(text) to pgsched_api
@@ -1841,6 +1846,7 @@ comment on pgsched_internal.attempts_in(jsonb) is 'How many attempts these optio
 comment on pgsched_internal.authenticated() is 'Whom the API has authenticated for this request; null for any other session.'
 comment on pgsched_internal.backoff(jsonb,integer,double precision) is 'Seconds to wait after the failed attempt of this number; what is drawn, from 0 to 1, spreads waits that are not a list.'
 comment on pgsched_internal.block_key(smallint,text,text,uuid,text) is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.'
+comment on pgsched_internal.body_checked() is 'Refuses a job of whose payload no body can be made as its options say.'
 comment on pgsched_internal.bring_along(uuid) is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit.'
 comment on pgsched_internal.bury(smallint,uuid,text) is 'Ends an execution that is locked and cannot even be held as failed, without what it carries.'
 comment on pgsched_internal.cancel_locked(pgsched.executions,text) is 'Cancels an execution that is locked, whether it waits or runs; its job goes on.'
@@ -1860,6 +1866,8 @@ comment on pgsched_internal.check_after_rule(jsonb) is 'True for the rule after 
 comment on pgsched_internal.check_auth(jsonb) is 'True for a way to get a token for a target; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) is 'True for a range of a job that can be backfilled; raises PS002, PS010 or PS011 as pgsched.backfill does.'
 comment on pgsched_internal.check_backoff(jsonb) is 'True for waits between attempts; raises PS004 with what to write otherwise.'
+comment on pgsched_internal.check_body(jsonb,jsonb) is 'True where a body can be made of a payload as the option says; raises PS003 with what to write otherwise.'
+comment on pgsched_internal.check_body_option(jsonb) is 'True for what says how a body is made of a payload; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_changes(jsonb) is 'True for what pgsched.edit can read; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched_internal.check_channel(text,text) is 'True where this client may have this target called; raises PS012 otherwise.'
 comment on pgsched_internal.check_channels(jsonb) is 'True for a list of channels; raises PS000 with what to write otherwise.'

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pgsched.domain.body import Body
 from pgsched.domain.policy import parse_defaults, parse_options
-from pgsched.errors import InvalidInput
+from pgsched.errors import InvalidInput, InvalidPayload
 from tests.store.store_arrange import Connection
 
 NUMBERS = "0 1 5 59 99 999 9999 100000 999999999 1.5 0.1 1.1234567 1,5 0001 ² ٣"
@@ -71,6 +72,30 @@ CERTIFICATES = st.dictionaries(
     st.sampled_from(["certificate", "certificate", "key", "keys"]),
     st.one_of(st.sampled_from(["bank", "a.b_c-1", "", "-a", "a b", "x" * 100, "x" * 101, "a\n"]), JUNK),
 )
+BODIES = st.fixed_dictionaries(
+    {},
+    optional={
+        "format": st.one_of(st.sampled_from(["text", "form", "base64", "json"]), JUNK),
+        "type": st.one_of(
+            st.sampled_from(
+                [
+                    "text/csv",
+                    "text/plain; charset=utf-8",
+                    'a/b;x="y z"',
+                    "text",
+                    "a/b; x",
+                    "a/b\r\nX: y",
+                    "a/b\n",
+                    "ä/b",
+                ]
+            ),
+            st.just("a/" + "b" * 100),
+            st.just("a/" + "b" * 100 + ";a=" + "c" * 100),
+            JUNK,
+        ),
+        "text": JUNK,
+    },
+)
 OPTIONS = st.fixed_dictionaries(
     {},
     optional={
@@ -105,6 +130,7 @@ OPTIONS = st.fixed_dictionaries(
         "cloudevent": st.one_of(EVENTS, JUNK),
         "tls": st.one_of(CERTIFICATES, JUNK),
         "keep_answer": st.one_of(st.booleans(), JUNK),
+        "body": st.one_of(BODIES, JUNK),
         "timeuot": JUNK,
     },
 )
@@ -141,6 +167,34 @@ def test_python_and_sql_take_the_same_options(db: Connection, options: Any) -> N
     raw = encoded(options)
     if raw is not None:
         assert taken_by_sql(db, raw) == taken_by_python(raw)
+
+
+_VALUES = st.one_of(
+    st.text(max_size=3), st.integers(-(2**60), 2**60), st.booleans(), st.floats(allow_nan=False, allow_infinity=False)
+)
+PAYLOADS = st.one_of(
+    st.sampled_from(
+        ["", "ab", "abcd", "ab==", "abc=", "a===", "====", "ab=c", "ab c", "abcd\n", "äöü", "ab-_", "abcd=="]
+    ),
+    st.dictionaries(st.text(max_size=2), st.one_of(_VALUES, st.lists(_VALUES, max_size=2)), max_size=3),
+    JUNK,
+)
+
+
+@QUIET
+@given(format=st.sampled_from(["text", "form", "base64"]), payload=PAYLOADS)
+def test_python_and_sql_make_bodies_of_the_same_payloads(db: Connection, format: str, payload: Any) -> None:
+    raw = encoded(payload)
+    if raw is None:
+        return
+    asked = f'select pgsched_internal.check_body(%s, \'{{"format": "{format}"}}\')'
+    try:
+        Body(format=format, type="a/b").of(raw)
+    except InvalidPayload:
+        with pytest.raises(psycopg.Error, match="cannot be sent as a body"):
+            db.execute(asked.encode(), [raw.decode()])
+    else:
+        db.execute(asked.encode(), [raw.decode()])
 
 
 @QUIET

@@ -113,6 +113,43 @@ end $$;
 comment on function pgsched_internal.check_retries(jsonb)
   is 'True for options that say how often and when to try again; raises PS004 with what to write otherwise.';
 
+-- As domain/body.py has it.
+create or replace function pgsched_internal.check_body_option(body jsonb) returns boolean
+  language plpgsql immutable parallel safe as $$
+begin
+  return case when jsonb_typeof(body) = 'object' then
+      coalesce(jsonb_typeof(body -> 'format') = 'string' and body ->> 'format' in ('text', 'form', 'base64'), false)
+      and body - 'format' - 'type' = '{}'
+      and (not body ? 'type' or body ->> 'format' <> 'form' and jsonb_typeof(body -> 'type') = 'string' and length(body ->> 'type') <= 200
+           and body ->> 'type' ~ '^[A-Za-z0-9!#$&^_.+-]{1,100}/[A-Za-z0-9!#$&^_.+-]{1,100}( ?; ?[A-Za-z0-9!#$&^_.+-]{1,100}=([A-Za-z0-9!#$&^_.+-]{1,100}|"[A-Za-z0-9!#$&^_.+ :;,/=?()-]{0,100}"))*$')
+      else false end
+    or pgsched_internal.refuse('PS004', 'body must have a format, which is text, form or base64, and beside text and base64 may have a media type',
+         'write {"body": {"format": "text", "type": "text/csv"}}');
+end $$;
+comment on function pgsched_internal.check_body_option(jsonb)
+  is 'True for what says how a body is made of a payload; raises PS004 with what to write otherwise.';
+
+create or replace function pgsched_internal.check_body(payload jsonb, body jsonb) returns boolean
+  language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  kind constant text := jsonb_typeof(payload);
+  fits boolean;
+begin
+  perform pgsched_internal.check_body_option(body);
+  case body ->> 'format'
+    when 'text' then fits := kind = 'string';
+    when 'base64' then fits := kind = 'string' and length(payload #>> '{}') % 4 = 0 and payload #>> '{}' ~ '^[A-Za-z0-9+/]*={0,2}$';
+    else fits := kind = 'object' and not jsonb_path_exists(payload,
+      'strict $.* ? (@.type() == "object" || @.type() == "null" || @.type() == "array" && exists (@[*] ? (@.type() == "object" || @.type() == "null" || @.type() == "array")))');
+  end case;
+  return payload is null or fits
+    or pgsched_internal.refuse('PS003', format('the payload cannot be sent as a body of the format %s', body ->> 'format'),
+         case body ->> 'format' when 'text' then 'write a JSON string' when 'base64' then 'write a JSON string, the base64 of the bytes, without spaces'
+           else 'write an object of strings, numbers and booleans, or lists of them' end);
+end $$;
+comment on function pgsched_internal.check_body(jsonb, jsonb)
+  is 'True where a body can be made of a payload as the option says; raises PS003 with what to write otherwise.';
+
 create or replace function pgsched_internal.check_delivery(options jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
 begin
@@ -148,6 +185,8 @@ begin
     return pgsched_internal.refuse('PS004', 'priority must be a whole number from -100 to 100', 'write {"priority": 10}');
   elsif options ? 'ordering' and options -> 'ordering' not in ('"continue"', '"block"') then
     return pgsched_internal.refuse('PS004', 'ordering must be continue or block', 'write {"ordering": "block"}');
+  elsif options ? 'body' and not pgsched_internal.check_body_option(options -> 'body') then
+    return false;
   elsif options ? 'keep_answer' and jsonb_typeof(options -> 'keep_answer') <> 'boolean' then
     return pgsched_internal.refuse('PS004', 'keep_answer must be true or false', 'write {"keep_answer": true}');
   elsif options ? 'cloudevent' and (case when jsonb_typeof(options -> 'cloudevent') = 'object' then
@@ -192,11 +231,11 @@ begin
   select string_agg(name, ', ') into unknown from jsonb_object_keys(options) as name
    where name not in ('timeout', 'max_attempts', 'backoff', 'relevant_for', 'max_retry_age', 'deadline', 'method', 'headers', 'auth', 'tls',
                       'retry_on', 'fail_on', 'on_success', 'on_failure', 'on_expired', 'limit_key', 'priority', 'ordering', 'deferred',
-                      'traceparent', 'cloudevent', 'keep_answer');
+                      'traceparent', 'cloudevent', 'keep_answer', 'body');
   if unknown is not null then
     return pgsched_internal.refuse('PS004', format('unknown option: %s', unknown),
       'the options are timeout, max_attempts, backoff, relevant_for, max_retry_age, deadline, method, headers, auth, tls, retry_on, fail_on, '
-      'on_success, on_failure, on_expired, limit_key, priority, ordering, deferred, traceparent, cloudevent and keep_answer');
+      'on_success, on_failure, on_expired, limit_key, priority, ordering, deferred, traceparent, cloudevent, keep_answer and body');
   end if;
   if options ?| array['max_attempts', 'backoff', 'retry_on', 'fail_on'] then
     perform pgsched_internal.check_retries(options);
@@ -212,8 +251,8 @@ comment on function pgsched_internal.check_options(jsonb) is 'True for delivery 
 create or replace function pgsched_internal.check_defaults(options jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  if jsonb_typeof(options) = 'object' and options ?| array['on_success', 'on_failure', 'on_expired', 'limit_key', 'priority', 'ordering', 'deferred', 'traceparent'] then
-    return pgsched_internal.refuse('PS004', 'on_success, on_failure, on_expired, limit_key, priority, ordering, deferred and traceparent cannot be defaults', 'give them with each execution or job');
+  if jsonb_typeof(options) = 'object' and options ?| array['on_success', 'on_failure', 'on_expired', 'limit_key', 'priority', 'ordering', 'deferred', 'traceparent', 'body'] then
+    return pgsched_internal.refuse('PS004', 'on_success, on_failure, on_expired, limit_key, priority, ordering, deferred, traceparent and body cannot be defaults', 'give them with each execution or job');
   end if;
   return pgsched_internal.check_options(options);
 end $$;

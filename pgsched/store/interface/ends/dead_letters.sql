@@ -166,6 +166,9 @@ begin
     perform pgsched_internal.refuse('PS011', format('the queue in which dead letter %s was is dropped', letter.id), 'schedule it anew, in a queue that there is');
   end if;
   perform pgsched_internal.check_pulled(coalesce(revive.target, letter.target), queue);
+  if coalesce(revive.options, letter.options) ? 'body' then
+    perform pgsched_internal.check_body(coalesce(revive.payload, letter.payload), coalesce(revive.options, letter.options) -> 'body');
+  end if;
   if letter.ordering_key is not null then
     -- Its place is before what was to come after it at the same instant, too, and there ids decide: so its id begins with the
     -- same time. To put it at the head of its key here would keep workers waiting until the end of this transaction.

@@ -67,6 +67,16 @@ comment on function pgsched_internal.channel_checked() is 'Refuses a job whose c
 create or replace trigger channel_checked before insert or update of client_id, target on pgsched.jobs
   for each row execute function pgsched_internal.channel_checked();
 
+create or replace function pgsched_internal.body_checked() returns trigger
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform pgsched_internal.check_body(new.payload, new.options -> 'body');
+  return new;
+end $$;
+comment on function pgsched_internal.body_checked() is 'Refuses a job of whose payload no body can be made as its options say.';
+create or replace trigger body_checked before insert or update of payload, options on pgsched.jobs
+  for each row when (new.options ? 'body') execute function pgsched_internal.body_checked();
+
 create or replace function pgsched_internal.check_request(
   null_given text, target text, fire_at timestamptz, delay interval, cron text, every interval, timezone text, key text,
   on_conflict text, rules jsonb, gap text, overlap text, queue text, after text[], after_outcome text, instant timestamptz

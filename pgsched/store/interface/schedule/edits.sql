@@ -92,6 +92,9 @@ begin
     after.gate := null;
     after.reason := null;
   end if;
+  if after.options ? 'body' then
+    perform pgsched_internal.check_body(after.payload, after.options -> 'body');
+  end if;
   return after;
 end $$;
 comment on function pgsched_internal.edited_execution(pgsched.executions, jsonb)

@@ -71,6 +71,9 @@ begin
   elsif queue <> 'default' or target = 'queue:' then
     perform pgsched_internal.check_pulled(target, queue);
   end if;
+  if options ? 'body' then
+    perform pgsched_internal.check_body(payload, options -> 'body');
+  end if;
   if cron is not null or every is not null then
     placed := pgsched_internal.schedule_job(target, payload, cron, every, timezone, client, key, ordering_key, queue, options,
       on_conflict, rules, labels, gap, overlap);

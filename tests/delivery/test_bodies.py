@@ -1,0 +1,93 @@
+"""Bodies that are not JSON are sent, and signed, byte for byte."""
+
+import base64
+import hashlib
+import hmac
+
+import orjson
+import pytest
+
+from pgsched.domain.body import parse_body
+from pgsched.domain.outcome import Failed, Succeeded
+from pgsched.domain.policy import Options
+from pgsched.errors import InvalidOptions
+from tests.delivery.receiver import NOW, calling, execution, receiving
+
+_EVERY_BYTE = bytes(range(256))
+_FORM = {"name": "Müller & Söhne", "n": 1, "paid": True, "item": ["a=b", "c d"]}
+
+
+@pytest.mark.parametrize(
+    ("option", "payload", "sent", "kind"),
+    [
+        ({"format": "text"}, "Grüße\r\n\u2028", "Grüße\r\n\u2028".encode(), "text/plain; charset=utf-8"),
+        ({"format": "text", "type": "text/csv"}, "a,b\n1,2\n", b"a,b\n1,2\n", "text/csv"),
+        ({"format": "text"}, "", b"", "text/plain; charset=utf-8"),
+        ({"format": "base64"}, base64.b64encode(_EVERY_BYTE).decode(), _EVERY_BYTE, "application/octet-stream"),
+        ({"format": "base64", "type": "application/pdf"}, "JVBERg==", b"%PDF", "application/pdf"),
+        (
+            {"format": "form"},
+            _FORM,
+            b"name=M%C3%BCller+%26+S%C3%B6hne&n=1&paid=true&item=a%3Db&item=c+d",
+            "application/x-www-form-urlencoded",
+        ),
+    ],
+)
+async def test_a_body_is_sent_as_it_was_meant(option: dict[str, str], payload: object, sent: bytes, kind: str) -> None:
+    options = Options(body=parse_body("body", option))
+    async with receiving() as receiver, calling() as channel:
+        row = execution(receiver.url)._replace(payload=orjson.dumps(payload))
+        assert isinstance(await channel.deliver(row, options, 5), Succeeded)
+    [request] = receiver.requests
+    assert (request.body, request.headers["content-type"]) == (sent, kind)
+    assert request.headers["content-length"] == str(len(sent))
+
+
+async def test_the_digits_of_a_form_are_those_that_are_stored() -> None:
+    options = Options(body=parse_body("body", {"format": "form"}))
+    async with receiving() as receiver, calling() as channel:
+        row = execution(receiver.url)._replace(payload=b'{"amount": 1.10, "large": 12345678901234567890}')
+        await channel.deliver(row, options, 5)
+    assert receiver.requests[0].body == b"amount=1.10&large=12345678901234567890"
+
+
+async def test_the_signature_is_of_the_bytes_that_are_sent() -> None:
+    secret = b"0123456789abcdef01234567"
+    options = Options(body=parse_body("body", {"format": "base64"}))
+    async with receiving() as receiver, calling(secrets=lambda client: (secret,)) as channel:
+        row = execution(receiver.url)._replace(payload=orjson.dumps(base64.b64encode(_EVERY_BYTE).decode()))
+        await channel.deliver(row, options, 5)
+    [request] = receiver.requests
+    signed = f"{request.headers['webhook-id']}.{NOW}.".encode() + request.body
+    digest = base64.b64encode(hmac.digest(secret, signed, hashlib.sha256)).decode()
+    assert request.headers["webhook-signature"] == f"v1,{digest}"
+
+
+@pytest.mark.parametrize("payload", [b'{"a": 1}', b"null", b"5"])
+async def test_a_payload_of_which_no_body_can_be_made_fails_at_once(payload: bytes) -> None:
+    options = Options(body=parse_body("body", {"format": "text"}))
+    async with receiving() as receiver, calling() as channel:
+        outcome = await channel.deliver(execution(receiver.url)._replace(payload=payload), options, 5)
+    assert isinstance(outcome, Failed)
+    assert not outcome.retryable
+    assert "write a JSON string" in str(outcome.error)
+    assert receiver.requests == []
+
+
+async def test_without_a_payload_there_is_no_body() -> None:
+    options = Options(body=parse_body("body", {"format": "text"}))
+    async with receiving() as receiver, calling() as channel:
+        await channel.deliver(execution(receiver.url)._replace(payload=None), options, 5)
+    [request] = receiver.requests
+    assert request.body == b""
+    assert "content-type" not in request.headers
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, "text", {}, {"format": "json"}, {"format": "form", "type": "a/b"}, {"format": "text", "type": "a/b\r\nX: y"},
+     {"format": "text", "type": "csv"}, {"format": "text", "kind": "a/b"}, {"format": ["text"]}],
+)  # fmt: skip
+def test_what_is_no_body_is_refused(value: object) -> None:
+    with pytest.raises(InvalidOptions, match="text, form or base64"):
+        parse_body("body", value)

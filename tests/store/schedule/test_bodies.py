@@ -1,0 +1,55 @@
+"""A payload of which the body that is asked for cannot be made is refused, wherever it is scheduled or changed."""
+
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.types.json import Jsonb
+
+import pgsched
+from pgsched.errors import InvalidPayload
+from tests.store.ends.dead_letter_arrange import dead_letter
+from tests.store.store_arrange import Connection, call, schedule, value
+
+_TEXT = {"body": {"format": "text"}}
+
+
+@pytest.mark.parametrize("how", [{}, {"key": "k"}, {"every": "1 hour"}, {"ordering_key": "o"}, {"queue": "default"}])
+def test_it_is_refused_in_sql(db: Connection, how: dict[str, Any]) -> None:
+    schedule(db, payload=Jsonb("a"), options=_TEXT, **how)
+    schedule(db, options=_TEXT, **how)
+    with pytest.raises(psycopg.Error, match="cannot be sent as a body of the format text") as raised:
+        schedule(db, payload={"a": 1}, options=_TEXT, **how)
+    assert raised.value.sqlstate == "PS003"
+
+
+def test_it_is_refused_when_it_comes_with_an_edit(db: Connection) -> None:
+    id, job = (schedule(db, payload=Jsonb("a"), options=_TEXT, **how) for how in ({}, {"every": "1 hour"}))
+    for verb, subject in (("edit_execution", {"id": id}), ("edit", {"job_id": job})):
+        for changes in ({"payload": 5}, {"options": {"body": {"format": "form"}}}):
+            with pytest.raises(psycopg.Error, match="cannot be sent as a body"):
+                call(db, verb, changes=changes, **subject)
+        call(db, verb, changes={"payload": "b"}, **subject)
+
+
+def test_it_is_refused_when_a_job_is_inserted_or_a_dead_letter_replayed(db: Connection) -> None:
+    with pytest.raises(psycopg.Error, match="cannot be sent as a body"):
+        db.execute("""insert into pgsched.jobs (target, every, payload, options)
+                      values ('https://a', '1 hour', '5', '{"body": {"format": "text"}}')""")
+    letter = dead_letter(db, payload=Jsonb("a"), options=_TEXT)
+    with pytest.raises(psycopg.Error, match="cannot be sent as a body"):
+        call(db, "replay", id=letter, payload=Jsonb(5))
+    assert call(db, "replay", id=letter, payload=Jsonb("b"))
+
+
+def test_it_is_refused_in_bulk(db: Connection, store_url: str) -> None:
+    good: Any = {"target": "https://a", "payload": "a", "options": _TEXT}
+    for bad in (good | {"payload": [1]}, good | {"payload": 5, "key": "k"}):
+        with psycopg.connect(store_url) as connection, pytest.raises(InvalidPayload, match="write a JSON string"):
+            pgsched.schedule_many(connection, [good, bad])
+    assert value(db, "select count(*) from pgsched.executions") == 0
+
+
+def test_it_is_no_default(db: Connection) -> None:
+    with pytest.raises(psycopg.Error, match="cannot be defaults"):
+        call(db, "set_client", client="shop", changes={"options": _TEXT})
