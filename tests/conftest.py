@@ -32,6 +32,7 @@ _SETTINGS = {
     "autovacuum_naptime": "5s",
     "max_prepared_transactions": "10",
 }
+_LONG = "test_planning_laws", "test_lookup_plans"
 
 
 def tested_bin_dir() -> Path:
@@ -58,8 +59,8 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """In random order but for what takes minutes: that begins at once, so that no core waits for it at the end."""
-    items.sort(key=lambda item: "test_planning_laws" not in item.nodeid)
+    """In random order but for what takes longest: that begins at once, so that no core waits for it at the end."""
+    items.sort(key=lambda item: not any(name in item.nodeid for name in _LONG))
 
 
 @pytest.fixture(scope="session")

@@ -49,8 +49,8 @@ class Process:
 
 
 class Processes:
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, url: str, planning: psycopg.AsyncConnection) -> None:
+        self.url, self.planning = url, planning
         self.made: list[Process] = []
 
     def start(self, version: str) -> Process:
@@ -63,17 +63,18 @@ async def processes(db: Connection, store_url: str) -> AsyncIterator[Processes]:
     """Starts processes; 2025a is on record."""
     db.execute("delete from pgsched_internal.facts; delete from pgsched.audit_log")
     db.execute("insert into pgsched_internal.facts (name, value) values ('tzdata', '2025a')")
-    found = Processes(store_url)
-    yield found
-    for process in found.made:
-        await process.stop()
+    async with await psycopg.AsyncConnection.connect(store_url, autocommit=True) as planning:
+        found = Processes(store_url, planning)
+        yield found
+        for process in found.made:
+            await process.stop()
 
 
 async def planned(db: Connection, processes: Processes, **given: object) -> UUID:
     """A job with the row that it waits with."""
     id = schedule(db, **({"target": "python:report"} | TEN_IN_BERLIN | given))
-    async with await psycopg.AsyncConnection.connect(processes.url) as connection:
-        await jobs.plan_job(connection, id)
+    async with processes.planning.transaction():
+        await jobs.plan_job(processes.planning, id)
     return id
 
 
