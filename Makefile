@@ -83,6 +83,9 @@ $(VENV)/.run: pyproject.toml | $(BIN)/python
 	$(PIP) --editable '.[embedded,secrets]'
 	@touch $@
 
+# pip takes most of its time for compiling all it installs, of which little is ever imported. It is there where uv finds no
+# package, as where pip is told of another index.
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(PIP) --editable '.[embedded,dev]'
+	@{ $(PIP) uv && $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[embedded,dev]'; } || \
+	  { echo "pip installs what uv could not" >&2; $(PIP) --editable '.[embedded,dev]'; }
 	@touch $@ $(VENV)/.run

@@ -50,11 +50,13 @@ def pytest_configure() -> None:
     of which the servers have a few for each table."""
     if place := place_in_memory():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", place)
+    gc.disable()  # until all is imported and collected, none of which is garbage
 
 
 def pytest_collection_finish() -> None:
     """Thousands of tests and all that is imported are there to stay: they are not looked through again and again."""
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(trylast=True)
