@@ -117,6 +117,8 @@ class Faults:
         self._listener(event, {name: value for name, value in fields.items() if name != "away"} | repeated)
 
 
+FIELDS = "pgsched_event"
+"""The attribute of a log record that has an event's name and fields, for formats that are not read by people."""
 _MANY_LINES = ("stack", "traceback")
 _BARE = re.compile(r'[^\s"=]+')
 
@@ -135,7 +137,7 @@ def logging_listener(logger: logging.Logger) -> Listener:
             said = [f"{name}={_value(value)}" for name, value in fields.items() if name not in _MANY_LINES]
             lines = [line for name in _MANY_LINES for line in str(fields.get(name) or "").splitlines()]
             behind = "".join(f"\n  | {printable(line)}" for line in lines)
-            logger.log(level, "%s %s%s", event, " ".join(said), behind)
+            logger.log(level, "%s %s%s", event, " ".join(said), behind, extra={FIELDS: (event, fields)})
 
     return Faults(listen)
 

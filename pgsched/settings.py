@@ -113,6 +113,7 @@ class Settings:
     kafka_config: str = _setting("{}", "Further librdkafka settings, as a JSON object.", metavar="JSON", password=True)
     secret_keys: str = _setting("", "Keys that secrets are sealed with, the newest first.", secret=True)
     tracing: bool = _setting(False, "Whether API and workers record spans; OTEL_… variables say where these go.")
+    log_format: str = _setting("auto", "human, json, or auto: human on a terminal, else json.", metavar="FORMAT")
     log_level: str = _setting("info", "debug, info, warning or error.", metavar="LEVEL")
 
     def __post_init__(self) -> None:
@@ -125,6 +126,8 @@ class Settings:
             raise InvalidSettings("look_ahead must be less than poll_interval")
         if self.log_level not in _LOG_LEVELS:
             raise InvalidSettings(f"log_level is {self.log_level!r}; it must be one of {', '.join(_LOG_LEVELS)}")
+        if self.log_format not in _LOG_FORMATS:
+            raise InvalidSettings(f"log_format is {self.log_format!r}; it must be one of {', '.join(_LOG_FORMATS)}")
         if self.database_url is not None and not self.database_url.startswith(("postgresql://", "postgres://")):
             raise InvalidSettings("database_url must begin with postgresql://, such as postgresql://user@host/database")
         if self.database_url is not None:
@@ -164,6 +167,7 @@ _INJECTED = re.compile(
     r"PGSCHED_(?:\w+_)?(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?|ENV_\w+|NAME)"
 )
 _ADDRESS = re.compile(r"(?:tcp|udp|sctp)://")
+_LOG_FORMATS = ("auto", "human", "json")
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 
 

@@ -34,6 +34,7 @@ API = (
     "receive_timeout",
     "send_timeout",
     "tracing",
+    "log_format",
     "log_level",
 )
 WORKER = tuple(

@@ -1,6 +1,7 @@
 """``pgsched demo``: a whole installation for half a minute, with proof that everything arrived."""
 
 import asyncio
+import dataclasses
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -72,6 +73,7 @@ async def _run(settings: Settings, reply: Reply) -> Answer:
 
 @asynccontextmanager
 async def _workers(settings: Settings, reply: Reply) -> AsyncIterator[asyncio.Task[None]]:
+    settings = dataclasses.replace(settings, log_format="human")
     programs = [worker_program(number, settings) for number in range(1, _WORKERS + 1)]
     supervisor = Supervisor(programs, drain_timeout=settings.drain_timeout, report=_warnings_to(reply))
     ready = asyncio.Event()

@@ -15,11 +15,11 @@ import click
 from pgsched.cli.child import Orders, program, stop_when_orphaned
 from pgsched.cli.configuration import API, WORKER, load_settings, settings_options, with_database
 from pgsched.cli.database import explained
+from pgsched.cli.logs import Relay, begin_log, decided
 from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.supervisor import Program, Supervisor
 from pgsched.errors import NotFound, Unavailable
-from pgsched.events import Events, logging_listener, printable
-from pgsched.passwords import without_passwords
+from pgsched.events import Events, logging_listener
 from pgsched.settings import Settings
 from pgsched.store.admin.workers import of_host
 from pgsched.store.core.transactions import transaction
@@ -27,13 +27,6 @@ from pgsched.store.core.transactions import transaction
 supervised_option = click.option("--supervised", is_flag=True, hidden=True)
 alone_option = click.option("--alone", type=int, hidden=True)
 without_option = click.option("--without", multiple=True, hidden=True)
-
-
-class Printable(logging.Formatter):
-    """Escapes control characters in log lines, whoever logged them, and leaves passwords out."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return "\n".join(map(printable, without_passwords(super().format(record)).split("\n")))
 
 
 @click.command()
@@ -124,8 +117,10 @@ def _supervise(settings: Settings, reply: Reply) -> None:
 
 
 async def _keep_running(settings: Settings, reply: Reply) -> None:
+    settings = decided(settings)  # the processes write to this one, and not to where it writes
     programs = [worker_program(number, settings) for number in range(1, settings.processes + 1)]
-    supervisor = Supervisor(programs, drain_timeout=settings.drain_timeout, report=reply.note)
+    log = Relay(reply.note, settings)
+    supervisor = Supervisor(programs, drain_timeout=settings.drain_timeout, report=log.say, relay=log.line)
     await supervisor.run(on_ready=partial(_ready, settings, reply))
 
 
@@ -145,8 +140,4 @@ def _begin(settings: Settings) -> None:
     # started may swallow it.
     for stop in (signal.SIGTERM, signal.SIGQUIT):
         signal.signal(stop, lambda *_: os._exit(0))
-    handler = logging.StreamHandler()
-    handler.setFormatter(Printable("%(asctime)s %(levelname)s %(name)s %(message)s"))
-    logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
-    # That a connection broke is said once, as an event of ours; psycopg's own lines would only repeat it.
-    logging.getLogger("psycopg").setLevel(logging.ERROR)
+    begin_log(settings)

@@ -53,10 +53,19 @@ class Program:
 
 
 class Supervisor:
-    """Runs programs until told to stop. ``report`` gets every line for the operator."""
+    """Runs programs until told to stop. ``report`` gets every line for the operator, unless ``relay`` gets those that
+    programs write, with their names."""
 
-    def __init__(self, programs: Sequence[Program], *, drain_timeout: float, report: Callable[[str], None]) -> None:
-        self._keepers = [_Keeper(program, report) for program in programs]
+    def __init__(
+        self,
+        programs: Sequence[Program],
+        *,
+        drain_timeout: float,
+        report: Callable[[str], None],
+        relay: Callable[[str, str], None] | None = None,
+    ) -> None:
+        passed_on = relay or (lambda name, text: report(f"{name} | {text}"))
+        self._keepers = [_Keeper(program, report, passed_on) for program in programs]
         self._drain_timeout = drain_timeout
         self._report = report
         self._told = asyncio.Event()
@@ -120,11 +129,11 @@ class Supervisor:
 class _Keeper:
     """One program's life: start, wait, start again."""
 
-    def __init__(self, program: Program, report: Callable[[str], None]) -> None:
+    def __init__(self, program: Program, report: Callable[[str], None], relay: Callable[[str, str], None]) -> None:
         self.program = program
         self.process: asyncio.subprocess.Process | None = None
         self.ready = asyncio.Event()
-        self._report = report
+        self._report, self._relay = report, relay
         self._stopping = asyncio.Event()
         self._ready_since: float | None = None
         self._failures: deque[float] = deque(maxlen=FAILURES)
@@ -186,7 +195,7 @@ class _Keeper:
         while line := await stream.readline():
             text = line.decode(errors="replace").rstrip()
             self._words.append(text)
-            self._report(f"{self.program.name} | {text}")
+            self._relay(self.program.name, text)
 
     def _judge(self, status: int) -> None:
         """Decides on the pause before the next start; raises if there must not be one."""

@@ -18,6 +18,7 @@ from pgsched.cli.database import explained
 from pgsched.cli.guard import keep_running
 from pgsched.cli.listening import with_free_port
 from pgsched.cli.logins import instead_of_superuser, own_logins
+from pgsched.cli.logs import Relay, decided
 from pgsched.cli.migrate import bring_up
 from pgsched.cli.own_key import own_key
 from pgsched.cli.own_secret_keys import own_secret_keys
@@ -106,9 +107,11 @@ def _run(
 async def _supervise(
     settings: Settings, reply: Reply, welcome: Welcome, api_url: str, server: EmbeddedPostgres | None = None
 ) -> None:
+    settings = decided(settings)  # the processes write to this one, and not to where it writes
     programs = [program("api", ["api"], dataclasses.replace(settings, database_url=api_url))]
     programs += [worker_program(number, settings) for number in range(1, settings.processes + 1)]
-    supervisor = Supervisor(programs, drain_timeout=settings.drain_timeout, report=reply.note)
+    log = Relay(reply.note, settings)
+    supervisor = Supervisor(programs, drain_timeout=settings.drain_timeout, report=log.say, relay=log.line)
     async with _guarded(server, reply):
         await supervisor.run(on_ready=lambda: reply.give({**welcome.value(), "pid": os.getpid()}, welcome.text()))
 

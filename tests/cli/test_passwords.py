@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from pgsched.cli.child import program
-from pgsched.cli.processes import Printable
+from pgsched.cli.logs import Printable
 from pgsched.delivery.credentials import Filled
 from pgsched.delivery.proxy import parse_proxy
 from pgsched.delivery.tokens import _Token

@@ -133,7 +133,7 @@ def test_a_process_that_stands_is_begun_anew_and_who_stopped_it_is_known(
     if how.startswith("it "):
         assert "worker.gave_up" in log
     if handler == "waits":
-        assert 'running="python:waits ' in log
+        assert '"running": "python:waits ' in log
 
 
 @pytest.mark.parametrize("handler", ["signals", "reads"])
@@ -154,7 +154,7 @@ def test_a_handler_does_not_stop_its_supervised_process_by_a_signal(
     log = (tmp_path / "stderr-0").read_text()
     assert "ended unexpectedly" not in log
     assert "worker.drained" not in log
-    assert ("signal.ignored signal=SIGTERM" in log) == (handler == "signals")
+    assert ('"event": "signal.ignored"' in log) == (handler == "signals")
 
 
 def test_a_supervised_process_that_is_told_to_stop_drains(worker: Callable[..., Any], db: Any, tmp_path: Path) -> None:

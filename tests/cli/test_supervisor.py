@@ -196,7 +196,7 @@ async def test_a_child_that_dies_of_its_work_is_started_again_however_often_and_
 
 
 async def test_the_pause_before_a_child_is_started_again_grows_and_is_bounded() -> None:
-    keeper = module._Keeper(_program(READY), lambda _: None)
+    keeper = module._Keeper(_program(READY), lambda _: None, lambda _, __: None)
     pauses = []
     for _ in range(8):
         keeper._ready_since = asyncio.get_running_loop().time()

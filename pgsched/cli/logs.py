@@ -1,0 +1,98 @@
+"""The log: lines for people on a terminal, and JSON, an object a line, for whatever collects it elsewhere."""
+
+import dataclasses
+import json
+import logging
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from structlog.processors import JSONRenderer, format_exc_info
+from structlog.stdlib import ProcessorFormatter, add_log_level, add_logger_name
+from structlog.typing import EventDict
+
+from pgsched.events import FIELDS, printable
+from pgsched.passwords import without_passwords
+from pgsched.settings import Settings
+
+
+def decided(settings: Settings) -> Settings:
+    """The settings with a format of the log that does not depend on where it goes."""
+    if settings.log_format != "auto":
+        return settings
+    return dataclasses.replace(settings, log_format="human" if sys.stderr.isatty() else "json")
+
+
+def begin_log(settings: Settings) -> None:
+    """Has everything that is logged in this process written to standard error."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(formatter(decided(settings).log_format))
+    logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
+    # That a connection broke is said once, as an event of ours; psycopg's own lines would only repeat it.
+    logging.getLogger("psycopg").setLevel(logging.ERROR)
+
+
+def formatter(log_format: str) -> logging.Formatter:
+    """That of ``human`` or ``json``."""
+    if log_format == "human":
+        return Printable("%(asctime)s %(levelname)s %(name)s %(message)s")
+    last = (ProcessorFormatter.remove_processors_meta, format_exc_info, _no_passwords, JSONRenderer(default=str))
+    first = (_event, _instant, add_log_level, add_logger_name)
+    return ProcessorFormatter(foreign_pre_chain=first, processors=last)
+
+
+class Printable(logging.Formatter):
+    """Escapes control characters in log lines, whoever logged them, and leaves passwords out."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return "\n".join(map(printable, without_passwords(super().format(record)).split("\n")))
+
+
+class Relay:
+    """Writes what a supervisor says, and what its programs log, in the one format."""
+
+    def __init__(self, note: Callable[[str], None], settings: Settings) -> None:
+        self._note, self._is_json = note, decided(settings).log_format == "json"
+
+    def say(self, text: str) -> None:
+        """A word of the supervisor's own."""
+        self._note(_line({"event": text}) if self._is_json else text)
+
+    def line(self, program: str, text: str) -> None:
+        """What a program has written: its log, or whatever else is written to standard error in it."""
+        if not self._is_json:
+            return self._note(f"{program} | {text}")
+        try:
+            told = json.loads(text)
+        except ValueError:
+            told = None
+        return self._note(_line({"program": program} | (told if isinstance(told, dict) else {"event": text})))
+
+
+def _line(told: dict[str, Any]) -> str:
+    if "timestamp" not in told:
+        told |= {"timestamp": _text(datetime.now(UTC)), "level": "info", "logger": "pgsched"}
+    return json.dumps(told)
+
+
+def _event(_: Any, __: str, event: EventDict) -> EventDict:
+    """The name and the fields of an event in the place of the line that is written for people."""
+    record: logging.LogRecord = event["_record"]
+    if (told := getattr(record, FIELDS, None)) is not None:
+        name, fields = told
+        event.update({key: value for key, value in fields.items() if value is not None} | {"event": name})
+    return event
+
+
+def _instant(_: Any, __: str, event: EventDict) -> EventDict:
+    event["timestamp"] = _text(datetime.fromtimestamp(event["_record"].created, UTC))
+    return event
+
+
+def _no_passwords(_: Any, __: str, event: EventDict) -> EventDict:
+    return {name: without_passwords(value) if isinstance(value, str) else value for name, value in event.items()}
+
+
+def _text(instant: datetime) -> str:
+    return instant.isoformat(timespec="milliseconds").replace("+00:00", "Z")
