@@ -1341,6 +1341,7 @@ grant execute on pgsched_internal.check_backfill(uuid,timestamp with time zone,t
 grant execute on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_worker
 grant execute on pgsched_internal.check_backoff(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_body(jsonb,jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_body_option(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_changes(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_changes(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_cron(text) to pgsched_api

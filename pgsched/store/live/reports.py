@@ -14,7 +14,6 @@ class Report(NamedTuple):
     """What was said of a leased row since the last time; None is nothing. ``checkpoint`` is JSON text."""
 
     id: UUID
-    partition: int
     token: int
     fraction: float | None = None
     note: str | None = None
@@ -23,7 +22,7 @@ class Report(NamedTuple):
 
 async def keep(connection: AsyncConnection[Any], reports: Sequence[Report]) -> set[UUID]:
     """The ids of the rows whose reports were taken. The others are not leased under their tokens any more."""
-    names = ("ids", "partitions", "tokens", "fractions", "notes", "checkpoints")
+    names = ("ids", "tokens", "fractions", "notes", "checkpoints")
     columns = zip(*reports, strict=True)
     given = {name: list(column) for name, column in zip(names, columns, strict=True)}
     cursor = await connection.execute(statement("live/report"), given)

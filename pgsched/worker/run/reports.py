@@ -83,7 +83,7 @@ class Reports:
     def _of(self, execution: Execution) -> _Said:
         key = UUID(bytes=execution.id), execution.token
         if key not in self._said:
-            self._said[key] = _Said(Report(key[0], execution.partition, execution.token))
+            self._said[key] = _Said(Report(key[0], execution.token))
         if self._sending is None or self._sending.done():
             self._sending = asyncio.create_task(self._send_on())
         return self._said[key]

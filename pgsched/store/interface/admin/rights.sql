@@ -175,7 +175,7 @@ begin
     'pgsched.secrets', 'pgsched.sideline', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched.trigger', 'pgsched.unblock'], 'pgsched_api');
   perform pgsched_internal.grant_execute(array[
     'pgsched_internal.acting_role', 'pgsched_internal.acts_for', 'pgsched_internal.api_acts_for_all', 'pgsched_internal.api_administers',
-    'pgsched_internal.api_clients', 'pgsched_internal.catalogue', 'pgsched_internal.check_auth', 'pgsched_internal.check_backfill', 'pgsched_internal.check_backoff', 'pgsched_internal.check_changes',
+    'pgsched_internal.api_clients', 'pgsched_internal.catalogue', 'pgsched_internal.check_auth', 'pgsched_internal.check_body_option', 'pgsched_internal.check_backfill', 'pgsched_internal.check_backoff', 'pgsched_internal.check_changes',
     'pgsched_internal.check_cron', 'pgsched_internal.check_delivery', 'pgsched_internal.check_exclusion', 'pgsched_internal.check_headers',
     'pgsched_internal.check_labels', 'pgsched_internal.check_length', 'pgsched_internal.check_lists', 'pgsched_internal.check_options',
     'pgsched_internal.check_partition', 'pgsched_internal.check_payload', 'pgsched_internal.check_pulled', 'pgsched_internal.check_retries',
