@@ -14,7 +14,7 @@ from pgsched.api.jobs import found_job
 from pgsched.api.parameters import Actor, Forced, JobId, Pooled
 from pgsched.api.requests import EditJob, PreviewEdit, PreviewSpec
 from pgsched.api.routing import acts, sets
-from pgsched.api.versions import IfMatch, check_version, tag_of_job, tagged
+from pgsched.api.versions import IfMatch, check_version, tagged, version_of_job
 from pgsched.domain.preview import preview
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.spread import identity_of
@@ -44,10 +44,10 @@ async def edit_job(
     async with database.connection() as connection, connection.transaction():
         version = await edits.locked_version(connection, job_id)
         if version is not None:
-            check_version(if_match, tag_of_job(version))
+            check_version(if_match, version_of_job(version))
         await edits.edit_job(connection, job_id, changes, actor=actor, force=force)
         row = await found_job(connection, job_id)
-        return tagged(job_detail(row, await next_fires(connection, row)), tag_of_job(row.updated_at))
+        return tagged(job_detail(row, await next_fires(connection, row)), version_of_job(row.updated_at))
 
 
 @acts("/jobs/{job_id:str}/preview", "When a job fires, before and after an edit", 404, 409, scope="read")

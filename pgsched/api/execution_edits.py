@@ -13,7 +13,7 @@ from pgsched.api.executions import in_detail
 from pgsched.api.parameters import Actor, ExecutionId, Pooled
 from pgsched.api.requests import Instant
 from pgsched.api.routing import sets
-from pgsched.api.versions import IfMatch, check_version, tag_of_execution
+from pgsched.api.versions import IfMatch, check_version, version_of_execution
 from pgsched.store.schedule.edits import CHANGEABLE, Named, changes_of
 
 _OTHERWISE = Example(
@@ -66,6 +66,6 @@ async def _edit(
     async with database.connection() as connection, connection.transaction():
         if if_match is not None:
             await named.edit(connection, "{}")  # which locks it
-            check_version(if_match, tag_of_execution(await named.read(connection)))
+            check_version(if_match, version_of_execution(await named.read(connection)))
         await named.edit(connection, changes, note=data.note, actor=actor)
         return await in_detail(connection, await named.read(connection))

@@ -13,8 +13,8 @@ from pgsched.api.paging import page, position
 from pgsched.api.parameters import INSTANT, Actor, After, Client, ExecutionId, Key, Limit, Noted, OfJob, Pooled, note_in
 from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.requests import CancelByKey, Reschedule, RescheduleByKey
-from pgsched.api.routing import acts, reads
-from pgsched.api.versions import tag_of_execution, tagged
+from pgsched.api.routing import acts, reads, reads_version
+from pgsched.api.versions import IfNoneMatch, tagged, version_of_execution
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.states import ExecutionStatus, each_once
 from pgsched.errors import InvalidSchedule, NotFound
@@ -66,14 +66,16 @@ async def list_executions(
         return page(await listings.list_executions(connection, wanted, limit=limit, after=position(after)))
 
 
-@reads("/executions/{execution_id:str}", "One execution with its failed tries", 404)
-async def get_execution(execution_id: ExecutionId, database: Pooled) -> Response[ExecutionDetail]:
+@reads_version("/executions/{execution_id:str}", "One execution with its failed tries", 404)
+async def get_execution(
+    execution_id: ExecutionId, database: Pooled, if_none_match: IfNoneMatch = None
+) -> Response[ExecutionDetail]:
     """Its ETag is the version that PATCH takes as If-Match."""
     async with database.connection() as connection:
         found = await listings.get_execution(connection, execution_id)
         if found is None:
             raise NotFound(f"there is no execution {execution_id}; look it up in /v1/executions, jobs in /v1/jobs")
-        return await in_detail(connection, found)
+        return await in_detail(connection, found, if_none_match)
 
 
 @acts("/executions/{execution_id:str}/cancel", "Cancel an execution", 404, 409, scope="schedule")
@@ -118,13 +120,15 @@ async def reschedule_by_key(database: Pooled, actor: Actor, data: JSONBody[Resch
     return RescheduledByKey(client=data.client, key=data.key, fire_at=fire_at)
 
 
-async def in_detail(connection: AsyncConnection[Any], row: Execution) -> Response[ExecutionDetail]:
-    """An execution with all that is shown of one, and the tag of its version."""
+async def in_detail(
+    connection: AsyncConnection[Any], row: Execution, unless: str | None = None
+) -> Response[ExecutionDetail]:
+    """An execution with all that is shown of one, and the tag of its version; 304 to whom it is known."""
     attempts = await listings.attempts_of(connection, row.id)
     waits_for = await dependencies.waits_for(connection, row.id)
     progress = await listings.progress_of(connection, row.id)
     found = with_attempts(ExecutionDetail, row, attempts=attempts, waits_for=waits_for, progress=progress)
-    return tagged(found, tag_of_execution(row))
+    return tagged(found, version_of_execution(row), unless)
 
 
 def bound(name: str, text: str | None) -> datetime | None:

@@ -12,8 +12,8 @@ from pgsched.api.creation import next_fires
 from pgsched.api.labels import Labels, labels_in
 from pgsched.api.paging import cursor, page, position
 from pgsched.api.parameters import Actor, After, Client, JobId, Key, Limit, Noted, Pooled, Why, note_in
-from pgsched.api.routing import acts, made_at, makes, reads, removes
-from pgsched.api.versions import tag_of_job, tagged
+from pgsched.api.routing import acts, made_at, makes, reads, reads_version, removes
+from pgsched.api.versions import IfNoneMatch, tagged, version_of_job
 from pgsched.domain.states import JobState
 from pgsched.errors import NotFound
 from pgsched.store.lookup import listings
@@ -49,12 +49,12 @@ async def list_jobs(
     return Page(items=items, next=cursor(found.next))
 
 
-@reads("/jobs/{job_id:str}", "One job and when it fires next", 404)
-async def get_job(job_id: JobId, database: Pooled) -> Response[JobDetail]:
+@reads_version("/jobs/{job_id:str}", "One job and when it fires next", 404)
+async def get_job(job_id: JobId, database: Pooled, if_none_match: IfNoneMatch = None) -> Response[JobDetail]:
     """Its ETag is the version that PATCH takes as If-Match."""
     async with database.connection() as connection:
         row = await found_job(connection, job_id)
-        return tagged(job_detail(row, await next_fires(connection, row)), tag_of_job(row.updated_at))
+        return tagged(job_detail(row, await next_fires(connection, row)), version_of_job(row.updated_at), if_none_match)
 
 
 @removes("/jobs/{job_id:str}", "Cancel a job, or an execution", 404, 409, scope="schedule")

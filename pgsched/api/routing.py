@@ -48,6 +48,14 @@ def _route(
 
 reads = partial(_route, get, scope="read")
 """A route that looks something up."""
+
+
+def reads_version(path: str, summary: str, *refusals: int, **more: Any) -> get:
+    """A route that looks up something with an ETag: 304 to whom it is known as it is."""
+    known = ResponseSpec(None, generate_examples=False, description="It is as If-None-Match names it.")
+    return _route(get, path, summary, responses={304: known, **problems(*refusals)}, scope="read", **more)
+
+
 acts = partial(_route, post, status_code=200)
 """A route that does something with what is there."""
 sets = partial(_route, patch)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID
 
-from pgsched.cli.reply import listing, table
+from pgsched.cli.reply import Reply, listing, table
 from pgsched.errors import InvalidInput
 from pgsched.store.lookup.rows import RowPage
 
@@ -17,11 +17,13 @@ _ATTEMPT = ("attempt", "finished_at", "duration", "status_code", "error")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a command: ``value`` as JSON, or ``text``; with a ``note`` on standard error."""
+    """The answer of a command: ``value`` as JSON, or ``text``; with a ``note`` on standard error. ``then`` is what is
+    done after it was given."""
 
     value: Mapping[str, Any]
     text: str
     note: str | None = None
+    then: Callable[[Reply], None] | None = None
 
 
 def changed(is_changed: bool, done: str, otherwise: str, **what: Any) -> Answer:

@@ -11,11 +11,13 @@ import click
 from pgsched.answers import page_of
 from pgsched.cli.answers import Answer, changed, listed, shown
 from pgsched.cli.commands import command
+from pgsched.cli.following import then_followed, watch_option
 from pgsched.cli.options import actor_option, many_option, options, page_options
 from pgsched.cli.parameters import identity, instant, label
 from pgsched.domain.duration import parse_shift
 from pgsched.domain.states import LIVE_STATUSES, each_once
 from pgsched.errors import InvalidInput, InvalidSchedule
+from pgsched.settings import Settings
 from pgsched.store.ends import bulk_changes
 from pgsched.store.ends.bulk_changes import ChangingMany, How
 from pgsched.store.lookup.rows import ExecutionFilter
@@ -56,30 +58,40 @@ _of_many = options(
 bulk = click.Group("bulk", help="Cancel and reschedule many executions at a rate.")
 
 
-@command(bulk)
+@command(bulk, with_settings=True)
 @_of_many
-async def cancel(connection: Any, **given: Any) -> Answer:
+@watch_option
+async def cancel(connection: Any, settings: Settings, watch: bool, **given: Any) -> Answer:
     """Cancel the executions that wait or run and have all of this.
 
     Prints the change's id, and how many there are; workers do it.
     """
-    return _started(await bulk_changes.cancel_many(connection, _wanted(given), _how(given)))
+    started = await bulk_changes.cancel_many(connection, _wanted(given), _how(given))
+    return _started(started, settings if watch else None)
 
 
-@command(bulk)
+@command(bulk, with_settings=True)
 @_of_many
+@watch_option
 @click.option("--at", "fire_at", type=instant, metavar="INSTANT", help="When they fire.")
 @click.option("--by", "shift", type=_shift, metavar="DURATION", help="By how much each is moved, such as 1h or -15m.")
-async def reschedule(connection: Any, fire_at: datetime | None, shift: timedelta | None, **given: Any) -> Answer:
+async def reschedule(
+    connection: Any,
+    settings: Settings,
+    watch: bool,
+    fire_at: datetime | None,
+    shift: timedelta | None,
+    **given: Any,
+) -> Answer:
     """Move the one-shots that wait and have all of this.
 
     Prints the change's id, and how many there are; workers do it.
     """
     if (fire_at is None) is (shift is None):
         raise InvalidInput("when shall they fire? Give --at with an instant, or --by with a duration")
-    return _started(
-        await bulk_changes.reschedule_many(connection, _wanted(given), _how(given), fire_at=fire_at, shift=shift)
-    )
+    wanted, how = _wanted(given), _how(given)
+    started = await bulk_changes.reschedule_many(connection, wanted, how, fire_at=fire_at, shift=shift)
+    return _started(started, settings if watch else None)
 
 
 @command(bulk, "list")
@@ -90,11 +102,13 @@ async def list_bulk_changes(connection: Any, limit: int, after: UUID | None) -> 
     return listed(page_of(found, limit, lambda row: row.id), _COLUMNS, "no bulk changes")
 
 
-@command(bulk)
+@command(bulk, with_settings=True)
 @click.argument("id", metavar="CHANGE", type=identity)
-async def show(connection: Any, id: UUID) -> Answer:
+@watch_option
+async def show(connection: Any, settings: Settings, id: UUID, watch: bool) -> Answer:
     """Show one change of many and how far it is."""
-    return shown(await bulk_changes.get_bulk_change(connection, id))
+    answer = shown(await bulk_changes.get_bulk_change(connection, id))
+    return then_followed(answer, settings, id) if watch else answer
 
 
 @command(bulk)
@@ -116,6 +130,9 @@ def _how(given: Mapping[str, Any]) -> How:
     return How(**{name: given[name] for name in _HOW})
 
 
-def _started(found: ChangingMany) -> Answer:
+def _started(found: ChangingMany, follow_with: Settings | None) -> Answer:
     text = f"{found.matched} executions{'' if found.complete else ' or more'}"
-    return Answer(dataclasses.asdict(found), f"{found.id}\n{text}" if found.id else text)
+    answer = Answer(dataclasses.asdict(found), f"{found.id}\n{text}" if found.id else text)
+    if follow_with is None:
+        return answer
+    return then_followed(answer, follow_with, found.id, found.matched if found.complete else None)

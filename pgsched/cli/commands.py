@@ -41,6 +41,8 @@ def command(
             reply.give(answer.value, answer.text)
             if answer.note:
                 reply.note(answer.note)
+            if answer.then:
+                answer.then(reply)
 
         made = json_option(click.command(name)(settings_options(DATABASE)(run)))  # the help has it last
         if group is not None:

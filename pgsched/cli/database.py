@@ -13,16 +13,16 @@ from pgsched.settings import Settings
 from pgsched.store.core.refusals import refusal
 from pgsched.store.core.transactions import transaction_async
 
-Answer = TypeVar("Answer")
+_Found = TypeVar("_Found")
 
 
-def ask(settings: Settings, question: Callable[[AsyncConnection[Any]], Awaitable[Answer]]) -> Answer:
+def ask(settings: Settings, question: Callable[[AsyncConnection[Any]], Awaitable[_Found]]) -> _Found:
     """Runs ``question`` in a transaction of its own, which is committed when it returns.
 
     Raises Unavailable, SchemaMismatch, and what the database refused as the error it stands for.
     """
 
-    async def run() -> Answer:
+    async def run() -> _Found:
         async with transaction_async(settings.database_url or "") as connection:
             return await question(connection)
 

@@ -10,11 +10,13 @@ import click
 
 from pgsched.cli.answers import Answer, changed, fill, listed, shown
 from pgsched.cli.commands import command
+from pgsched.cli.following import then_followed, watch_option
 from pgsched.cli.options import actor_option, many_option, only_client, options, page_options
 from pgsched.cli.parameters import identity, instant, json_text, label
 from pgsched.cli.replays import cancel_replay, list_replays
 from pgsched.domain.states import LETTER_STATES
 from pgsched.errors import InvalidInput, NotFound
+from pgsched.settings import Settings
 from pgsched.store.ends import dead_letters as store
 from pgsched.store.lookup.rows import DeadLetterFilter
 
@@ -74,7 +76,7 @@ async def show(connection: Any, id: UUID) -> Answer:
     return shown(found, await listings.attempts_of(connection, id))
 
 
-@command(dead_letters)
+@command(dead_letters, with_settings=True)
 @click.argument("id", type=identity, required=False)
 @_filters
 @click.option("--new-target", metavar="TARGET", help="Call this instead.")
@@ -82,15 +84,18 @@ async def show(connection: Any, id: UUID) -> Answer:
 @many_option("--option", "In place of all. With ID only.")
 @click.option("--rate", type=float, metavar="NUMBER", help="Of many, at most so many a second.  [default: 10]")
 @click.option("--dry-run", is_flag=True, help="Only count. Without ID only.")
+@watch_option
 @_said
 async def replay(
     connection: Any,
+    settings: Settings,
     id: UUID | None,
     new_target: str | None,
     payload: str | None,
     options: tuple[tuple[str, Any], ...],
     rate: float | None,
     dry_run: bool,
+    watch: bool,
     **given: Any,
 ) -> Answer:
     """Run a dead letter again, or at a rate all that the filters name."""
@@ -101,9 +106,11 @@ async def replay(
         how = {"rate": 10.0 if rate is None else rate, "target": new_target, "dry_run": dry_run, **given}
         found = await store.replay_all(connection, wanted, **how)
         text = f"{found.matched} dead letters{'' if found.complete else ' or more'}"
-        return Answer(dataclasses.asdict(found), f"{found.id}\n{text}" if found.id else text)
-    if rate is not None or dry_run:
-        raise InvalidInput("--rate and --dry-run are for many: leave the ID out and give filters")
+        answer = Answer(dataclasses.asdict(found), f"{found.id}\n{text}" if found.id else text)
+        total = found.matched if found.complete else None
+        return then_followed(answer, settings, found.id, total) if watch else answer
+    if rate is not None or dry_run or watch:
+        raise InvalidInput("--rate, --dry-run and --watch are for many: leave the ID out and give filters")
     changes = store.Changes(target=new_target, payload=payload, options=json.dumps(dict(options)) if options else None)
     new = await store.replay(connection, id, changes, **given)
     return Answer({"id": new, "dead_letter": id}, str(new))

@@ -39,6 +39,22 @@ async def test_an_edit_of_what_somebody_else_has_changed_is_refused(api: httpx.A
     assert [(await edit("notify:e", tag)).status_code for tag in (f'"1", {first.headers["ETag"]}', "*")] == [200, 200]
 
 
+async def test_what_somebody_knows_already_is_not_sent_again(api: httpx.AsyncClient, db: Connection) -> None:
+    path = f"/v1/jobs/{await create(api)}"
+    read = (await api.get(path)).headers["ETag"]
+
+    async def look(tag: str) -> tuple[int, bytes, bool]:
+        answer = await api.get(path, headers={"If-None-Match": tag})
+        return answer.status_code, answer.content, answer.headers["ETag"] == read
+
+    for known in (read, f"W/{read}", f'"other", {read}', "*"):
+        assert await look(known) == (304, b"", True)
+    assert [(await look(tag))[0] for tag in ('"other"', "", f'{read[:-2]}0"')] == [200, 200, 200]
+    db.execute("update pgsched.executions set scheduled_for = scheduled_for + interval '1 minute'")
+    assert (await look(read))[::2] == (200, False)
+    assert (await api.patch(path, json={"target": "notify:b"}, headers={"If-Match": read})).status_code == 200
+
+
 async def test_another_schedule_is_planned_in_the_same_transaction(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     answer = await api.patch(f"/v1/jobs/{job}", json={"schedule": _BERLIN})

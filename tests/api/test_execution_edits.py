@@ -60,6 +60,19 @@ async def test_a_version_that_nobody_has_read_is_not_changed(api: httpx.AsyncCli
     assert (await api.patch(place, json={}, headers={"If-Match": f"W/{first.headers['ETag']}"})).status_code == 412
 
 
+async def test_an_execution_that_somebody_knows_is_not_sent_again(api: httpx.AsyncClient, db: Connection) -> None:
+    path = f"/v1/executions/{await create(api)}"
+    read = (await api.get(path)).headers["ETag"]
+    same = await api.get(path, headers={"If-None-Match": read})
+    assert (same.status_code, same.content, same.headers["ETag"]) == (304, b"", read)
+    db.execute("update pgsched.executions set lease_token = 1, lease_owner = 1, lease_expires_at = now()")
+    begun = await api.get(path, headers={"If-None-Match": read})
+    assert (begun.status_code, begun.json()["status"]) == (200, "running")
+    assert begun.headers["ETag"].partition("-")[0] == read.partition("-")[0], (
+        "it can be changed no otherwise than before"
+    )
+
+
 async def test_what_has_begun_is_not_changed(api: httpx.AsyncClient, db: Connection) -> None:
     id = await create(api, key="k")
     db.execute("update pgsched.executions set lease_token = 1, lease_owner = 1, lease_expires_at = now()")

@@ -1,12 +1,20 @@
 """Executions cancelled and rescheduled many at once from the command line."""
 
 import json
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 import psycopg
 import pytest
 
+from pgsched.cli import following
+from pgsched.cli.following import follow
+from pgsched.cli.reply import Reply
+from pgsched.errors import Conflict
+from pgsched.store.ends.bulk_changes import BulkChange, get_bulk_change
 from tests.cli.conftest import Run
 from tests.store.store_arrange import schedule
 
@@ -68,3 +76,63 @@ def test_what_cannot_be_meant_is_refused(run: Run, db: Db, words: list[str]) -> 
 def test_what_is_not_there_is_not_found(run: Run) -> None:
     for verb in ("show", "stop"):
         assert run("bulk", verb, str(uuid4())).exit_code == 1
+
+
+def test_one_that_has_ended_is_followed_no_longer(run: Run, db: Db) -> None:
+    schedule(db, client="shop")
+    started = answer(run, "cancel", "--client", "shop")["id"]
+    db.execute("update pgsched.bulk_changes set state = 'finished', changed = 1")
+    found = run("bulk", "show", started, "--watch", "--json")
+    assert (found.exit_code, json.loads(found.stdout)["id"]) == (0, started)
+    assert found.stderr == "cancel: 1 changed, 0 passed over\n"
+    db.execute("update pgsched.bulk_changes set state = 'cancelled'")
+    found = run("bulk", "show", started, "--watch")
+    assert (found.exit_code, "was ended before it was done: somebody stopped it" in found.stderr) == (1, True)
+
+
+def test_one_that_has_just_been_asked_for_is_followed(run: Run, db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
+    schedule(db, client="shop")
+    end = "update pgsched.bulk_changes set state = 'finished', changed = 1"
+    monkeypatch.setattr(following, "_APART", 0)
+
+    async def ended(connection: Any, id: Any) -> BulkChange:
+        found = await get_bulk_change(connection, id)
+        db.execute(end)
+        return found
+
+    monkeypatch.setattr("pgsched.cli.following.get_bulk_change", ended)
+    for words in (["cancel"], ["reschedule", "--by", "1h"]):
+        found = run("bulk", *words, "--client", "shop", "--watch")
+        assert found.stdout.endswith("1 executions\n")
+        assert found.stderr.endswith(f"{words[0]}: 1 changed, 0 passed over\n")
+    assert run("bulk", "cancel", "--client", "shop", "--dry-run", "--watch").output == "1 executions\n"
+
+
+def _seen(*states: tuple[str, int]) -> Iterator[BulkChange]:
+    at = datetime.now(UTC)
+    for state, changed in states:
+        yield BulkChange(
+            id=uuid4(), verb="cancel", clients=None, filter={}, target=None, fire_at=None, shift=None, note=None,
+            rate=50, state=state, changed=changed, passed_over=1, reason="a lock" if changed == 5 else None,
+            actor="ann", created_at=at, updated_at=at,
+        )  # fmt: skip
+
+
+def test_a_line_tells_of_what_has_changed_and_a_terminal_has_a_bar(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "_LINES_APART", 0)
+    slept: list[float] = []
+    looks = _seen(("active", 0), ("active", 0), ("active", 5), ("finished", 9))
+    follow(lambda: next(looks), 10, Reply(as_json=False), slept.append)
+    assert len(slept) == 3
+    assert capsys.readouterr().err.splitlines() == [
+        "cancel: 0 changed, 1 passed over, 10 %",
+        "cancel: 5 changed, 1 passed over, 60 %, a lock",
+        "cancel: 9 changed, 1 passed over",
+    ]
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    looks = _seen(("active", 0), ("cancelled", 5))
+    with pytest.raises(Conflict, match="before it was done: a lock"):
+        follow(lambda: next(looks), None, Reply(as_json=False), slept.append)
+    assert capsys.readouterr().out == ""
