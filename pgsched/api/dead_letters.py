@@ -13,13 +13,14 @@ from pgsched.answers import Changed, DeadLetterDetail, Page, Replayed, with_atte
 from pgsched.api.executions import bound
 from pgsched.api.labels import Labels, labels_in
 from pgsched.api.paging import page, position
-from pgsched.api.parameters import INSTANT, Actor, After, Client, ExecutionId, Key, Limit, OfJob, Pooled, Why
+from pgsched.api.parameters import INSTANT, Actor, After, Client, ExecutionId, Key, Limit, OfJob, Pooled, Sorted, Why
 from pgsched.api.routing import made_at, makes, reads, removes
 from pgsched.domain.states import LetterState
 from pgsched.errors import NotFound
 from pgsched.store.ends import dead_letters
 from pgsched.store.ends.dead_letters import Changes, DiscardedMany
 from pgsched.store.lookup import listings
+from pgsched.store.lookup.order import Order
 from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter
 
 DeadLetterId = Annotated[UUID, PathParameter(description="The id of the execution that failed.")]
@@ -83,14 +84,19 @@ Wanted = NamedDependency[DeadLetterFilter]
 _FILTERED = {"wanted": Provide(dead_letter_filter, sync_to_thread=False)}
 
 
-@reads("/dead-letters", "List dead letters, the newest first", dependencies=_FILTERED)
+@reads("/dead-letters", "List dead letters", dependencies=_FILTERED)
 async def list_dead_letters(
-    database: Pooled, wanted: Wanted, letter_state: State = "open", limit: Limit = 50, after: After = None
+    database: Pooled,
+    wanted: Wanted,
+    letter_state: State = "open",
+    sort: Sorted = "newest",
+    limit: Limit = 50,
+    after: After = None,
 ) -> Page[DeadLetter]:
     """The executions that failed for good, each with its reason; those that nothing was done about, unless asked."""
-    behind = position(after)
+    how: Any = {"state": letter_state, "limit": limit, "after": position(after), "order": Order(sort)}
     async with database.page() as connection:
-        return page(await listings.list_dead_letters(connection, wanted, state=letter_state, limit=limit, after=behind))
+        return page(await listings.list_dead_letters(connection, wanted, **how))
 
 
 @reads("/dead-letters/{execution_id:str}", "One dead letter with its failed tries", 404)

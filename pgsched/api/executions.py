@@ -10,7 +10,20 @@ from psycopg import AsyncConnection
 from pgsched.answers import Changed, ChangedByKey, ExecutionDetail, Page, Rescheduled, RescheduledByKey, with_attempts
 from pgsched.api.labels import Labels, labels_in
 from pgsched.api.paging import page, position
-from pgsched.api.parameters import INSTANT, Actor, After, Client, ExecutionId, Key, Limit, Noted, OfJob, Pooled, note_in
+from pgsched.api.parameters import (
+    INSTANT,
+    Actor,
+    After,
+    Client,
+    ExecutionId,
+    Key,
+    Limit,
+    Noted,
+    OfJob,
+    Pooled,
+    Sorted,
+    note_in,
+)
 from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.requests import CancelByKey, Reschedule, RescheduleByKey
 from pgsched.api.routing import acts, reads, reads_version
@@ -20,6 +33,7 @@ from pgsched.domain.states import ExecutionStatus, each_once
 from pgsched.errors import InvalidSchedule, NotFound
 from pgsched.store.ends import dependencies
 from pgsched.store.lookup import listings
+from pgsched.store.lookup.order import Order
 from pgsched.store.lookup.rows import Execution, ExecutionFilter
 from pgsched.store.schedule import calls
 
@@ -35,7 +49,7 @@ Statuses = Annotated[
 ]
 
 
-@reads("/executions", "List executions, the newest first")
+@reads("/executions", "List executions")
 async def list_executions(
     database: Pooled,
     client: Client = None,
@@ -47,6 +61,7 @@ async def list_executions(
     key: Key = None,
     job: OfJob = None,
     label: Labels = None,
+    sort: Sorted = "newest",
     limit: Limit = 50,
     after: After = None,
 ) -> Page[Execution]:
@@ -62,8 +77,9 @@ async def list_executions(
         end=bound("to", end),
         labels=labels_in(label),
     )
+    how: Any = {"limit": limit, "after": position(after), "order": Order(sort)}
     async with database.page() as connection:
-        return page(await listings.list_executions(connection, wanted, limit=limit, after=position(after)))
+        return page(await listings.list_executions(connection, wanted, **how))
 
 
 @reads_version("/executions/{execution_id:str}", "One execution with its failed tries", 404)

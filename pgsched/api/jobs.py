@@ -11,12 +11,13 @@ from pgsched.answers import Changed, ChangedMany, Job, JobDetail, Page, Triggere
 from pgsched.api.creation import next_fires
 from pgsched.api.labels import Labels, labels_in
 from pgsched.api.paging import cursor, page, position
-from pgsched.api.parameters import Actor, After, Client, JobId, Key, Limit, Noted, Pooled, Why, note_in
+from pgsched.api.parameters import Actor, After, Client, JobId, Key, Limit, Noted, Pooled, Sorted, Why, note_in
 from pgsched.api.routing import acts, made_at, makes, reads, reads_version, removes
 from pgsched.api.versions import IfNoneMatch, tagged, version_of_job
 from pgsched.domain.states import JobState
 from pgsched.errors import NotFound
 from pgsched.store.lookup import listings
+from pgsched.store.lookup.order import Order
 from pgsched.store.lookup.rows import MOST_OUTCOMES, Execution, ExecutionFilter, JobFilter, JobRow
 from pgsched.store.schedule import calls
 
@@ -29,7 +30,7 @@ LastOutcomes = Annotated[
 OfState = Annotated[JobState | None, QueryParameter(name="state", description="The job's state.")]
 
 
-@reads("/jobs", "List jobs, the newest first")
+@reads("/jobs", "List jobs")
 async def list_jobs(
     database: Pooled,
     client: Client = None,
@@ -37,13 +38,15 @@ async def list_jobs(
     key: Key = None,
     label: Labels = None,
     last_outcomes: LastOutcomes = 0,
+    sort: Sorted = "newest",
     limit: Limit = 50,
     after: After = None,
 ) -> Page[Job]:
     """One page; the next one is asked for with after."""
     wanted = JobFilter(client=client, state=job_state, key=key, labels=labels_in(label))
     async with database.page() as connection:
-        found = await listings.list_jobs(connection, wanted, limit=limit, after=position(after))
+        how: Any = {"limit": limit, "after": position(after), "order": Order(sort)}
+        found = await listings.list_jobs(connection, wanted, **how)
         last = await listings.last_outcomes(connection, [row.id for row in found.items], last_outcomes)
     items = jobs_of(found.items, last) if last_outcomes else [job_of(row) for row in found.items]
     return Page(items=items, next=cursor(found.next))
@@ -110,12 +113,15 @@ async def trigger(job_id: JobId, database: Pooled, actor: Actor) -> Response[Tri
     return made_at(f"/v1/executions/{execution_id}", Triggered(id=execution_id, job_id=job_id))
 
 
-@reads("/jobs/{job_id:str}/executions", "The executions of a job, the newest first", 404)
-async def job_executions(job_id: JobId, database: Pooled, limit: Limit = 50, after: After = None) -> Page[Execution]:
+@reads("/jobs/{job_id:str}/executions", "The executions of a job", 404)
+async def job_executions(
+    job_id: JobId, database: Pooled, sort: Sorted = "newest", limit: Limit = 50, after: After = None
+) -> Page[Execution]:
     async with database.page() as connection:
         await found_job(connection, job_id)
         wanted = ExecutionFilter(job=job_id)
-        return page(await listings.list_executions(connection, wanted, limit=limit, after=position(after)))
+        how: Any = {"limit": limit, "after": position(after), "order": Order(sort)}
+        return page(await listings.list_executions(connection, wanted, **how))
 
 
 async def _change_all(

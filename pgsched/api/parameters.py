@@ -9,6 +9,7 @@ from litestar.params import JSONBody, PathParameter, QueryParameter
 
 from pgsched.api.database import Database
 from pgsched.api.requests import Note
+from pgsched.domain.states import Sort
 from pgsched.sealing import KeyRing
 
 INSTANT = {"format": "date-time"}
@@ -32,6 +33,7 @@ After = Annotated[
         schema_extra={"pattern": "^[A-Za-z0-9_-]{22}$"},
     ),
 ]
+Sorted = Annotated[Sort, QueryParameter(name="sort", description="Which come first, by when they were scheduled.")]
 AfterName = Annotated[str | None, QueryParameter(name="after", max_length=400, description="next of the page before.")]
 Client = Annotated[str | None, QueryParameter(name="client")]
 OnlyClient = Annotated[str | None, QueryParameter(name="client", max_length=100, description="Only this client's.")]

@@ -11,7 +11,7 @@ import click
 from pgsched.cli.answers import Answer, changed, fill, listed, shown
 from pgsched.cli.commands import command
 from pgsched.cli.following import then_followed, watch_option
-from pgsched.cli.options import actor_option, many_option, only_client, options, page_options
+from pgsched.cli.options import actor_option, many_option, only_client, options, page_options, sort_option
 from pgsched.cli.parameters import identity, instant, json_text, label
 from pgsched.cli.replays import cancel_replay, list_replays
 from pgsched.domain.states import LETTER_STATES
@@ -54,13 +54,17 @@ for _command in (list_replays, cancel_replay):
     show_default=True,
     help="Whether they are open, replayed, discarded, or any of these.",
 )
+@sort_option
 @page_options()
-async def list_dead_letters(connection: Any, state: str, limit: int, after: UUID | None, **given: Any) -> Answer:
-    """List dead letters, newest first."""
+async def list_dead_letters(
+    connection: Any, state: str, sort: str, limit: int, after: UUID | None, **given: Any
+) -> Answer:
+    """List dead letters."""
     from pgsched.store.lookup import listings
+    from pgsched.store.lookup.order import Order
 
-    wanted = _wanted(given)
-    page, note = await fill(partial(listings.list_dead_letters, connection, wanted, state=state), limit, after)
+    how: Any = {"state": state, "order": Order(sort)}
+    page, note = await fill(partial(listings.list_dead_letters, connection, _wanted(given), **how), limit, after)
     return listed(page, _COLUMNS, "no dead letters", note=note)
 
 

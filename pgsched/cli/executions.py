@@ -9,7 +9,7 @@ import click
 from pgsched.cli.answers import Answer, changed, fill, listed, shown
 from pgsched.cli.commands import command
 from pgsched.cli.execution_edits import check_which, edit, reschedule, which
-from pgsched.cli.options import actor_option, many_option, only_client, page_options
+from pgsched.cli.options import actor_option, many_option, only_client, page_options, sort_option
 from pgsched.cli.parameters import identity, instant, label
 from pgsched.cli.why import reasons
 from pgsched.domain.states import STATUSES, each_once
@@ -39,16 +39,18 @@ for _command in (edit, reschedule):
 )
 @click.option("--to", "end", type=instant, metavar="INSTANT", help="Only those scheduled for before this instant.")
 @many_option("--label", "Only those with all of these labels.", label)
+@sort_option
 @page_options()
 async def list_executions(
-    connection: Any, limit: int, after: UUID | None, statuses: tuple[str, ...], **given: Any
+    connection: Any, sort: str, limit: int, after: UUID | None, statuses: tuple[str, ...], **given: Any
 ) -> Answer:
-    """List executions, newest first."""
+    """List executions."""
     from pgsched.store.lookup import listings
+    from pgsched.store.lookup.order import Order
 
     labels = dict(given.pop("labels")) or None
     wanted = ExecutionFilter(statuses=each_once(statuses), labels=labels, **given)
-    page, note = await fill(partial(listings.list_executions, connection, wanted), limit, after)
+    page, note = await fill(partial(listings.list_executions, connection, wanted, order=Order(sort)), limit, after)
     return listed(page, _COLUMNS, "no executions", note=note)
 
 

@@ -13,7 +13,7 @@ from pgsched.cli.backfills import backfill, cancel_backfill, list_backfills
 from pgsched.cli.commands import command
 from pgsched.cli.edits import edit
 from pgsched.cli.groups import cancel, pause, resume
-from pgsched.cli.options import actor_option, many_option, only_client, page_options
+from pgsched.cli.options import actor_option, many_option, only_client, page_options, sort_option
 from pgsched.cli.parameters import identity, label
 from pgsched.cli.reply import listing, table
 from pgsched.domain.duration import format_duration
@@ -44,13 +44,15 @@ for _command in (edit, pause, resume, cancel, backfill, list_backfills, cancel_b
     metavar="NUMBER",
     help="With so many of the last outcomes of each.",
 )
+@sort_option
 @page_options()
-async def list_jobs(connection: Any, limit: int, after: UUID | None, most: int, **given: Any) -> Answer:
-    """List jobs, newest first."""
+async def list_jobs(connection: Any, sort: str, limit: int, after: UUID | None, most: int, **given: Any) -> Answer:
+    """List jobs."""
     from pgsched.store.lookup import listings
+    from pgsched.store.lookup.order import Order
 
     wanted = JobFilter(**given | {"labels": dict(given["labels"]) or None})
-    page, note = await fill(partial(listings.list_jobs, connection, wanted), limit, after)
+    page, note = await fill(partial(listings.list_jobs, connection, wanted, order=Order(sort)), limit, after)
     last = await listings.last_outcomes(connection, [row.id for row in page.items], most)
     found = jobs_of(page.items, last) if most else list(map(job_of, page.items))
     columns = (*_COLUMNS, "last_outcomes") if most else _COLUMNS

@@ -8,6 +8,7 @@ from click.core import ParameterSource
 
 from pgsched.cli.parameters import assignment, identity, json_text
 from pgsched.cli.reply import Command
+from pgsched.domain.states import SORTS
 from pgsched.errors import InvalidSettings
 from pgsched.passwords import has_password
 
@@ -72,6 +73,15 @@ def recurrence_options(*, is_new: bool) -> Callable[[Command], Command]:
             "--overlap", metavar="POLICY", help=f"--cron, hour twice in autumn: first, second or both.{overlap}"
         ),
     )
+
+
+sort_option = click.option(
+    "--sort",
+    type=click.Choice(SORTS),
+    default="newest",
+    show_default=True,
+    help="Which come first, by when they were scheduled.",
+)
 
 
 def page_options(kind: Any = identity, metavar: str = "ID") -> Callable[[Command], Command]:

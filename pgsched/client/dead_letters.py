@@ -7,6 +7,7 @@ from uuid import UUID
 from pgsched.answers import DeadLetterDetail, Page
 from pgsched.client.methods import method, pages
 from pgsched.client.requests import Call, Id, Instant, as_label, between, body, check_names, identity, path, present
+from pgsched.domain.states import Sort
 from pgsched.store.ends.dead_letters import DiscardedMany, Replay, Replaying
 from pgsched.store.lookup.rows import DeadLetter
 
@@ -42,15 +43,23 @@ class DeadLetterMethods:
 
     @method
     def list_dead_letters(
-        self, *, state: str = "open", limit: int = 50, after: str | None = None, **wanted: Unpack[DeadLetterQuery]
+        self,
+        *,
+        state: str = "open",
+        sort: Sort = "newest",
+        limit: int = 50,
+        after: str | None = None,
+        **wanted: Unpack[DeadLetterQuery],
     ) -> Call[Page[DeadLetter]]:
-        """One page, the newest first. ``state`` is ``open``, ``replayed``, ``discarded`` or ``all``."""
-        return _list(state, limit, after, wanted)
+        """One page: the newest first, or the oldest. ``state`` is ``open``, ``replayed``, ``discarded`` or ``all``."""
+        return _list(state, sort, limit, after, wanted)
 
     @pages
-    def iter_dead_letters(self, *, state: str = "open", **wanted: Unpack[DeadLetterQuery]) -> Call[Page[DeadLetter]]:
+    def iter_dead_letters(
+        self, *, state: str = "open", sort: Sort = "newest", **wanted: Unpack[DeadLetterQuery]
+    ) -> Call[Page[DeadLetter]]:
         """All of them, page by page as they are asked for."""
-        return _list(state, 500, None, wanted)
+        return _list(state, sort, 500, None, wanted)
 
     @method
     def get_dead_letter(self, execution_id: Id) -> Call[DeadLetterDetail]:
@@ -101,8 +110,8 @@ def _letter(execution_id: Id) -> str:
     return path("dead-letters", identity(execution_id))
 
 
-def _list(state: str, limit: int, after: str | None, wanted: DeadLetterQuery) -> Call[Page[DeadLetter]]:
-    asked = as_label(_filter(wanted)) | {"state": state, "limit": limit, "after": after}
+def _list(state: str, sort: Sort, limit: int, after: str | None, wanted: DeadLetterQuery) -> Call[Page[DeadLetter]]:
+    asked = as_label(_filter(wanted)) | {"state": state, "sort": sort, "limit": limit, "after": after}
     return Call("GET", path("dead-letters"), Page[DeadLetter], query=asked)
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypedDict, Unpack
 from pgsched.answers import ExecutionDetail, Page
 from pgsched.client.methods import method, pages
 from pgsched.client.requests import Call, Id, Instant, as_label, between, body, check_names, identity, path
+from pgsched.domain.states import Sort
 from pgsched.store.lookup.rows import Execution
 
 
@@ -47,15 +48,15 @@ class ExecutionMethods:
 
     @method
     def list_executions(
-        self, *, limit: int = 50, after: str | None = None, **wanted: Unpack[ExecutionQuery]
+        self, *, sort: Sort = "newest", limit: int = 50, after: str | None = None, **wanted: Unpack[ExecutionQuery]
     ) -> Call[Page[Execution]]:
-        """One page, the newest first."""
-        return _list(limit, after, wanted)
+        """One page: the newest first, or the oldest."""
+        return _list(sort, limit, after, wanted)
 
     @pages
-    def iter_executions(self, **wanted: Unpack[ExecutionQuery]) -> Call[Page[Execution]]:
+    def iter_executions(self, *, sort: Sort = "newest", **wanted: Unpack[ExecutionQuery]) -> Call[Page[Execution]]:
         """All of them, page by page as they are asked for."""
-        return _list(500, None, wanted)
+        return _list(sort, 500, None, wanted)
 
     @method
     def edit_execution(self, execution_id: Id, **changed: Unpack[ExecutionChanges]) -> Call[ExecutionDetail]:
@@ -85,7 +86,7 @@ class ExecutionMethods:
         return Call("POST", path("executions", "reschedule"), NoneType, body=asked)
 
 
-def _list(limit: int, after: str | None, wanted: ExecutionQuery) -> Call[Page[Execution]]:
+def _list(sort: Sort, limit: int, after: str | None, wanted: ExecutionQuery) -> Call[Page[Execution]]:
     check_names(wanted, ExecutionQuery)
-    asked = as_label(between(wanted)) | {"limit": limit, "after": after}
+    asked = as_label(between(wanted)) | {"sort": sort, "limit": limit, "after": after}
     return Call("GET", path("executions"), Page[Execution], query=asked)

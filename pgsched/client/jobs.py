@@ -9,6 +9,7 @@ from pgsched.answers import Job, JobDetail, Page, Scheduled
 from pgsched.client.methods import method, pages
 from pgsched.client.requests import Call, Id, Instant, as_label, between, body, check_names, identity, path, present
 from pgsched.domain.schedule import Fire
+from pgsched.domain.states import Sort
 from pgsched.store.jobs.backfills import Backfill, Backfilled
 from pgsched.store.lookup.rows import EditPreview
 from pgsched.store.schedule.order import check_given, names_after
@@ -110,14 +111,16 @@ class JobMethods:
         return Call("GET", _job(job_id), JobDetail)
 
     @method
-    def list_jobs(self, *, limit: int = 50, after: str | None = None, **wanted: Unpack[JobQuery]) -> Call[Page[Job]]:
-        """One page, the newest first."""
-        return _list(limit, after, wanted)
+    def list_jobs(
+        self, *, sort: Sort = "newest", limit: int = 50, after: str | None = None, **wanted: Unpack[JobQuery]
+    ) -> Call[Page[Job]]:
+        """One page: the newest first, or the oldest."""
+        return _list(sort, limit, after, wanted)
 
     @pages
-    def iter_jobs(self, **wanted: Unpack[JobQuery]) -> Call[Page[Job]]:
+    def iter_jobs(self, *, sort: Sort = "newest", **wanted: Unpack[JobQuery]) -> Call[Page[Job]]:
         """All of them, page by page as they are asked for."""
-        return _list(500, None, wanted)
+        return _list(sort, 500, None, wanted)
 
     @method
     def cancel(self, id: Id, *, note: str | None = None) -> Call[bool]:
@@ -212,9 +215,9 @@ def _job(id: Id, *verb: str) -> str:
     return path("jobs", identity(id), *verb)
 
 
-def _list(limit: int, after: str | None, wanted: JobQuery) -> Call[Page[Job]]:
+def _list(sort: Sort, limit: int, after: str | None, wanted: JobQuery) -> Call[Page[Job]]:
     check_names(wanted, JobQuery)
-    return Call("GET", path("jobs"), Page[Job], query=_group(wanted) | {"limit": limit, "after": after})
+    return Call("GET", path("jobs"), Page[Job], query=_group(wanted) | {"sort": sort, "limit": limit, "after": after})
 
 
 def _group(group: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,5 +23,8 @@ JOB_STATES: tuple[str, ...] = get_args(JobState)
 LetterState = Literal["open", "replayed", "discarded", "all"]
 """Which dead letters are listed."""
 LETTER_STATES: tuple[str, ...] = get_args(LetterState)
+Sort = Literal["newest", "oldest"]
+"""Which rows of a listing come first, by when they were scheduled."""
+SORTS: tuple[str, ...] = get_args(Sort)
 LimitKind = Literal["client", "host", "queue", "key"]
 LIMIT_KINDS: tuple[str, ...] = get_args(LimitKind)

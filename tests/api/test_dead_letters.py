@@ -50,10 +50,11 @@ async def test_each_filter_finds_what_it_says(api: httpx.AsyncClient, db: Connec
     assert await ids(api, f"?{query}") == [str(id)]
 
 
-async def test_they_are_listed_page_by_page_from_the_newest(api: httpx.AsyncClient, db: Connection) -> None:
-    made = sorted((str(dead_letter(db)) for _ in range(3)), reverse=True)
-    first = (await api.get("/v1/dead-letters?limit=2")).json()
-    second = (await api.get(f"/v1/dead-letters?limit=2&after={first['next']}")).json()
+@pytest.mark.parametrize("sort", ["newest", "oldest"])
+async def test_they_are_listed_page_by_page_from_either_end(api: httpx.AsyncClient, db: Connection, sort: str) -> None:
+    made = sorted((str(dead_letter(db)) for _ in range(3)), reverse=sort == "newest")
+    first = (await api.get(f"/v1/dead-letters?limit=2&sort={sort}")).json()
+    second = (await api.get(f"/v1/dead-letters?limit=2&sort={sort}&after={first['next']}")).json()
     assert [item["id"] for item in [*first["items"], *second["items"]]] == made
     assert second["next"] is None
 

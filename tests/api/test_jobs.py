@@ -44,11 +44,13 @@ async def test_a_job_that_sql_inserted_wrongly_is_shown_without_next_fires(
     assert (found.status_code, found.json()["next_fires"]) == (200, [])
 
 
-async def test_jobs_are_listed_page_by_page_from_the_newest(api: httpx.AsyncClient) -> None:
-    created = [await create(api, schedule={"every": f"{n}h"}) for n in range(1, 6)]
+@pytest.mark.parametrize("sort", ["newest", "oldest"])
+async def test_jobs_are_listed_page_by_page_from_either_end(api: httpx.AsyncClient, sort: str) -> None:
+    made = [await create(api, schedule={"every": f"{n}h"}) for n in range(1, 6)]
+    created = made if sort == "newest" else made[::-1]
     seen, after = [], ""
     for _ in range(3):
-        page = (await api.get(f"/v1/jobs?limit=2{after}")).json()
+        page = (await api.get(f"/v1/jobs?sort={sort}&limit=2{after}")).json()
         seen.append([item["id"] for item in page["items"]])
         after = f"&after={page['next']}"
     assert page["next"] is None

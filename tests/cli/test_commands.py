@@ -195,6 +195,8 @@ def test_pages_of_a_listing_join(ask: Any) -> None:
     second = ask("executions", "list", "--limit", "2", "--after", first["next"])
     assert [row["id"] for row in first["items"] + second["items"]] == ids[::-1]
     assert second["next"] is None
+    assert [row["id"] for row in ask("executions", "list", "--sort", "oldest")["items"]] == ids
+    assert ask("jobs", "list", "--sort", "oldest")["items"] == []
 
 
 def test_listings_are_narrowed_down(ask: Any) -> None:

@@ -32,6 +32,8 @@ def test_they_are_listed_with_why(run: Run, db: Db) -> None:
     assert "503 Service Unavailable" in shown
     assert [item["id"] for item in answer(run, "list", "--client", "payments")["items"]] == [str(id)]
     assert run("dead-letters", "list", "--state", "discarded").output == "no dead letters\n"
+    newest = answer(run, "list")["items"]
+    assert answer(run, "list", "--sort", "oldest")["items"] == newest[::-1]
 
 
 def test_one_is_shown_with_its_tries(run: Run, db: Db) -> None:

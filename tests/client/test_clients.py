@@ -183,13 +183,18 @@ def test_jobs_are_listed_and_iterated(client: Client) -> None:
     assert [job.id for job in first.items + rest.items] == made[::-1]
     assert rest.next is None
     assert [job.id for job in client.iter_jobs(client=tenant)] == made[::-1]
+    assert [job.id for job in client.iter_jobs(client=tenant, sort="oldest")] == made
+    assert client.list_jobs(client=tenant, sort="oldest", limit=1).items[0].id == made[0]
     assert [job.key for job in client.iter_jobs(client=tenant, key="1", state="active")] == ["1"]
 
 
 def test_executions_are_listed_by_what_they_are(client: Client) -> None:
     tenant = uuid.uuid4().hex
     made = client.schedule("notify:a", at=_AT, client=tenant).id
-    client.schedule("notify:a", at=_AT + timedelta(days=1), client=tenant)
+    later = client.schedule("notify:a", at=_AT + timedelta(days=1), client=tenant).id
+    oldest = client.list_executions(client=tenant, sort="oldest", limit=1)
+    assert [execution.id for execution in oldest.items] == [made]
+    assert [execution.id for execution in client.iter_executions(client=tenant, sort="oldest")] == [made, later]
     found = client.list_executions(client=tenant, start=_AT, end=_AT + timedelta(seconds=1), status="scheduled")
     assert isinstance(found, Page)
     assert client.list_executions(client=tenant, status=("held", "failed"), host="shop.example").items == []

@@ -44,7 +44,10 @@ def test_dead_letters_are_searched_and_shown_with_their_tries(
 
 def test_all_are_read_page_by_page(client: Client, db: psycopg.Connection[Any], whose: str) -> None:
     made = {dead_letter(db, client=whose) for _ in range(3)}
-    assert {found.id for found in client.iter_dead_letters(client=whose)} == made
+    newest = [found.id for found in client.iter_dead_letters(client=whose)]
+    assert set(newest) == made
+    assert [found.id for found in client.iter_dead_letters(client=whose, sort="oldest")] == newest[::-1]
+    assert client.list_dead_letters(client=whose, sort="oldest", limit=1).items[0].id == newest[-1]
 
 
 def test_one_is_replayed_with_other_values(client: Client, db: psycopg.Connection[Any], whose: str) -> None:

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from pgsched.store.core import tables
 from pgsched.store.lookup.labelled import labelled
+from pgsched.store.lookup.order import Order
 from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter
 
 _letters = tables.dead_letters.c
@@ -19,13 +20,18 @@ _IN_STATE: dict[str, list[sa.ColumnElement[bool]]] = {
 
 
 def page_of_dead_letters(
-    wanted: DeadLetterFilter, *, state: str, limit: int, after: UUID | None, reach: UUID | None = None
+    wanted: DeadLetterFilter,
+    *,
+    state: str,
+    limit: int,
+    after: UUID | None,
+    reach: UUID | None = None,
+    order: Order = Order.NEWEST,
 ) -> sa.Select[Any]:
-    """Those older than the one with the id ``after``, down to ``reach``."""
+    """Those that come after the one with the id ``after``, as far as ``reach``."""
     conditions = [*_IN_STATE[state], *_conditions(wanted)]
-    conditions += [_letters.id < after] if after is not None else []
-    conditions += [_letters.id >= reach] if reach is not None else []
-    return _letter().where(*conditions).order_by(_letters.id.desc()).limit(limit)
+    conditions += [*order.beyond(_letters.id, after), *order.within(_letters.id, reach)]
+    return _letter().where(*conditions).order_by(order.by(_letters.id)).limit(limit)
 
 
 def one_dead_letter(id: UUID) -> sa.Select[Any]:

@@ -7,19 +7,21 @@ import sqlalchemy as sa
 
 from pgsched.store.core import tables
 from pgsched.store.lookup.labelled import labelled
+from pgsched.store.lookup.order import Order
 from pgsched.store.lookup.rows import JobFilter, JobRow
 
 
-def page_of_jobs(wanted: JobFilter, *, limit: int, after: UUID | None, reach: UUID | None = None) -> sa.Select[Any]:
-    """Those older than the one with the id ``after``, down to ``reach``."""
+def page_of_jobs(
+    wanted: JobFilter, *, limit: int, after: UUID | None, reach: UUID | None = None, order: Order = Order.NEWEST
+) -> sa.Select[Any]:
+    """Those that come after the one with the id ``after``, as far as ``reach``."""
     jobs = tables.jobs.c
     query = _jobs()
     for column, value in ((jobs.client_id, wanted.client), (jobs.state, wanted.state), (jobs.key, wanted.key)):
         query = query.where(column == value) if value is not None else query
     query = query if wanted.labels is None else query.where(*labelled(jobs.labels, wanted.labels))
-    query = query.where(jobs.id < after) if after is not None else query
-    query = query.where(jobs.id >= reach) if reach is not None else query
-    return query.order_by(jobs.id.desc()).limit(limit)
+    query = query.where(*order.beyond(jobs.id, after), *order.within(jobs.id, reach))
+    return query.order_by(order.by(jobs.id)).limit(limit)
 
 
 def one_job(id: UUID) -> sa.Select[Any]:

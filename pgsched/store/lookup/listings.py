@@ -1,4 +1,5 @@
-"""What can be looked up: executions, their attempts, dead letters, jobs. Pages go from the newest id to the oldest.
+"""What can be looked up: executions, their attempts, dead letters, jobs. Pages go from the newest id to the oldest, or
+the other way.
 
 What a page costs is bounded (``lookup.reach``), so one of a filter that names little may be short; the next goes on.
 
@@ -18,6 +19,7 @@ from pgsched.store.core.exact import read_exactly
 from pgsched.store.core.query import first, rows, value
 from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters
 from pgsched.store.lookup.job_pages import one_job, page_of_jobs
+from pgsched.store.lookup.order import Order
 from pgsched.store.lookup.pages import page_of_executions
 from pgsched.store.lookup.reach import FIRST_LOOK, reach_of_dead_letters, reach_of_executions, reach_of_jobs
 from pgsched.store.lookup.rows import (
@@ -39,13 +41,18 @@ _Listed = TypeVar("_Listed", Execution, DeadLetter, JobRow)
 
 
 async def list_executions(
-    connection: AsyncConnection[Any], wanted: ExecutionFilter, *, limit: int, after: UUID | None = None
+    connection: AsyncConnection[Any],
+    wanted: ExecutionFilter,
+    *,
+    limit: int,
+    after: UUID | None = None,
+    order: Order = Order.NEWEST,
 ) -> RowPage[Execution]:
-    """At most ``limit`` executions older than the one with the id ``after``, the newest first."""
+    """At most ``limit`` executions that come after the one with the id ``after``."""
     return await _look(
         connection,
-        partial(asked, reach_of_executions, wanted, fixed=("statuses", "share"), after=after),
-        partial(page, page_of_executions, wanted, fixed=("statuses",), after=after),
+        partial(asked, reach_of_executions, wanted, fixed=("statuses", "share", "order"), after=after, order=order),
+        partial(page, page_of_executions, wanted, fixed=("statuses", "order"), after=after, order=order),
         Execution,
         limit,
     )
@@ -67,13 +74,27 @@ async def progress_of(connection: AsyncConnection[Any], id: UUID) -> Progress | 
 
 
 async def list_dead_letters(
-    connection: AsyncConnection[Any], wanted: DeadLetterFilter, *, state: str, limit: int, after: UUID | None = None
+    connection: AsyncConnection[Any],
+    wanted: DeadLetterFilter,
+    *,
+    state: str,
+    limit: int,
+    after: UUID | None = None,
+    order: Order = Order.NEWEST,
 ) -> RowPage[DeadLetter]:
-    """At most ``limit`` dead letters in this state, older than the one with the id ``after``, the newest first."""
+    """At most ``limit`` dead letters in this state that come after the one with the id ``after``."""
     return await _look(
         connection,
-        partial(asked, reach_of_dead_letters, wanted, fixed=("state", "share"), state=state, after=after),
-        partial(page, page_of_dead_letters, wanted, fixed=("state",), state=state, after=after),
+        partial(
+            asked,
+            reach_of_dead_letters,
+            wanted,
+            fixed=("state", "share", "order"),
+            state=state,
+            after=after,
+            order=order,
+        ),
+        partial(page, page_of_dead_letters, wanted, fixed=("state", "order"), state=state, after=after, order=order),
         DeadLetter,
         limit,
     )
@@ -85,13 +106,18 @@ async def get_dead_letter(connection: AsyncConnection[Any], id: UUID) -> DeadLet
 
 
 async def list_jobs(
-    connection: AsyncConnection[Any], wanted: JobFilter, *, limit: int, after: UUID | None = None
+    connection: AsyncConnection[Any],
+    wanted: JobFilter,
+    *,
+    limit: int,
+    after: UUID | None = None,
+    order: Order = Order.NEWEST,
 ) -> RowPage[JobRow]:
-    """At most ``limit`` jobs older than the one with the id ``after``, the newest first."""
+    """At most ``limit`` jobs that come after the one with the id ``after``."""
     return await _look(
         connection,
-        partial(asked, reach_of_jobs, wanted, fixed=("state", "share"), after=after),
-        partial(page, page_of_jobs, wanted, fixed=("state",), after=after),
+        partial(asked, reach_of_jobs, wanted, fixed=("state", "share", "order"), after=after, order=order),
+        partial(page, page_of_jobs, wanted, fixed=("state", "order"), after=after, order=order),
         JobRow,
         limit,
     )

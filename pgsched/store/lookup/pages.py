@@ -1,11 +1,12 @@
 """Finds a page of executions without reading more rows than it shows, however many there are.
 
-Of each partition of the live rows the newest are reached by its primary key (id, partition), of history by
-``history_id``, of the dead letters that are kept longer by theirs; the page is the newest of them all. That is why the
+Of each partition of the live rows the first are reached by its primary key (id, partition), of history by
+``history_id``, of the dead letters that are kept longer by theirs; the page is the first of them all. That is why the
 parts of ``pgsched.status`` stand here: of the view, each row would be asked for the status that a page is of.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +15,7 @@ import sqlalchemy as sa
 from pgsched.domain.partitions import PARTITIONS_PER_QUEUE
 from pgsched.store.core import tables
 from pgsched.store.lookup.labelled import labelled
+from pgsched.store.lookup.order import Order
 from pgsched.store.lookup.rows import Execution, ExecutionFilter
 
 _queues = tables.queues
@@ -47,21 +49,25 @@ _AS_LIVE: dict[str, sa.ColumnElement[bool]] = {
 
 
 def page_of_executions(
-    wanted: ExecutionFilter, *, limit: int, after: UUID | None, reach: UUID | None = None
+    wanted: ExecutionFilter,
+    *,
+    limit: int,
+    after: UUID | None,
+    reach: UUID | None = None,
+    order: Order = Order.NEWEST,
 ) -> sa.Select[Any]:
-    """Those older than the one with the id ``after``, down to ``reach``."""
+    """Those that come after the one with the id ``after``, as far as ``reach``."""
+    bounds = partial(_conditions, wanted=wanted, after=after, reach=reach, order=order)
     halves: list[sa.Select[Any]] = []
     live = [condition for name, condition in _AS_LIVE.items() if name in wanted.statuses]
     ended = [_history.c.status == _status(name) for name in wanted.statuses if name not in _AS_LIVE]
     if live or not wanted.statuses:
-        conditions = _conditions(_executions, wanted, after, reach) + _any_of(live)
-        halves.append(_live(conditions, queue=wanted.queue, limit=limit))
+        halves.append(_live(bounds(_executions) + _any_of(live), order, queue=wanted.queue, limit=limit))
     if ended or not wanted.statuses:
-        conditions = _conditions(_history, wanted, after, reach) + _any_of(ended)
-        halves.append(_ended(_history, conditions, queue=wanted.queue, limit=limit))
+        halves.append(_ended(_history, bounds(_history) + _any_of(ended), order, queue=wanted.queue, limit=limit))
     if not wanted.statuses or "failed" in wanted.statuses:
-        halves.append(_ended(_kept, _conditions(_kept, wanted, after, reach), queue=wanted.queue, limit=limit))
-    return _newest(halves, limit=limit)
+        halves.append(_ended(_kept, bounds(_kept), order, queue=wanted.queue, limit=limit))
+    return _first(halves, order, limit=limit)
 
 
 def _status(name: str) -> sa.ColumnElement[Any]:
@@ -73,7 +79,7 @@ def _any_of(conditions: list[sa.ColumnElement[bool]]) -> list[sa.ColumnElement[b
 
 
 def _conditions(
-    half: sa.TableClause, wanted: ExecutionFilter, after: UUID | None, reach: UUID | None
+    half: sa.TableClause, *, wanted: ExecutionFilter, after: UUID | None, reach: UUID | None, order: Order
 ) -> list[sa.ColumnElement[bool]]:
     nominal = sa.func.coalesce(half.c.scheduled_for, half.c.fire_at)
     equal = (("client_id", wanted.client), ("key", wanted.key), ("job_id", wanted.job))
@@ -83,13 +89,13 @@ def _conditions(
     found += [] if wanted.labels is None else labelled(half.c.labels, wanted.labels)
     found += [nominal >= wanted.start] if wanted.start is not None else []
     found += [nominal < wanted.end] if wanted.end is not None else []
-    found += [half.c.id < after] if after is not None else []
-    found += [half.c.id >= reach] if reach is not None else []
-    return found
+    return found + order.beyond(half.c.id, after) + order.within(half.c.id, reach)
 
 
-def _live(conditions: Sequence[sa.ColumnElement[bool]], *, limit: int, queue: str | None = None) -> sa.Select[Any]:
-    """The newest live rows of each partition, each reached through its primary key."""
+def _live(
+    conditions: Sequence[sa.ColumnElement[bool]], order: Order, *, limit: int, queue: str | None = None
+) -> sa.Select[Any]:
+    """The first live rows of each partition, each reached through its primary key."""
     home = tables.homes(queue).subquery("home")
     status = sa.case(*((condition, name) for name, condition in _AS_LIVE.items())).label("status")
     held_by = sa.case((_AS_LIVE["held"], _executions.c.gate)).label("held_by")
@@ -101,28 +107,33 @@ def _live(conditions: Sequence[sa.ColumnElement[bool]], *, limit: int, queue: st
         else_=sa.func.coalesce(stalled, _executions.c.reason),
     ).label("reason")
     others = [column for column in _executions.c if column.name != "reason"]
-    newest = (
+    first = (
         sa.select(*others, status, held_by, reason)
         .where(_executions.c.partition == home.c.partition, *conditions)
-        .order_by(_executions.c.id.desc())
+        .order_by(order.by(_executions.c.id))
         .limit(limit)
-        .lateral("newest")
+        .lateral("first")
     )
-    return sa.select(*_as_row(newest, home.c.name)).select_from(home.join(newest, sa.true()))
+    return sa.select(*_as_row(first, home.c.name)).select_from(home.join(first, sa.true()))
 
 
 def _ended(
-    half: sa.TableClause, conditions: Sequence[sa.ColumnElement[bool]], *, limit: int, queue: str | None = None
+    half: sa.TableClause,
+    conditions: Sequence[sa.ColumnElement[bool]],
+    order: Order,
+    *,
+    limit: int,
+    queue: str | None = None,
 ) -> sa.Select[Any]:
-    """The newest finished rows, through the index on their id."""
+    """The first finished rows, through the index on their id."""
     of_queue = sa.select(_queues.c.first_partition).where(_queues.c.name == queue).scalar_subquery()
     finished = sa.select(half).where(*conditions)
     if queue is not None:
         finished = finished.where(half.c.partition.between(of_queue, of_queue + PARTITIONS_PER_QUEUE - 1))
-    newest = finished.order_by(half.c.id.desc()).limit(limit).subquery("newest")
-    first_partition = newest.c.partition.op("&")(_FIRST)
-    return sa.select(*_as_row(newest, _queues.c.name)).select_from(
-        newest.outerjoin(_queues, _queues.c.first_partition == first_partition)
+    first = finished.order_by(order.by(half.c.id)).limit(limit).subquery("first")
+    first_partition = first.c.partition.op("&")(_FIRST)
+    return sa.select(*_as_row(first, _queues.c.name)).select_from(
+        first.outerjoin(_queues, _queues.c.first_partition == first_partition)
     )
 
 
@@ -138,6 +149,6 @@ def _as_row(half: sa.FromClause, queue: sa.ColumnElement[Any]) -> list[sa.Column
     return [columns[name].label(name) for name in Execution.__dataclass_fields__]
 
 
-def _newest(halves: Sequence[sa.Select[Any]], *, limit: int) -> sa.Select[Any]:
+def _first(halves: Sequence[sa.Select[Any]], order: Order, *, limit: int) -> sa.Select[Any]:
     rows = sa.union_all(*halves).subquery("rows") if len(halves) > 1 else halves[0].subquery("rows")
-    return sa.select(rows).order_by(rows.c.id.desc()).limit(limit)
+    return sa.select(rows).order_by(order.by(rows.c.id)).limit(limit)

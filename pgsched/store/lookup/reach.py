@@ -1,4 +1,4 @@
-"""Decides how far back a page looks, so that its cost is bounded, however many rows its filter skips.
+"""Decides how far a page looks, so that its cost is bounded, however many rows its filter skips.
 
 A filter that no index answers is tried on the rows in the order of their ids: on a hundred thousand where an index has
 all that it asks for, on ten thousand where each row has to be visited. What these functions select is the id of the
@@ -16,6 +16,7 @@ from pgsched.domain.partitions import PARTITIONS_PER_QUEUE
 from pgsched.domain.states import LIVE_STATUSES
 from pgsched.store.core import tables
 from pgsched.store.core.tables import FAILED
+from pgsched.store.lookup.order import Order
 from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter
 
 ENTRIES = 100_000
@@ -33,7 +34,9 @@ _history = _table("history", "status", "client_id", "labels")
 _kept = _table("kept_dead_letters", schema="pgsched_internal")
 
 
-def reach_of_executions(wanted: ExecutionFilter, *, after: UUID | None, share: int = 1) -> sa.Select[Any] | None:
+def reach_of_executions(
+    wanted: ExecutionFilter, *, after: UUID | None, share: int = 1, order: Order = Order.NEWEST
+) -> sa.Select[Any] | None:
     visited = (wanted.queue, wanted.host, wanted.key, wanted.start, wanted.end, wanted.labels)
     if wanted.job is not None or (wanted.client is not None and wanted.key is not None):
         return None
@@ -42,68 +45,68 @@ def reach_of_executions(wanted: ExecutionFilter, *, after: UUID | None, share: i
     visits = VISITS // share
     ends = visits if any(value is not None for value in visited) else ENTRIES // share
     if wanted.client is not None and wanted.labels is not None:
-        return _reach_of_labelled(wanted.client, visits, after)
+        return _reach_of_labelled(wanted.client, visits, after, order)
     reached = []
     ended = [status for status in wanted.statuses if status not in LIVE_STATUSES]
     if not wanted.statuses or len(ended) < len(wanted.statuses):
         of_queue = wanted.queue
-        live = _last(_executions, visits, after) if of_queue is None else _last_of_queue(of_queue, visits, after)
-        reached.append(live)
+        if of_queue is None:
+            reached.append(_last(_executions, visits, after, order))
+        else:
+            reached.append(_last_of_queue(of_queue, visits, after, order))
     if ended == ["failed"]:
-        reached += [_last(_history, ends, after, _history.c.status == FAILED), _last(_kept, ends, after)]
+        reached += [_last(_history, ends, after, order, _history.c.status == FAILED), _last(_kept, ends, after, order)]
     elif ended or not wanted.statuses:
-        reached += [_last(_history, ends, after), _last(_kept, ends, after)]
-    return _newest(*reached)
+        reached += [_last(_history, ends, after, order), _last(_kept, ends, after, order)]
+    return sa.select(order.first(*reached))
 
 
-def _reach_of_labelled(client: Any, visits: int, after: UUID | None) -> sa.Select[Any]:
+def _reach_of_labelled(client: Any, visits: int, after: UUID | None, order: Order) -> sa.Select[Any]:
     """Of a client only what has labels is visited."""
     found = [
-        _last(rows, visits, after, rows.c.client_id == client, rows.c.labels.is_not(None))
+        _last(rows, visits, after, order, rows.c.client_id == client, rows.c.labels.is_not(None))
         for rows in (_executions, _history)
     ]
-    return _newest(*found, _last(_kept, visits, after))
+    return sa.select(order.first(*found, _last(_kept, visits, after, order)))
 
 
 def reach_of_dead_letters(
-    wanted: DeadLetterFilter, *, state: str, after: UUID | None, share: int = 1
+    wanted: DeadLetterFilter, *, state: str, after: UUID | None, share: int = 1, order: Order = Order.NEWEST
 ) -> sa.Select[Any] | None:
     if wanted.job is not None or (wanted.client is not None and wanted.key is not None):
         return None
     asked = {name for name in DeadLetterFilter.__dataclass_fields__ if getattr(wanted, name) is not None}
     most = (ENTRIES if asked <= {"client"} and state in {"open", "all"} else VISITS) // share
-    return _newest(_last(_history, most, after, _history.c.status == FAILED), _last(_kept, most, after))
+    failed = _last(_history, most, after, order, _history.c.status == FAILED)
+    return sa.select(order.first(failed, _last(_kept, most, after, order)))
 
 
-def reach_of_jobs(wanted: JobFilter, *, after: UUID | None, share: int = 1) -> sa.Select[Any] | None:
+def reach_of_jobs(
+    wanted: JobFilter, *, after: UUID | None, share: int = 1, order: Order = Order.NEWEST
+) -> sa.Select[Any] | None:
     if wanted.client is not None or (wanted.state is None and wanted.key is None and wanted.labels is None):
         return None
-    return _newest(_last(tables.jobs, VISITS // share, after))
+    return sa.select(_last(tables.jobs, VISITS // share, after, order))
 
 
-def _last_of_queue(queue: str, most: int, after: UUID | None) -> sa.ScalarSelect[Any]:
-    """The newest of those at which its partitions end, each of which gets its share."""
+def _last_of_queue(queue: str, most: int, after: UUID | None, order: Order) -> sa.ScalarSelect[Any]:
+    """The first of those at which its partitions end, each of which gets its share."""
     home = tables.homes(queue).subquery("home")
-    older = [_executions.c.id < after] if after is not None else []
-    ends = sa.select(_executions.c.id).where(_executions.c.partition == home.c.partition, *older)
-    last = ends.order_by(_executions.c.id.desc()).offset(most // PARTITIONS_PER_QUEUE).limit(1).lateral("last")
-    return _greatest(sa.select(last.c.id).select_from(home.join(last, sa.true())))
+    beyond = order.beyond(_executions.c.id, after)
+    ends = sa.select(_executions.c.id).where(_executions.c.partition == home.c.partition, *beyond)
+    last = ends.order_by(order.by(_executions.c.id)).offset(most // PARTITIONS_PER_QUEUE).limit(1).lateral("last")
+    return _first(sa.select(last.c.id).select_from(home.join(last, sa.true())), order)
 
 
-def _greatest(ids: sa.Select[Any]) -> sa.ScalarSelect[Any]:
-    """Of PostgreSQL 15 there is no max of ids."""
+def _first(ids: sa.Select[Any], order: Order) -> sa.ScalarSelect[Any]:
+    """Of PostgreSQL 15 there is neither max nor min of ids."""
     found = ids.subquery("ends")
-    return sa.select(found.c.id).order_by(found.c.id.desc()).limit(1).scalar_subquery()
+    return sa.select(found.c.id).order_by(order.by(found.c.id)).limit(1).scalar_subquery()
 
 
 def _last(
-    rows: sa.FromClause, most: int, after: UUID | None, *conditions: sa.ColumnElement[bool]
+    rows: sa.FromClause, most: int, after: UUID | None, order: Order, *conditions: sa.ColumnElement[bool]
 ) -> sa.ScalarSelect[Any]:
-    """The oldest of so many, the newest first."""
-    older = [rows.c.id < after] if after is not None else []
-    found = sa.select(rows.c.id).where(*older, *conditions)
-    return found.order_by(rows.c.id.desc()).offset(most).limit(1).scalar_subquery()
-
-
-def _newest(*reached: sa.ScalarSelect[Any]) -> sa.Select[Any]:
-    return sa.select(sa.func.greatest(*reached) if len(reached) > 1 else reached[0])
+    """The last of so many."""
+    found = sa.select(rows.c.id).where(*order.beyond(rows.c.id, after), *conditions)
+    return found.order_by(order.by(rows.c.id)).offset(most).limit(1).scalar_subquery()

@@ -23,7 +23,7 @@ _Row = TypeVar("_Row")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowPage(Generic[_Row]):
-    """Rows, the newest first; ``next`` is what the following page comes after, None where nothing follows.
+    """Rows in their order; ``next`` is what the following page comes after, None where nothing follows.
 
     A page ends also where it has looked at as many rows as a page may: then it has fewer than were asked for, or none.
     """

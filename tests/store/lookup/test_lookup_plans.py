@@ -22,6 +22,7 @@ from pgsched.domain.states import STATUSES
 from pgsched.store.core.sql import statement
 from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters
 from pgsched.store.lookup.job_pages import page_of_jobs
+from pgsched.store.lookup.order import Order
 from pgsched.store.lookup.overview import MOST_COUNTED
 from pgsched.store.lookup.pages import page_of_executions
 from pgsched.store.lookup.reach import reach_of_dead_letters, reach_of_executions, reach_of_jobs
@@ -158,12 +159,17 @@ class Lookups:
         for name, parameters in _COUNTS.items():
             self.asked[f"count: {name}"] = partial(self._cost, statement(name), parameters)
         for name, wanted in _EXECUTIONS.items():
-            self.asked[f"executions: {name}"] = partial(self._executions, ExecutionFilter(**wanted))
+            for order in Order:
+                asked = partial(self._executions, ExecutionFilter(**wanted), order)
+                self.asked[f"executions, the {order} first: {name}"] = asked
         for name, wanted in _LETTERS.items():
             for state in DEAD_LETTER_STATES:
                 self.asked[f"dead letters {state}: {name}"] = partial(self._letters, DeadLetterFilter(**wanted), state)
+            oldest = partial(self._letters, DeadLetterFilter(**wanted), "open", Order.OLDEST)
+            self.asked[f"dead letters, the oldest first: {name}"] = oldest
         for name, wanted in _JOBS.items():
-            self.asked[f"jobs: {name}"] = partial(self._jobs, JobFilter(**wanted))
+            for order in Order:
+                self.asked[f"jobs, the {order} first: {name}"] = partial(self._jobs, JobFilter(**wanted), order)
         for name, wanted in _AS_API.items():
             for clients, said in _KEYS_OF_THE_API.items():
                 self.asked[f"the API with a key of {clients} clients: {name}"] = partial(self._as_api, said, wanted)
@@ -206,21 +212,22 @@ class Lookups:
         finally:
             self._db.execute("reset role")
 
-    def _executions(self, wanted: ExecutionFilter) -> Cost:
+    def _executions(self, wanted: ExecutionFilter, order: Order = Order.NEWEST) -> Cost:
         return self._page(
-            reach_of_executions(wanted, after=None),
-            lambda low: page_of_executions(wanted, limit=LIMIT, after=None, reach=low),
+            reach_of_executions(wanted, after=None, order=order),
+            lambda last: page_of_executions(wanted, limit=LIMIT, after=None, reach=last, order=order),
         )
 
-    def _letters(self, wanted: DeadLetterFilter, state: str) -> Cost:
+    def _letters(self, wanted: DeadLetterFilter, state: str, order: Order = Order.NEWEST) -> Cost:
         return self._page(
-            reach_of_dead_letters(wanted, state=state, after=None),
-            lambda low: page_of_dead_letters(wanted, state=state, limit=LIMIT, after=None, reach=low),
+            reach_of_dead_letters(wanted, state=state, after=None, order=order),
+            lambda last: page_of_dead_letters(wanted, state=state, limit=LIMIT, after=None, reach=last, order=order),
         )
 
-    def _jobs(self, wanted: JobFilter) -> Cost:
+    def _jobs(self, wanted: JobFilter, order: Order = Order.NEWEST) -> Cost:
         return self._page(
-            reach_of_jobs(wanted, after=None), lambda low: page_of_jobs(wanted, limit=LIMIT, after=None, reach=low)
+            reach_of_jobs(wanted, after=None, order=order),
+            lambda last: page_of_jobs(wanted, limit=LIMIT, after=None, reach=last, order=order),
         )
 
     def _page(self, reached: sa.Select[Any] | None, page: Callable[[UUID | None], sa.Select[Any]]) -> Cost:

@@ -9,11 +9,13 @@ import pytest
 
 from pgsched.store.core import connect
 from pgsched.store.lookup import listings
+from pgsched.store.lookup.order import Order
 from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter, RowPage
 from tests.store.lookup.lookup_arrange import bounds, fill, make_days
 
 Pages = Callable[[UUID | None], Awaitable[RowPage[Any]]]
 _ROWS = 2000
+_WORD = {Order.NEWEST: "desc", Order.OLDEST: "asc"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -35,7 +37,7 @@ def short_pages() -> Iterator[None]:
         yield
 
 
-async def _all(pages: Pages) -> tuple[list[UUID], list[int]]:
+async def _all(pages: Pages, order: Order = Order.NEWEST) -> tuple[list[UUID], list[int]]:
     """The ids on all pages, and how many each had."""
     ids: list[UUID] = []
     lengths: list[int] = []
@@ -46,7 +48,7 @@ async def _all(pages: Pages) -> tuple[list[UUID], list[int]]:
         lengths.append(len(page.items))
         if page.next is None:
             return ids, lengths
-        assert after is None or page.next < after
+        assert after is None or (page.next < after) is (order is Order.NEWEST)
         after = page.next
 
 
@@ -73,14 +75,15 @@ async def _all(pages: Pages) -> tuple[list[UUID], list[int]]:
         ({}, "true"),
     ],
 )
+@pytest.mark.parametrize("order", Order)
 async def test_pages_of_executions_have_all_that_the_view_has_once(
-    planning: connect.Connection, wanted: dict[str, Any], condition: str
+    planning: connect.Connection, wanted: dict[str, Any], condition: str, order: Order
 ) -> None:
     async def page(after: UUID | None) -> RowPage[Any]:
-        return await listings.list_executions(planning, ExecutionFilter(**wanted), limit=40, after=after)
+        return await listings.list_executions(planning, ExecutionFilter(**wanted), limit=40, after=after, order=order)
 
-    ids, lengths = await _all(page)
-    query = f"select id from pgsched.status where {condition} order by id desc"
+    ids, lengths = await _all(page, order)
+    query = f"select id from pgsched.status where {condition} order by id {_WORD[order]}"
     assert ids == [row[0] for row in await (await planning.execute(query.encode())).fetchall()]
     assert max(lengths) <= 40
 
@@ -91,18 +94,19 @@ async def test_a_page_that_looked_at_all_it_may_is_short_and_says_where_to_go_on
     assert page.next is not None
 
 
-async def test_pages_of_dead_letters_and_jobs_have_all_once(planning: connect.Connection) -> None:
+@pytest.mark.parametrize("order", Order)
+async def test_pages_of_dead_letters_and_jobs_have_all_once(planning: connect.Connection, order: Order) -> None:
     async def letters(after: UUID | None) -> RowPage[Any]:
         wanted = DeadLetterFilter(reason="503")
-        return await listings.list_dead_letters(planning, wanted, state="open", limit=7, after=after)
+        return await listings.list_dead_letters(planning, wanted, state="open", limit=7, after=after, order=order)
 
     async def jobs(after: UUID | None) -> RowPage[Any]:
-        return await listings.list_jobs(planning, JobFilter(labels={"team": "t3"}), limit=7, after=after)
+        return await listings.list_jobs(planning, JobFilter(labels={"team": "t3"}), limit=7, after=after, order=order)
 
     for pages, query in (
-        (letters, "select id from pgsched.dead_letters order by id desc"),
-        (jobs, """select id from pgsched.jobs where labels @> '{"team": "t3"}' order by id desc"""),
+        (letters, f"select id from pgsched.dead_letters order by id {_WORD[order]}"),
+        (jobs, f"""select id from pgsched.jobs where labels @> '{{"team": "t3"}}' order by id {_WORD[order]}"""),
     ):
-        ids, _ = await _all(pages)
+        ids, _ = await _all(pages, order)
         assert ids == [row[0] for row in await (await planning.execute(query.encode())).fetchall()]
         assert ids
