@@ -1,7 +1,7 @@
 """``pgsched jobs backfill`` and its like: running instants of a job that have passed."""
 
 import dataclasses
-from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -10,9 +10,11 @@ import click
 from pgsched.answers import page_of
 from pgsched.cli.answers import Answer, cells, changed
 from pgsched.cli.commands import command
+from pgsched.cli.following import Stage, then_followed, watch_option
 from pgsched.cli.options import actor_option, page_options
 from pgsched.cli.parameters import identity, instant
 from pgsched.cli.reply import bar, table
+from pgsched.settings import Settings
 from pgsched.store.jobs import backfills
 
 _COLUMNS = (
@@ -21,24 +23,32 @@ _COLUMNS = (
 )
 
 
-@command()
+@command(with_settings=True)
 @click.argument("id", type=identity)
 @click.option("--from", "start", type=instant, required=True, metavar="INSTANT", help="The first instant of the range.")
 @click.option("--to", "end", type=instant, required=True, metavar="INSTANT", help="Where the range ends, exclusive.")
 @click.option("--rate", type=float, default=10, show_default=True, metavar="NUMBER", help="At most so many a second.")
 @click.option("--dry-run", is_flag=True, help="Only count.")
+@watch_option
 @actor_option
 async def backfill(
-    connection: Any, id: UUID, start: datetime, end: datetime, rate: float, dry_run: bool, actor: str | None
+    connection: Any, settings: Settings, id: UUID, dry_run: bool, watch: bool, actor: str | None, **wanted: Any
 ) -> Answer:
     """Run a job's instants of a range in the past that have not succeeded.
 
     Prints the backfill's id, and how many instants there are.
     """
-    wanted = backfills.Range(start=start, end=end, rate=rate)
-    found = await backfills.backfill(connection, id, wanted, dry_run=dry_run, actor=actor)
+    found = await backfills.backfill(connection, id, backfills.Range(**wanted), dry_run=dry_run, actor=actor)
     text = f"{found.instants} instants, {found.run_already} have succeeded, {found.to_run} to run"
-    return Answer(dataclasses.asdict(found), f"{found.id}\n{text}" if found.id else text)
+    answer = Answer(dataclasses.asdict(found), f"{found.id}\n{text}" if found.id else text)
+    return then_followed(answer, settings, partial(_stage, found.id)) if watch and found.id else answer
+
+
+async def _stage(id: UUID, connection: Any) -> Stage:
+    found = await backfills.get(connection, id)
+    text = f"{found.planned} planned, {found.passed_over} passed over, {found.finished} finished, {found.failed} failed"
+    done = found.finished + found.passed_over
+    return Stage(f"the backfill {id}", "backfill", found.state, done, found.instants, text)
 
 
 @command(name="backfills")

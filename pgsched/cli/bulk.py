@@ -11,7 +11,7 @@ import click
 from pgsched.answers import page_of
 from pgsched.cli.answers import Answer, changed, listed, shown
 from pgsched.cli.commands import command
-from pgsched.cli.following import then_followed, watch_option
+from pgsched.cli.following import Stage, then_followed, watch_option
 from pgsched.cli.options import actor_option, many_option, options, page_options
 from pgsched.cli.parameters import identity, instant, label
 from pgsched.domain.duration import parse_shift
@@ -108,7 +108,7 @@ async def list_bulk_changes(connection: Any, limit: int, after: UUID | None) -> 
 async def show(connection: Any, settings: Settings, id: UUID, watch: bool) -> Answer:
     """Show one change of many and how far it is."""
     answer = shown(await bulk_changes.get_bulk_change(connection, id))
-    return then_followed(answer, settings, id) if watch else answer
+    return change_followed(answer, settings, id) if watch else answer
 
 
 @command(bulk)
@@ -135,4 +135,18 @@ def _started(found: ChangingMany, follow_with: Settings | None) -> Answer:
     answer = Answer(dataclasses.asdict(found), f"{found.id}\n{text}" if found.id else text)
     if follow_with is None:
         return answer
-    return then_followed(answer, follow_with, found.id, found.matched if found.complete else None)
+    return change_followed(answer, follow_with, found.id, found.matched if found.complete else None)
+
+
+def change_followed(answer: Answer, settings: Settings, id: UUID | None, total: int | None = None) -> Answer:
+    """The answer, after which the change of ``total`` executions is followed; there is none after a dry run."""
+    if id is None:
+        return answer
+
+    async def stage(connection: Any) -> Stage:
+        found = await bulk_changes.get_bulk_change(connection, id)
+        text = f"{found.changed} changed, {found.passed_over} passed over"
+        done = found.changed + found.passed_over
+        return Stage(f"the change {id}", found.verb, found.state, done, total, text, found.reason)
+
+    return then_followed(answer, settings, stage)

@@ -9,8 +9,9 @@ from uuid import UUID
 import click
 
 from pgsched.cli.answers import Answer, changed, fill, listed, shown
+from pgsched.cli.bulk import change_followed
 from pgsched.cli.commands import command
-from pgsched.cli.following import then_followed, watch_option
+from pgsched.cli.following import watch_option
 from pgsched.cli.options import actor_option, many_option, only_client, options, page_options, sort_option
 from pgsched.cli.parameters import identity, instant, json_text, label
 from pgsched.cli.replays import cancel_replay, list_replays
@@ -112,7 +113,7 @@ async def replay(
         text = f"{found.matched} dead letters{'' if found.complete else ' or more'}"
         answer = Answer(dataclasses.asdict(found), f"{found.id}\n{text}" if found.id else text)
         total = found.matched if found.complete else None
-        return then_followed(answer, settings, found.id, total) if watch else answer
+        return change_followed(answer, settings, found.id, total) if watch else answer
     if rate is not None or dry_run or watch:
         raise InvalidInput("--rate, --dry-run and --watch are for many: leave the ID out and give filters")
     changes = store.Changes(target=new_target, payload=payload, options=json.dumps(dict(options)) if options else None)

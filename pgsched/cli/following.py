@@ -1,11 +1,12 @@
-"""How far a change of many is, again and again until it has ended: as a bar on a terminal, as lines elsewhere."""
+"""How far a change of many or a backfill is, until it has ended: as a bar on a terminal, as lines elsewhere."""
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
-from uuid import UUID
+from typing import Any
 
 import click
 
@@ -14,72 +15,78 @@ from pgsched.cli.database import ask
 from pgsched.cli.reply import Reply
 from pgsched.errors import Conflict
 from pgsched.settings import Settings
-from pgsched.store.ends.bulk_changes import BulkChange, get_bulk_change
 
-Look = Callable[[], BulkChange]
-Draw = Callable[[BulkChange], None]
 _APART, _LINES_APART = 0.5, 5.0  # seconds
 
 watch_option = click.option("--watch", is_flag=True, help="Follow it until it has ended, on standard error.")
 
 
-def then_followed(answer: Answer, settings: Settings, id: UUID | None, total: int | None = None) -> Answer:
-    """The answer, after which the change is followed; there is none after a dry run."""
-    if id is None:
-        return answer
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """How far something is. ``what`` names it with its id, ``label`` is a word for it. ``done`` of ``total`` (None if
+    nobody knows) are behind it, ``text`` tells it in full. ``reason`` is what it waits for, or why it was given up."""
 
-    def look() -> BulkChange:
-        return ask(settings, lambda connection: get_bulk_change(connection, id))
+    what: str
+    label: str
+    state: str
+    done: int
+    total: int | None
+    text: str
+    reason: str | None = None
 
-    return Answer(answer.value, answer.text, answer.note, then=partial(follow, look, total))
+    @property
+    def line(self) -> str:
+        part = f", {min(100 * self.done // self.total, 100)} %" if self.total and self.state == "active" else ""
+        return f"{self.label}: {self.text}{part}{f', {self.reason}' if self.reason else ''}"
 
 
-def follow(look: Look, total: int | None, reply: Reply, pause: Callable[[float], None] = time.sleep) -> None:
+Ask = Callable[[Any], Awaitable[Stage]]
+Draw = Callable[[Stage], None]
+
+
+def then_followed(answer: Answer, settings: Settings, stage: Ask) -> Answer:
+    """The answer, after which what it has begun is followed: ``stage`` asks a connection how far it is."""
+    return Answer(answer.value, answer.text, answer.note, then=partial(follow, partial(ask, settings, stage)))
+
+
+def follow(look: Callable[[], Stage], reply: Reply, pause: Callable[[float], None] = time.sleep) -> None:
     """Shows what is looked up until it has ended. Ending this does not end it. Raises Conflict if somebody ends it."""
     found = look()
-    with _drawing(reply, total) as draw:
+    with _drawing(reply) as draw:
         draw(found)
         while found.state == "active":
             pause(_APART)
             found = look()
             draw(found)
     if found.state != "finished":
-        why = found.reason or "somebody stopped it"
-        raise Conflict(f"the change {found.id} was ended before it was done: {why}")
-    reply.note(_line(found, None))
+        raise Conflict(f"{found.what} was ended before it was done: {found.reason or 'somebody stopped it'}")
+    reply.note(found.line)
 
 
 @contextmanager
-def _drawing(reply: Reply, total: int | None) -> Iterator[Draw]:
+def _drawing(reply: Reply) -> Iterator[Draw]:
     if not sys.stderr.isatty():
-        yield _Lines(reply, total).draw
+        yield _Lines(reply).draw
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=total)
-        yield lambda found: progress.update(task, completed=found.changed + found.passed_over, description=found.verb)
+        task = progress.add_task("", total=None)
+        yield lambda found: progress.update(task, completed=found.done, total=found.total, description=found.label)
 
 
 class _Lines:
     """A line where something has changed, and not more often than every few seconds."""
 
-    def __init__(self, reply: Reply, total: int | None) -> None:
-        self._reply, self._total = reply, total
-        self._shown: tuple[int, int, str | None] | None = None
+    def __init__(self, reply: Reply) -> None:
+        self._reply = reply
+        self._shown: str | None = None
         self._at = -_LINES_APART
 
-    def draw(self, found: BulkChange) -> None:
-        now, known = time.monotonic(), (found.changed, found.passed_over, found.reason)
-        if found.state == "active" and known != self._shown and now - self._at >= _LINES_APART:
-            self._shown, self._at = known, now
-            self._reply.note(_line(found, self._total))
-
-
-def _line(found: BulkChange, total: int | None) -> str:
-    done = found.changed + found.passed_over
-    part = f", {min(100 * done // total, 100)} %" if total else ""
-    reason = f", {found.reason}" if found.reason else ""
-    return f"{found.verb}: {found.changed} changed, {found.passed_over} passed over{part}{reason}"
+    def draw(self, found: Stage) -> None:
+        now = time.monotonic()
+        if found.state == "active" and found.line != self._shown and now - self._at >= _LINES_APART:
+            self._shown, self._at = found.line, now
+            self._reply.note(found.line)

@@ -2,11 +2,12 @@
 
 import json
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import psycopg
 import pytest
 
+from pgsched.store.jobs import backfills
 from tests.cli.conftest import Run
 
 Db = psycopg.Connection[Any]
@@ -37,6 +38,20 @@ def test_a_backfill_is_started_listed_and_cancelled(run: Run, job: str, db: Db) 
     ).fetchall()
     assert [(found[0], found[2]) for found in log] == [(True, "backfill"), (False, "cancel backfill")]
     assert log[1][1] == "ann"
+
+
+def test_a_backfill_is_followed(run: Run, job: str, db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
+    get = backfills.get
+
+    async def finished(connection: Any, id: UUID) -> backfills.Backfill:
+        db.execute("update pgsched.backfills set state = 'finished', planned = 24")
+        return await get(connection, id)
+
+    monkeypatch.setattr(backfills, "get", finished)
+    found = run("jobs", "backfill", job, *DAY, "--watch")
+    assert found.stdout.endswith("\n24 instants, 0 have succeeded, 24 to run\n")
+    assert found.stderr == "backfill: 24 planned, 0 passed over, 24 finished, 0 failed\n"
+    assert run("jobs", "backfill", job, *DAY, "--dry-run", "--watch").stderr == ""
 
 
 @pytest.mark.parametrize(

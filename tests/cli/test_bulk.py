@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -11,7 +10,7 @@ import psycopg
 import pytest
 
 from pgsched.cli import following
-from pgsched.cli.following import follow
+from pgsched.cli.following import Stage, follow
 from pgsched.cli.reply import Reply
 from pgsched.errors import Conflict
 from pgsched.store.ends.bulk_changes import BulkChange, get_bulk_change
@@ -100,7 +99,7 @@ def test_one_that_has_just_been_asked_for_is_followed(run: Run, db: Db, monkeypa
         db.execute(end)
         return found
 
-    monkeypatch.setattr("pgsched.cli.following.get_bulk_change", ended)
+    monkeypatch.setattr("pgsched.store.ends.bulk_changes.get_bulk_change", ended)
     for words in (["cancel"], ["reschedule", "--by", "1h"]):
         found = run("bulk", *words, "--client", "shop", "--watch")
         assert found.stdout.endswith("1 executions\n")
@@ -108,14 +107,10 @@ def test_one_that_has_just_been_asked_for_is_followed(run: Run, db: Db, monkeypa
     assert run("bulk", "cancel", "--client", "shop", "--dry-run", "--watch").output == "1 executions\n"
 
 
-def _seen(*states: tuple[str, int]) -> Iterator[BulkChange]:
-    at = datetime.now(UTC)
+def _seen(*states: tuple[str, int]) -> Iterator[Stage]:
     for state, changed in states:
-        yield BulkChange(
-            id=uuid4(), verb="cancel", clients=None, filter={}, target=None, fire_at=None, shift=None, note=None,
-            rate=50, state=state, changed=changed, passed_over=1, reason="a lock" if changed == 5 else None,
-            actor="ann", created_at=at, updated_at=at,
-        )  # fmt: skip
+        text, reason = f"{changed} changed, 1 passed over", "a lock" if changed == 5 else None
+        yield Stage("the change", "cancel", state, changed + 1, 10, text, reason)
 
 
 def test_a_line_tells_of_what_has_changed_and_a_terminal_has_a_bar(
@@ -124,7 +119,7 @@ def test_a_line_tells_of_what_has_changed_and_a_terminal_has_a_bar(
     monkeypatch.setattr(following, "_LINES_APART", 0)
     slept: list[float] = []
     looks = _seen(("active", 0), ("active", 0), ("active", 5), ("finished", 9))
-    follow(lambda: next(looks), 10, Reply(as_json=False), slept.append)
+    follow(lambda: next(looks), Reply(as_json=False), slept.append)
     assert len(slept) == 3
     assert capsys.readouterr().err.splitlines() == [
         "cancel: 0 changed, 1 passed over, 10 %",
@@ -134,5 +129,5 @@ def test_a_line_tells_of_what_has_changed_and_a_terminal_has_a_bar(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     looks = _seen(("active", 0), ("cancelled", 5))
     with pytest.raises(Conflict, match="before it was done: a lock"):
-        follow(lambda: next(looks), None, Reply(as_json=False), slept.append)
+        follow(lambda: next(looks), Reply(as_json=False), slept.append)
     assert capsys.readouterr().out == ""
