@@ -40,7 +40,7 @@ def _mended(description: dict[str, Any]) -> dict[str, Any]:
     for item in description["paths"].values():
         for operation in item.values():
             for parameter in operation.get("parameters", ()):
-                _take_no_null(parameter["schema"])
+                _take_no_null(parameter["schema"], empty=parameter["in"] == "header")
             if body := operation.get("requestBody"):
                 _require(body)
                 _refuse_bodies(operation["responses"])
@@ -83,8 +83,8 @@ def _require(body: dict[str, Any]) -> None:
             [content["schema"]] = [choice for choice in choices if choice != _NULL]
 
 
-def _take_no_null(schema: dict[str, Any]) -> None:
-    """A parameter is text, which is not empty, or left out."""
+def _take_no_null(schema: dict[str, Any], *, empty: bool) -> None:
+    """A parameter is text, which may be ``empty`` or not, or left out."""
     others = [choice for choice in schema.get("oneOf", ()) if choice != _NULL]
     if len(others) == 1:
         del schema["oneOf"]
@@ -92,7 +92,7 @@ def _take_no_null(schema: dict[str, Any]) -> None:
     if isinstance(schema.get("type"), list):
         [schema["type"]] = [kind for kind in schema["type"] if kind != "null"]
         schema["enum"] = [choice for choice in schema["enum"] if choice is not None]
-    if schema.get("type") == "string" and schema.keys().isdisjoint({"enum", "format", "pattern"}):
+    if not empty and schema.get("type") == "string" and schema.keys().isdisjoint({"enum", "format", "pattern"}):
         schema.setdefault("minLength", 1)
 
 

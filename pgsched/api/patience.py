@@ -23,12 +23,15 @@ from typing import Any
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from pgsched.api.problems import unread
+
 _MANY = 200
 _MOST = 2000
 _MOST_AHEAD = 64
 _IDLE = 130.0
 _LARGEST_HEAD = 64 * 1024
-_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+_TOO_LARGE = unread(431, "the line and the headers of the request are over 64 KiB: send what is large in the body")
+_UNREADABLE = unread(400, "this is no request of HTTP/1.1 that can be read, or there are more than 64 ahead of it")
 
 
 class _Flow(FlowControl):
@@ -86,6 +89,10 @@ class _Patient(HttpToolsProtocol):
         if self._head > _LARGEST_HEAD and not self._in_body and not self.transport.is_closing():
             self.transport.write(_TOO_LARGE)
             self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:
+        self.transport.write(_UNREADABLE)
+        self.transport.close()
 
     def on_headers_complete(self) -> None:
         if len(self.pipeline) >= _MOST_AHEAD:

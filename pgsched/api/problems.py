@@ -111,19 +111,30 @@ def failed(events: Events, request: AnyRequest, error: Exception) -> Answer:
 def _answer(
     request: AnyRequest, status: int, kind: type[PgschedError], detail: str, faults: list[Fault] | None = None
 ) -> Answer:
+    problem = _problem(status, kind, detail, request.url.path, faults)
+    headers = {"Retry-After": "1"} if status in {429, 503} else {}
+    return Response(problem, status_code=status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def unread(status: int, detail: str) -> bytes:
+    """All of the answer, as HTTP/1.1 sends it, to what is no request that can be read; it ends the connection."""
+    body = msgspec.json.encode(_problem(status, InvalidInput, detail, instance="", faults=None))
+    head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: {MEDIA_TYPE}\r\n"
+    return f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body
+
+
+def _problem(status: int, kind: type[PgschedError], detail: str, instance: str, faults: list[Fault] | None) -> Problem:
     named = next(base for base in kind.__mro__ if "code" in vars(base))
     title = (named.__doc__ or HTTPStatus(status).phrase).partition(";")[0].partition(":")[0].strip(" .\n")
-    problem = Problem(
+    return Problem(
         type=f"urn:pgsched:problem:{kind.code.removeprefix('pgsched.')}",
         title=title,
         status=status,
         detail=detail or title,
-        instance=request.url.path,
+        instance=instance,
         code=kind.code,
         errors=faults,
     )
-    headers = {"Retry-After": "1"} if status in {429, 503} else {}
-    return Response(problem, status_code=status, media_type=MEDIA_TYPE, headers=headers)
 
 
 def parameters_of(handler: Any) -> dict[str, Any]:

@@ -25,6 +25,7 @@ WHY = {
     415: "The body is not application/json, or that of a batch not application/x-ndjson.",
     422: "The request is invalid; detail says what to write.",
     429: "The key has used up its rate, or as many executions wait in the queue as may. Try again after Retry-After.",
+    431: "The line and the headers of the request are over 64 KiB.",
     503: "The database cannot be reached, or is not migrated. Try again.",
 }
 
@@ -33,7 +34,7 @@ def problems(*statuses: int) -> dict[int, ResponseSpec]:
     """The problem documents that a route describes: these, and those that every route may answer with."""
     return {
         status: ResponseSpec(Problem, media_type=MEDIA_TYPE, generate_examples=False, description=WHY[status])
-        for status in sorted({*statuses, 400, 401, 403, 422, 429, 503})
+        for status in sorted({*statuses, 400, 401, 403, 422, 429, 431, 503})
     }
 
 

@@ -1,6 +1,7 @@
 """The API in a process of its own, as the command line starts it."""
 
 import contextlib
+import json
 import os
 import re
 import select
@@ -8,6 +9,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
+from http.client import HTTPResponse
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -50,6 +52,28 @@ def test_a_request_that_does_not_come_to_an_end_is_cut(served: tuple[str, Proces
         connection.sendall(sent)
         with contextlib.suppress(ConnectionResetError):
             assert connection.recv(1) == b""
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "said"),
+    [
+        (b"GET /" + b"a" * 65_536, 431, "over 64 KiB: send what is large in the body"),
+        (b"GET / HTTP/1.1\r\nhost: x\r\na: " + b"b" * 65_536, 431, "over 64 KiB"),
+        (b"hello\r\n\r\n", 400, "no request of HTTP/1.1"),
+        (b"GET / HTTP/1.1\r\nhost: x\r\ncontent-length: x\r\n\r\n", 400, "no request of HTTP/1.1"),
+    ],
+)
+def test_what_is_no_request_is_told_so(served: tuple[str, Process], sent: bytes, status: int, said: str) -> None:
+    parts = urlsplit(served[0])
+    with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
+        connection.sendall(sent)
+        answer = HTTPResponse(connection)
+        answer.begin()
+        problem = json.loads(answer.read())
+        assert connection.recv(1) == b""
+    assert (answer.status, answer.headers["content-type"]) == (status, "application/problem+json")
+    assert (problem["status"], problem["code"]) == (status, "pgsched.invalid_input")
+    assert said in problem["detail"]
 
 
 def test_who_does_not_read_its_answers_is_cut(served: tuple[str, Process]) -> None:
