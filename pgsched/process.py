@@ -14,6 +14,7 @@ from pgsched.delivery.python import App
 from pgsched.domain.execution import Execution
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
+from pgsched.metrics.files import Counting
 from pgsched.scheduler import Trials, Worker
 from pgsched.service import collect_seldom
 from pgsched.settings import Settings
@@ -153,6 +154,7 @@ def run_worker(
     alone: Callable[[Execution | None], None] | None = None,
     without: Sequence[str] = (),
     orders: Orders | None = None,
+    counting: Counting | None = None,
 ) -> None:
     """Runs one worker process until SIGTERM or SIGINT, then drains and returns. Ends the process if a handler keeps it
     from working (``worker.run.process_exit``), unless ``blocked_timeout`` is 0.
@@ -160,7 +162,8 @@ def run_worker(
     ``start_alone`` starts a process for executions that may have ended their worker's process. With ``alone`` this is
     such a process: it calls ``alone`` with each execution before it runs it and with None afterwards, passes over the
     clients in ``without``, and returns when no more execution waits to be run alone. ``orders`` is given a function
-    that stops the worker and may be called in any thread; signals are then only logged.
+    that stops the worker and may be called in any thread; signals are then only logged. ``counting``
+    counts what it does.
 
     Raises SchemaMismatch when the database was not migrated, Conflict where it follows another by logical replication,
     NotFound for a queue that does not exist, InvalidSettings where a pooler leaves it no sessions, now or one day, and
@@ -177,7 +180,7 @@ def run_worker(
 
     def make(over: Callable[[], None]) -> Worker:
         trials = Trials(start=start_alone, tell=alone, over=over, without=without, process_exit=process_exit)
-        return Worker(settings, app=app, events=events, trials=trials)
+        return Worker(settings, app=app, events=events, trials=trials, counting=counting)
 
     over = functools.partial(alone, None) if alone else lambda: None
     run_to_its_end(_run(url, make, ready=ready, over=over, orders=orders, process_exit=process_exit), events)

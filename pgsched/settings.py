@@ -113,6 +113,7 @@ class Settings:
     kafka_config: str = _setting("{}", "Further librdkafka settings, as a JSON object.", metavar="JSON", password=True)
     secret_keys: str = _setting("", "Keys that secrets are sealed with, the newest first.", secret=True)
     tracing: bool = _setting(False, "Whether API and workers record spans; OTEL_… variables say where these go.")
+    metrics: str = _setting("", "Where a worker command shows its metrics, such as 127.0.0.1:9464.", metavar="ADDRESS")
     log_format: str = _setting("auto", "human, json, or auto: human on a terminal, else json.", metavar="FORMAT")
     log_level: str = _setting("info", "debug, info, warning or error.", metavar="LEVEL")
 
@@ -124,6 +125,8 @@ class Settings:
                 raise InvalidSettings(f"{setting.name} is {value}; it must be from {low:g} to {high:g}")
         if self.look_ahead >= self.poll_interval:
             raise InvalidSettings("look_ahead must be less than poll_interval")
+        if self.metrics and not _ADDRESS_WITH_PORT.fullmatch(self.metrics):
+            raise InvalidSettings(f"metrics is {self.metrics!r}; it must be an address with a port: 127.0.0.1:9464")
         if self.log_level not in _LOG_LEVELS:
             raise InvalidSettings(f"log_level is {self.log_level!r}; it must be one of {', '.join(_LOG_LEVELS)}")
         if self.log_format not in _LOG_FORMATS:
@@ -166,6 +169,7 @@ _RESEMBLANCE = 0.8
 _INJECTED = re.compile(
     r"PGSCHED_(?:\w+_)?(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?|ENV_\w+|NAME)"
 )
+_ADDRESS_WITH_PORT = re.compile(r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
 _ADDRESS = re.compile(r"(?:tcp|udp|sctp)://")
 _LOG_FORMATS = ("auto", "human", "json")
 _LOG_LEVELS = ("debug", "info", "warning", "error")

@@ -32,6 +32,7 @@ from pgsched.api import (
     keys,
     limits,
     methods,
+    metrics,
     ordering_keys,
     pull,
     queues,
@@ -43,11 +44,13 @@ from pgsched.api.access import PUBLIC, SCOPE, Guard, grant_of
 from pgsched.api.arrivals import Arrivals
 from pgsched.api.authentication import Authentication, Bearer
 from pgsched.api.browsers import Browsers
+from pgsched.api.counting import Requests
 from pgsched.api.database import WAIT, Database
 from pgsched.api.description import Description, name_of
 from pgsched.api.doctor import Doctor
 from pgsched.api.feed import Feed
 from pgsched.api.gathering import Gathering
+from pgsched.api.metrics import Metrics
 from pgsched.api.parameters import actor
 from pgsched.api.problems import failed, refused, refused_by_litestar
 from pgsched.api.requests import ApiRequest, check_request
@@ -89,7 +92,15 @@ _ROOMS = (
 )
 _ROUTES = [route for room in _ROOMS for route in vars(room).values() if isinstance(route, HTTPRouteHandler)]
 _OPTIONS = methods.answering({path for handler in _ROUTES for path in handler.paths})
-_HEALTH = Router("/", route_handlers=[methods.answering({"/healthz", "/readyz"}), health.alive, health.ready])
+_UNVERSIONED = Router(
+    "/",
+    route_handlers=[
+        methods.answering({"/healthz", "/readyz", "/metrics"}),
+        health.alive,
+        health.ready,
+        metrics.show_metrics,
+    ],
+)
 _VERSIONED = Router("/v1", route_handlers=[_OPTIONS, *_ROUTES], before_request=check_request)
 
 
@@ -109,7 +120,8 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
     feed = Feed(database, events)
     guard = Guard(authentication, Browsers(settings))
     ring = KeyRing.parse(settings.secret_keys)
-    physician = Doctor(database.acting(EVERYBODY), settings.database_url, ring)
+    physician, requests = Doctor(database.acting(EVERYBODY), settings.database_url, ring), Requests()
+    measured = Metrics(database.acting(EVERYBODY), physician, requests)
 
     def acting(request: Request[Any, Any, Any]) -> Database:
         return database.acting(grant_of(request))
@@ -125,7 +137,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
             await asyncio.to_thread(tracing.close)
 
     return Litestar(
-        route_handlers=[_VERSIONED, _HEALTH],
+        route_handlers=[_VERSIONED, _UNVERSIONED],
         dependencies={
             "database": Provide(acting, sync_to_thread=False),
             "arrivals": Provide(lambda: arrivals, sync_to_thread=False),
@@ -133,13 +145,14 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
             "tracing": Provide(lambda: tracing, sync_to_thread=False),
             "gathering": Provide(lambda: gathering, sync_to_thread=False),
             "doctor": Provide(lambda: physician, sync_to_thread=False),
+            "metrics": Provide(lambda: measured, sync_to_thread=False),
             "feed": Provide(lambda: feed, sync_to_thread=False),
             "authentication": Provide(lambda: authentication, sync_to_thread=False),
             "actor": Provide(actor, sync_to_thread=False),
         },
         guards=[guard.admit],
         lifespan=[lifespan],
-        state=State({"before_stopping": feed.close}),
+        state=State({"before_stopping": feed.close, "requests": requests}),
         request_class=ApiRequest,
         request_max_body_size=LARGEST_REQUEST,
         exception_handlers={

@@ -15,7 +15,7 @@ _KEPT = 10.0
 
 
 class Doctor:
-    """Makes one examination at a time, and gives it to all who ask within ten seconds.
+    """Makes one examination at a time, and gives it to all who ask within ten seconds, or take an older one.
 
     ``database`` acts for everybody's clients, so its reports are for those alone who administer all of them.
     """
@@ -26,9 +26,9 @@ class Doctor:
         self._report: Report | None = None
         self._made_at = float("-inf")
 
-    async def report(self) -> Report:
+    async def report(self, *, kept: float = _KEPT) -> Report:
         async with self._turn:
-            if self._report is None or time.monotonic() - self._made_at > _KEPT:
+            if self._report is None or time.monotonic() - self._made_at > kept:
                 self._report = await examine(self._database.connection, url=self._url, ring=self._ring)
                 self._made_at = time.monotonic()
             return self._report

@@ -57,7 +57,7 @@ def serve(settings: Settings, *, events: Events | None = None, listening: Callab
     _check_keys(settings, events or Events())
     app = create_app(settings, events=events)
     config = uvicorn.Config(
-        app,
+        app.state.requests.around(app),
         http=patient(receiving=settings.receive_timeout, sending=settings.send_timeout),
         lifespan="on",
         log_level="warning",

@@ -8,9 +8,10 @@ import asyncio
 import dataclasses
 import os
 from collections.abc import Callable
+from pathlib import Path
 from uuid import UUID
 
-from pgsched.cli.child import longest_stop, program
+from pgsched.cli.child import counting_words, longest_stop, program
 from pgsched.cli.supervisor import HAND_BACK, how_it_ended, kill_if_stopped, tell_to_stop
 from pgsched.domain.execution import Execution
 from pgsched.settings import Settings
@@ -27,9 +28,10 @@ _LONGEST_LINE = 10_000
 class Alone:
     """Starts the process, and runs it to its end."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, count_into: Path | None) -> None:
+        self._counts = counting_words(count_into)
         # One at a time all the same; the rest is for threads that outlive their attempts.
-        self._settings = dataclasses.replace(settings, processes=1, concurrency=_LANES)
+        self._settings = dataclasses.replace(settings, processes=1, concurrency=_LANES, metrics="")
 
     async def __call__(self, trying: Trying) -> Ended:
         """Waits for the process to end. If this is cancelled, the process drains first."""
@@ -49,7 +51,7 @@ class Alone:
 
     async def _start(self, heard: "_Heard", trying: Trying) -> asyncio.subprocess.Process:
         without = [f"--without={client}" for client in trying.without]
-        started = program("alone", ["worker", "--alone", str(heard.writing), *without], self._settings)
+        started = program("alone", ["worker", "--alone", str(heard.writing), *without, *self._counts], self._settings)
         process = await asyncio.create_subprocess_exec(
             *started.command,
             stdin=asyncio.subprocess.PIPE,

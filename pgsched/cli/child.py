@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from pgsched.cli.configuration import as_environment
 from pgsched.cli.supervisor import HAND_BACK, Program
@@ -25,6 +26,11 @@ def program(name: str, command: Sequence[str], settings: Settings) -> Program:
     words += ["--supervised", "--config", os.devnull]
     stop = longest_stop(settings) if command[0] == "worker" else None
     return Program(name=name, command=words, environment=as_environment(settings), longest_stop=stop)
+
+
+def counting_words(directory: Path | None) -> list[str]:
+    """What is added to the command of a worker process that counts for another."""
+    return [] if directory is None else [f"--count-into={directory}"]
 
 
 def longest_stop(settings: Settings) -> float | None:

@@ -74,7 +74,7 @@ async def _run(settings: Settings, reply: Reply) -> Answer:
 @asynccontextmanager
 async def _workers(settings: Settings, reply: Reply) -> AsyncIterator[asyncio.Task[None]]:
     settings = dataclasses.replace(settings, log_format="human")
-    programs = [worker_program(number, settings) for number in range(1, _WORKERS + 1)]
+    programs = [worker_program(number, settings, None) for number in range(1, _WORKERS + 1)]
     supervisor = Supervisor(programs, drain_timeout=settings.drain_timeout, report=_warnings_to(reply))
     ready = asyncio.Event()
     running = asyncio.create_task(supervisor.run(on_ready=ready.set))

@@ -6,13 +6,16 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgsched.cli.child import Orders, program, stop_when_orphaned
+from pgsched.cli.child import Orders, counting_words, program, stop_when_orphaned
 from pgsched.cli.configuration import API, WORKER, load_settings, settings_options, with_database
 from pgsched.cli.database import explained
 from pgsched.cli.logs import Relay, begin_log, decided
@@ -20,13 +23,19 @@ from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.supervisor import Program, Supervisor
 from pgsched.errors import NotFound, Unavailable
 from pgsched.events import Events, logging_listener
+from pgsched.metrics.files import Counting
+from pgsched.metrics.tally import Tally
 from pgsched.settings import Settings
 from pgsched.store.admin.workers import of_host
 from pgsched.store.core.transactions import transaction
 
+if TYPE_CHECKING:
+    from pgsched.metrics.serving import Shown
+
 supervised_option = click.option("--supervised", is_flag=True, hidden=True)
 alone_option = click.option("--alone", type=int, hidden=True)
 without_option = click.option("--without", multiple=True, hidden=True)
+count_option = click.option("--count-into", type=Path, hidden=True)
 
 
 @click.command()
@@ -56,9 +65,17 @@ def api(reply: Reply, /, supervised: bool, **flags: Any) -> None:
 @supervised_option
 @alone_option
 @without_option
+@count_option
 @click.pass_context
 def worker(
-    context: click.Context, /, check: bool, supervised: bool, alone: int | None, without: Sequence[str], **flags: Any
+    context: click.Context,
+    /,
+    check: bool,
+    supervised: bool,
+    alone: int | None,
+    without: Sequence[str],
+    count_into: Path | None,
+    **flags: Any,
 ) -> None:
     """Deliver what is due until SIGTERM or Ctrl-C, then finish what is in hand."""
     settings = with_database(load_settings(flags))
@@ -69,10 +86,13 @@ def worker(
     try:
         if check:
             _check(settings, reply)
-        elif settings.processes > 1:
-            _supervise(settings, reply)
-        else:
-            _work(settings, reply, supervised=supervised, alone=alone, without=without)
+            return
+        part = _Part(supervised=supervised, alone=alone, without=without, count_into=count_into)
+        with shown(settings) as metrics:
+            if settings.processes > 1:
+                _supervise(settings, reply, metrics)
+            else:
+                _work(settings, reply, part, metrics)
     except Unavailable as error:
         if not supervised:
             raise
@@ -90,49 +110,83 @@ def _check(settings: Settings, reply: Reply) -> None:
     reply.give({"workers": found}, f"alive: {', '.join(found)}")
 
 
-def _work(settings: Settings, reply: Reply, *, supervised: bool, alone: int | None, without: Sequence[str]) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """The part of a process in a command of several: whether another keeps it running, the pipe of one that runs
+    executions alone and the clients that it leaves out, and the directory into which it counts."""
+
+    supervised: bool
+    alone: int | None
+    without: Sequence[str]
+    count_into: Path | None
+
+
+@contextmanager
+def shown(settings: Settings) -> Iterator["Shown | None"]:
+    """Shows the metrics of worker processes, where that is set."""
+    if not settings.metrics:
+        yield None
+        return
+    from pgsched.metrics.serving import serving
+
+    with serving(settings.metrics) as metrics:
+        yield metrics
+
+
+def _work(settings: Settings, reply: Reply, part: _Part, metrics: "Shown | None") -> None:
     from pgsched.cli.alone import Alone, teller
     from pgsched.cli.app import load_app
     from pgsched.process import run_worker
 
     _begin(settings)
     os.environ.pop("PGSCHED_SECRET_KEYS", None)  # it is in the settings; what handlers start is not to inherit it
-    orders = Orders(settings) if supervised else None
+    orders = Orders(settings) if part.supervised else None
     app = load_app(settings.app) if settings.app else None
-    events = Events(logging_listener(logging.getLogger("pgsched")))
+    count_into = metrics.directory if metrics else part.count_into
+    counting = Counting(Tally(), count_into) if count_into else None
+    run = partial(run_worker, settings, app=app, events=_events(counting), orders=orders, counting=counting)
     with explained():
-        if alone is not None:
-            run_worker(settings, app=app, events=events, alone=teller(alone), without=without, orders=orders)
+        if part.alone is not None:
+            run(alone=teller(part.alone), without=part.without)
         else:
-            ready, start_alone = partial(_ready, settings, reply), Alone(settings) if app else None
-            run_worker(settings, app=app, events=events, ready=ready, start_alone=start_alone, orders=orders)
+            start_alone = Alone(settings, count_into) if app else None
+            run(ready=partial(_ready, settings, reply, metrics), start_alone=start_alone)
 
 
-def _supervise(settings: Settings, reply: Reply) -> None:
+def _events(counting: Counting | None) -> Events:
+    log = logging_listener(logging.getLogger("pgsched"))
+    return Events(log, counting.tally, observers=[counting.tally]) if counting else Events(log)
+
+
+def _supervise(settings: Settings, reply: Reply, metrics: "Shown | None") -> None:
     from pgsched.process import checked_database
 
     with explained():
         checked_database(settings)  # here, so that it is said once and not by each process
-    asyncio.run(_keep_running(settings, reply))
+    asyncio.run(_keep_running(settings, reply, metrics))
 
 
-async def _keep_running(settings: Settings, reply: Reply) -> None:
+async def _keep_running(settings: Settings, reply: Reply, metrics: "Shown | None") -> None:
     settings = decided(settings)  # the processes write to this one, and not to where it writes
-    programs = [worker_program(number, settings) for number in range(1, settings.processes + 1)]
+    programs = [worker_program(number, settings, metrics) for number in range(1, settings.processes + 1)]
     log = Relay(reply.note, settings)
     supervisor = Supervisor(programs, drain_timeout=settings.drain_timeout, report=log.say, relay=log.line)
-    await supervisor.run(on_ready=partial(_ready, settings, reply))
+    await supervisor.run(on_ready=partial(_ready, settings, reply, metrics))
 
 
-def worker_program(number: int, settings: Settings) -> Program:
-    """One worker process as a child."""
-    return program(f"worker-{number}", ["worker"], dataclasses.replace(settings, processes=1))
+def worker_program(number: int, settings: Settings, metrics: "Shown | None") -> Program:
+    """One worker process as a child, which counts for the metrics where they are shown."""
+    own = dataclasses.replace(settings, processes=1, metrics="")
+    return program(f"worker-{number}", ["worker", *counting_words(metrics.directory if metrics else None)], own)
 
 
-def _ready(settings: Settings, reply: Reply) -> None:
+def _ready(settings: Settings, reply: Reply, metrics: "Shown | None") -> None:
     queues, count = settings.queue_names, settings.processes
     text = f"working on {', '.join(queues)}: {count} process{'es' if count > 1 else ''}"
-    reply.give({"pid": os.getpid(), "processes": count, "queues": queues}, text)
+    value = {"pid": os.getpid(), "processes": count, "queues": queues}
+    if metrics:
+        value, text = {**value, "metrics": metrics.url}, f"{text}; metrics: {metrics.url}"
+    reply.give(value, text)
 
 
 def _begin(settings: Settings) -> None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,7 +22,7 @@ from pgsched.cli.logs import Relay, decided
 from pgsched.cli.migrate import bring_up
 from pgsched.cli.own_key import own_key
 from pgsched.cli.own_secret_keys import own_secret_keys
-from pgsched.cli.processes import worker_program
+from pgsched.cli.processes import shown, worker_program
 from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.running import Ownership, owned
 from pgsched.cli.supervisor import Supervisor
@@ -30,6 +30,9 @@ from pgsched.cli.welcome import Welcome, embedded_psql, plain_psql
 from pgsched.embedded import EmbeddedPostgres
 from pgsched.settings import Settings
 from pgsched.store.core.pooling import check_sessions
+
+if TYPE_CHECKING:
+    from pgsched.metrics.serving import Shown
 
 
 @click.command()
@@ -97,7 +100,8 @@ def _run(
     settings: Settings, reply: Reply, welcome: Welcome, api_url: str, server: EmbeddedPostgres | None = None
 ) -> None:
     try:
-        asyncio.run(_supervise(settings, reply, welcome, api_url, server))
+        with shown(settings) as metrics:
+            asyncio.run(_supervise(settings, reply, welcome, api_url, server, metrics))
     finally:  # what is left to do is quick, and must not be cut short
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(number, signal.SIG_IGN)
@@ -105,11 +109,17 @@ def _run(
 
 
 async def _supervise(
-    settings: Settings, reply: Reply, welcome: Welcome, api_url: str, server: EmbeddedPostgres | None = None
+    settings: Settings,
+    reply: Reply,
+    welcome: Welcome,
+    api_url: str,
+    server: EmbeddedPostgres | None,
+    metrics: "Shown | None",
 ) -> None:
     settings = decided(settings)  # the processes write to this one, and not to where it writes
     programs = [program("api", ["api"], dataclasses.replace(settings, database_url=api_url))]
-    programs += [worker_program(number, settings) for number in range(1, settings.processes + 1)]
+    numbers = range(1, settings.processes + 1)
+    programs += [worker_program(number, settings, metrics) for number in numbers]
     log = Relay(reply.note, settings)
     supervisor = Supervisor(programs, drain_timeout=settings.drain_timeout, report=log.say, relay=log.line)
     async with _guarded(server, reply):

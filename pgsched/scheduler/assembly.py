@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from pgsched.delivery.python import App
 from pgsched.events import Events
+from pgsched.metrics.files import Counting, Writing
 from pgsched.scheduler.foundation import Foundation, Trials
 from pgsched.settings import Settings
 from pgsched.store.admin.workers import RegisteredWorker
@@ -30,8 +31,16 @@ from pgsched.worker.run.witness import Witness
 class Assembly(Foundation):
     """All parts of a worker. They do not run yet."""
 
-    def __init__(self, settings: Settings, *, app: App | None, events: Events | None, trials: Trials) -> None:
-        super().__init__(settings, app=app, events=events, trials=trials)
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        app: App | None,
+        events: Events | None,
+        trials: Trials,
+        counting: Counting | None,
+    ) -> None:
+        super().__init__(settings, app=app, events=events, trials=trials, counting=counting)
         self.capabilities = Capabilities(self._chores, self.events, self.roster, mine=self._delivers)
         self.admission = Admission(
             self.roster,
@@ -62,6 +71,7 @@ class Assembly(Foundation):
         )
         self.witness = Witness(self._chores, self.events, self.capabilities, start=trials.start)
         self.trial = self._make_trial(trials) if trials.tell else None
+        self.writing = self._make_writing(counting) if counting else None
         self._connect()
 
     def _connect(self) -> None:
@@ -141,6 +151,16 @@ class Assembly(Foundation):
             goes_on=self._threads.go_on,
             without=trials.without,
         )
+
+    def _make_writing(self, counting: Counting) -> Writing:
+        def gauges() -> dict[str, float]:
+            return {
+                "pgsched_worker_in_hand": len(self.in_hand),
+                "pgsched_worker_capacity": self.dispatcher.capacity,
+                "pgsched_worker_running": len(self.dispatcher.running),
+            }
+
+        return Writing(self.events, counting, queue_names=lambda: self.roster.queue_names, gauges=gauges)
 
     def _make_hints(self) -> Hints:
         return Hints(

@@ -18,6 +18,8 @@ from pgsched.delivery.threads import LoopsThreads, Threads
 from pgsched.domain.execution import Execution
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
+from pgsched.metrics.files import Counting
+from pgsched.metrics.tally import Settle
 from pgsched.sealing import KeyRing
 from pgsched.service import Signal
 from pgsched.settings import Settings
@@ -78,7 +80,15 @@ class Foundation:
     trial: Trial | None
     settler_type = Settler
 
-    def __init__(self, settings: Settings, *, app: App | None, events: Events | None, trials: Trials) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        app: App | None,
+        events: Events | None,
+        trials: Trials,
+        counting: Counting | None,
+    ) -> None:
         if settings.database_url is None:
             raise InvalidSettings("no database is named: set database_url, or PGSCHED_DATABASE_URL")
         instance = secrets.token_hex(8)
@@ -86,7 +96,7 @@ class Foundation:
         self.settings, self.events, self._app = settings, events or Events(), app or App()
         self._lease = timedelta(seconds=settings.lease)
         self.clock, self.in_hand, self.book = DatabaseClock(), InHand(), Book()
-        self.definitions = Definitions()
+        self.definitions, self._counting = Definitions(), counting
         self.roster = self._make_roster(instance, trials)
         # Rare single statements share one connection. Renewals have their own, so that they never wait behind one of
         # these.
@@ -128,7 +138,7 @@ class Foundation:
         shares = Shares(lanes=self.settings.concurrency, is_wanted=self.directory.are_several, relieved=self.relieved)
         equipment = Equipment(
             channel=self._traced(),
-            settle=self.settler.add,
+            settle=self._counted(),
             in_hand=self.in_hand,
             terms=self.terms,
             events=self.events,
@@ -153,6 +163,12 @@ class Foundation:
             ahead=self.settings.look_ahead,
             watch=watch,
         )
+
+    def _counted(self) -> Settle:
+        """What takes outcomes, which are counted before where somebody does."""
+        if self._counting is None:
+            return self.settler.add
+        return self._counting.tally.counting(self.settler.add, self.clock.age)
 
     def _make_stand_in(self, trials: Trials) -> StandIn:
         # An execution in a process of its own delays no others.

@@ -10,6 +10,7 @@ import psycopg
 from pgsched.delivery.python import App
 from pgsched.delivery.threads import THREAD_NAME
 from pgsched.events import Events
+from pgsched.metrics.files import Counting
 from pgsched.scheduler.assembly import Assembly
 from pgsched.scheduler.foundation import Trials
 from pgsched.service import Service
@@ -30,18 +31,20 @@ class Worker(Assembly):
         app: App | None = None,
         events: Events | None = None,
         trials: Trials = _NONE,
+        counting: Counting | None = None,
     ) -> None:
-        super().__init__(settings, app=app, events=events, trials=trials)
+        super().__init__(settings, app=app, events=events, trials=trials, counting=counting)
         self._tasks: list[asyncio.Task[None]] = []
         self._settling: asyncio.Task[None] | None = None
 
     @property
     def services(self) -> list[Service]:
         """Everything that runs in the background but the settler, which is the last to stop."""
+        writing = [self.writing] if self.writing else []
         if self.trial is not None:
-            return [self.waker, self.trial, self.renewer, self.directory]
+            return [self.waker, self.trial, self.renewer, self.directory, *writing]
         supply = [self.directory, self.sweeper, self.circuits, self.renewer, self.capabilities, self.witness]
-        return [self.waker, *self._claiming, *supply, *self.upkeep.services]
+        return [self.waker, *self._claiming, *supply, *self.upkeep.services, *writing]
 
     async def start(self) -> None:
         """Starts the services. Returns at once; the worker registers as soon as the database answers."""
@@ -70,6 +73,8 @@ class Worker(Assembly):
             async with asyncio.timeout(10):
                 await self.settler.flush()
         await self._leave()
+        if self.writing:
+            self.writing.write()
         self.events.emit("worker.drained", settled=self.settler.settled_count)
 
     @property

@@ -7,7 +7,7 @@ Nothing is claimed from a queue that is paused.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
 from pgsched.domain.capability import crews
@@ -28,7 +28,7 @@ class Roster:
 
     ``instance`` is the name that its sessions carry, and ``channel`` the one on which its listener notifies itself. A
     worker that has renewed itself counts as living for the ``term``. ``partitions`` are those of all its queues,
-    ``open`` those that may be claimed from, ``own`` its share of these.
+    ``open`` those that may be claimed from, ``own`` its share of these. ``queue_names`` has its queues by number.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class Roster:
         self.channel = f"pgsched_worker_{instance}"
         self._joining = asyncio.Lock()
         self.number = 0
+        self.queue_names: Mapping[int, str] = {}
         self.partitions: list[int] = []
         self.open: list[int] = []
         self.own: list[int] = []
@@ -64,6 +65,7 @@ class Roster:
 
     async def _join(self, connection: Connection) -> None:
         found = await workers.served(connection, self._queues)
+        self.queue_names = found.names
         self._take(found.queues, found.paused)
         if self.number and await workers.renew(connection, self.number, self.term):
             return

@@ -91,6 +91,7 @@ ROUTES = {
     ("/v1/keys/{key_id}/rate", "put"),
     ("/v1/audit", "get"),
     ("/healthz", "get"),
+    ("/metrics", "get"),
     ("/readyz", "get"),
 }
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
+import yaml
 from litestar import Litestar
 
 from pgsched.api.app import create_app
@@ -18,7 +19,7 @@ from tests.docs.fences import ROOT, SHOP, Block, anchors_of, blocks, blocks_of, 
 from tests.node.running import node
 
 # A block without a language, or of text, shows what a program answers.
-_LANGUAGES = {"sql", "python", "js", "ts", "go", "console", "toml", "json", "text", ""}
+_LANGUAGES = {"sql", "python", "js", "ts", "go", "console", "toml", "json", "yaml", "text", ""}
 _OF_ONE_MACHINE = re.compile(r"(?<![\w.:/-])/(?:work|root|home|tmp|Users)/|\b(?:pypi|pythonhosted|npmjs)\.(?:org|com)")
 _TRANSACTION = re.compile(r"^\s*(?:begin|commit|rollback)\s*;\s*$", re.MULTILINE | re.IGNORECASE)
 
@@ -53,6 +54,12 @@ def shared(janitor: Any, template: str) -> Iterator[psycopg.Connection[Any]]:
 def test_every_block_is_in_a_language_that_is_checked(page: Path) -> None:
     unknown = [f"{block}: {block.language!r}" for block in blocks_of(page) if block.language not in _LANGUAGES]
     assert unknown == []
+
+
+@pytest.mark.parametrize("page", _with("yaml"), ids=_named)
+def test_yaml_is_yaml(page: Path) -> None:
+    for block in blocks_of(page):
+        assert block.language != "yaml" or list(yaml.safe_load_all(block.text))
 
 
 @pytest.mark.parametrize("page", _with("sql"), ids=_named)

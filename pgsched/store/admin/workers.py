@@ -93,16 +93,19 @@ async def forget(connection: AsyncConnection[Any], workers: Sequence[int]) -> No
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """The first partitions of a worker's queues, as far as those exist and none pulls from them, and of paused ones."""
+    """The first partitions of a worker's queues, as far as those exist and none pulls from them, and of paused ones;
+    and the names of queues by number."""
 
     queues: list[int]
     paused: list[int]
+    names: dict[int, str]
 
 
 async def served(connection: AsyncConnection[Any], queues: Sequence[str]) -> Served:
     cursor = await connection.execute(statement("admin/queue_partitions"), {"queues": list(queues)})
     found = [row for row in await cursor.fetchall() if not row[3]]
-    return Served(queues=[row[1] for row in found], paused=[row[1] for row in found if row[2]])
+    paused = [row[1] for row in found if row[2]]
+    return Served(queues=[row[1] for row in found], paused=paused, names={queue_of(row[1]): row[0] for row in found})
 
 
 async def watch_queues(connection: AsyncConnection[Any], worker: int, partitions: Iterable[int]) -> bool:

@@ -1,0 +1,67 @@
+"""What Prometheus asks for: of this process, and of the installation as the database knows it."""
+
+import asyncio
+import time
+
+import psycopg
+from litestar import Response
+from litestar.di import NamedDependency
+from litestar.openapi.datastructures import ResponseSpec
+
+from pgsched.api.counting import Requests
+from pgsched.api.database import Database
+from pgsched.api.doctor import Doctor
+from pgsched.api.routing import problems, reads
+from pgsched.errors import PgschedError
+from pgsched.metrics.database import findings, measured
+from pgsched.metrics.exposition import CONTENT_TYPE, page
+from pgsched.metrics.snapshot import Sum, Value
+
+_KEPT, _FINDINGS_KEPT, _LONGEST = 5.0, 60.0, 5.0  # seconds
+
+
+class Metrics:
+    """Asks the database once in five seconds, for all who scrape, and has the doctor look once a minute.
+
+    ``database`` acts for everybody's clients, so this is for those alone who may read of all of them.
+    """
+
+    def __init__(self, database: Database, doctor: Doctor, requests: Requests) -> None:
+        self._database, self._doctor, self._requests = database, doctor, requests
+        self._turn = asyncio.Lock()
+        self._values: list[Value] = []
+        self._asked_at = float("-inf")
+
+    async def page(self) -> bytes:
+        found = Sum()
+        found.add(self._requests.snapshot())
+        found.add_values(await self._of_the_database())
+        return page(found)
+
+    async def _of_the_database(self) -> list[Value]:
+        async with self._turn:
+            if time.monotonic() - self._asked_at > _KEPT:
+                self._values = await self._ask()
+                self._asked_at = time.monotonic()
+            return self._values
+
+    async def _ask(self) -> list[Value]:
+        """All or nothing: while the database is away, the page says so."""
+        try:
+            async with asyncio.timeout(_LONGEST), self._database.connection() as connection, connection.transaction():
+                found = await measured(connection)
+            found += findings(await self._doctor.report(kept=_FINDINGS_KEPT))
+        except (psycopg.Error, PgschedError, OSError, TimeoutError):
+            return [Value("pgsched_database_up", (), 0)]
+        return [Value("pgsched_database_up", (), 1), *found]
+
+
+@reads(
+    "/metrics",
+    "What Prometheus asks for",
+    everywhere=True,
+    responses={200: ResponseSpec(str, media_type="text/plain", generate_examples=False), **problems()},
+)
+async def show_metrics(metrics: NamedDependency[Metrics]) -> Response[bytes]:
+    """Requests to this process, and the state of all queues, in Prometheus' text format."""
+    return Response(await metrics.page(), media_type=CONTENT_TYPE)

@@ -1,0 +1,98 @@
+"""How the processes of one command pass on what they count: each keeps a file, and one of them reads all.
+
+Files outlive what wrote them, so a process that was killed has counted for all that. What is read is a second old at
+the most. The directory is made anew for each command, and is its user's alone.
+"""
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+import msgspec
+
+from pgsched.events import Events
+from pgsched.metrics.snapshot import Snapshot, Sum, Value
+from pgsched.metrics.tally import Tally
+from pgsched.service import Service
+
+_EVERY, _FRESH = 1.0, 60.0  # seconds
+_decode = msgspec.msgpack.Decoder(Snapshot).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """What a worker process counts with, and the directory in which it keeps its file."""
+
+    tally: Tally
+    directory: Path
+
+
+class Writing(Service):
+    """Writes what a process has counted, once a second. It names its queues, and what it has in hand."""
+
+    name = "metrics"
+
+    def __init__(
+        self,
+        events: Events,
+        counting: Counting,
+        *,
+        queue_names: Callable[[], Mapping[int, str]],
+        gauges: Callable[[], Mapping[str, float]],
+    ) -> None:
+        super().__init__(events)
+        self._tally, self._file = counting.tally, counting.directory / str(os.getpid())
+        self._queue_names, self._gauges = queue_names, gauges
+
+    async def turn(self) -> float:
+        self.write()
+        return _EVERY
+
+    def write(self) -> None:
+        """Who reads at that moment finds the file as it was, or as it is now."""
+        new = self._file.with_suffix(".new")
+        new.write_bytes(msgspec.msgpack.encode(self._tally.snapshot(self._queue_names(), self._gauges())))
+        new.replace(self._file)
+
+
+class Reading:
+    """Adds up what the processes of a directory have counted, those that have ended among them."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory, self._ended = directory, Sum()
+        self._turn = Lock()
+
+    def read(self) -> Sum:
+        """May be called in any thread."""
+        with self._turn:
+            found, fresh = Sum(), 0
+            for file in self._directory.glob("*"):
+                if file.name.isdigit():
+                    fresh += self._add(file, found)
+            found.add_all(self._ended)
+            found.add_values([Value("pgsched_worker_processes", (), fresh)])
+            return found
+
+    def _add(self, file: Path, found: Sum) -> bool:
+        """Adds a file; whether its process counts on. One that has ended is added to those that had."""
+        lives = _lives(int(file.name))
+        with contextlib.suppress(FileNotFoundError, msgspec.DecodeError):
+            counted, written_at = _decode(file.read_bytes()), file.stat().st_mtime
+            if lives:
+                found.add(counted)
+                return time.time() - written_at < _FRESH
+            self._ended.add(counted, is_alive=False)
+            file.unlink()
+        return False
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,97 @@
+"""The page of metrics of the API: of its requests, and of the database as a whole."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from pgsched.api import metrics
+from pgsched.api.app import create_app
+from pgsched.api.counting import Requests
+from pgsched.api.database import Database
+from pgsched.api.doctor import Doctor
+from pgsched.api.metrics import Metrics
+from pgsched.events import Events
+from pgsched.metrics import catalogue
+from pgsched.metrics.database import measured
+from pgsched.settings import Settings
+from tests.api.access_arrange import make_key
+from tests.api.serving import serving
+from tests.conftest import Connection
+from tests.metrics.test_counting import read
+from tests.processes import Process
+from tests.store.doctor.doctor_arrange import register
+from tests.store.ends.dead_letter_arrange import dead_letter
+
+pytestmark = [pytest.mark.smoke]
+
+
+def test_the_state_of_the_database_and_the_requests_are_shown(db: Connection, served: tuple[str, Process]) -> None:
+    db.execute("select pgsched.create_queue('idle')")
+    db.execute("select pgsched.schedule('python:note', fire_at => now() - interval '2 minutes')")
+    db.execute("select pgsched.hold_client('shop')")
+    db.execute("select pgsched.schedule('python:note', client => 'shop')")
+    dead_letter(db)
+    with httpx.Client(base_url=served[0]) as client:
+        for path in ("/v1/jobs", "/v1/jobs", "/nothing/here"):
+            client.get(path)
+        answer = client.get("/metrics")
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    found = read(answer.content)
+    assert found["pgsched_database_up", ()] == 1
+    assert found["pgsched_due", ("default",)] == 2
+    assert 119 < found["pgsched_oldest_due_seconds", ("default",)] < 240
+    assert found["pgsched_due", ("idle",)] == found["pgsched_oldest_due_seconds", ("idle",)] == 0
+    assert found["pgsched_queue_workers", ("idle",)] == found["pgsched_workers", ()] == 0
+    assert found["pgsched_dead_letters", ()] == 1
+    assert found["pgsched_dead_rows", ("executions",)] >= 0
+    assert found["pgsched_wal_bytes_total", ()] > 0
+    assert found["pgsched_finding", ("queues",)] == 2
+    assert found["pgsched_finding", ("drift",)] == 0
+    assert found["pgsched_api_requests_total", ("200", "/v1/jobs", "GET")] == 2
+    assert found["pgsched_api_requests_total", ("404", "none", "GET")] == 1
+    assert found["pgsched_api_request_duration_seconds_count", ("/v1/jobs",)] == 2
+    counted = {name for name in catalogue.OF_THE_DATABASE if catalogue.OF_THE_DATABASE[name].kind == "gauge"}
+    assert counted - {name for name, _ in found} <= {"pgsched_held"}
+
+
+async def test_workers_and_what_they_serve_are_counted(database_url: str) -> None:
+    await register(database_url)
+    async with serving(create_app(Settings(database_url=database_url))) as api:
+        found = read((await api.get("/metrics")).content)
+    assert found["pgsched_workers", ()] == found["pgsched_queue_workers", ("default",)] == 1
+
+
+async def test_a_database_that_is_away_is_told_and_the_page_is_there() -> None:
+    url = "postgresql://nobody@127.0.0.1:1/nothing"
+    database = Database(url, Events(), wait=0.1)
+    await database.open()
+    try:
+        found = await Metrics(database, Doctor(database, url, None), Requests()).page()
+    finally:
+        await database.close()
+    assert read(found) == {("pgsched_database_up", ()): 0}
+
+
+async def test_the_database_is_asked_once_for_all_who_scrape(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    async def counted(connection: Any) -> Any:
+        asked.append(1)
+        return await measured(connection)
+
+    monkeypatch.setattr(metrics, "measured", counted)
+    async with serving(create_app(Settings(database_url=database_url))) as api:
+        for _ in range(3):
+            assert (await api.get("/metrics")).status_code == 200
+    assert len(asked) == 1
+
+
+async def test_a_key_of_some_clients_or_without_the_scope_does_not_see_it(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
+    some, scheduling = make_key(db, clients=["shop"]), make_key(db, scopes=["schedule"])
+    for key, status in ((some, 403), (scheduling, 403), (make_key(db, scopes=["read"]), 200)):
+        assert (await api.get("/metrics", headers={"Authorization": f"Bearer {key}"})).status_code == status

@@ -1,0 +1,160 @@
+"""What worker processes count, how it is passed on and added up, and the page that comes of it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from pgsched.domain.execution import Execution
+from pgsched.domain.outcome import AlreadySettled, Failed, Late, Outcome, Postponed, Succeeded
+from pgsched.domain.policy import Options
+from pgsched.events import Events
+from pgsched.metrics import catalogue
+from pgsched.metrics.exposition import page
+from pgsched.metrics.files import Counting, Reading, Writing
+from pgsched.metrics.snapshot import Distribution, Histogram, Snapshot, Sum, Value
+from pgsched.metrics.tally import _OUTCOMES, Tally
+from pgsched.observer import BatchClaimed, BatchSettled
+
+Read = dict[tuple[str, tuple[str, ...]], float]
+
+
+def read(text: bytes) -> Read:
+    """The samples of a page by their names and the values of their labels, of which ``queue`` comes first."""
+    found = {}
+    for family in text_string_to_metric_families(text.decode()):
+        for sample in family.samples:
+            labels = sorted(sample.labels.items(), reverse=True)
+            found[sample.name, tuple(value for _, value in labels)] = sample.value
+    return found
+
+
+def row(partition: int = 0, fire_at: int = 0) -> Execution:
+    blank = dict.fromkeys(Execution._fields)
+    return Execution(**{**blank, "partition": partition, "fire_at": fire_at})  # type: ignore[arg-type]
+
+
+def tally_of(*outcomes: Outcome, partition: int = 0, age: float = 1.5, seconds: float = 0.5) -> Tally:
+    found = Tally()
+    settle = found.counting(lambda *_: None, lambda _: age)
+    for outcome in outcomes:
+        settle(row(partition), Options(), outcome, seconds)
+    return found
+
+
+def page_of(*snapshots: Snapshot) -> Read:
+    together = Sum()
+    for one in snapshots:
+        together.add(one)
+    return read(page(together))
+
+
+def test_attempts_are_counted_by_queue_and_outcome_and_passed_on() -> None:
+    passed_on = []
+    tally = Tally()
+    settle = tally.counting(lambda *given: passed_on.append(given), lambda _: 1.5)
+    for outcome in (Succeeded(), AlreadySettled(), Failed(error="no", retryable=True)):
+        settle(row(), Options(), outcome, 0.5)
+    settle(row(partition=17), Options(), Late(), 0.0)
+    assert len(passed_on) == 4
+    found = page_of(tally.snapshot({0: "default"}, {}))
+    assert found["pgsched_attempts_total", ("default", "succeeded")] == 2
+    assert found["pgsched_attempts_total", ("default", "failed")] == 1
+    assert found["pgsched_settled_executions_total", ("succeeded",)] == 1  # with what its handler wrote, in no batch
+    assert found["pgsched_attempts_total", ("1", "late")] == 1  # a queue that has no name by now
+
+
+def test_lateness_is_told_from_how_long_attempts_took() -> None:
+    found = page_of(tally_of(Succeeded(), Postponed(after=None, reason="")).snapshot({0: "q"}, {}))  # type: ignore[arg-type]
+    assert found["pgsched_lateness_seconds_sum", ("q",)] == 2.0
+    assert found["pgsched_attempt_duration_seconds_sum", ("q",)] == 1.0
+    assert found["pgsched_lateness_seconds_bucket", ("q", "1.0")] == 2
+    assert found["pgsched_lateness_seconds_bucket", ("q", "0.5")] == 0
+    assert (
+        found["pgsched_lateness_seconds_bucket", ("q", "+Inf")] == found["pgsched_lateness_seconds_count", ("q",)] == 2
+    )
+    early = page_of(tally_of(Succeeded(), age=0.4999).snapshot({0: "q"}, {}))
+    assert early["pgsched_lateness_seconds_bucket", ("q", "0.001")] == 1  # rows start at their instant, by two clocks
+    not_begun = page_of(tally_of(Late()).snapshot({0: "q"}, {}))
+    assert not_begun["pgsched_lateness_seconds_count", ("q",)] == 0
+
+
+def test_batches_and_events_are_counted() -> None:
+    tally = Tally()
+    tally.claimed(BatchClaimed(rows=7, statements=3, seconds=0.02, at_once=False))
+    tally.settled(BatchSettled(rows=7, outcomes={"succeeded": 5, "retrying": 2}, statements=1, seconds=0.01))
+    tally("worker.lost", {})
+    found = page_of(tally.snapshot({}, {"pgsched_worker_in_hand": 3}))
+    assert (found["pgsched_claims_total", ()], found["pgsched_claimed_executions_total", ()]) == (1, 7)
+    assert found["pgsched_settled_executions_total", ("retrying",)] == 2
+    assert found["pgsched_events_total", ("worker.lost",)] == 1
+    assert found["pgsched_worker_in_hand", ()] == 3
+
+
+def test_every_outcome_has_a_name() -> None:
+    assert set(_OUTCOMES) == set(Outcome.__args__)
+
+
+def test_what_a_process_counted_stays_when_it_ends_and_what_it_had_in_hand_does_not(tmp_path: Path) -> None:
+    gauges = {"pgsched_worker_in_hand": 3.0}
+    writing = Writing(
+        Events(), Counting(tally_of(Succeeded()), tmp_path), queue_names=lambda: {0: "q"}, gauges=lambda: gauges
+    )
+    reading = Reading(tmp_path)
+    writing.write()
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    (tmp_path / str(ended.pid)).write_bytes((tmp_path / str(os.getpid())).read_bytes())
+    for _ in range(3):
+        found = read(page(reading.read()))
+        assert found["pgsched_attempts_total", ("q", "succeeded")] == 2
+        assert found["pgsched_worker_in_hand", ()] == 3
+        assert found["pgsched_worker_processes", ()] == 1
+    assert [file.name for file in tmp_path.iterdir()] == [str(os.getpid())]
+
+
+def test_a_process_that_does_not_write_any_more_is_not_counted_among_those_at_work(tmp_path: Path) -> None:
+    Writing(Events(), Counting(Tally(), tmp_path), queue_names=dict, gauges=dict).write()
+    os.utime(tmp_path / str(os.getpid()), (0, 0))
+    assert read(page(Reading(tmp_path).read()))["pgsched_worker_processes", ()] == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"\xc1", b"[]"])
+def test_a_file_that_cannot_be_read_hides_no_other(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "1").write_bytes(content)
+    (tmp_path / f"{os.getpid()}.new").write_bytes(b"half")
+    Writing(Events(), Counting(tally_of(Succeeded()), tmp_path), queue_names=dict, gauges=dict).write()
+    assert read(page(Reading(tmp_path).read()))["pgsched_attempts_total", ("0", "succeeded")] == 1
+
+
+def test_names_of_queues_cannot_forge_lines() -> None:
+    name = 'a"} 1\npgsched_claims_total 99\n'
+    found = page_of(tally_of(Succeeded()).snapshot({0: name}, {}))
+    assert found["pgsched_attempts_total", (name, "succeeded")] == 1
+    assert found["pgsched_claims_total", ()] == 0
+
+
+def test_histograms_add_up() -> None:
+    one, other = Histogram(), Histogram()
+    one.observe(0.002)
+    other.observe(10_000.0)
+    found = page_of(
+        *(Snapshot(histograms=[Distribution("pgsched_claim_duration_seconds", (), each)]) for each in (one, other))
+    )
+    assert found["pgsched_claim_duration_seconds_bucket", ("0.0025",)] == 1
+    assert found["pgsched_claim_duration_seconds_bucket", ("3600.0",)] == 1
+    assert found["pgsched_claim_duration_seconds_bucket", ("+Inf",)] == 2
+    assert found["pgsched_claim_duration_seconds_sum", ()] == 10_000.002
+    assert page_of(Snapshot(counters=[Value("pgsched_claims", (), 2)]), Snapshot()) == {("pgsched_claims_total", ()): 2}
+
+
+def test_names_keep_to_prometheus_conventions() -> None:
+    for name, metric in catalogue.ALL.items():
+        assert name.startswith("pgsched_")
+        assert not name.endswith(("_total", "_count", "_sum", "_bucket"))
+        assert metric.kind != "histogram" or name.endswith("_seconds")
+        assert metric.text.endswith(".")
+        assert not set(metric.labels) & {"client", "key", "host", "target", "execution"}

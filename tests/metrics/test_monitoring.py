@@ -1,0 +1,66 @@
+"""What is written for Prometheus and Grafana asks for metrics that there are, in expressions that are theirs."""
+
+import json
+import re
+from collections.abc import Iterator
+
+import yaml
+
+from pgsched.metrics import catalogue
+from tests.docs.fences import ROOT
+from tests.node.running import run
+
+_HOW_TO = ROOT / "docs" / "how-to" / "monitoring.md"
+_RULES = ROOT / "docker" / "prometheus" / "alerts.yml"
+_DASHBOARD = ROOT / "docker" / "grafana" / "pgsched.json"
+
+
+def _shown() -> set[str]:
+    """All names that a page may have."""
+    found = set()
+    for name, metric in catalogue.ALL.items():
+        suffixes = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_count", "_sum")}[metric.kind]
+        found |= {name + suffix for suffix in suffixes}
+    return found
+
+
+def _expressions() -> Iterator[str]:
+    for group in yaml.safe_load(_RULES.read_text())["groups"]:
+        yield from (rule["expr"] for rule in group["rules"])
+    for panel in json.loads(_DASHBOARD.read_text())["panels"]:
+        yield from (target["expr"] for target in panel["targets"])
+    for line in _HOW_TO.read_text().partition("| to know | ask |")[2].partition("\n\n")[0].splitlines()[2:]:
+        yield from re.findall(r"`([^`]+)`", line.split("|", 2)[2])
+
+
+def test_every_expression_is_one_and_asks_for_what_there_is() -> None:
+    expressions = list(_expressions())
+    assert len(expressions) > 40
+    recorded = {rule["record"] for rule in yaml.safe_load(_RULES.read_text())["groups"][0]["rules"]}
+    for expression, parsed in zip(expressions, run("promql.mjs", expressions), strict=True):
+        assert parsed["valid"], expression
+        assert set(parsed["metrics"]) <= _shown() | recorded, expression
+
+
+def test_every_alert_says_how_urgent_it_is_and_what_to_do() -> None:
+    alerts = yaml.safe_load(_RULES.read_text())["groups"][1]["rules"]
+    for alert in alerts:
+        assert alert["labels"]["severity"] in {"page", "ticket"}
+        assert alert["annotations"].keys() == {"summary", "description"}
+    assert len({alert["alert"] for alert in alerts}) == len(alerts)
+
+
+def test_the_how_to_has_all_metrics_and_no_others() -> None:
+    table = {
+        tuple(cell.strip() for cell in line.strip("|").split("|"))[:3]
+        for line in _HOW_TO.read_text().splitlines()
+        if line.startswith("| `pgsched_") and line.count("|") == 5
+    }
+    assert table == {
+        (
+            f"`{name}{'_total' if metric.kind == 'counter' else ''}`",
+            metric.kind,
+            ", ".join(f"`{a}`" for a in metric.labels),
+        )
+        for name, metric in catalogue.ALL.items()
+    }
