@@ -1,6 +1,6 @@
 """What was counted, at one moment, in a form that processes can pass on and that adds up."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -20,6 +20,17 @@ class Histogram(msgspec.Struct):
     def observe(self, seconds: float) -> None:
         self.counts[bisect_left(BUCKETS, seconds)] += 1
         self.total += seconds
+
+    def observe_all(self, seconds: list[float]) -> None:
+        """The same for many, which are put in order."""
+        seconds.sort()
+        below = 0
+        for place, bound in enumerate(BUCKETS):
+            up_to = bisect_right(seconds, bound, below)
+            self.counts[place] += up_to - below
+            below = up_to
+        self.counts[-1] += len(seconds) - below
+        self.total += sum(seconds)
 
     def add(self, other: "Histogram") -> None:
         self.counts = [one + more for one, more in zip(self.counts, other.counts, strict=True)]

@@ -1,5 +1,6 @@
 """What one worker process counts: its batches by the observer's methods, its attempts one by one, and its events."""
 
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 
@@ -15,7 +16,7 @@ from pgsched.domain.outcome import (
     Succeeded,
     Undeliverable,
 )
-from pgsched.domain.partitions import queue_of
+from pgsched.domain.partitions import PARTITIONS_PER_QUEUE
 from pgsched.domain.policy import Options
 from pgsched.events import Field
 from pgsched.metrics.snapshot import Distribution, Histogram, Snapshot, Value
@@ -34,6 +35,10 @@ _OUTCOMES: Mapping[type[Outcome], str] = {
 }
 _ATTEMPTS = frozenset({Succeeded, AlreadySettled, Failed, Postponed, Deferred})
 """Outcomes of attempts that have taken place."""
+
+
+_FEW = 512
+"""So many attempts are counted together: sorted, they are put into a histogram at a fraction of the price."""
 
 
 class _Queue:
@@ -55,6 +60,7 @@ class Tally(Observer):
         self._events: Counter[str] = Counter()
         self._claims, self._claimed = 0, 0
         self._claiming, self._settling = Histogram(), Histogram()
+        self._ended: list[tuple[int, type[Outcome], float, float]] = []
 
     def __call__(self, event: str, fields: dict[str, Field]) -> None:
         self._events[event] += 1
@@ -68,22 +74,34 @@ class Tally(Observer):
         self._statuses.update(batch.outcomes)
         self._settling.observe(batch.seconds)
 
-    def counting(self, settle: Settle, age: Callable[[int], float]) -> Settle:
-        """What passes outcomes on, and counts them. ``age`` is how many seconds ago an instant was."""
-        queues = self._queues
+    def counting(self, settle: Settle, begin: Callable[[int], float]) -> Settle:
+        """What passes outcomes on, and counts them. ``begin`` is where an instant is on the monotonic clock."""
+        ended, add, now = self._ended, self._ended.append, time.monotonic
 
         def settle_counted(row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
-            kind, queue = type(outcome), queues[queue_of(row.partition)]
-            queue.outcomes[kind] += 1
-            if kind in _ATTEMPTS:
-                queue.duration.observe(seconds)
-                queue.lateness.observe(max(age(row.fire_at) - seconds, 0.0))
+            add((row.partition, type(outcome), seconds, now() - begin(row.fire_at)))
+            if len(ended) >= _FEW:
+                self._count()
             settle(row, options, outcome, seconds)
 
         return settle_counted
 
+    def _count(self) -> None:
+        """Counts the attempts that have ended since the last time."""
+        by_queue: defaultdict[int, list[tuple[int, type[Outcome], float, float]]] = defaultdict(list)
+        for one in self._ended:
+            by_queue[one[0] // PARTITIONS_PER_QUEUE].append(one)
+        self._ended.clear()
+        for number, ended in by_queue.items():
+            queue = self._queues[number]
+            queue.outcomes.update([kind for _, kind, _, _ in ended])
+            took = [(seconds, age) for _, kind, seconds, age in ended if kind in _ATTEMPTS]
+            queue.duration.observe_all([seconds for seconds, _ in took])
+            queue.lateness.observe_all([max(age - seconds, 0.0) for seconds, age in took])
+
     def snapshot(self, queue_names: Mapping[int, str], gauges: Mapping[str, float]) -> Snapshot:
         """All that was counted. A queue that has no name by now has its number."""
+        self._count()
         found = Snapshot(gauges=[Value(name, (), value) for name, value in gauges.items()])
         for number, queue in list(self._queues.items()):
             name = queue_names.get(number, str(number))

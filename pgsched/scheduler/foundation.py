@@ -168,7 +168,7 @@ class Foundation:
         """What takes outcomes, which are counted before where somebody does."""
         if self._counting is None:
             return self.settler.add
-        return self._counting.tally.counting(self.settler.add, self.clock.age)
+        return self._counting.tally.counting(self.settler.add, self.clock.monotonic)
 
     def _make_stand_in(self, trials: Trials) -> StandIn:
         # An execution in a process of its own delays no others.
