@@ -67,6 +67,7 @@ class Settings:
         60.0, "How long a handler may block its process, before that ends itself; 0: for ever.", within=(0, 86_400)
     )
     oidc: str = _setting("{}", "OpenID Connect providers whose tokens the API takes, by issuer.", metavar="JSON")
+    dashboard: str = _setting("on", "The dashboard: on, read-only or off.", metavar="WORD")
     receive_timeout: float = _setting(30.0, "How long a request to the API may take to arrive.", within=(0.1, 3_600))
     send_timeout: float = _setting(
         30.0, "How long the API waits for a client that does not read its answer.", within=(0.1, 3_600)
@@ -127,6 +128,8 @@ class Settings:
             raise InvalidSettings("look_ahead must be less than poll_interval")
         if self.metrics and not _ADDRESS_WITH_PORT.fullmatch(self.metrics):
             raise InvalidSettings(f"metrics is {self.metrics!r}; it must be an address with a port: 127.0.0.1:9464")
+        if self.dashboard not in _DASHBOARDS:
+            raise InvalidSettings(f"dashboard is {self.dashboard!r}; it must be one of {', '.join(_DASHBOARDS)}")
         if self.log_level not in _LOG_LEVELS:
             raise InvalidSettings(f"log_level is {self.log_level!r}; it must be one of {', '.join(_LOG_LEVELS)}")
         if self.log_format not in _LOG_FORMATS:
@@ -172,6 +175,7 @@ _INJECTED = re.compile(
 _ADDRESS_WITH_PORT = re.compile(r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
 _ADDRESS = re.compile(r"(?:tcp|udp|sctp)://")
 _LOG_FORMATS = ("auto", "human", "json")
+_DASHBOARDS = ("on", "read-only", "off")
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 
 

@@ -11,13 +11,14 @@ from litestar.handlers import BaseRouteHandler
 
 from pgsched.api.authentication import Authentication
 from pgsched.api.browsers import Browsers
+from pgsched.api.pages.session import header_of
 from pgsched.domain.api_key import NOBODY, Grant
 from pgsched.errors import PgschedError, Refused
 
 PUBLIC = "public"
 """The scope of a route for which no key is asked."""
-SCOPE, EVERYWHERE = "scope", "everywhere"
-"""What a route's ``opt`` has of it: its scope, and whether it concerns all clients."""
+SCOPE, EVERYWHERE, PAGE = "scope", "everywhere", "page"
+"""What a route's ``opt`` has of it: its scope, whether it concerns all clients, and whether it is a page for people."""
 Connection = ASGIConnection[Any, Any, Any, Any]
 
 
@@ -34,8 +35,13 @@ class Guard:
             raise PgschedError(f"{handler} declares no scope")
         if scope == PUBLIC:  # it tells nothing that a page of another site could not know
             return
-        grant = await self._authentication.grant(connection.headers.get("authorization"))
-        self._browsers.check(str(connection.scope.get("method")), connection.headers)
+        method, headers = str(connection.scope.get("method")), connection.headers
+        if handler.opt.get(PAGE):
+            grant = await self._authentication.grant(header_of(connection))
+            self._browsers.check_page(method, headers)
+        else:
+            grant = await self._authentication.grant(headers.get("authorization"))
+            self._browsers.check(method, headers)
         check_scope(grant, scope, everywhere=bool(handler.opt.get(EVERYWHERE)))
         connection.scope["auth"] = grant
 

@@ -1,9 +1,10 @@
 """The application: its routes, its errors, its description, and the pool that lives as long as it does."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 from litestar import Litestar, Request, Router
@@ -51,6 +52,14 @@ from pgsched.api.doctor import Doctor
 from pgsched.api.feed import Feed
 from pgsched.api.gathering import Gathering
 from pgsched.api.metrics import Metrics
+from pgsched.api.pages import database as database_page
+from pgsched.api.pages import dead_letters as dead_letter_pages
+from pgsched.api.pages import entry, now
+from pgsched.api.pages import executions as execution_pages
+from pgsched.api.pages import jobs as job_pages
+from pgsched.api.pages.routing import refused as refused_page
+from pgsched.api.pages.routing import refused_by_litestar as page_refused_by_litestar
+from pgsched.api.pages.watching import Watching
 from pgsched.api.parameters import actor
 from pgsched.api.problems import failed, refused, refused_by_litestar
 from pgsched.api.requests import ApiRequest, check_request
@@ -90,7 +99,14 @@ _ROOMS = (
     audit,
     doctor,
 )
-_ROUTES = [route for room in _ROOMS for route in vars(room).values() if isinstance(route, HTTPRouteHandler)]
+_PAGES = (entry, now, execution_pages, job_pages, dead_letter_pages, database_page)
+
+
+def _handlers(rooms: Iterable[ModuleType]) -> list[HTTPRouteHandler]:
+    return [route for room in rooms for route in vars(room).values() if isinstance(route, HTTPRouteHandler)]
+
+
+_ROUTES = _handlers(_ROOMS)
 _OPTIONS = methods.answering({path for handler in _ROUTES for path in handler.paths})
 _UNVERSIONED = Router(
     "/",
@@ -102,6 +118,12 @@ _UNVERSIONED = Router(
     ],
 )
 _VERSIONED = Router("/v1", route_handlers=[_OPTIONS, *_ROUTES], before_request=check_request)
+_SHOWN = _handlers(_PAGES)
+_DASHBOARD = Router(
+    "/",
+    route_handlers=[methods.answering({path for handler in _SHOWN for path in handler.paths}), *_SHOWN],
+    exception_handlers={HTTPException: page_refused_by_litestar, PgschedError: refused_page},
+)
 
 
 def create_app(settings: Settings, *, events: Events | None = None, wait: float = WAIT) -> Litestar:
@@ -118,7 +140,8 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
     authentication = Authentication(database, is_open=is_loopback(settings.host), bearer=_bearer(settings, events))
     gathering, tracing = Gathering(), Tracing(settings, "pgsched-api")
     feed = Feed(database, events)
-    guard = Guard(authentication, Browsers(settings))
+    browsers = Browsers(settings)
+    guard, watching = Guard(authentication, browsers), Watching(database.acting(EVERYBODY))
     ring = KeyRing.parse(settings.secret_keys)
     physician, requests = Doctor(database.acting(EVERYBODY), settings.database_url, ring), Requests()
     measured = Metrics(database.acting(EVERYBODY), physician, requests)
@@ -137,7 +160,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
             await asyncio.to_thread(tracing.close)
 
     return Litestar(
-        route_handlers=[_VERSIONED, _UNVERSIONED],
+        route_handlers=[_VERSIONED, _UNVERSIONED, *([_DASHBOARD] if settings.dashboard != "off" else [])],
         dependencies={
             "database": Provide(acting, sync_to_thread=False),
             "arrivals": Provide(lambda: arrivals, sync_to_thread=False),
@@ -147,12 +170,16 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
             "doctor": Provide(lambda: physician, sync_to_thread=False),
             "metrics": Provide(lambda: measured, sync_to_thread=False),
             "feed": Provide(lambda: feed, sync_to_thread=False),
+            "browsers": Provide(lambda: browsers, sync_to_thread=False),
+            "watching": Provide(lambda: watching, sync_to_thread=False),
             "authentication": Provide(lambda: authentication, sync_to_thread=False),
             "actor": Provide(actor, sync_to_thread=False),
         },
         guards=[guard.admit],
         lifespan=[lifespan],
-        state=State({"before_stopping": feed.close, "requests": requests}),
+        state=State(
+            {"before_stopping": feed.close, "requests": requests, "read_only": settings.dashboard == "read-only"}
+        ),
         request_class=ApiRequest,
         request_max_body_size=LARGEST_REQUEST,
         exception_handlers={

@@ -25,6 +25,26 @@ class Browsers:
 
     def check(self, method: str, headers: Mapping[str, str]) -> None:
         """Raises Refused."""
+        self._check_origin(headers)
+        if method in _SAFE:
+            return
+        if "origin" not in headers and headers.get("sec-fetch-site", "none") not in _NEAR:
+            raise Refused("a page of another site may not change anything here")
+        is_json = headers.get("content-type", "").partition(";")[0].strip().lower() in _NO_FORMS
+        if not is_json and not any(name in headers for name in _OWN_HEADERS):
+            raise Refused(
+                "a page of another site could have sent this: send Content-Type: application/json, or the header "
+                "X-Requested-With with any value"
+            )
+
+    def check_page(self, method: str, headers: Mapping[str, str]) -> None:
+        """Raises Refused. A form of ours is told from another site's by what the browser says of where it comes from; a
+        request of which no browser says that changes nothing."""
+        self._check_origin(headers)
+        if method not in _SAFE and "origin" not in headers and headers.get("sec-fetch-site") != "same-origin":
+            raise Refused("only the dashboard's own forms change something here; programs use the API under /v1")
+
+    def _check_origin(self, headers: Mapping[str, str]) -> None:
         host = headers.get("host", "")
         if not self._answers_as(_name_of(host)):
             raise Refused(
@@ -33,16 +53,6 @@ class Browsers:
         origin = headers.get("origin")
         if origin is not None and origin.lower().partition("://")[2] != host.lower():
             raise Refused(f"pages of {origin[:100]!r} may not ask the API, which answers as {host[:100]!r}")
-        if method in _SAFE:
-            return
-        if origin is None and headers.get("sec-fetch-site", "none") not in _NEAR:
-            raise Refused("a page of another site may not change anything here")
-        is_json = headers.get("content-type", "").partition(";")[0].strip().lower() in _NO_FORMS
-        if not is_json and not any(name in headers for name in _OWN_HEADERS):
-            raise Refused(
-                "a page of another site could have sent this: send Content-Type: application/json, or the header "
-                "X-Requested-With with any value"
-            )
 
     def _answers_as(self, name: str) -> bool:
         return "*" in self._hosts or name in self._hosts or is_loopback(name)

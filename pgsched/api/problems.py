@@ -70,7 +70,7 @@ def refused(request: AnyRequest, error: PgschedError) -> Answer:
     """The answer to an error that pgsched raised on purpose."""
     if isinstance(error, Unreadable):
         return _answer(request, error.status, _KIND.get(error.status, InvalidInput), str(error), error.faults)
-    status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+    status = status_of(error)
     answer = _answer(request, status, type(error), str(error))
     if status == 401:
         problem = ', error="invalid_token"' if "authorization" in request.headers else ""
@@ -78,6 +78,11 @@ def refused(request: AnyRequest, error: PgschedError) -> Answer:
     elif scope := getattr(error, "scope", None):
         answer.headers["WWW-Authenticate"] = f'Bearer realm="pgsched", error="insufficient_scope", scope="{scope}"'
     return answer
+
+
+def status_of(error: PgschedError) -> int:
+    """The status that stands for an error."""
+    return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
 
 def refused_by_litestar(request: AnyRequest, error: HTTPException) -> Answer:

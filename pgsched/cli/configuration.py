@@ -30,6 +30,7 @@ API = (
     "allowed_hosts",
     "port",
     "oidc",
+    "dashboard",
     "drain_timeout",
     "receive_timeout",
     "send_timeout",
@@ -38,7 +39,9 @@ API = (
     "log_level",
 )
 WORKER = tuple(
-    name for name in _FLAGS if name not in {"host", "allowed_hosts", "port", "oidc", "receive_timeout", "send_timeout"}
+    name
+    for name in _FLAGS
+    if name not in {"host", "allowed_hosts", "port", "oidc", "dashboard", "receive_timeout", "send_timeout"}
 )
 EVERYTHING = tuple(_FLAGS)
 

@@ -17,10 +17,11 @@ import psycopg
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
 from pgsched.cli.database import explained
 from pgsched.cli.reply import Reply, json_option
-from pgsched.cli.top_view import SORTS, Shown, View
+from pgsched.cli.top_view import SORTS, View
 from pgsched.store.core.pinned import DOCTOR_LOCALLY
 from pgsched.store.core.transactions import Lend, lending
 from pgsched.store.lookup.now import Now, look
+from pgsched.store.lookup.now_lines import Shown
 
 _WIDE, _LONG = 120, 1_000  # of a frame that is no terminal's
 _APART = 1.0  # seconds between the two looks of a single frame

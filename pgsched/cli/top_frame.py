@@ -6,10 +6,11 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from pgsched.cli.top_view import HELP, Shown, View
+from pgsched.cli.top_view import HELP, View
 from pgsched.events import printable
 from pgsched.passwords import without_passwords
 from pgsched.store.lookup.now import Edge, Now
+from pgsched.store.lookup.now_lines import Shown
 
 _LATE = 1.0  # seconds: from here on it is worth a colour
 _COUNTED = 1_000  # of what a gate holds

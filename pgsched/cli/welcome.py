@@ -61,6 +61,8 @@ class Welcome:
 
     def text(self) -> str:
         lines = [f"pgsched {__version__} is ready at {self.url}"]
+        if self.settings.dashboard != "off":
+            lines += [f"Open that in a browser for the dashboard, and sign in with what is in {self.authorization}"]
         if self.embedded:
             lines += [f"Its database is {self.settings.database_url}"]
         lines += [f"Requests need the header that is in {self.authorization}: curl -H @{self.authorization} …"]

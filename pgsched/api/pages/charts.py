@@ -1,0 +1,57 @@
+"""Lines over time as SVG, drawn by the server."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+WIDTH, HEIGHT = 600, 120
+_SHORTEST = 60.0  # seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of a chart: its points as SVG has them, and its last value."""
+
+    name: str
+    points: str
+    last: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """Lines on one scale, whose top is ``most``; the right edge is now and the left one ``span`` seconds before."""
+
+    title: str
+    unit: str
+    most: float
+    span: float
+    lines: Sequence[Line]
+
+
+def chart(title: str, unit: str, at: Sequence[float], **series: Sequence[float]) -> Chart:
+    """A chart of several series of the same moments, the last of which is now."""
+    most = _rounded_up(max((value for values in series.values() for value in values), default=0.0))
+    span = max(at[-1] - at[0], _SHORTEST) if at else _SHORTEST
+    lines = [
+        Line(name=name, points=_points(at, values, most, span), last=values[-1] if values else 0.0)
+        for name, values in series.items()
+    ]
+    return Chart(title=title, unit=unit, most=most, span=span, lines=lines)
+
+
+def _points(at: Sequence[float], values: Sequence[float], most: float, span: float) -> str:
+    pairs = zip(at, values, strict=True)
+    return " ".join(
+        f"{WIDTH - (at[-1] - moment) * WIDTH / span:.1f},{HEIGHT - value / most * HEIGHT:.1f}"
+        for moment, value in pairs
+    )
+
+
+def _rounded_up(value: float) -> float:
+    """The next of 1, 2 and 5, times a power of ten."""
+    top = 1.0
+    while top < value:
+        for step in (2.0, 2.5, 2.0):
+            top *= step
+            if top >= value:
+                break
+    return top

@@ -1,0 +1,53 @@
+"""*Now*: what is due, running and late, by queue, client, worker and gate."""
+
+from typing import Any
+
+from litestar import Request, Response
+from litestar.di import NamedDependency
+from litestar.response import Redirect
+
+from pgsched.api.access import grant_of
+from pgsched.api.pages.charts import chart
+from pgsched.api.pages.rendering import HEADERS, html
+from pgsched.api.pages.routing import shows
+from pgsched.api.pages.watching import Watching
+
+Watched = NamedDependency[Watching]
+
+
+@shows("/", scope="read")
+async def show_now(request: Request[Any, Any, Any], watching: Watched) -> Response[Any]:
+    """It is about all clients; whoever may see some has the executions of these as the first page."""
+    if grant_of(request).clients is not None:
+        return Redirect("/executions", status_code=303, headers=HEADERS)
+    return html(request, "now.html", **await _of(watching))
+
+
+@shows("/now", scope="read", everywhere=True)
+async def show_now_alone(request: Request[Any, Any, Any], watching: Watched) -> Response[Any]:
+    """The part of the page that is asked for every two seconds."""
+    return html(request, "now_part.html", **await _of(watching))
+
+
+async def _of(watching: Watching) -> dict[str, Any]:
+    shown, moments = await watching.look()
+    at = [moment.at for moment in moments]
+    return {
+        "shown": shown,
+        "due": sum(line.edge.due for line in shown.queues),
+        "in_hand": sum(line.edge.in_hand for line in shown.queues),
+        "cut": any(line.edge.cut for line in shown.queues),
+        "late": max((line.edge.oldest_due or 0.0 for line in shown.queues), default=0.0),
+        "ended": sum(line.ended or 0.0 for line in shown.queues),
+        "held": sum(line.held for line in shown.gates),
+        "charts": [
+            chart(
+                "Executions a second",
+                "/s",
+                at,
+                scheduled=[moment.scheduled for moment in moments],
+                ended=[moment.ended for moment in moments],
+            ),
+            chart("Oldest due", "s", at, late=[moment.late for moment in moments]),
+        ],
+    }

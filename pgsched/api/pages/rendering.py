@@ -1,0 +1,110 @@
+"""Templates, and how values are written for people. Whatever a template shows is escaped."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from litestar import Request, Response
+
+from pgsched.api.access import grant_of
+from pgsched.version import __version__
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_DONE = {
+    "cancel": "Cancelled.",
+    "pause": "Paused.",
+    "resume": "Resumed.",
+    "trigger": "A run was scheduled, besides the schedule.",
+    "replay": "Replayed: this is the new execution.",
+    "discard": "Discarded. It stays in history.",
+    "nothing": "Nothing was to be done: it was so already.",
+}
+
+
+def html(request: Request[Any, Any, Any], template: str, *, status: int = 200, **shown: Any) -> Response[str]:
+    """A page. ``may`` has the scopes of whoever looks."""
+    grant = grant_of(request)
+    text = (
+        _environment()
+        .get_template(template)
+        .render(
+            may=grant.scopes if not request.app.state.read_only else grant.scopes & {"read"},
+            sees_all=grant.clients is None,
+            who=grant.subject,
+            path=request.url.path,
+            done=_DONE.get(request.query_params.get("done", "")),
+            release=__version__,
+            now=datetime.now(UTC),
+            **shown,
+        )
+    )
+    return Response(text, media_type="text/html; charset=utf-8", status_code=status, headers=HEADERS)
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("pgsched.api.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"instant": instant, "length": length, "number": number, "json": pretty, "short": short}
+    return made
+
+
+def instant(value: datetime | None) -> str:
+    """In UTC, to the millisecond where that matters."""
+    if value is None:
+        return "—"
+    shown = value.astimezone(UTC)
+    return f"{shown:%Y-%m-%d %H:%M:%S}" + (f".{shown.microsecond // 1000:03}" if shown.microsecond >= 1000 else "")
+
+
+def length(value: float | timedelta | None) -> str:
+    """A length of time in the unit that suits it."""
+    if value is None:
+        return "—"
+    seconds = value.total_seconds() if isinstance(value, timedelta) else value
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
+
+
+def number(value: float | None) -> str:
+    """With thousands apart; of what is small one decimal."""
+    if value is None:
+        return "—"
+    return f"{value:,.1f}" if isinstance(value, float) and value < 100 and value != int(value) else f"{value:,.0f}"
+
+
+def pretty(value: Any) -> str:
+    """JSON, over several lines."""
+    if isinstance(value, msgspec.Raw):
+        value = bytes(value)
+    if isinstance(value, bytes | str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return value if isinstance(value, str) else value.decode(errors="replace")
+    return json.dumps(value, indent=2, ensure_ascii=False, default=str)
+
+
+def short(value: UUID) -> str:
+    """The end of an id, which tells it from others of the same moment."""
+    return f"…{str(value)[-12:]}"

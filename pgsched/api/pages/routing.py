@@ -1,0 +1,52 @@
+"""What routes of pages have in common: a scope as under ``/v1``, a key from the cookie, and errors as pages."""
+
+from functools import partial
+from typing import Any, TypeVar
+
+from litestar import Request, Response, get, post
+from litestar.exceptions import HTTPException
+from litestar.handlers import HTTPRouteHandler
+from litestar.response import Redirect
+
+from pgsched.api.access import EVERYWHERE, PAGE, SCOPE
+from pgsched.api.pages.rendering import HEADERS, html
+from pgsched.api.pages.session import sign_in_url
+from pgsched.api.problems import status_of
+from pgsched.domain.api_key import Scope
+from pgsched.errors import PgschedError, Refused, Unauthenticated
+
+_Method = TypeVar("_Method", bound=HTTPRouteHandler)
+
+
+def _route(method: type[_Method], path: str, *, scope: Scope, everywhere: bool = False, **more: Any) -> _Method:
+    opt = {SCOPE: scope, EVERYWHERE: everywhere, PAGE: True}
+    return method(path, opt=opt, include_in_schema=False, media_type="text/html", **more)
+
+
+shows = partial(_route, get)
+"""A page."""
+does = partial(_route, post, status_code=303)
+"""What a form of a page does; the answer leads to a page."""
+
+
+def done(where: str, what: str) -> Redirect:
+    """Back to a page, which says what was done."""
+    return Redirect(f"{where}?done={what}", status_code=303, headers=HEADERS)
+
+
+def check_writable(request: Request[Any, Any, Any]) -> None:
+    """Raises Refused where the dashboard only shows."""
+    if request.app.state.read_only:
+        raise Refused("the dashboard is read-only here: use the command line or the API")
+
+
+def refused(request: Request[Any, Any, Any], error: PgschedError) -> Response[Any]:
+    """An error that pgsched raised on purpose, as a page; to the sign-in where a key is wanted."""
+    if isinstance(error, Unauthenticated):
+        return Redirect(sign_in_url(request), status_code=303, headers=HEADERS)
+    return html(request, "refused.html", status=status_of(error), detail=str(error))
+
+
+def refused_by_litestar(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
+    """What the framework has refused."""
+    return html(request, "refused.html", status=error.status_code, detail=error.detail)

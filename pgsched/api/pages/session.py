@@ -1,0 +1,49 @@
+"""Who looks: the key that somebody has signed in with, in a cookie that scripts and other sites do not get.
+
+The cookie is the key itself. So any process can check it as it checks the key in a header, it is worth nothing within
+a second of the key's end, and no list of sessions has to be kept. The browser sends it to pages alone: under ``/v1``
+only the header counts.
+"""
+
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from litestar import Request
+from litestar.connection import ASGIConnection
+from litestar.datastructures import Cookie
+
+COOKIE = "pgsched_key"
+_KEPT = 12 * 3600
+_LONGEST = 8_192
+
+
+def header_of(connection: ASGIConnection[Any, Any, Any, Any]) -> str | None:
+    """The key as a header would have it."""
+    key = connection.cookies.get(COOKIE)
+    return f"Bearer {key}" if key else None
+
+
+def cookie(request: Request[Any, Any, Any], key: str) -> Cookie:
+    """Keeps the key for half a day; an empty one forgets it."""
+    return Cookie(
+        key=COOKIE,
+        value=key[:_LONGEST],
+        max_age=_KEPT if key else 0,
+        httponly=True,
+        secure=request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https",
+        samesite="strict",
+        path="/",
+    )
+
+
+def sign_in_url(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
+    """Where to sign in, and from there back to the page that was asked for."""
+    asked = connection.url.path + (f"?{connection.url.query}" if connection.url.query else "")
+    return f"/sign-in?next={quote(asked, safe='')}"
+
+
+def local(path: str | None) -> str:
+    """A path of this site; what would lead to another one is not followed."""
+    parts = urlsplit(path or "/")
+    is_local = not parts.scheme and not parts.netloc and parts.path.startswith("/") and "\\" not in (path or "")
+    return (path or "/") if is_local and not (path or "/").startswith("//") else "/"

@@ -1,0 +1,66 @@
+"""What the page *now* shows: one look for all who watch, and the last ten minutes of them for its charts."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pgsched.api.database import Database
+from pgsched.store.core.pinned import DOCTOR_LOCALLY
+from pgsched.store.lookup.now import Now, look
+from pgsched.store.lookup.now_lines import Shown, lines_of
+
+_EVERY, _SPAN = 2.0, 600.0  # seconds
+_FORGOTTEN = 30.0
+"""Seconds after which nobody is taken to watch any more, and what was seen is no series with what comes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """What the charts have of one look: executions a second, and by how many seconds the oldest due one was late."""
+
+    at: float
+    scheduled: float
+    ended: float
+    late: float
+
+
+class Watching:
+    """Looks when somebody asks, and not more often than every two seconds. ``database`` acts for all clients."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._turn = asyncio.Lock()
+        self._now: Now | None = None
+        self._shown: Shown | None = None
+        self._at = float("-inf")
+        self._moments: deque[Moment] = deque(maxlen=int(_SPAN / _EVERY))
+
+    async def look(self) -> tuple[Shown, Sequence[Moment]]:
+        """The lines of now, and the moments before. Raises Unavailable."""
+        async with self._turn:
+            if self._shown is None or time.monotonic() - self._at >= _EVERY:
+                await self._look()
+            assert self._shown is not None
+            return self._shown, list(self._moments)
+
+    async def _look(self) -> None:
+        async with self._database.page() as connection, connection.transaction():
+            await connection.execute(DOCTOR_LOCALLY)
+            now = await look(connection)
+        asked = time.monotonic()
+        if asked - self._at > _FORGOTTEN:
+            self._now = None
+            self._moments.clear()
+        self._shown = shown = lines_of(now, self._now)
+        if self._now is not None:
+            self._moments.append(
+                Moment(
+                    at=asked,
+                    scheduled=sum(line.scheduled or 0.0 for line in shown.queues),
+                    ended=sum(line.ended or 0.0 for line in shown.queues),
+                    late=max((line.edge.oldest_due or 0.0 for line in shown.queues), default=0.0),
+                )
+            )
+        self._now, self._at = now, asked

@@ -1,0 +1,290 @@
+"""The dashboard's pages: who is let in, what each shows of whom, what its forms do, and what nobody can smuggle in."""
+
+import re
+from urllib.parse import quote
+
+import httpx
+import pytest
+from litestar import Litestar
+from litestar.handlers import HTTPRouteHandler
+from litestar.routes import HTTPRoute
+
+from pgsched.api.access import PAGE, PUBLIC
+from pgsched.api.app import create_app
+from pgsched.api.pages.rendering import POLICY
+from pgsched.api.pages.session import COOKIE, local
+from pgsched.settings import Settings
+from tests.api.access_arrange import MARK, make_key, things_of_shop
+from tests.api.serving import serving
+from tests.conftest import Connection
+from tests.store.ends.dead_letter_arrange import dead_letter
+from tests.store.store_arrange import schedule
+
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
+_PAGES = ("/", "/now", "/executions", "/jobs", "/dead-letters", "/database")
+_OWN = {"Origin": "http://localhost"}
+
+
+@pytest.fixture
+async def page(api: httpx.AsyncClient, db: Connection) -> httpx.AsyncClient:
+    """A browser that is at the dashboard's own address, of somebody who may do everything."""
+    api.headers.update(_OWN | {"Host": "localhost"})
+    signed_in(api, make_key(db, subject="ann"))
+    return api
+
+
+def signed_in(client: httpx.AsyncClient, key: object) -> None:
+    client.cookies.set(COOKIE, str(key))
+
+
+async def test_who_has_no_key_is_asked_for_one_and_led_back(page: httpx.AsyncClient, db: Connection) -> None:
+    key = make_key(db)
+    page.cookies.clear()
+    found = await page.get("/executions?client=shop")
+    assert (found.status_code, found.headers["location"]) == (303, "/sign-in?next=%2Fexecutions%3Fclient%3Dshop")
+    form = await page.get(found.headers["location"])
+    assert 'value="/executions?client=shop"' in form.text
+    refused = await page.post("/sign-in", data={"key": "psk_0123456789abcdef_x", "next": "/jobs"})
+    assert (refused.status_code, "set-cookie" in refused.headers) == (401, False)
+    let_in = await page.post("/sign-in", data={"key": f"Authorization: Bearer {key}", "next": "/jobs"})
+    assert (let_in.status_code, let_in.headers["location"]) == (303, "/jobs")
+    for part in (f"{COOKIE}={key}", "HttpOnly", "SameSite=strict", "Path=/"):
+        assert part in let_in.headers["set-cookie"]
+    assert "Secure" not in let_in.headers["set-cookie"]
+    behind_tls = await page.post("/sign-in", data={"key": str(key)}, headers={"X-Forwarded-Proto": "https"})
+    assert "Secure" in behind_tls.headers["set-cookie"]
+    signed_in(page, key)
+    for path in _PAGES:
+        found = await page.get(path)
+        assert found.status_code == 200, found.text
+        assert found.headers["content-security-policy"] == POLICY
+        assert found.headers["cache-control"] == "no-store"
+        assert str(key) not in found.text
+    out = await page.post("/sign-out")
+    assert (out.headers["location"], f"{COOKIE}=" in out.headers["set-cookie"]) == ("/sign-in", True)
+    assert "Max-Age=0" in out.headers["set-cookie"]
+
+
+async def test_a_key_that_was_revoked_shows_nothing_any_more(page: httpx.AsyncClient, db: Connection) -> None:
+    key = make_key(db)
+    signed_in(page, key)
+    db.execute("select pgsched_internal.revoke_key(%s)", [key.id])
+    assert (await page.get("/executions")).status_code == 303
+
+
+async def test_the_cookie_is_for_pages_alone_and_the_header_for_programs(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
+    key = make_key(db)
+    page.cookies.clear()
+    assert (await page.get("/executions", headers={"Authorization": f"Bearer {key}"})).status_code == 303
+    signed_in(page, key)
+    assert (await page.get("/v1/jobs")).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("path", "led_to"),
+    [
+        ("/jobs?client=a", "/jobs?client=a"),
+        ("//evil.test/x", "/"),
+        ("https://evil.test/", "/"),
+        ("/\\evil.test", "/"),
+        ("javascript:alert(1)", "/"),
+        ("", "/"),
+        (None, "/"),
+    ],
+)
+def test_nobody_is_led_to_another_site(path: str | None, led_to: str) -> None:
+    assert local(path) == led_to
+
+
+async def test_only_forms_of_the_dashboard_change_something(page: httpx.AsyncClient, db: Connection) -> None:
+    id = schedule(db, client="shop")
+    del page.headers["origin"]
+    for headers in ({}, {"Origin": "https://evil.test"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}):
+        for path in (f"/executions/{id}/cancel", "/sign-in", "/sign-out"):
+            assert (await page.post(path, headers=headers)).status_code == 403, (headers, path)
+    assert (await page.get("/", headers={"Host": "evil.test"})).status_code == 403
+    assert (await page.post(f"/executions/{id}/cancel", headers={"Sec-Fetch-Site": "same-origin"})).status_code == 303
+
+
+async def test_a_key_of_some_clients_sees_these_alone(page: httpx.AsyncClient, db: Connection) -> None:
+    things = things_of_shop(db)
+    signed_in(page, make_key(db, clients=["orders"]))
+    found = await page.get("/")
+    assert (found.status_code, found.headers["location"]) == (303, "/executions")
+    for path in ("/executions", "/jobs", "/dead-letters?letter_state=all", "/executions?client=shop"):
+        assert MARK not in (await page.get(path)).text, path
+    for path in ("/now", "/database"):
+        assert (await page.get(path)).status_code == 403
+    for id in things["execution_id"]:
+        found = await page.get(f"/executions/{id}")
+        assert (found.status_code, MARK in found.text) == (404, False)
+        for verb in ("cancel", "replay", "discard"):
+            assert (await page.post(f"/executions/{id}/{verb}")).status_code in {404, 409}
+    for id in things["job_id"]:
+        assert (await page.get(f"/jobs/{id}")).status_code == 404
+        for verb in ("cancel", "pause", "resume", "trigger"):
+            assert (await page.post(f"/jobs/{id}/{verb}")).status_code == 404
+
+
+async def test_a_key_that_may_look_has_no_forms_and_sends_none(page: httpx.AsyncClient, db: Connection) -> None:
+    id, job = schedule(db), schedule(db, every="1 hour", key="hourly")
+    signed_in(page, make_key(db, scopes=["read"]))
+    for path in (f"/executions/{id}", f"/jobs/{job}"):
+        assert (await page.get(path)).text.count("<form") == 1  # to sign out
+    for path in (f"/executions/{id}/cancel", f"/jobs/{job}/pause", f"/jobs/{job}/cancel", f"/executions/{id}/replay"):
+        assert (await page.post(path)).status_code == 403
+    signed_in(page, make_key(db, scopes=["read", "operate"]))
+    assert (await page.post(f"/jobs/{job}/cancel")).status_code == 403  # that needs schedule, as under /v1
+    assert (await page.post(f"/jobs/{job}/pause")).status_code == 303
+
+
+async def test_an_execution_is_shown_and_cancelled(page: httpx.AsyncClient, db: Connection) -> None:
+    id = schedule(db, client="shop", payload='{"order": 7}')
+    found = await page.get(f"/executions/{id}")
+    assert "Waits until it is due" in found.text
+    assert "&#34;order&#34;: 7" in found.text
+    did = await page.post(f"/executions/{id}/cancel")
+    assert did.headers["location"] == f"/executions/{id}?done=cancel"
+    assert "Cancelled." in (await page.get(did.headers["location"])).text
+    again = await page.post(f"/executions/{id}/cancel")
+    assert again.headers["location"].endswith("done=nothing")
+
+
+async def test_a_dead_letter_is_replayed_and_another_discarded(page: httpx.AsyncClient, db: Connection) -> None:
+    first, second = dead_letter(db, reason="no route"), dead_letter(db, reason="out of paper")
+    listed = (await page.get("/dead-letters")).text
+    assert listed.count("Replay</button>") == 2
+    assert "1 times <a" in listed
+    assert "no route" not in (await page.get("/dead-letters?reason=paper")).text
+    did = await page.post(f"/executions/{first}/replay")
+    new = did.headers["location"].partition("?")[0].rpartition("/")[2]
+    assert new != str(first)
+    assert new in (await page.get(f"/executions/{first}")).text
+    assert (await page.post(f"/executions/{second}/discard")).headers["location"].endswith("done=discard")
+    assert "There are none" in (await page.get("/dead-letters")).text
+
+
+async def test_a_job_is_shown_paused_resumed_run_and_cancelled(page: httpx.AsyncClient, db: Connection) -> None:
+    job = schedule(db, cron="0 9 * * *", timezone="Europe/Berlin", key="report", client="shop")
+    assert "0 9 * * *" in (await page.get("/jobs")).text
+    assert "report" not in (await page.get("/jobs?job_state=paused")).text
+    for verb, said in (
+        ("pause", "Paused."),
+        ("resume", "Resumed."),
+        ("trigger", "A run was"),
+        ("cancel", "Cancelled."),
+    ):
+        did = await page.post(f"/jobs/{job}/{verb}")
+        assert said in (await page.get(did.headers["location"])).text, verb
+    assert (await page.post(f"/jobs/{job}/explode")).status_code == 404
+
+
+async def test_what_somebody_does_is_in_the_audit_log(page: httpx.AsyncClient, db: Connection) -> None:
+    job = schedule(db, every="1 hour", key="hourly", client="shop")
+    await page.post(f"/jobs/{job}/pause")
+    [(who,)] = db.execute("select authenticated from pgsched.audit_log where action = 'pause'").fetchall()
+    assert "ann" in str(who)
+
+
+async def test_nothing_that_clients_write_is_taken_for_a_part_of_the_page(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
+    hostile = HOSTILE[:100]
+    db.execute("select pgsched.create_queue('q')")
+    id = schedule(db, client=hostile, key=hostile, payload=f'{{"{hostile.replace(chr(34), "")}": 1}}', queue="q")
+    job = schedule(db, client=hostile, key=f"{hostile} job", every="1 hour")
+    letter = dead_letter(db, reason=hostile)
+    db.execute("update pgsched.executions set fire_at = now() - interval '1 minute'")
+    paths = ["/", "/now", "/executions", "/jobs", "/dead-letters", f"/executions/{id}", f"/jobs/{job}"]
+    paths += [f"/executions/{letter}", f"/executions?client={quote(hostile)}", f"/dead-letters?reason={quote(hostile)}"]
+    paths += [f"/sign-in?next={quote('/' + hostile)}", f"/jobs?job_state={quote(hostile)}"]
+    for path in paths:
+        found = (await page.get(path)).text
+        assert "<script>alert" not in found, path
+        assert "<img" not in found, path
+        assert " style=" not in found, path
+
+
+async def test_pages_go_on_where_others_end(page: httpx.AsyncClient, db: Connection) -> None:
+    db.execute("select pgsched.schedule('notify:a', client => 'shop', delay => '1 h') from generate_series(1, 60)")
+    first = await page.get("/executions?client=shop")
+    assert first.text.count('class="status scheduled"') == 50
+    [more] = re.findall(r'href="([^"]+)" rel="next"', first.text)
+    second = await page.get(more.replace("&amp;", "&"))
+    assert second.text.count('class="status scheduled"') == 10
+    assert "client=shop" in more
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/executions?status=nothing",
+        "/executions?job=x",
+        "/executions?from=yesterday",
+        "/executions?after=x",
+        "/executions?label=x",
+        "/jobs?job_state=x",
+        "/dead-letters?letter_state=x",
+    ],
+)
+async def test_what_makes_no_sense_is_said_on_a_page(page: httpx.AsyncClient, path: str) -> None:
+    found = await page.get(path)
+    assert found.status_code in {400, 422}
+    assert "That is not possible" in found.text
+
+
+async def test_a_database_that_is_away_is_told_on_a_page() -> None:
+    settings = Settings(database_url="postgresql://nobody@127.0.0.1:1/nothing")
+    async with serving(create_app(settings, wait=0.1)) as api:
+        found = await api.get("/executions")
+        assert (await api.get("/static/style.css")).status_code == 200
+    assert (found.status_code, "That is not possible" in found.text) == (503, True)
+
+
+async def test_where_it_is_read_only_it_shows_and_does_nothing(database_url: str, db: Connection) -> None:
+    id = schedule(db)
+    async with serving(create_app(Settings(database_url=database_url, dashboard="read-only"))) as api:
+        assert "<form" not in (await api.get(f"/executions/{id}")).text
+        refused = await api.post(f"/executions/{id}/cancel", headers=_OWN | {"Host": "localhost"})
+        assert (refused.status_code, "read-only" in refused.text) == (403, True)
+        assert (await api.post(f"/v1/executions/{id}/cancel", json={})).status_code == 200
+
+
+async def test_where_it_is_off_there_are_no_pages(database_url: str) -> None:
+    async with serving(create_app(Settings(database_url=database_url, dashboard="off"))) as api:
+        for path in (*_PAGES, "/sign-in", "/static/style.css"):
+            assert (await api.get(path)).status_code == 404
+
+
+def test_every_page_says_who_may_see_it(app: Litestar) -> None:
+    found = {}
+    for route in app.routes:
+        for handler in (
+            route.route_handlers if isinstance(route, HTTPRoute) and not route.path.startswith("/v1") else ()
+        ):
+            assert isinstance(handler, HTTPRouteHandler)
+            if handler.opt.get(PAGE):
+                found[route.path] = handler.opt["scope"]
+    assert found == {
+        "/": "read",
+        "/now": "read",
+        "/executions": "read",
+        "/executions/{execution_id:uuid}": "read",
+        "/executions/{execution_id:uuid}/cancel": "schedule",
+        "/executions/{execution_id:uuid}/replay": "operate",
+        "/executions/{execution_id:uuid}/discard": "operate",
+        "/jobs": "read",
+        "/jobs/{job_id:uuid}": "read",
+        "/jobs/{job_id:uuid}/cancel": "schedule",
+        "/jobs/{job_id:uuid}/{verb:str}": "operate",
+        "/dead-letters": "read",
+        "/database": "admin",
+    }
+    assert PUBLIC not in found.values()
+
+
+@pytest.fixture
+def app(database_url: str) -> Litestar:
+    return create_app(Settings(database_url=database_url))
