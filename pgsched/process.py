@@ -172,7 +172,7 @@ def run_worker(
     """
     url = checked_database(settings)
     forks.guard()
-    _tune_interpreter()
+    tune_interpreter()
     events = events or Events()
     process_exit = (
         ProcessExit(events, after=settings.blocked_timeout + settings.lease) if settings.blocked_timeout else None
@@ -198,6 +198,7 @@ def checked_database(settings: Settings) -> str:
     return settings.database_url
 
 
-def _tune_interpreter() -> None:
+def tune_interpreter() -> None:
+    """Has a worker process wait less for its threads and for its garbage collector."""
     sys.setswitchinterval(_SWITCH_INTERVAL)
     collect_seldom()

@@ -15,6 +15,7 @@ from pgsched.bench.report import Report, Trace
 from pgsched.delivery.python import App
 from pgsched.events import Events, logging_listener
 from pgsched.observer import BatchClaimed, BatchSettled, Observer
+from pgsched.process import tune_interpreter
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 
@@ -32,6 +33,7 @@ class Signals:
 
 def work(settings: Settings, number: int, signals: Signals, traces: Path) -> None:
     """What a worker process runs: waits for the others and ``go``, works until ``done``, drains and reports."""
+    tune_interpreter()
     uvloop.run(_work(settings, number, signals, traces / str(number)))
 
 

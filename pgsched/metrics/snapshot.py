@@ -21,16 +21,16 @@ class Histogram(msgspec.Struct):
         self.counts[bisect_left(BUCKETS, seconds)] += 1
         self.total += seconds
 
-    def observe_all(self, seconds: list[float]) -> None:
-        """The same for many, which are put in order."""
+    def observe_all(self, seconds: list[float], *, each: int = 1) -> None:
+        """The same for many, which are put in order; each counts for so many."""
         seconds.sort()
         below = 0
         for place, bound in enumerate(BUCKETS):
             up_to = bisect_right(seconds, bound, below)
-            self.counts[place] += up_to - below
+            self.counts[place] += each * (up_to - below)
             below = up_to
-        self.counts[-1] += len(seconds) - below
-        self.total += sum(seconds)
+        self.counts[-1] += each * (len(seconds) - below)
+        self.total += each * sum(seconds)
 
     def add(self, other: "Histogram") -> None:
         self.counts = [one + more for one, more in zip(self.counts, other.counts, strict=True)]

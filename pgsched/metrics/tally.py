@@ -38,7 +38,9 @@ _ATTEMPTS = frozenset({Succeeded, AlreadySettled, Failed, Postponed, Deferred})
 
 
 _FEW = 512
-"""So many attempts are counted together: sorted, they are put into a histogram at a fraction of the price."""
+"""So many attempts are counted together: columns at a time, which costs a fraction of one at a time."""
+_ONE_IN = 8
+"""Which part of the attempts is timed while ``_FEW`` of them end within a second; each then counts for so many."""
 
 
 class _Queue:
@@ -51,6 +53,24 @@ class _Queue:
         self.lateness, self.duration = Histogram(), Histogram()
 
 
+class _Ended:
+    """Attempts that have ended and are not counted yet, in columns. Of those that are timed, ``timed`` has the places,
+    ``durations`` how long they took and ``ages`` how long after their instant they ended."""
+
+    __slots__ = ("ages", "durations", "kinds", "partitions", "timed")
+
+    def __init__(self) -> None:
+        self.partitions: list[int] = []
+        self.kinds: list[type[Outcome]] = []
+        self.timed: list[int] = []
+        self.durations: list[float] = []
+        self.ages: list[float] = []
+
+    def clear(self) -> None:
+        for column in (self.partitions, self.kinds, self.timed, self.durations, self.ages):
+            column.clear()
+
+
 class Tally(Observer):
     """Counts in memory. It is an observer and a listener of events; ``counting`` is put before what takes outcomes."""
 
@@ -60,7 +80,7 @@ class Tally(Observer):
         self._events: Counter[str] = Counter()
         self._claims, self._claimed = 0, 0
         self._claiming, self._settling = Histogram(), Histogram()
-        self._ended: list[tuple[int, type[Outcome], float, float]] = []
+        self._ended, self._each, self._counted_at = _Ended(), 1, 0.0
 
     def __call__(self, event: str, fields: dict[str, Field]) -> None:
         self._events[event] += 1
@@ -76,28 +96,46 @@ class Tally(Observer):
 
     def counting(self, settle: Settle, begin: Callable[[int], float]) -> Settle:
         """What passes outcomes on, and counts them. ``begin`` is where an instant is on the monotonic clock."""
-        ended, add, now = self._ended, self._ended.append, time.monotonic
+        ended, now = self._ended, time.monotonic
+        partitions, kinds = ended.partitions, ended.kinds
 
         def settle_counted(row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
-            add((row.partition, type(outcome), seconds, now() - begin(row.fire_at)))
-            if len(ended) >= _FEW:
+            place = len(kinds)
+            if place % self._each == 0:
+                ended.timed.append(place)
+                ended.durations.append(seconds)
+                ended.ages.append(now() - begin(row.fire_at))
+            partitions.append(row.partition)
+            kinds.append(type(outcome))
+            if place == _FEW - 1:
                 self._count()
             settle(row, options, outcome, seconds)
 
         return settle_counted
 
     def _count(self) -> None:
-        """Counts the attempts that have ended since the last time."""
-        by_queue: defaultdict[int, list[tuple[int, type[Outcome], float, float]]] = defaultdict(list)
-        for one in self._ended:
-            by_queue[one[0] // PARTITIONS_PER_QUEUE].append(one)
-        self._ended.clear()
-        for number, ended in by_queue.items():
-            queue = self._queues[number]
-            queue.outcomes.update([kind for _, kind, _, _ in ended])
-            took = [(seconds, age) for _, kind, seconds, age in ended if kind in _ATTEMPTS]
-            queue.duration.observe_all([seconds for seconds, _ in took])
-            queue.lateness.observe_all([max(age - seconds, 0.0) for seconds, age in took])
+        """Counts the attempts that have ended since the last time. Where that is not long ago, only some of the next
+        are timed."""
+        ended, now = self._ended, time.monotonic()
+        queues = [partition // PARTITIONS_PER_QUEUE for partition in ended.partitions]
+        for (number, kind), count in Counter(zip(queues, ended.kinds, strict=True)).items():
+            self._queues[number].outcomes[kind] += count
+        for number in set(queues):
+            self._time(self._queues[number], [queues[place] == number for place in ended.timed])
+        is_much = len(queues) >= _FEW and now - self._counted_at < 1.0
+        self._each, self._counted_at = _ONE_IN if is_much else 1, now
+        ended.clear()
+
+    def _time(self, queue: _Queue, mine: list[bool]) -> None:
+        """Puts the times of those that are a queue's, and were attempts, into its histograms."""
+        ended = self._ended
+        took, late = [], []
+        for place, is_mine, seconds, age in zip(ended.timed, mine, ended.durations, ended.ages, strict=True):
+            if is_mine and ended.kinds[place] in _ATTEMPTS:
+                took.append(seconds)
+                late.append(max(age - seconds, 0.0))
+        queue.duration.observe_all(took, each=self._each)
+        queue.lateness.observe_all(late, each=self._each)
 
     def snapshot(self, queue_names: Mapping[int, str], gauges: Mapping[str, float]) -> Snapshot:
         """All that was counted. A queue that has no name by now has its number."""

@@ -106,12 +106,23 @@ def test_many_are_observed_as_each_would_be() -> None:
     assert together == apart
 
 
-def test_what_has_ended_is_counted_also_where_it_is_much() -> None:
-    tally = tally_of(*[Succeeded()] * 1_100, *[Late()] * 30)
+def test_of_many_a_part_is_timed_and_counts_for_all() -> None:
+    tally = tally_of(*[Succeeded()] * 5_120, *[Late()] * 30, seconds=0.5)
     found = page_of(tally.snapshot({0: "q"}, {}))
-    assert found["pgsched_attempts_total", ("q", "succeeded")] == 1_100
+    assert found["pgsched_attempts_total", ("q", "succeeded")] == 5_120
     assert found["pgsched_attempts_total", ("q", "late")] == 30
-    assert found["pgsched_attempt_duration_seconds_count", ("q",)] == 1_100
+    assert found["pgsched_attempt_duration_seconds_count", ("q",)] == pytest.approx(5_120, rel=0.01)
+    assert found["pgsched_attempt_duration_seconds_sum", ("q",)] == pytest.approx(2_560, rel=0.01)
+
+
+def test_each_queue_has_its_own() -> None:
+    tally = Tally()
+    settle = tally.counting(lambda *_: None, lambda _: time.monotonic() - 1.5)
+    for partition, seconds in ((0, 0.5), (16, 0.002), (17, 0.002)):
+        settle(row(partition), Options(), Succeeded(), seconds)
+    found = page_of(tally.snapshot({0: "q", 1: "r"}, {}))
+    assert found["pgsched_attempt_duration_seconds_count", ("q",)] == 1
+    assert found["pgsched_attempt_duration_seconds_sum", ("r",)] == pytest.approx(0.004)
 
 
 def test_every_outcome_has_a_name() -> None:
