@@ -11,7 +11,7 @@ from pgsched.store.core.pinned import DOCTOR_LOCALLY
 from pgsched.store.lookup.now import Now, look
 from pgsched.store.lookup.now_lines import Shown, lines_of
 
-_EVERY, _SPAN = 2.0, 600.0  # seconds
+_EVERY, _SPAN = 1.5, 600.0  # seconds
 _FORGOTTEN = 30.0
 """Seconds after which nobody is taken to watch any more, and what was seen is no series with what comes."""
 
@@ -27,7 +27,7 @@ class Moment:
 
 
 class Watching:
-    """Looks when somebody asks, and not more often than every two seconds. ``database`` acts for all clients."""
+    """Looks when somebody asks, and not more often than every second and a half. ``database`` acts for all clients."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
