@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -14,9 +15,9 @@ from pgsched.version import __version__
 _COMMANDS = (
     *("up", "migrate", "api", "worker", "schedule", "jobs", "executions", "bulk", "events", "dead-letters"),
     *("clients", "queues", "limits", "keys", "secrets", "targets", "ordering-keys", "audit", "status", "top", "doctor"),
-    *("preview", "apply", "demo", "bench", "completion"),
+    *("preview", "apply", "import", "demo", "bench", "completion"),
 )
-_MODULES = {"api": "processes", "worker": "processes"}
+_MODULES = {"api": "processes", "worker": "processes", "import": "import_"}
 """The modules of commands that do not have one of their own name."""
 
 
@@ -33,7 +34,8 @@ class Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
-        found: click.Command = getattr(import_module(f"pgsched.cli.{_MODULES.get(name, name)}"), name)
+        module = import_module(f"pgsched.cli.{_MODULES.get(name, name)}")
+        found: click.Command = getattr(module, f"{name}_" if iskeyword(name) else name)
         return found
 
     def resolve_command(

@@ -27,6 +27,11 @@ _FOREIGN = {
     "kubectl",
     "kill",
     "git",
+    "crontab",
+    "gcloud",
+    "helm",
+    "systemctl",
+    "systemd-analyze",
     "alembic",
     "export",
     "cd",
@@ -37,7 +42,7 @@ _SEPARATORS = {"|", "&&", ";", "||"}
 
 def commands_of(block: Block) -> list[list[str]]:
     """The simple commands of a block, as words; what stands between them on a line separates them, and the file that
-    one reads is none of them."""
+    one reads or writes is none of them."""
     text = re.sub(r"\\\n\s*", " ", block.text)
     lines = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
     assert lines, f"{block}: there is no command: begin it with $"
@@ -46,7 +51,7 @@ def commands_of(block: Block) -> list[list[str]]:
         found.append([])
         words = iter(shlex.split(line, comments=True))
         for word in words:
-            if word == "<":
+            if word in ("<", ">"):
                 next(words)
             elif word in _SEPARATORS:
                 found.append([])
