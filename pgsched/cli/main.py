@@ -15,7 +15,7 @@ from pgsched.version import __version__
 _COMMANDS = (
     *("up", "migrate", "api", "worker", "schedule", "jobs", "executions", "bulk", "events", "dead-letters"),
     *("clients", "queues", "limits", "keys", "secrets", "targets", "ordering-keys", "audit", "status", "top", "doctor"),
-    *("preview", "apply", "import", "demo", "bench", "completion"),
+    *("forecast", "preview", "apply", "import", "demo", "bench", "completion"),
 )
 _MODULES = {"api": "processes", "worker": "processes", "import": "import_"}
 """The modules of commands that do not have one of their own name."""

@@ -222,6 +222,22 @@ def test_status_counts_and_tells_how_late_the_oldest_is(ask: Any, db: Db) -> Non
     assert found["workers"] == []
 
 
+def test_forecast_marks_the_minutes_with_more_than_the_bound(ask: Any, run: Any) -> None:
+    assert ask("forecast") == {"minutes": [], "advice": None}
+    ask("schedule", TARGET, "--delay", "10m")
+    [minute] = ask("forecast", "--per-minute", "1")["minutes"]
+    assert (minute["due"], minute["hot"]) == (1, False)
+    for _ in range(6):  # so that two are in one minute, also if it turns between them
+        ask("schedule", TARGET, "--delay", "10m")
+    found = ask("forecast", "--per-minute", "1")
+    assert [one["due"] for one in found["minutes"] if one["hot"]]
+    assert "jitter" in found["advice"]
+    assert "2+" in run("forecast", "--per-minute", "1").output
+    assert "nothing falls due" in run("forecast", "--minutes", "2").output
+    for words in (["--minutes", "0"], ["--minutes", "241"], ["--per-minute", "0"], ["--per-minute", "100001"]):
+        assert run("forecast", *words).exit_code == 2
+
+
 def test_preview_shows_the_change_of_the_clocks(ask: Any) -> None:
     found = ask(
         "preview",

@@ -14,7 +14,7 @@ from tests.cli.conftest import Run
 from tests.conftest import Connection, at
 
 _LETTER = "00000000-0000-7000-8000-00000000000a"
-_LOOKS = {"list", "show", "backfills", "replays", "blocked", "status", "events", "doctor", "top"}
+_LOOKS = {"list", "show", "backfills", "replays", "blocked", "status", "events", "doctor", "top", "forecast"}
 _ONE_OF_EACH = """
 select pgsched.set_client('shop', '{"weight": 2}'), pgsched.hold_client('shop');
 select pgsched.set_limit('host', 'shop.example', 10), pgsched.sideline('other.example');

@@ -1,0 +1,34 @@
+"""How many executions fall due in each of the coming minutes, at a cost that does not grow with the number of rows."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg import AsyncConnection
+
+from pgsched.store.core.query import rows
+
+MOST_MINUTES = 240
+MOST_PER_MINUTE = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minute:
+    """How many fall due in the minute that begins at ``minute``. One that is ``hot`` has at least so many, and more
+    than was asked for."""
+
+    minute: datetime
+    due: int
+    hot: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Due:
+    minute: datetime
+    due: int
+
+
+async def forecast(connection: AsyncConnection[Any], *, minutes: int, per_minute: int) -> list[Minute]:
+    """The coming minutes in which something falls due. No more is read of one than shows that it is hot."""
+    found = await rows(connection, _Due, "lookup/due_by_minute", minutes=minutes, most=per_minute + 1)
+    return [Minute(minute=one.minute, due=one.due, hot=one.due > per_minute) for one in found]

@@ -1,0 +1,19 @@
+-- forecast: how many fall due in each of the coming minutes, in each counted up to a bound; minutes in which nothing does are left
+-- out. Locks nothing. Index: executions_fire_at, of one partition after the other.
+with homes as (
+  select p as partition from pgsched.queues q, pgsched_internal.partitions_of(q.first_partition) p
+), minutes as (
+  select m as minute, greatest(m, n) as behind, m + interval '1 minute' as until
+    from clock_timestamp() n, generate_series(0, %(minutes)s::int - 1) i,
+         lateral (select date_trunc('minute', n, 'UTC') + i * interval '1 minute' as m) m
+)
+select m.minute, found.due
+  from minutes m cross join lateral (
+    select count(*) as due from (
+      select from homes p cross join lateral (
+        select from pgsched.executions e
+         where e.partition = p.partition and e.fire_at >= m.behind and e.fire_at < m.until
+         order by e.fire_at limit %(most)s) e
+       limit %(most)s) e) found
+ where found.due > 0
+ order by m.minute
