@@ -23,7 +23,7 @@ class ClientChanged(msgspec.Struct, frozen=True, kw_only=True):
     changed: bool
 
 
-class NewSecret(msgspec.Struct, frozen=True, kw_only=True):
+class MadeSecret(msgspec.Struct, frozen=True, kw_only=True):
     """The secret that callbacks are signed with from now on. It is not shown again."""
 
     client: str
@@ -80,14 +80,14 @@ async def release_client(client: ClientName, database: Pooled, actor: Actor, dat
 @makes("/clients/{client:str}/signing-secret", "Sign by a new secret", 409, scope="admin")
 async def rotate_signing_secret(
     client: ClientName, database: Pooled, ring: Ring, actor: Actor, data: JSONBody[Rotation | None] = None
-) -> NewSecret:
+) -> MadeSecret:
     """Until the former secrets end, callbacks have a signature by each."""
     asked = data or Rotation()
     kept = KEPT_FOR if asked.keep_for is None else length_of(asked.keep_for)
     made = await database.ask(
         clients.rotate_signing_secret, ring, client, secret=asked.secret, keep_for=kept, actor=actor
     )
-    return NewSecret(client=client, secret=made)
+    return MadeSecret(client=client, secret=made)
 
 
 @removes("/clients/{client:str}/signing-secret", "Sign a client's callbacks no more", scope="admin")

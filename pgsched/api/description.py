@@ -48,6 +48,7 @@ def _mended(description: dict[str, Any]) -> dict[str, Any]:
     _name_pages(description)
     description["paths"] = dict(sorted(description["paths"].items()))
     for schema in description["components"]["schemas"].values():
+        schema.pop("default", None)  # of the field that has it, not of all that have this type
         for field in schema.get("properties", {}).values():
             _leave_out(field)
     for node in _nodes(description):
