@@ -89,9 +89,8 @@ async def test_the_database_is_asked_once_for_all_who_scrape(
     assert len(asked) == 1
 
 
-async def test_a_key_of_some_clients_or_without_the_scope_does_not_see_it(
-    api: httpx.AsyncClient, db: Connection
-) -> None:
+async def test_a_key_of_some_clients_or_without_the_scope_does_not_see_it(database_url: str, db: Connection) -> None:
     some, scheduling = make_key(db, clients=["shop"]), make_key(db, scopes=["schedule"])
-    for key, status in ((some, 403), (scheduling, 403), (make_key(db, scopes=["read"]), 200)):
-        assert (await api.get("/metrics", headers={"Authorization": f"Bearer {key}"})).status_code == status
+    async with serving(create_app(Settings(database_url=database_url))) as api:
+        for key, status in ((some, 403), (scheduling, 403), (make_key(db, scopes=["read"]), 200)):
+            assert (await api.get("/metrics", headers={"Authorization": f"Bearer {key}"})).status_code == status

@@ -1,6 +1,7 @@
 """The dashboard's pages: who is let in, what each shows of whom, what its forms do, and what nobody can smuggle in."""
 
 import re
+from collections.abc import AsyncIterator
 from urllib.parse import quote
 
 import httpx
@@ -26,11 +27,12 @@ _OWN = {"Origin": "http://localhost"}
 
 
 @pytest.fixture
-async def page(api: httpx.AsyncClient, db: Connection) -> httpx.AsyncClient:
+async def page(app: Litestar, db: Connection) -> AsyncIterator[httpx.AsyncClient]:
     """A browser that is at the dashboard's own address, of somebody who may do everything."""
-    api.headers.update(_OWN | {"Host": "localhost"})
-    signed_in(api, make_key(db, subject="ann"))
-    return api
+    async with serving(app) as client:
+        client.headers.update(_OWN | {"Host": "localhost"})
+        signed_in(client, make_key(db, subject="ann"))
+        yield client
 
 
 def signed_in(client: httpx.AsyncClient, key: object) -> None:
@@ -90,6 +92,9 @@ async def test_the_cookie_is_for_pages_alone_and_the_header_for_programs(
         ("https://evil.test/", "/"),
         ("/\\evil.test", "/"),
         ("javascript:alert(1)", "/"),
+        ("//[", "/"),
+        ("http://[x", "/"),
+        ("//\u2100.com", "/"),
         ("", "/"),
         (None, "/"),
     ],
@@ -241,6 +246,21 @@ async def test_a_database_that_is_away_is_told_on_a_page() -> None:
         found = await api.get("/executions")
         assert (await api.get("/static/style.css")).status_code == 200
     assert (found.status_code, "That is not possible" in found.text) == (503, True)
+
+
+async def test_a_part_of_a_page_is_refused_as_a_part(page: httpx.AsyncClient, db: Connection) -> None:
+    signed_in(page, make_key(db, clients=["shop"]))
+    part = await page.get("/now", headers={"HX-Request": "true"})
+    assert (part.status_code, "<html" in part.text) == (403, False)
+    assert "This cannot be looked at now" in part.text
+    page.cookies.clear()
+    part = await page.get("/now", headers={"HX-Request": "true"})
+    assert (part.status_code, part.headers["hx-redirect"], part.text) == (401, "/sign-in", "")
+
+
+async def test_what_a_browser_would_not_keep_is_refused(page: httpx.AsyncClient) -> None:
+    refused = await page.post("/sign-in", data={"key": "x" * 3_801})
+    assert (refused.status_code, "a browser keeps" in refused.text) == (401, True)
 
 
 async def test_where_it_is_read_only_it_shows_and_does_nothing(database_url: str, db: Connection) -> None:

@@ -12,7 +12,7 @@ from pgsched.api.access import PUBLIC, SCOPE
 from pgsched.api.authentication import Authentication
 from pgsched.api.browsers import Browsers
 from pgsched.api.pages.rendering import HEADERS, html
-from pgsched.api.pages.session import cookie, local
+from pgsched.api.pages.session import LONGEST, cookie, local
 from pgsched.errors import NotFound, Unauthenticated
 
 _KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
@@ -40,6 +40,8 @@ async def sign_in(
     try:
         if not (key.isascii() and key.isprintable()):
             raise Unauthenticated("this is no key: it has letters, digits and underscores alone")
+        if len(key) > LONGEST:
+            raise Unauthenticated(f"this is longer than the {LONGEST} characters that a browser keeps: use a key")
         await authentication.grant(f"Bearer {key}")
     except Unauthenticated as error:
         return html(request, "sign_in.html", status=401, next=next, fault=str(error).partition(";")[0])

@@ -41,10 +41,15 @@ def check_writable(request: Request[Any, Any, Any]) -> None:
 
 
 def refused(request: Request[Any, Any, Any], error: PgschedError) -> Response[Any]:
-    """An error that pgsched raised on purpose, as a page; to the sign-in where a key is wanted."""
+    """An error that pgsched raised on purpose, as a page, or as the part of one that was asked for; where a key is
+    wanted, the way to the sign-in."""
+    is_part = "hx-request" in request.headers
+    if isinstance(error, Unauthenticated) and is_part:
+        return Response("", status_code=401, headers=HEADERS | {"HX-Redirect": "/sign-in"})
     if isinstance(error, Unauthenticated):
         return Redirect(sign_in_url(request), status_code=303, headers=HEADERS)
-    return html(request, "refused.html", status=status_of(error), detail=str(error))
+    template = "refused_part.html" if is_part else "refused.html"
+    return html(request, template, status=status_of(error), detail=str(error))
 
 
 def refused_by_litestar(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:

@@ -14,7 +14,8 @@ from litestar.datastructures import Cookie
 
 COOKIE = "pgsched_key"
 _KEPT = 12 * 3600
-_LONGEST = 8_192
+LONGEST = 3_800
+"""Characters of a key or token for which browsers have room in a cookie."""
 
 
 def header_of(connection: ASGIConnection[Any, Any, Any, Any]) -> str | None:
@@ -27,7 +28,7 @@ def cookie(request: Request[Any, Any, Any], key: str) -> Cookie:
     """Keeps the key for half a day; an empty one forgets it."""
     return Cookie(
         key=COOKIE,
-        value=key[:_LONGEST],
+        value=key,
         max_age=_KEPT if key else 0,
         httponly=True,
         secure=request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https",
@@ -44,6 +45,9 @@ def sign_in_url(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
 
 def local(path: str | None) -> str:
     """A path of this site; what would lead to another one is not followed."""
-    parts = urlsplit(path or "/")
+    try:
+        parts = urlsplit(path or "/")
+    except ValueError:
+        return "/"
     is_local = not parts.scheme and not parts.netloc and parts.path.startswith("/") and "\\" not in (path or "")
     return (path or "/") if is_local and not (path or "/").startswith("//") else "/"
