@@ -10,7 +10,10 @@ from litestar import Litestar
 from pgsched.api.app import create_app
 from pgsched.sealing import new_key
 from pgsched.settings import Settings
+from tests.api.access_arrange import make_key
+from tests.api.page_arrange import OWN, signed_in
 from tests.api.serving import serving
+from tests.conftest import Connection
 from tests.processes import Process, serving_alone
 
 KEY = new_key()
@@ -33,3 +36,18 @@ def served(database_url: str) -> Iterator[tuple[str, Process]]:
     """The address and the process of an API of its own."""
     with serving_alone(Settings(database_url=database_url, port=0)) as found:
         yield found
+
+
+@pytest.fixture
+def page_app(database_url: str) -> Litestar:
+    """An application of its own, since the tests of pages make keys."""
+    return create_app(Settings(database_url=database_url))
+
+
+@pytest.fixture
+async def page(page_app: Litestar, db: Connection) -> AsyncIterator[httpx.AsyncClient]:
+    """A browser that is at the dashboard's own address, of somebody who may do everything."""
+    async with serving(page_app) as client:
+        client.headers.update(OWN | {"Host": "localhost"})
+        signed_in(client, make_key(db, subject="ann"))
+        yield client

@@ -1,7 +1,6 @@
 """The dashboard's pages: who is let in, what each shows of whom, what its forms do, and what nobody can smuggle in."""
 
 import re
-from collections.abc import AsyncIterator
 from urllib.parse import quote
 
 import httpx
@@ -16,6 +15,7 @@ from pgsched.api.pages.rendering import POLICY
 from pgsched.api.pages.session import COOKIE, local
 from pgsched.settings import Settings
 from tests.api.access_arrange import MARK, make_key, things_of_shop
+from tests.api.page_arrange import OWN, signed_in
 from tests.api.serving import serving
 from tests.conftest import Connection
 from tests.store.ends.dead_letter_arrange import dead_letter
@@ -23,20 +23,6 @@ from tests.store.store_arrange import schedule
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
 _PAGES = ("/", "/now", "/executions", "/jobs", "/dead-letters", "/database")
-_OWN = {"Origin": "http://localhost"}
-
-
-@pytest.fixture
-async def page(app: Litestar, db: Connection) -> AsyncIterator[httpx.AsyncClient]:
-    """A browser that is at the dashboard's own address, of somebody who may do everything."""
-    async with serving(app) as client:
-        client.headers.update(_OWN | {"Host": "localhost"})
-        signed_in(client, make_key(db, subject="ann"))
-        yield client
-
-
-def signed_in(client: httpx.AsyncClient, key: object) -> None:
-    client.cookies.set(COOKIE, str(key))
 
 
 async def test_who_has_no_key_is_asked_for_one_and_led_back(page: httpx.AsyncClient, db: Connection) -> None:
@@ -267,7 +253,7 @@ async def test_where_it_is_read_only_it_shows_and_does_nothing(database_url: str
     id = schedule(db)
     async with serving(create_app(Settings(database_url=database_url, dashboard="read-only"))) as api:
         assert "<form" not in (await api.get(f"/executions/{id}")).text
-        refused = await api.post(f"/executions/{id}/cancel", headers=_OWN | {"Host": "localhost"})
+        refused = await api.post(f"/executions/{id}/cancel", headers=OWN | {"Host": "localhost"})
         assert (refused.status_code, "read-only" in refused.text) == (403, True)
         assert (await api.post(f"/v1/executions/{id}/cancel", json={})).status_code == 200
 
@@ -278,9 +264,9 @@ async def test_where_it_is_off_there_are_no_pages(database_url: str) -> None:
             assert (await api.get(path)).status_code == 404
 
 
-def test_every_page_says_who_may_see_it(app: Litestar) -> None:
+def test_every_page_says_who_may_see_it(page_app: Litestar) -> None:
     found = {}
-    for route in app.routes:
+    for route in page_app.routes:
         for handler in (
             route.route_handlers if isinstance(route, HTTPRoute) and not route.path.startswith("/v1") else ()
         ):
@@ -303,8 +289,3 @@ def test_every_page_says_who_may_see_it(app: Litestar) -> None:
         "/database": "admin",
     }
     assert PUBLIC not in found.values()
-
-
-@pytest.fixture
-def app(database_url: str) -> Litestar:
-    return create_app(Settings(database_url=database_url))
