@@ -2,9 +2,9 @@
 
 The data directory holds ``cluster`` (PostgreSQL's files), ``password``, ``port``, ``postgres.log``, ``lock``.
 
-- Whoever holds ``lock`` (flock) is the one parent of the server. The kernel drops it with the process, so a
-  server found running while the lock is free was left over by a parent that was killed: the next start stops
-  it and starts its own.
+- Whoever holds ``lock`` (flock) is the one parent of the server. The kernel drops it with the process. A server whose
+  parent is killed is stopped by its ``lifeline``; one found running while the lock is free lost both, and the next
+  start stops it and starts its own.
 - The server has its own session: Ctrl-C in a terminal reaches only the parent, which stops the server after
   it drained.
 - A server that was killed leaves a ``postmaster.pid`` and sometimes backends; neither keeps the next one from starting.

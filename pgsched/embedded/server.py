@@ -13,8 +13,9 @@ from typing import Self
 import psycopg
 
 from pgsched.embedded import cluster, processes
-from pgsched.embedded.account import ServerAccount, account_for, reachable
+from pgsched.embedded.account import ServerAccount, account_for, process_options, reachable
 from pgsched.embedded.binaries import bundled_bin_dir, major_of, runnable
+from pgsched.embedded.lifeline import Lifeline
 from pgsched.errors import EmbeddedPostgresError
 from pgsched.store.core.sql import statement
 
@@ -33,6 +34,9 @@ _SETTINGS = {
 _START_TIMEOUT = 300.0  # a crash recovery replays up to max_wal_size
 _RETRY_TIMEOUT = 15.0  # the backends of a killed server end at their next wait
 _NAME_PREFIX = "pgsched-"
+_PASSING = "Address already in use", "is still in use", 'lock file "postmaster.pid" already exists'
+"""What keeps a server from starting for a moment: another program has just taken the port, backends linger, or a server
+was killed that its machine still lists."""
 
 
 class EmbeddedPostgres:
@@ -58,6 +62,7 @@ class EmbeddedPostgres:
         self._name = _NAME_PREFIX + hashlib.sha256(os.fsencode(self._directory.resolve())).hexdigest()[:12]
         self._lock: int | None = None
         self._process: subprocess.Popen[bytes] | None = None
+        self._lifeline: Lifeline | None = None
         self._url: str | None = None
         self._port: int | None = None
         self._given_up = threading.Event()
@@ -154,14 +159,19 @@ class EmbeddedPostgres:
         process, self._process, self._url = self._process, None, None
         if process is not None:
             processes.shut_down(process.pid, lambda: process.poll() is not None)
+        self._cut_lifeline()
+
+    def _cut_lifeline(self) -> None:
+        lifeline, self._lifeline = self._lifeline, None
+        if lifeline is not None:
+            lifeline.cut()
 
     def _stop_left_over(self) -> None:
         pid = cluster.recorded_pid(self._cluster)
         ours = f"cluster_name={self._name}"
         if ours in processes.command_line(pid):
             processes.shut_down(pid, lambda: ours not in processes.command_line(pid))
-        else:
-            cluster.remove_stale_pid_file(self._cluster)
+        cluster.remove_stale_pid_file(self._cluster)  # also that of one that was killed while it was being stopped
 
     def _serve(self, bin_dir: Path, account: ServerAccount | None, wanted: int | None) -> int:
         """Starts the server and returns its port; tries again if the port was lost or old backends linger."""
@@ -170,14 +180,17 @@ class EmbeddedPostgres:
             port = self._choose_port(wanted)
             offset = cluster.size_after_rotation(self._log)
             self._process = self._spawn(bin_dir, account, port)
+            self._lifeline = Lifeline(self._process.pid, process_options(account))
             if self._is_up(self._process):
                 return port
+            self._cut_lifeline()
             output = self._log.read_bytes()[offset:].decode(errors="replace")
-            passing = "Address already in use" in output or "is still in use" in output
+            passing = any(reason in output for reason in _PASSING)
             if not passing or time.monotonic() > deadline:
                 shown = f"the end of {self._log}:\n{cluster.last_lines(output)}"
                 raise EmbeddedPostgresError(f"PostgreSQL did not start in {self._directory}; {shown}")
             processes.end_orphans(self._name)
+            self._stop_left_over()
             time.sleep(processes.POLL)
 
     def _spawn(self, bin_dir: Path, account: ServerAccount | None, port: int) -> subprocess.Popen[bytes]:

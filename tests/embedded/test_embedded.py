@@ -13,8 +13,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgsched.embedded import EmbeddedPostgres, binaries, bundled_bin_dir
-from pgsched.embedded.processes import command_line
+from pgsched.embedded import EmbeddedPostgres, binaries, bundled_bin_dir, processes
+from pgsched.embedded.processes import command_line, within
 from pgsched.errors import EmbeddedPostgresError
 from tests.installed import find_bin_dir
 
@@ -27,6 +27,10 @@ bin_dir = Path(sys.argv[2]) if sys.argv[2] else None
 server = EmbeddedPostgres(Path(sys.argv[1]), bin_dir=bin_dir, settings={"shared_buffers": "16MB"})
 server.start()
 print(server.pid, flush=True)
+if sys.argv[3] == "all but the server":
+    for child in Path("/proc/self/task").joinpath(str(os.getpid()), "children").read_text().split():
+        if int(child) != server.pid:
+            os.kill(int(child), signal.SIGKILL)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -97,11 +101,37 @@ def test_a_killed_server_recovers_what_was_committed(data_dir: Path, bin_dir: Pa
         assert execute(url, "select number from committed") == [(7,)]
 
 
+def _left_by_a_killed_parent(directory: Path, bin_dir: Path | None, killed: str) -> int:
+    """The process id of a server on ``data`` of this directory."""
+    arguments = [sys.executable, "-c", _PARENT_THAT_IS_KILLED, str(directory / "data"), str(bin_dir or ""), killed]
+    parent = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert parent.returncode == -signal.SIGKILL, parent.stderr
+    return int(parent.stdout)
+
+
+def test_a_server_whose_parent_is_killed_ends_by_itself(tmp_path: Path, bin_dir: Path | None) -> None:
+    left_over = _left_by_a_killed_parent(tmp_path, bin_dir, "the parent")
+    assert within(30, lambda: command_line(left_over) == "")
+    assert within(5, lambda: not (tmp_path / "data/cluster/postmaster.pid").exists())  # it was not killed
+
+
+def test_a_server_that_is_killed_while_the_next_one_stops_it_is_no_bar(
+    data_dir: Path, bin_dir: Path | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a whole machine's processes are killed, one after the other, and the next start is quick."""
+    with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as first:
+        assert first._lock is not None
+        processes.drop_lock(first._lock)
+        first._lock = None
+        monkeypatch.setattr(processes, "_SHUTDOWN", ((signal.SIGKILL, 15.0),))
+        second = EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE)
+        second.start()  # nobody has taken note of the first one's end, so its process id is taken
+        assert execute(second.url, "select 1") == [(1,)]
+        second.stop()
+
+
 def test_a_server_left_over_by_a_killed_parent_is_replaced(tmp_path: Path, bin_dir: Path | None) -> None:
-    arguments = [sys.executable, "-c", _PARENT_THAT_IS_KILLED, str(tmp_path / "data"), str(bin_dir or "")]
-    killed = subprocess.run(arguments, capture_output=True, text=True, check=False)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    left_over = int(killed.stdout)
+    left_over = _left_by_a_killed_parent(tmp_path, bin_dir, "all but the server")
     assert "cluster_name=pgsched-" in command_line(left_over)
     with EmbeddedPostgres(tmp_path / "data", bin_dir=bin_dir, settings=_MINE) as server:
         assert server.pid != left_over
