@@ -36,6 +36,7 @@ async def list_jobs(
     client: Client = None,
     job_state: OfState = None,
     key: Key = None,
+    host: Annotated[str | None, QueryParameter(name="host", description="The host of the target, in any case.")] = None,
     label: Labels = None,
     last_outcomes: LastOutcomes = 0,
     sort: Sorted = "newest",
@@ -43,7 +44,7 @@ async def list_jobs(
     after: After = None,
 ) -> Page[Job]:
     """One page; the next one is asked for with after."""
-    wanted = JobFilter(client=client, state=job_state, key=key, labels=labels_in(label))
+    wanted = JobFilter(client=client, state=job_state, key=key, host=host, labels=labels_in(label))
     async with database.page() as connection:
         how: Any = {"limit": limit, "after": position(after), "order": Order(sort)}
         found = await listings.list_jobs(connection, wanted, **how)

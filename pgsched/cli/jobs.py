@@ -35,6 +35,7 @@ for _command in (edit, pause, resume, cancel, backfill, list_backfills, cancel_b
 @only_client
 @click.option("--state", type=click.Choice(JOB_STATES), help="Only these.")
 @click.option("--key", metavar="KEY", help="Only those under this key.")
+@click.option("--host", metavar="HOST", help="Only those whose target is at this host.")
 @many_option("--label", "Only those with all of these labels.", label)
 @click.option(
     "--last-outcomes",

@@ -65,6 +65,7 @@ class JobQuery(JobGroup, total=False):
 
     state: str | None
     key: str | None
+    host: str | None
     last_outcomes: int
 
 

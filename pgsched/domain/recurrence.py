@@ -18,7 +18,7 @@ from pgsched.domain.cron import Cron, clock_note
 from pgsched.domain.exclusion import Excluded, excluded
 from pgsched.domain.rules import NO_RULES, Rules, check_whole_seconds
 from pgsched.domain.schedule import Every, Fire, Schedule, ScheduleParts, from_parts, instant_of, next_instant
-from pgsched.domain.tally import Missed, count_between, count_hits, first_between, microseconds
+from pgsched.domain.tally import Missed, count_between, count_by_hour, count_hits, first_between, microseconds
 from pgsched.domain.zone import LAST_YEAR, zone_named
 from pgsched.errors import InvalidSchedule
 
@@ -78,12 +78,16 @@ class Recurrence:
         Exact, and counted in milliseconds for a year of a job that fires each second. None with
         ``after_completion``: such a job has no instants but the one that comes next.
         """
-        low, high = after + _MICROSECOND, until + _MICROSECOND
-        if self.starts_at is not None:
-            low = max(low, self.starts_at)
-        if self.ends_at is not None:
-            high = min(high, self.ends_at)
+        low, high = self._bounded(after + _MICROSECOND, until + _MICROSECOND)
         return None if self.after_completion else count_between(self.specs, self.excluded, low, high)
+
+    def by_hour(self, start: datetime, end: datetime) -> dict[datetime, int]:
+        """How many instants each hour of UTC has, from ``start`` to before ``end``, by its beginning.
+
+        Hours without any are left out; with ``after_completion`` these are all.
+        """
+        low, high = self._bounded(start, end)
+        return {} if self.after_completion else count_by_hour(self.specs, self.excluded, low, high)
 
     def count_hits(self, moments: Iterable[int]) -> int:
         """How many of these moments, in order and in microseconds since 1970, are instants of the job.
@@ -94,6 +98,9 @@ class Recurrence:
             return 0
         low, high = (microseconds(end) for end in (self.starts_at or _EARLIEST, self.ends_at or _LATEST))
         return count_hits(self.specs, self.excluded, (at for at in moments if low <= at < high))
+
+    def _bounded(self, low: datetime, high: datetime) -> tuple[datetime, datetime]:
+        return max(low, self.starts_at or low), min(high, self.ends_at or high)
 
     def _next(self, after: datetime) -> datetime | None:
         if self.after_completion:

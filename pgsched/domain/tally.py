@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import groupby
 
 from pgsched.domain.cron import Cron
@@ -14,6 +15,8 @@ from pgsched.domain.zone import LAST_YEAR
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _END = datetime(LAST_YEAR, 1, 1, tzinfo=UTC)
 _ONE_DAY = timedelta(days=1)
+_ONE_HOUR = timedelta(hours=1)
+_AN_HOUR = (1 << 3600) - 1
 _MICROSECOND = timedelta(microseconds=1)
 _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND
@@ -47,6 +50,23 @@ def count_between(
             last = max(_instant(day, seconds.bit_length() - 1, fraction) for fraction, seconds in found.items())
             first = first or _first_of(found, day)
     return Missed(count=count, first=first, last=last) if first and last else None
+
+
+def count_by_hour(
+    specs: tuple[Schedule, ...], excluded: Excluded | None, low: datetime, high: datetime
+) -> dict[datetime, int]:
+    """How many of these instants there are in each hour of UTC, by its beginning; hours without any are left out."""
+    if low >= high:
+        return {}
+    if len(specs) == 1 and isinstance(specs[0], Every) and excluded is None:
+        return _multiples_by_hour(specs[0], low, high)
+    found = dict[datetime, int]()
+    for day in _days(low, high):
+        for seconds in _left(_firing(specs, day, low, high), excluded, day).values():
+            for hour, count in _hours(seconds):
+                at = _EPOCH + timedelta(days=day, hours=hour)
+                found[at] = found.get(at, 0) + count
+    return found
 
 
 def count_hits(specs: tuple[Schedule, ...], excluded: Excluded | None, moments: Iterable[int]) -> int:
@@ -93,6 +113,23 @@ def _multiples(every: Every, low: datetime, high: datetime) -> Missed | None:
         return None
     at = [every.anchor + n * every.interval for n in (first, end - 1)]
     return Missed(count=end - first, first=at[0], last=at[1])
+
+
+def _multiples_by_hour(every: Every, low: datetime, high: datetime) -> dict[datetime, int]:
+    found = dict[datetime, int]()
+    hour = low.replace(minute=0, second=0, microsecond=0)
+    while hour < high:
+        if counted := _multiples(every, max(low, hour), min(high, hour + _ONE_HOUR)):
+            found[hour] = counted.count
+        hour += _ONE_HOUR
+    return found
+
+
+@lru_cache(maxsize=256)
+def _hours(seconds: int) -> list[tuple[int, int]]:
+    """The hours of a day that have any of these seconds, and how many."""
+    counts = ((hour, (seconds >> hour * 3600 & _AN_HOUR).bit_count()) for hour in range(24))
+    return [(hour, count) for hour, count in counts if count]
 
 
 def _firing(specs: tuple[Schedule, ...], day: int, low: datetime, high: datetime) -> dict[int, int]:

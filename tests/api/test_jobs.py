@@ -137,6 +137,15 @@ async def test_a_job_reads_back_with_its_rules_and_labels(api: httpx.AsyncClient
     assert (await api.get("/v1/jobs")).json()["items"][0]["labels"] == asked["labels"]
 
 
+async def test_jobs_are_found_by_the_host_of_their_target(api: httpx.AsyncClient) -> None:
+    wanted = await create(api, client="a", target="https://Old.example:8443/x")
+    await create(api, client="a")
+    for query in ("host=old.example", "host=OLD.example&client=a"):
+        found = (await api.get(f"/v1/jobs?{query}")).json()["items"]
+        assert [job["id"] for job in found] == [wanted]
+    assert (await api.get("/v1/jobs?host=old.example&client=b")).json()["items"] == []
+
+
 async def test_jobs_are_filtered_by_all_labels_that_are_given(api: httpx.AsyncClient) -> None:
     wanted = await create(api, labels={"team": "a", "formula": "x=y"})
     await create(api, labels={"team": "a"})

@@ -52,3 +52,21 @@ def test_all_instants_of_a_job_are_hits(job: Recurrence) -> None:
 def test_a_job_that_counts_from_the_end_of_its_runs_has_none() -> None:
     job = recurrence(every="1h", anchor=ANCHOR, rules=parse_rules({"after_completion": True}))
     assert counted(job, {ANCHOR}) == 0
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_what_each_hour_has_is_what_its_instants_say(job: Recurrence) -> None:
+    end = MARCH + timedelta(days=2, hours=5, minutes=20)
+    wanted = dict[datetime, int]()
+    at = job.next_instant(ANCHOR - MICROSECOND)
+    while at is not None and at < end:
+        hour = at.replace(minute=0, second=0, microsecond=0)
+        wanted[hour] = wanted.get(hour, 0) + 1
+        at = job.next_instant(at)
+    assert job.by_hour(ANCHOR, end) == wanted
+
+
+def test_hours_of_intervals_that_are_no_whole_seconds() -> None:
+    job = recurrence(every=timedelta(seconds=1500.5), anchor=ANCHOR)
+    assert list(job.by_hour(ANCHOR, ANCHOR + timedelta(hours=2)).values()) == [3, 2]
+    assert job.by_hour(ANCHOR, ANCHOR) == {}

@@ -11,6 +11,8 @@ from pgsched.store.lookup.order import Order
 from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter
 
 _letters = tables.dead_letters.c
+REASON_SHOWN = 80
+"""Characters by which reasons are told apart."""
 _IN_STATE: dict[str, list[sa.ColumnElement[bool]]] = {
     "open": [_letters.dealt_with_at.is_(None)],
     "replayed": [_letters.replayed_as.is_not(None)],
@@ -32,6 +34,30 @@ def page_of_dead_letters(
     conditions = [*_IN_STATE[state], *_conditions(wanted)]
     conditions += [*order.beyond(_letters.id, after), *order.within(_letters.id, reach)]
     return _letter().where(*conditions).order_by(order.by(_letters.id)).limit(limit)
+
+
+def reasons_of_dead_letters(
+    wanted: DeadLetterFilter,
+    *,
+    state: str,
+    limit: int,
+    after: UUID | None,
+    reach: UUID | None = None,
+    order: Order = Order.NEWEST,
+) -> sa.Select[Any]:
+    """The reasons of as many dead letters as ``limit`` says, the most frequent one first."""
+    page = page_of_dead_letters(wanted, state=state, limit=limit, after=after, reach=reach, order=order)
+    columns = (_letters.id, _letters.client_id, _letters.reason, _letters.finished_at)
+    letter = page.with_only_columns(*columns).subquery("letter").c
+    reason = sa.func.left(sa.func.coalesce(letter.reason, ""), sa.text(str(REASON_SHOWN)))
+    found = sa.select(
+        reason.label("reason"),
+        sa.func.count().label("letters"),
+        sa.func.count(letter.client_id.distinct()).label("clients"),
+        sa.func.min(letter.finished_at).label("first"),
+        sa.func.max(letter.finished_at).label("last"),
+    )
+    return found.group_by(sa.text("1")).order_by(sa.text("2 desc, 5 desc"))
 
 
 def one_dead_letter(id: UUID) -> sa.Select[Any]:

@@ -15,10 +15,11 @@ from uuid import UUID
 from psycopg import AsyncConnection
 from psycopg.rows import class_row, tuple_row
 
+from pgsched.domain.definition import Definition
 from pgsched.store.core.exact import read_exactly
 from pgsched.store.core.query import first, rows, value
-from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters
-from pgsched.store.lookup.job_pages import one_job, page_of_jobs
+from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters, reasons_of_dead_letters
+from pgsched.store.lookup.job_pages import one_job, page_of_definitions, page_of_jobs
 from pgsched.store.lookup.order import Order
 from pgsched.store.lookup.pages import page_of_executions
 from pgsched.store.lookup.reach import FIRST_LOOK, reach_of_dead_letters, reach_of_executions, reach_of_jobs
@@ -31,13 +32,14 @@ from pgsched.store.lookup.rows import (
     JobFilter,
     JobRow,
     LastOutcome,
+    LetterReason,
     Progress,
     RowPage,
 )
 from pgsched.store.lookup.written import Query, asked, one_of, page
 
 _Row = TypeVar("_Row")
-_Listed = TypeVar("_Listed", Execution, DeadLetter, JobRow)
+_Listed = TypeVar("_Listed", Execution, DeadLetter, Definition, JobRow)
 
 
 async def list_executions(
@@ -100,6 +102,18 @@ async def list_dead_letters(
     )
 
 
+async def reasons_of(
+    connection: AsyncConnection[Any], wanted: DeadLetterFilter, *, state: str, most: int
+) -> list[LetterReason]:
+    """By which reasons the newest dead letters failed, ``most`` of them at the most: the most frequent reason first."""
+    how: Any = {"state": state, "after": None, "order": Order.NEWEST}
+    reach = await _reach(
+        connection, asked(reach_of_dead_letters, wanted, fixed=("state", "share", "order"), share=1, **how)
+    )
+    query = page(reasons_of_dead_letters, wanted, fixed=("state", "order"), limit=most, reach=reach, **how)
+    return await _fetch(connection, query, LetterReason)
+
+
 async def get_dead_letter(connection: AsyncConnection[Any], id: UUID) -> DeadLetter | None:
     found = await _fetch(connection, one_of(one_dead_letter, id), DeadLetter)
     return found[0] if found else None
@@ -119,6 +133,19 @@ async def list_jobs(
         partial(asked, reach_of_jobs, wanted, fixed=("state", "share", "order"), after=after, order=order),
         partial(page, page_of_jobs, wanted, fixed=("state", "order"), after=after, order=order),
         JobRow,
+        limit,
+    )
+
+
+async def list_definitions(
+    connection: AsyncConnection[Any], wanted: JobFilter, *, limit: int, after: UUID | None = None
+) -> RowPage[Definition]:
+    """The same as ``list_jobs``, of each only when it fires: without its payload, so that there may be thousands."""
+    return await _look(
+        connection,
+        partial(asked, reach_of_jobs, wanted, fixed=("state", "share", "order"), after=after, order=Order.NEWEST),
+        partial(page, page_of_definitions, wanted, fixed=("state", "order"), after=after, order=Order.NEWEST),
+        Definition,
         limit,
     )
 

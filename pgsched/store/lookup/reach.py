@@ -84,9 +84,13 @@ def reach_of_dead_letters(
 def reach_of_jobs(
     wanted: JobFilter, *, after: UUID | None, share: int = 1, order: Order = Order.NEWEST
 ) -> sa.Select[Any] | None:
-    if wanted.client is not None or (wanted.state is None and wanted.key is None and wanted.labels is None):
+    visits, jobs = VISITS // share, tables.jobs
+    if wanted.host is not None and wanted.client is not None and wanted.key is None:
+        return sa.select(_last(jobs, visits, after, order, jobs.c.client_id == wanted.client))
+    named = (wanted.state, wanted.key, wanted.host, wanted.labels)
+    if wanted.client is not None or all(value is None for value in named):
         return None
-    return sa.select(_last(tables.jobs, VISITS // share, after, order))
+    return sa.select(_last(jobs, visits, after, order))
 
 
 def _last_of_queue(queue: str, most: int, after: UUID | None, order: Order) -> sa.ScalarSelect[Any]:

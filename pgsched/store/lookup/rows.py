@@ -138,6 +138,18 @@ class DeadLetter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LetterReason:
+    """How many dead letters have a reason that begins so, of how many clients, and when the first and the last of them
+    failed."""
+
+    reason: str
+    letters: int
+    clients: int
+    first: datetime
+    last: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EditPreview:
     """The next instants of a job as it is, and as it would be."""
 
@@ -186,11 +198,12 @@ class LastOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFilter:
-    """Jobs with ``labels`` have all of them."""
+    """``host`` is the host of the target in any case; jobs with ``labels`` have all of them."""
 
     client: str | None = None
     state: str | None = None
     key: str | None = None
+    host: str | None = None
     labels: Mapping[str, str] | None = None
 
 

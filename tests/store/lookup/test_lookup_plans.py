@@ -20,8 +20,8 @@ from sqlalchemy.dialects import postgresql
 
 from pgsched.domain.states import STATUSES
 from pgsched.store.core.sql import statement
-from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters
-from pgsched.store.lookup.job_pages import page_of_jobs
+from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters, reasons_of_dead_letters
+from pgsched.store.lookup.job_pages import page_of_definitions, page_of_jobs
 from pgsched.store.lookup.order import Order
 from pgsched.store.lookup.overview import MOST_COUNTED
 from pgsched.store.lookup.pages import page_of_executions
@@ -110,6 +110,9 @@ _JOBS: dict[str, dict[str, Any]] = {
     "a client's state": {"client": "big", "state": "paused"},
     "a key": {"key": "j1000"},
     "a key of a client": {"client": "big", "key": "j1000"},
+    "a host": {"host": "shop.example"},
+    "a host of none": {"host": "nowhere.example"},
+    "a host of none of a client": {"client": "big", "host": "nowhere.example"},
     "labels": {"labels": {"team": "t3"}},
     "labels of none": {"labels": {"team": "nobody"}},
 }
@@ -170,6 +173,10 @@ class Lookups:
         for name, wanted in _JOBS.items():
             for order in Order:
                 self.asked[f"jobs, the {order} first: {name}"] = partial(self._jobs, JobFilter(**wanted), order)
+        for name in ("a state", "a client's state"):
+            self.asked[f"definitions of jobs: {name}"] = partial(self._definitions, JobFilter(**_JOBS[name]))
+        for name in ("all", "a client", "a reason"):
+            self.asked[f"reasons of dead letters: {name}"] = partial(self._reasons, DeadLetterFilter(**_LETTERS[name]))
         for name, wanted in _AS_API.items():
             for clients, said in _KEYS_OF_THE_API.items():
                 self.asked[f"the API with a key of {clients} clients: {name}"] = partial(self._as_api, said, wanted)
@@ -228,6 +235,18 @@ class Lookups:
         return self._page(
             reach_of_jobs(wanted, after=None, order=order),
             lambda last: page_of_jobs(wanted, limit=LIMIT, after=None, reach=last, order=order),
+        )
+
+    def _definitions(self, wanted: JobFilter) -> Cost:
+        return self._page(
+            reach_of_jobs(wanted, after=None),
+            lambda last: page_of_definitions(wanted, limit=LIMIT, after=None, reach=last),
+        )
+
+    def _reasons(self, wanted: DeadLetterFilter) -> Cost:
+        return self._page(
+            reach_of_dead_letters(wanted, state="open", after=None),
+            lambda last: reasons_of_dead_letters(wanted, state="open", limit=LIMIT, after=None, reach=last),
         )
 
     def _page(self, reached: sa.Select[Any] | None, page: Callable[[UUID | None], sa.Select[Any]]) -> Cost:
