@@ -60,6 +60,13 @@ def grant_of(connection: Connection) -> Grant:
     return found
 
 
+async def check_still(authentication: Authentication, connection: Connection) -> None:
+    """For what goes on for a while after it was let in. Raises Unauthenticated where the key is worth nothing by now,
+    and Refused where it is worth something else."""
+    if await authentication.still(connection.headers.get("authorization")) != grant_of(connection):
+        raise Refused("what the key is for was changed meanwhile: ask again")
+
+
 def check_clients(grant: Grant, named: Iterable[Any]) -> None:
     """Raises Refused where a client is named that the key is not for, whether there is such a client or not."""
     for client in named:

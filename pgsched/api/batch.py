@@ -6,17 +6,20 @@ we wait for them.
 """
 
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import ExitStack, aclosing, closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
+from litestar.di import NamedDependency
 from litestar.openapi.spec import OpenAPIFormat, OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
 from litestar.params import QueryParameter
 from litestar.response import Stream
 
-from pgsched.api.access import grant_of
+from pgsched.api.access import check_still, grant_of
+from pgsched.api.authentication import Authentication
 from pgsched.api.database import Database
 from pgsched.api.lines import RefusedLine, read
 from pgsched.api.parameters import Pooled
@@ -95,29 +98,37 @@ class _Results:
     media_type=NDJSON,
     response_description="Committed: for each line its number with id, kind and outcome, or with its problem.",
 )
-async def create_many(request: ApiRequest, database: Pooled, mode: _Mode = "all") -> Stream | Answer:
+async def create_many(
+    request: ApiRequest, database: Pooled, authentication: NamedDependency[Authentication], mode: _Mode = "all"
+) -> Stream | Answer:
     """Each line is what POST /v1/jobs takes, and is checked as there. With mode=all the first line that is refused
     refuses them all: the problem names it, and nothing is kept."""
     request.check_type(NDJSON)
+    still_let_in = partial(check_still, authentication, request)
     with ExitStack() as stack:
         results = stack.enter_context(closing(_Results(request)))
         try:
-            await (_schedule_all if mode == "all" else _schedule_each)(database, request, results)
+            await (_schedule_all if mode == "all" else _schedule_each)(database, request, results, still_let_in)
         except BatchRefused as error:
             return _refused_for(request, error.refused)
         stack.pop_all()  # the answer closes the file
         return results.answer()
 
 
-async def _schedule_all(database: Database, request: ApiRequest, results: _Results) -> None:
+async def _schedule_all(
+    database: Database, request: ApiRequest, results: _Results, still_let_in: Callable[[], Awaitable[None]]
+) -> None:
     async with database.batch() as connection, connection.transaction():
         start = await begin(connection)
         async with aclosing(read(request.stream(), start, grant_of(request))) as lines:
             async for some in lines:
                 results.add(await place_all(connection, some, start))
+        await still_let_in()
 
 
-async def _schedule_each(database: Database, request: ApiRequest, results: _Results) -> None:
+async def _schedule_each(
+    database: Database, request: ApiRequest, results: _Results, still_let_in: Callable[[], Awaitable[None]]
+) -> None:
     """After an error that is not a line's, nothing more is tried, and the rest has the same result."""
     broken: PgschedError | None = None
     start = await database.ask(begin)
@@ -125,6 +136,7 @@ async def _schedule_each(database: Database, request: ApiRequest, results: _Resu
         async for some in lines:
             if broken is None:
                 try:
+                    await still_let_in()
                     async with database.connection() as connection, connection.transaction():
                         found = await place_each(connection, some, start)
                 except PgschedError as error:

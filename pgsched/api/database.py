@@ -3,9 +3,10 @@
 import asyncio
 import select
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from copy import copy
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from weakref import WeakValueDictionary
 
 import psycopg
 from psycopg import AsyncConnection, IsolationLevel
@@ -30,14 +31,38 @@ LONGEST = 20.0
 _CANCELLING = 0.5  # seconds in which a server that is still there cancels a statement
 LONGEST_BATCH = 120.0
 """The same for a batch that is scheduled in one transaction."""
-_BATCHES = 2  # of ten connections: a batch has one for as long as its lines arrive
-_LISTED = 3  # of ten connections: whoever asks for hundreds of pages keeps nobody waiting who schedules
+_EACH = 7
+"""Of ten connections, those that one client can have: however long what it asks for takes, others have the rest."""
+_BATCHES, _BATCHES_EACH = 3, 2
+"""The same for batches, each of which has a connection for as long as its lines arrive."""
+_LISTED, _LISTED_EACH = 3, 2
+"""The same for pages of listings: whoever asks for hundreds of them keeps nobody waiting who schedules."""
 
 
 class _Connection(AsyncConnection[Any]):
     """One that remembers for whom its session acts; None before it acts for anybody."""
 
     acts_for: Grant | None = None
+
+
+class _Places:
+    """So many of ten connections, and a part of them for each client. A key for all clients counts by itself."""
+
+    def __init__(self, connections: int, most: int, each: int) -> None:
+        self._most, self._each = (max(1, connections * tenths // 10) for tenths in (most, each))
+        self._taken = WeakValueDictionary[frozenset[str] | str | None, asyncio.Semaphore]()
+
+    def of(self, grant: Grant) -> tuple[asyncio.Semaphore, asyncio.Semaphore]:
+        """What whoever acts for a grant has to enter, in this order. Who waits for his own share is in nobody's way."""
+        whose = grant.subject if grant.clients is None else grant.clients
+        return self._semaphore(whose, self._each), self._semaphore(None, self._most)
+
+    def _semaphore(self, whose: frozenset[str] | str | None, size: int) -> asyncio.Semaphore:
+        """It is forgotten when nobody holds it or waits for it."""
+        found = self._taken.get(whose)
+        if found is None:
+            found = self._taken[whose] = asyncio.Semaphore(size)
+        return found
 
 
 class Database:
@@ -56,8 +81,9 @@ class Database:
         self._url, self._events, self._most = url, events, most
         self._wait, self._longest = wait, longest
         self._pool = self._made()
-        self._pages = asyncio.Semaphore(max(1, most * _LISTED // 10))
-        self._batches = asyncio.Semaphore(max(1, most * _BATCHES // 10))
+        self._places = _Places(most, 10, _EACH)
+        self._pages = _Places(most, _LISTED, _LISTED_EACH)
+        self._batches = _Places(most, _BATCHES, _BATCHES_EACH)
         self._grant, self._lender = NOBODY, self
 
     @property
@@ -104,15 +130,15 @@ class Database:
     def connection(self) -> Lent:
         """A connection for the time of the block, at whose end all is committed; what the database refuses in it is
         raised as pgsched's error."""
-        return self._lend(nullcontext(), self._longest)
+        return self._lend(self._longest)
 
     def page(self) -> Lent:
         """The same for whoever reads a page of a listing, of whom no more than a part have one at a time."""
-        return self._lend(self._pages, self._longest)
+        return self._lend(self._longest, self._pages)
 
     def batch(self) -> Lent:
         """The same for whoever schedules while lines arrive: they may take longer, and are fewer still."""
-        return self._lend(self._batches, LONGEST_BATCH)
+        return self._lend(LONGEST_BATCH, self._batches)
 
     async def ask(
         self,
@@ -125,13 +151,13 @@ class Database:
             return await question(connection, *given, **named)
 
     @asynccontextmanager
-    async def _lend(
-        self, turn: AbstractAsyncContextManager[None], longest: float
-    ) -> AsyncIterator[AsyncConnection[Any]]:
+    async def _lend(self, longest: float, *more: _Places) -> AsyncIterator[AsyncConnection[Any]]:
         try:
             async with _within(longest, "the database did not answer"), AsyncExitStack() as stack:
                 async with _within(self._wait, "the database cannot be reached: no connection was free"):
-                    await stack.enter_async_context(turn)
+                    for places in (*more, self._places):
+                        for place in places.of(self._grant):
+                            await stack.enter_async_context(place)
                     connection = await stack.enter_async_context(self._lender._pool.connection())
                 await _act(connection, self._grant)
                 try:

@@ -12,7 +12,9 @@ from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter
 from msgspec import UNSET, Meta, UnsetType
 
+from pgsched.api.access import check_still
 from pgsched.api.arrivals import Arrivals, Queue
+from pgsched.api.authentication import Authentication
 from pgsched.api.parameters import ExecutionId, Pooled
 from pgsched.api.requests import ApiRequest, Duration
 from pgsched.api.routing import acts
@@ -87,7 +89,12 @@ class MessageLease(msgspec.Struct, frozen=True, kw_only=True):
 
 @acts("/queues/{queue:str}/claim", "Claim what is due in a queue that is pulled", 404, 409, scope="operate")
 async def claim(
-    request: ApiRequest, queue: QueueName, data: JSONBody[ClaimMessages], database: Pooled, arrivals: Waiting
+    request: ApiRequest,
+    queue: QueueName,
+    data: JSONBody[ClaimMessages],
+    database: Pooled,
+    arrivals: Waiting,
+    authentication: NamedDependency[Authentication],
 ) -> Messages:
     """Each execution under a lease and a token; what is not settled by then, the next claim has."""
     lease, wait = _length("lease", data.lease), _length("wait", data.wait)
@@ -97,11 +104,15 @@ async def claim(
     async def ask() -> list[Message]:
         return await database.ask(messages.claim, queue, worker=data.worker, batch=data.batch, lease=lease)
 
+    async def ask_again() -> list[Message]:
+        await check_still(authentication, request)
+        return await ask()
+
     found = await ask()
     if not found and wait:
         number = await database.ask(messages.first_partition, queue)
         async with arrivals.queue(queue, number or 0) as place:
-            found = await _claim_later(request, place, ask, wait.total_seconds())
+            found = await _claim_later(request, place, ask_again, wait.total_seconds())
     return Messages(items=found)
 
 
@@ -115,10 +126,9 @@ async def _claim_later(
     try:
         while not gone.done() and (left := until - time.monotonic()) > 0:
             if await _turn(queue, gone, left) and (found := await ask()):
-                queue.wake_one()
                 return found
-        queue.wake_one()  # it might have been this one's turn
     finally:
+        queue.wake_one()  # there may be more, or this one was refused when it was its turn
         gone.cancel()
     return []
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -10,9 +11,12 @@ import httpx
 import psycopg
 import pytest
 
-from pgsched.api import lines
+from pgsched.api import authentication, lines
 from pgsched.api.database import Database
+from pgsched.domain.api_key import Grant
+from pgsched.errors import Unavailable
 from pgsched.events import Events
+from tests.api.access_arrange import make_key
 
 Db = psycopg.Connection[tuple[Any, ...]]
 AT = "2040-03-01T09:00:00Z"
@@ -193,15 +197,39 @@ async def test_what_broke_off_leaves_nothing(api: httpx.AsyncClient, db: Db) -> 
     assert count(db) == 0
 
 
-async def test_batches_leave_connections_to_others(database_url: str) -> None:
-    database = Database(database_url, Events(), wait=0.1)
+async def test_batches_leave_connections_to_others_and_to_other_clients_a_batch(database_url: str) -> None:
+    one, other = (
+        Grant(subject=name, clients=frozenset({name}), scopes=frozenset({"schedule"})) for name in ("one", "other")
+    )
+    database = Database(database_url, Events())
     await database.open()
     try:
-        async with database.batch(), database.batch():
-            with pytest.raises(Exception, match="no connection was free"):
-                async with database.batch():
-                    pass
-            async with asyncio.timeout(10), database.connection() as connection:
+        mine, others = database.acting(one), database.acting(other)
+        async with mine.batch(), mine.batch():
+            for whose in (mine, database.acting(replace(one, subject="another key"))):
+                whose._wait = 0.1
+                with pytest.raises(Unavailable, match="no connection was free"):
+                    async with whose.batch():
+                        pass
+            mine._wait = others._wait
+            async with others.batch(), asyncio.timeout(10), mine.connection() as connection:
                 await connection.execute("select 1")
     finally:
         await database.close()
+
+
+@pytest.mark.parametrize("mode", ["all", "each"])
+async def test_a_batch_ends_with_its_key(
+    api: httpx.AsyncClient, db: Db, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authentication, "_KEPT_FOR", 0.0)
+    key = make_key(db)
+    api.headers["Authorization"] = f"Bearer {key}"
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield ndjson(plain(10))
+        db.execute("select pgsched_internal.revoke_key(%s)", [key.id])
+
+    answer = await send(api, pieces(), mode)
+    assert "is revoked" in answer.text
+    assert (count(db), answer.status_code) == (0, 401 if mode == "all" else 200)

@@ -21,6 +21,7 @@ _PATIENCE = 4.0  # the driver alone waits for five seconds until a statement is 
 async def _opened(url: str, *, wait: float = 5.0, longest: float = 20.0) -> AsyncIterator[Database]:
     database = Database(url, Events(), most=1, wait=wait, longest=longest)
     await database.open()
+    await database._pool.wait()
     try:
         yield database
     finally:

@@ -13,7 +13,9 @@ from pgsched.domain.api_key import ANYBODY
 from pgsched.errors import NotFound, Unavailable
 from pgsched.events import Events
 from pgsched.store.schedule.order import order_of
+from tests.api.access_arrange import make_key
 from tests.conftest import Connection
+from tests.store.store_arrange import value
 
 TARGET = "https://shop.example/settle"
 
@@ -73,6 +75,30 @@ async def test_nobody_waits_for_what_another_has_locked(
         assert not stuck.done()
     assert (await stuck).json()["outcome"] == "replaced"
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (21,)
+
+
+async def test_whoever_waits_for_his_own_lock_leaves_connections_to_other_clients(
+    api: httpx.AsyncClient, db: Connection, database_url: str
+) -> None:
+    mine, others = (
+        {"Authorization": f"Bearer {make_key(db, clients=[client], scopes=['schedule'])}"} for client in ("a", "b")
+    )
+    body = {"target": TARGET, "client": "a", "key": "locked", "schedule": {"delay": "PT1H"}}
+    with psycopg.connect(database_url) as holder:
+        holder.execute("select pgsched.schedule('notify:a', client => 'a', key => 'locked', delay => '1 hour')")
+        stuck = [asyncio.create_task(api.post("/v1/jobs", json=body, headers=mine)) for _ in range(30)]
+        waiting = (
+            "select count(*) from pg_stat_activity where application_name = 'pgsched api' and wait_event_type = 'Lock'"
+        )
+        async with asyncio.timeout(10):
+            while value(db, waiting) < 7:  # noqa: ASYNC110  the database has no event to wait on
+                await asyncio.sleep(0.01)
+        answers = await asyncio.gather(
+            *[api.post("/v1/jobs", json=body | {"client": "b", "key": f"k-{n}"}, headers=others) for n in range(20)]
+        )
+        assert {answer.status_code for answer in answers} == {201}
+        assert not any(task.done() for task in stuck)
+    assert {(await task).status_code for task in stuck} == {200}  # replaced, one after another
 
 
 async def test_what_is_more_than_a_plain_one_shot_goes_by_itself(api: httpx.AsyncClient, db: Connection) -> None:

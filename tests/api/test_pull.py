@@ -9,7 +9,8 @@ from uuid import UUID
 import httpx
 import pytest
 
-from pgsched.api import arrivals
+from pgsched.api import arrivals, authentication
+from tests.api.access_arrange import make_key
 from tests.conftest import Connection
 from tests.databases import Databases, Janitor, lending_with
 from tests.store.pull.pull_arrange import put
@@ -17,7 +18,7 @@ from tests.store.store_arrange import status, value
 
 Api = httpx.AsyncClient
 CLAIM = "/v1/queues/orders/claim"
-ORDERS = """select pgsched.create_queue('orders', '{"pulled": true}')"""
+ORDERS = """select pgsched.create_queue('orders', '{"pulled": true}'); delete from pgsched.audit_log"""
 UNKNOWN = UUID(int=7)
 LISTENERS = "select count(*) from pg_stat_activity where query = 'listen \"pgsched_wake\"'"
 STATEMENTS = "select pid, query_start from pg_stat_activity where application_name = 'pgsched api'"
@@ -132,6 +133,23 @@ async def test_a_long_poll_gets_what_was_not_notified(api: Api, db: Connection, 
     db.execute("set pgsched.notify = off")
     put(db)
     assert len(await task) == 1
+
+
+async def test_a_long_poll_gets_nothing_with_a_key_that_was_revoked_while_it_waited(
+    api: Api, db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authentication, "_KEPT_FOR", 0.0)
+    key = make_key(db, scopes=["operate"])
+    api.headers["Authorization"] = f"Bearer {key}"
+    asking = asyncio.create_task(api.post(CLAIM, json={"worker": "svc-1", "wait": "20s"}, timeout=30))
+    async with asyncio.timeout(20):
+        while not value(db, LISTENERS):  # noqa: ASYNC110  the database has no event to wait on
+            await asyncio.sleep(0.01)
+    db.execute("select pgsched_internal.revoke_key(%s)", [key.id])
+    id = put(db)
+    answer = await asking
+    assert (answer.status_code, "is revoked" in answer.json()["detail"]) == (401, True)
+    assert status(db, id) == "scheduled"
 
 
 async def test_of_many_long_polls_one_gets_the_one_that_comes(api: Api, db: Connection, waiting: Any) -> None:
