@@ -10,7 +10,7 @@ from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
 from pgsched.api.authentication import Authentication
-from pgsched.api.browsers import Browsers
+from pgsched.api.browsers import SAFE, Browsers
 from pgsched.api.pages.session import header_of
 from pgsched.domain.api_key import NOBODY, Grant
 from pgsched.errors import PgschedError, Refused
@@ -23,10 +23,10 @@ Connection = ASGIConnection[Any, Any, Any, Any]
 
 
 class Guard:
-    """Lets a request in, or raises what it is refused with."""
+    """Lets a request in, or raises what it is refused with. With ``only_shown`` no form of a page is."""
 
-    def __init__(self, authentication: Authentication, browsers: Browsers) -> None:
-        self._authentication, self._browsers = authentication, browsers
+    def __init__(self, authentication: Authentication, browsers: Browsers, *, only_shown: bool = False) -> None:
+        self._authentication, self._browsers, self._only_shown = authentication, browsers, only_shown
 
     async def admit(self, connection: Connection, handler: BaseRouteHandler) -> None:
         """The guard of every route. Raises Unauthenticated, Refused; PgschedError where a route has no scope."""
@@ -39,6 +39,8 @@ class Guard:
         if handler.opt.get(PAGE):
             grant = await self._authentication.grant(header_of(connection))
             self._browsers.check_page(method, headers)
+            if self._only_shown and method not in SAFE:
+                raise Refused("the dashboard is read-only here: use the command line or the API")
         else:
             grant = await self._authentication.grant(headers.get("authorization"))
             self._browsers.check(method, headers)

@@ -52,11 +52,15 @@ from pgsched.api.doctor import Doctor
 from pgsched.api.feed import Feed
 from pgsched.api.gathering import Gathering
 from pgsched.api.metrics import Metrics
+from pgsched.api.pages import clients as client_pages
 from pgsched.api.pages import database as database_page
 from pgsched.api.pages import dead_letters as dead_letter_pages
 from pgsched.api.pages import entry, now
 from pgsched.api.pages import executions as execution_pages
 from pgsched.api.pages import jobs as job_pages
+from pgsched.api.pages import limits as limit_pages
+from pgsched.api.pages import queues as queue_pages
+from pgsched.api.pages import targets as target_pages
 from pgsched.api.pages.routing import refused as refused_page
 from pgsched.api.pages.routing import refused_by_litestar as page_refused_by_litestar
 from pgsched.api.pages.watching import Watching
@@ -99,7 +103,18 @@ _ROOMS = (
     audit,
     doctor,
 )
-_PAGES = (entry, now, execution_pages, job_pages, dead_letter_pages, database_page)
+_PAGES = (
+    entry,
+    now,
+    execution_pages,
+    job_pages,
+    dead_letter_pages,
+    client_pages,
+    limit_pages,
+    target_pages,
+    queue_pages,
+    database_page,
+)
 
 
 def _handlers(rooms: Iterable[ModuleType]) -> list[HTTPRouteHandler]:
@@ -141,7 +156,9 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
     gathering, tracing = Gathering(), Tracing(settings, "pgsched-api")
     feed = Feed(database, events)
     browsers = Browsers(settings)
-    guard, watching = Guard(authentication, browsers), Watching(database.acting(EVERYBODY))
+    read_only = settings.dashboard == "read-only"
+    guard = Guard(authentication, browsers, only_shown=read_only)
+    watching = Watching(database.acting(EVERYBODY))
     ring = KeyRing.parse(settings.secret_keys)
     physician, requests = Doctor(database.acting(EVERYBODY), settings.database_url, ring), Requests()
     measured = Metrics(database.acting(EVERYBODY), physician, requests)
@@ -177,9 +194,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
         },
         guards=[guard.admit],
         lifespan=[lifespan],
-        state=State(
-            {"before_stopping": feed.close, "requests": requests, "read_only": settings.dashboard == "read-only"}
-        ),
+        state=State({"before_stopping": feed.close, "requests": requests, "read_only": read_only}),
         request_class=ApiRequest,
         request_max_body_size=LARGEST_REQUEST,
         exception_handlers={

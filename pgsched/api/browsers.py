@@ -11,7 +11,8 @@ from pgsched.errors import Refused
 from pgsched.settings import Settings, is_loopback
 
 _ANY_ADDRESS = {"0.0.0.0", "::"}  # browsers take these for the machine that they run on
-_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that change nothing."""
 _NEAR = frozenset({"same-origin", "none"})
 _NO_FORMS = frozenset({"application/json", "application/x-ndjson"})
 _OWN_HEADERS = ("authorization", "idempotency-key", "x-requested-with")
@@ -26,7 +27,7 @@ class Browsers:
     def check(self, method: str, headers: Mapping[str, str]) -> None:
         """Raises Refused."""
         self._check_origin(headers)
-        if method in _SAFE:
+        if method in SAFE:
             return
         if "origin" not in headers and headers.get("sec-fetch-site", "none") not in _NEAR:
             raise Refused("a page of another site may not change anything here")
@@ -41,7 +42,7 @@ class Browsers:
         """Raises Refused. A form of ours is told from another site's by what the browser says of where it comes from; a
         request of which no browser says that changes nothing."""
         self._check_origin(headers)
-        if method not in _SAFE and "origin" not in headers and headers.get("sec-fetch-site") != "same-origin":
+        if method not in SAFE and "origin" not in headers and headers.get("sec-fetch-site") != "same-origin":
             raise Refused("only the dashboard's own forms change something here; programs use the API under /v1")
 
     def _check_origin(self, headers: Mapping[str, str]) -> None:

@@ -1,12 +1,68 @@
-"""A browser of somebody who has signed in."""
+"""A browser of somebody who has signed in, and a request for each page and form that there is."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import httpx
+from litestar import Litestar
+from litestar.handlers import HTTPRouteHandler
+from litestar.routes import HTTPRoute
 
+from pgsched.api.access import EVERYWHERE, PAGE, SCOPE
 from pgsched.api.pages.session import COOKIE
+from tests.api.access_arrange import MARK
 
 OWN = {"Origin": "http://localhost"}
 """What a browser says of a form of the dashboard's own."""
+_SHOP = {"client": "shop"}
+_FORMS: Mapping[str, Mapping[str, str]] = {
+    "/client/hold": _SHOP,
+    "/client/release": _SHOP,
+    "/client/settings": _SHOP | {"keep": "failures"},
+    "/limits/set": {"kind": "client", "name": "shop", "rate": "5"},
+    "/limits/drop": {"kind": "client", "name": "shop"},
+    "/targets/sideline": _SHOP | {"host": f"{MARK}.example"},
+    "/targets/restore": _SHOP | {"host": f"{MARK}.example"},
+    "/ordering-keys/unblock": _SHOP | {"ordering_key": f"{MARK}-order"},
+    "/queues/{name:str}/settings": {"weight": "7"},
+}
+_NAMES_SHOP = {"/client": "name=shop", "/targets": "client=shop", "/ordering-keys": "client=shop"}
 
 
 def signed_in(client: httpx.AsyncClient, key: object) -> None:
     client.cookies.set(COOKIE, str(key))
+
+
+class Page:
+    """A page or a form, with a request for what belongs to the client shop."""
+
+    def __init__(self, template: str, method: str, opt: Mapping[str, Any]) -> None:
+        self.template, self.method = template, method
+        self.scope, self.everywhere = opt[SCOPE], opt[EVERYWHERE]
+
+    @property
+    def names_shop(self) -> bool:
+        return self.template in _NAMES_SHOP or "client" in _FORMS.get(self.template, {})
+
+    def paths(self, things: Mapping[str, Sequence[str]]) -> Iterator[str]:
+        """One for each thing that it may mean."""
+        parts = [part for part in self.template.split("/") if part.startswith("{")]
+        query = f"?{_NAMES_SHOP[self.template]}" if self.template in _NAMES_SHOP else ""
+        for thing in things[parts[0][1:].partition(":")[0]] if parts else [""]:
+            path = self.template.replace("{verb:str}", "pause")
+            yield (path.replace(parts[0], thing) if parts else path) + query
+
+    async def ask(self, browser: httpx.AsyncClient, path: str) -> httpx.Response:
+        given: Any = {"data": dict(_FORMS.get(self.template, {}))} if self.method == "POST" else {}
+        return await browser.request(self.method, path, **given)
+
+
+def pages_of(app: Litestar) -> list[Page]:
+    found = []
+    for route in app.routes:
+        for handler in route.route_handlers if isinstance(route, HTTPRoute) else ():
+            assert isinstance(handler, HTTPRouteHandler)
+            if handler.opt.get(PAGE):
+                template = route.path_format if "{" not in route.path else route.path
+                found += [Page(template, str(one), handler.opt) for one in handler.http_methods & {"GET", "POST"}]
+    return found

@@ -1,4 +1,5 @@
-"""The dashboard in a real browser: signed in by keyboard, a page that goes on by itself, a form, and axe on each page.
+"""The dashboard in a real browser: signed in by keyboard, a page that goes on by itself, forms, and axe on each page
+that there is.
 
 Set PGSCHED_TEST_PICTURES to a directory to have pictures of all pages as well.
 """
@@ -8,20 +9,21 @@ import os
 import sys
 from pathlib import Path
 
-from tests.api.access_arrange import make_key
+from pgsched.api.app import create_app
+from pgsched.settings import Settings
+from tests.api.access_arrange import make_key, things_of_shop
+from tests.api.page_arrange import pages_of
 from tests.conftest import Connection
 from tests.node.running import HERE, install, node
 from tests.processes import Process
 from tests.store.ends.dead_letter_arrange import dead_letter
+from tests.store.store_arrange import call, column
 
 
-def test_it_is_used_by_keyboard_and_axe_finds_nothing(
-    db: Connection, served: tuple[str, Process], tmp_path: Path
-) -> None:
-    address, _ = served
-    key = tmp_path / "key"
-    key.write_text(f"Authorization: Bearer {make_key(db)}\n")
-    db.execute("select pgsched.create_queue('emails')")
+def _arrange(db: Connection) -> dict[str, list[str]]:
+    """Something for each page, and the ids that their addresses have."""
+    things = things_of_shop(db)
+    call(db, "create_queue", name="emails")
     db.execute("select pgsched.schedule('notify:shop', client => 'shop', delay => '1 h') from generate_series(1, 60)")
     db.execute("select pgsched.schedule('notify:a', client => 'a', fire_at => now() - interval '2 minutes')")
     db.execute(
@@ -31,11 +33,42 @@ def test_it_is_used_by_keyboard_and_axe_finds_nothing(
         db, reason="cannot connect to shop.example:443: ConnectionRefusedError: [Errno 111] Connect call failed"
     )
     dead_letter(db, reason="503 Service Unavailable")
+    return things
+
+
+def test_it_is_used_by_keyboard_and_axe_finds_nothing(
+    db: Connection, served: tuple[str, Process], database_url: str, tmp_path: Path
+) -> None:
+    address, _ = served
+    key = tmp_path / "key"
+    key.write_text(f"Authorization: Bearer {make_key(db)}\n")
+    things = _arrange(db)
+    app = create_app(Settings(database_url=database_url))
+    shown = [one for one in pages_of(app) if one.method == "GET"]
+    paths = [next(iter(one.paths(things))) for one in shown] + ["/jobs?job_state=none", "/limits?change=client:shop"]
     install()
-    pictures = os.environ.get("PGSCHED_TEST_PICTURES", "-")
-    found = json.loads(
-        node(str(HERE / "dashboard.mjs"), address, str(key), pictures, str(Path(sys.prefix, ".browser")))
-    )
+    given = {
+        "address": address,
+        "key": str(key),
+        "paths": paths,
+        "pictures": os.environ.get("PGSCHED_TEST_PICTURES"),
+        "unpacked": str(Path(sys.prefix, ".browser")),
+    }
+    found = json.loads(node(str(HERE / "dashboard.mjs"), input=json.dumps(given)))
     assert found["found"] == []
     assert found["said"] == []
-    assert (found["led"], found["done"]) == ("/jobs", "Cancelled.")
+    assert found["led"] == "/jobs"
+    assert found["done"] == [
+        "Cancelled.",
+        "Held: nothing more of it begins until it is released.",
+        "Released.",
+        "Set. It holds for what has not begun.",
+        "Taken away.",
+        "Sidelined: nothing is called there until it is restored.",
+        "Restored: a few executions a second go there first, then more.",
+        "Paused.",
+        "Resumed.",
+    ]
+    assert set(found["looked_at"]) == {*paths, "/sign-in"}
+    done = column(db, "select distinct action from pgsched.audit_log where authenticated ~ 'test'")
+    assert {"cancel", "hold client", "sideline", "pause queue", "set limit"} <= set(done)

@@ -1,11 +1,12 @@
-// Looks at the dashboard with a browser: what axe finds on each page in each way of looking, what the console said, and what came of a cancellation
-// and of a page that goes on by itself. Arguments: address, file with the key, directory for pictures or "-", and one for the browser.
+// Looks at the dashboard with a browser: what axe finds on each page in each way of looking, what the console said, and what came of its
+// forms and of a page that goes on by itself. Given on standard input: address, file with the key, paths of the pages, a directory for
+// pictures or null, and one for the browser.
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import chromium from "@sparticuz/chromium";
 import puppeteer from "puppeteer-core";
 
-const [address, keyFile, pictures, unpacked] = process.argv.slice(2);
+const { address, key, paths, pictures, unpacked } = JSON.parse(readFileSync(0, "utf8"));
 mkdirSync(unpacked, { recursive: true });
 process.env.TMPDIR = unpacked;
 const axe = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
@@ -21,18 +22,27 @@ page.on("pageerror", (error) => said.push(error.message));
 
 const found = [];
 const ways = [
-  { name: "desktop light", width: 1280, height: 900, scheme: "light" },
-  { name: "desktop dark", width: 1280, height: 900, scheme: "dark" },
-  { name: "phone light", width: 390, height: 844, scheme: "light" },
-  { name: "phone dark", width: 390, height: 844, scheme: "dark" },
+  { name: "desktop-light", width: 1280, height: 900, scheme: "light" },
+  { name: "desktop-dark", width: 1280, height: 900, scheme: "dark" },
+  { name: "phone-light", width: 390, height: 844, scheme: "light" },
+  { name: "phone-dark", width: 390, height: 844, scheme: "dark" },
 ];
-const look = async (name, path) => {
+const looked_at = [];
+const named = new Set();
+const look = async (path) => {
   await page.goto(address + path);
+  looked_at.push(path);
+  if (!(await page.$("main"))) return; // a part of a page, which another one has
+  const id = /[0-9a-f]{8}-[0-9a-f-]{27}/;
+  const { pathname, searchParams } = new URL(path, address);
+  const plain = pathname === "/" ? "now" : pathname.slice(1).replace(id, "one").replace(/[^a-z]+/g, "-");
+  const name = named.has(plain) ? `${plain}-${[...searchParams.keys()].join("-")}` : plain;
+  named.add(name);
   for (const way of ways) {
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: way.scheme }]);
     await page.setViewport(way);
-    if (pictures !== "-") await page.screenshot({ path: join(pictures, `dashboard-${name}-${way.name.replace(" ", "-")}.png`) });
-    if (pictures === "-" && way.name !== "desktop light" && way.name !== "phone dark") continue;
+    if (pictures) await page.screenshot({ path: join(pictures, `dashboard-${name}-${way.name}.png`) });
+    if (!pictures && way.name !== "desktop-light" && way.name !== "phone-dark") continue;
     await page.bringToFront();
     const { violations, wide } = await page.evaluate(async (source) => {
       if (!window.axe) new Function(source)();
@@ -43,14 +53,26 @@ const look = async (name, path) => {
     if (wide) found.push(`${path}, ${way.name}: is wider than the window`);
   }
 };
+const led_by = async (deed) => {
+  await Promise.all([page.waitForNavigation(), deed()]);
+  return new URL(page.url()).pathname;
+};
+const done = [];
+const does = async (deed) => {
+  await led_by(deed);
+  done.push(await page.$eval("[role=status]", (one) => one.innerText));
+};
+const fill = async (form, fields) => {
+  for (const [name, text] of Object.entries(fields)) await page.type(`form[action="${form}"] [name="${name}"]`, text);
+  return page.keyboard.press("Enter");
+};
 
 await page.setBypassCSP(true); // for axe alone, which is put in from here
-await look("sign-in", "/sign-in");
+await look("/sign-in");
 await page.setBypassCSP(false);
 await page.goto(address + "/jobs");
-await page.type("#key", readFileSync(keyFile, "utf8").trim());
-await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
-const led = new URL(page.url()).pathname;
+await page.type("#key", readFileSync(key, "utf8").trim());
+const led = await led_by(() => page.keyboard.press("Enter"));
 
 await page.goto(address + "/");
 const before = await page.$eval(".figures", (figures) => figures.innerText);
@@ -58,18 +80,24 @@ await page.waitForResponse((answer) => answer.url() === address + "/now" && answ
 await page.waitForFunction((text) => document.querySelector(".figures").innerText !== text, {}, before);
 
 await page.goto(address + "/executions?status=scheduled");
-await Promise.all([page.waitForNavigation(), page.click("tbody tr:first-child a")]);
-const execution = new URL(page.url()).pathname;
-await Promise.all([page.waitForNavigation(), page.click(".actions button.danger")]);
-const done = await page.$eval("[role=status]", (one) => one.innerText);
+await led_by(() => page.click("tbody tr:first-child a"));
+await does(() => page.click(".actions button.danger"));
 
-const violations = [...said];
+await page.goto(address + "/client?name=shop");
+await does(() => fill("/client/hold", { note: "they asked" }));
+await does(() => page.click('form[action="/client/release"] button'));
+await page.goto(address + "/limits");
+await does(() => fill("/limits/set", { name: "busy", rate: "10" }));
+await does(() => page.click('form[action="/limits/drop"]:has([value=busy]) button'));
+await page.goto(address + "/targets");
+await does(() => fill("/targets/sideline", { host: "down.example", note: "moving" }));
+await does(() => page.click('form[action="/targets/restore"]:has([value="down.example"]) button'));
+await page.goto(address + "/queues");
+await does(() => page.click('form[action="/queues/emails/pause"] button'));
+await does(() => page.click('form[action="/queues/emails/resume"] button'));
+
+const heard = [...said];
 await page.setBypassCSP(true);
-await page.goto(address + "/jobs");
-const job = await page.$eval("tbody tr:first-child td:last-child a", (link) => new URL(link.href).pathname);
-for (const [name, path] of Object.entries({
-  now: "/", executions: "/executions", execution, jobs: "/jobs", job, "dead-letters": "/dead-letters", database: "/database", refused: "/jobs?job_state=none",
-}))
-  await look(name, path);
+for (const path of paths) await look(path);
 await browser.close();
-console.log(JSON.stringify({ found, said: violations, led, done }));
+console.log(JSON.stringify({ found, said: heard, led, done, looked_at }));

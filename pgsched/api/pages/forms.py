@@ -1,13 +1,17 @@
-"""Filters as forms send them: what was left empty is not asked for."""
+"""What forms send: filters, of which an empty field asks for nothing, and fields of what is to be changed."""
 
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, TypeVar
 from urllib.parse import urlencode
 from uuid import UUID
 
+import msgspec
 from litestar import Request
 from litestar.params import QueryParameter
 
 from pgsched.api.problems import Unreadable
+
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 Text = Annotated[str | None, QueryParameter()]
 """A field of a filter; empty where nobody has written something."""
@@ -39,3 +43,33 @@ def id_in(name: str, text: str | None) -> UUID | None:
         return UUID(text)
     except ValueError:
         raise Unreadable(f"{name}: {text[:50]!r} is no id") from None
+
+
+async def sent(request: Request[Any, Any, Any]) -> dict[str, str]:
+    """The fields of a form that was sent, without blanks around their texts. Raises Unreadable."""
+    form = {str(name): value.strip() for name, value in (await request.form()).items() if isinstance(value, str)}
+    if any("\x00" in text for text in form.values()):
+        raise Unreadable("the form contains a NUL character: leave it out", status=422)
+    return form
+
+
+def field_of(form: Mapping[str, str], name: str) -> str:
+    """A field that has to be filled in. Raises Unreadable."""
+    return named(name, form.get(name))
+
+
+def named(name: str, text: str | None) -> str:
+    """What somebody has to have given. Raises Unreadable."""
+    if not text:
+        raise Unreadable(f"{name}: there is no value, give one", status=422)
+    return text
+
+
+def struct_of(kind: type[_Struct], form: Mapping[str, str], names: Sequence[str], *, empty: bool = True) -> _Struct:
+    """These fields, as far as the form has them, as the body of a request under ``/v1``; one that is empty is null, or
+    (not ``empty``) left out. Raises Unreadable."""
+    given = {name: form[name] or None for name in names if name in form and (form[name] or empty)}
+    try:
+        return msgspec.convert(given, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise Unreadable(str(error).replace("`", ""), status=422) from None

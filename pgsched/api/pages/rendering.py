@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from litestar import Request, Response
 
 from pgsched.api.access import grant_of
+from pgsched.domain.duration import format_duration
 from pgsched.version import __version__
 
 POLICY = (
@@ -30,12 +31,20 @@ _DONE = {
     "trigger": "A run was scheduled, besides the schedule.",
     "replay": "Replayed: this is the new execution.",
     "discard": "Discarded. It stays in history.",
+    "hold": "Held: nothing more of it begins until it is released.",
+    "release": "Released.",
+    "set": "Set. It holds for what has not begun.",
+    "drop": "Taken away.",
+    "sideline": "Sidelined: nothing is called there until it is restored.",
+    "restore": "Restored: a few executions a second go there first, then more.",
+    "unblock": "Unblocked: those behind it go on.",
     "nothing": "Nothing was to be done: it was so already.",
 }
 
 
 def html(request: Request[Any, Any, Any], template: str, *, status: int = 200, **shown: Any) -> Response[str]:
-    """A page. ``may`` has the scopes of whoever looks."""
+    """A page. ``may`` has the scopes for which forms are shown to whoever looks; ``administers`` says whether they see
+    the pages that are about all clients."""
     grant = grant_of(request)
     text = (
         _environment()
@@ -43,6 +52,7 @@ def html(request: Request[Any, Any, Any], template: str, *, status: int = 200, *
         .render(
             may=grant.scopes if not request.app.state.read_only else grant.scopes & {"read"},
             sees_all=grant.clients is None,
+            administers=grant.clients is None and "admin" in grant.scopes,
             who=grant.subject,
             path=request.url.path,
             done=_DONE.get(request.query_params.get("done", "")),
@@ -63,7 +73,15 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"instant": instant, "length": length, "number": number, "json": pretty, "short": short}
+    made.filters |= {
+        "instant": instant,
+        "length": length,
+        "number": number,
+        "json": pretty,
+        "short": short,
+        "part": part,
+    }
+    made.filters["duration"] = format_duration
     return made
 
 
@@ -91,6 +109,11 @@ def number(value: float | None) -> str:
     if value is None:
         return "—"
     return f"{value:,.1f}" if isinstance(value, float) and value < 100 and value != int(value) else f"{value:,.0f}"
+
+
+def part(value: float | None) -> str:
+    """A part of one in percent."""
+    return "—" if value is None else f"{value:.0%}"
 
 
 def pretty(value: Any) -> str:

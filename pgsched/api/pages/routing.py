@@ -31,7 +31,7 @@ does = partial(_route, post, status_code=303)
 
 def done(where: str, what: str) -> Redirect:
     """Back to a page, which says what was done."""
-    return Redirect(f"{where}?done={what}", status_code=303, headers=HEADERS)
+    return Redirect(f"{where}{'&' if '?' in where else '?'}done={what}", status_code=303, headers=HEADERS)
 
 
 def check_writable(request: Request[Any, Any, Any]) -> None:

@@ -1,6 +1,6 @@
 """Reads and writes the settings of clients."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -47,11 +47,23 @@ class ClientRow:
     created_at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Weight:
+    client: str
+    weight: int
+
+
 async def all_clients(
-    connection: AsyncConnection[Any], *, limit: int, after: str | None = None, client: str | None = None
+    connection: AsyncConnection[Any],
+    *,
+    limit: int,
+    after: str | None = None,
+    start: str | None = None,
+    client: str | None = None,
 ) -> list[ClientRow]:
-    """At most ``limit`` clients that something is set for, in the order of their names, those behind ``after``."""
-    found = await rows(connection, ClientRow, "admin/clients", client=client, after=after, limit=limit)
+    """At most ``limit`` clients that something is set for, in the order of their names: those behind ``after``, or from
+    the name ``start`` on."""
+    found = await rows(connection, ClientRow, "admin/clients", client=client, after=after, start=start, limit=limit)
     return [replace(row, signing_secrets=_hints(row.signing_secrets)) for row in found]
 
 
@@ -65,6 +77,12 @@ async def get_client(connection: AsyncConnection[Any], client: str) -> ClientRow
     if not found:
         raise NotFound(f"nothing is set for the client {client[:100]!r}: it goes by the defaults")
     return found[0]
+
+
+async def weights(connection: AsyncConnection[Any], names: Sequence[str]) -> dict[str, int]:
+    """The weights of these clients, of those that something is set for; the others have 1."""
+    found = await rows(connection, _Weight, "admin/weights", clients=list(names))
+    return {one.client: one.weight for one in found}
 
 
 async def set_client(

@@ -1,9 +1,11 @@
--- The limits that are set, by kind and name.
+-- The limits that are set, by kind and name. Index: the primary key of gates, of which circuits come first, and then the kinds one
+-- after the other; whatever the database's order of texts makes of the colon, no kind begins with another's name.
 select split_part(g.name, ':', 1) as kind, substr(g.name, strpos(g.name, ':') + 1) as name, g.events as rate, g.period as per,
        case when g.events is not null then g.burst end as burst, g.concurrency, g.updated_at
   from pgsched_internal.gates g
  where g.name not like 'circuit:%%' and num_nonnulls(g.events, g.concurrency) > 0
-   and (%(kind)s::text is null or split_part(g.name, ':', 1) = %(kind)s)
-   and (%(name)s::text is null or substr(g.name, strpos(g.name, ':') + 1) = %(name)s)
+   and g.name >= coalesce(%(kind)s::text, 'client') || ':'
+   and g.name < case %(kind)s::text when 'client' then 'host' when 'host' then 'key' when 'key' then 'queue' else 'r' end
+   and (%(name)s::text is null or g.name = %(kind)s::text || ':' || %(name)s)
    and (%(after)s::text is null or g.name > %(after)s)
  order by g.name limit %(limit)s

@@ -1,0 +1,145 @@
+"""*Clients*: what is set for each, and what it has due and in hand; held, released and tuned while everything runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from litestar import Request, Response
+from psycopg import AsyncConnection
+
+from pgsched.api.access import check_clients, grant_of
+from pgsched.api.pages.forms import Text, field_of, link_to, named, sent, struct_of
+from pgsched.api.pages.now import Watched
+from pgsched.api.pages.rendering import html
+from pgsched.api.pages.routing import does, done, shows
+from pgsched.api.parameters import Actor, Pooled
+from pgsched.api.settings import ClientSettings
+from pgsched.errors import NotFound
+from pgsched.store.admin import clients
+from pgsched.store.admin.clients import ClientRow
+from pgsched.store.gates import blocked_keys, limits, targets
+from pgsched.store.gates.limits import LimitRow
+from pgsched.store.lookup.now import Edge
+from pgsched.store.lookup.now_lines import Shown
+
+_PAGE, _SECTION = 50, 20
+_NOTHING = Edge()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """What a client has of all that is in hand, and what it would have by its weight among those that have something
+    due or in hand; both as parts of one, None where nobody has any."""
+
+    edge: Edge
+    has: float | None
+    fair: float | None
+
+
+def share_of(client: str, shown: Shown, weights: Mapping[str, int]) -> Share:
+    """``weights`` are those of the clients that something is set for; the others have 1."""
+    edge = next((one for one in shown.clients if one.client == client), _NOTHING)
+    in_hand = sum(one.in_hand for one in shown.clients)
+    weighed = {str(one.client): weights.get(str(one.client), 1) for one in shown.clients}
+    fair = weighed[client] / sum(weighed.values()) if client in weighed else None
+    return Share(edge=edge, has=edge.in_hand / in_hand if in_hand else None, fair=fair)
+
+
+@shows("/clients", scope="read")
+async def show_clients(
+    request: Request[Any, Any, Any], database: Pooled, watching: Watched, start: Text = None, after: Text = None
+) -> Response[Any]:
+    """Those that something is set for, from a name on; any other client has a page, too."""
+    start = (start or "").strip() or None
+    async with database.page() as connection:
+        found = await clients.all_clients(connection, limit=_PAGE + 1, after=after or None, start=start)
+    shown, rows = (await watching.look())[0], found[:_PAGE]
+    edges = {one.client: one for one in shown.clients if grant_of(request).is_for(str(one.client))}
+    return html(
+        request,
+        "clients.html",
+        rows=rows,
+        edges=edges,
+        start=start or "",
+        others=[one for name, one in edges.items() if name not in {row.client for row in rows}] if not after else [],
+        more=link_to(request, after=rows[-1].client) if len(found) > _PAGE else None,
+        begins=not after,
+    )
+
+
+@shows("/client", scope="read")
+async def show_client(
+    request: Request[Any, Any, Any], database: Pooled, watching: Watched, name: Text = None
+) -> Response[Any]:
+    grant, client = grant_of(request), named("client", name)
+    check_clients(grant, [client])
+    shown = (await watching.look())[0]
+    async with database.connection() as connection:
+        row = await _row_of(connection, client)
+        hosts = await targets.sidelined(connection, limit=_SECTION, client=client)
+        keys = await blocked_keys.blocked_keys(connection, limit=_SECTION, client=client)
+        weights = await clients.weights(connection, [str(one.client) for one in shown.clients])
+        limit = await _limit_of(connection, client) if grant.clients is None and "admin" in grant.scopes else None
+    share = share_of(client, shown, weights)
+    return html(
+        request,
+        "client.html",
+        client=client,
+        row=row,
+        hosts=hosts,
+        keys=keys,
+        limit=limit,
+        share=share,
+        rivals=len(shown.clients) if grant.clients is None else None,
+    )
+
+
+async def _row_of(connection: AsyncConnection[Any], client: str) -> ClientRow | None:
+    try:
+        return await clients.get_client(connection, client)
+    except NotFound:
+        return None
+
+
+async def _limit_of(connection: AsyncConnection[Any], client: str) -> LimitRow | None:
+    try:
+        return await limits.get_limit(connection, "client", client)
+    except NotFound:
+        return None
+
+
+@does("/client/hold", scope="operate")
+async def hold_client_of_page(request: Request[Any, Any, Any], database: Pooled, actor: Actor) -> Response[Any]:
+    form = await sent(request)
+    client = _client_in(request, form)
+    changed = await database.ask(clients.hold_client, client, note=form.get("note") or None, actor=actor)
+    return done(_page_of(client), "hold" if changed else "nothing")
+
+
+@does("/client/release", scope="operate")
+async def release_client_of_page(request: Request[Any, Any, Any], database: Pooled, actor: Actor) -> Response[Any]:
+    form = await sent(request)
+    client = _client_in(request, form)
+    changed = await database.ask(clients.release_client, client, note=form.get("note") or None, actor=actor)
+    return done(_page_of(client), "release" if changed else "nothing")
+
+
+@does("/client/settings", scope="admin")
+async def set_client_of_page(request: Request[Any, Any, Any], database: Pooled, actor: Actor) -> Response[Any]:
+    """Sets the fields that the form has; an empty one is the default."""
+    form = await sent(request)
+    client = _client_in(request, form)
+    settings = struct_of(ClientSettings, form, ("weight", "keep", "dead_letter_target", "dead_letters_for"))
+    changed = await database.ask(clients.set_client, client, settings.changes(), actor=actor)
+    return done(_page_of(client), "set" if changed else "nothing")
+
+
+def _client_in(request: Request[Any, Any, Any], form: Mapping[str, str]) -> str:
+    client = field_of(form, "client")
+    check_clients(grant_of(request), [client])
+    return client
+
+
+def _page_of(client: str) -> str:
+    return f"/client?name={quote(client, safe='')}"

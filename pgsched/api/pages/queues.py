@@ -1,0 +1,47 @@
+"""*Queues*: what waits in each, and what it is set to; paused and resumed."""
+
+from typing import Any
+
+from litestar import Request, Response
+from litestar.params import FromPath
+
+from pgsched.api.pages.forms import sent, struct_of
+from pgsched.api.pages.rendering import html
+from pgsched.api.pages.routing import does, done, shows
+from pgsched.api.parameters import Actor, Pooled
+from pgsched.api.settings import QueueSettings
+from pgsched.store.admin import queues
+from pgsched.store.lookup.overview import queue_states
+
+
+@shows("/queues", scope="read")
+async def show_queues(request: Request[Any, Any, Any], database: Pooled) -> Response[Any]:
+    async with database.page() as connection:
+        rows = await queues.all_queues(connection)
+        stalls = {one.name: one.stall for one in await queue_states(connection) if one.stall}
+    return html(request, "queues.html", rows=rows, stalls=stalls)
+
+
+@does("/queues/{name:str}/pause", scope="admin", everywhere=True)
+async def pause_queue_of_page(
+    request: Request[Any, Any, Any], name: FromPath[str], database: Pooled, actor: Actor
+) -> Response[Any]:
+    form = await sent(request)
+    changed = await database.ask(queues.pause_queue, name, note=form.get("note") or None, actor=actor)
+    return done("/queues", "pause" if changed else "nothing")
+
+
+@does("/queues/{name:str}/resume", scope="admin", everywhere=True)
+async def resume_queue_of_page(name: FromPath[str], database: Pooled, actor: Actor) -> Response[Any]:
+    changed = await database.ask(queues.resume_queue, name, note=None, actor=actor)
+    return done("/queues", "resume" if changed else "nothing")
+
+
+@does("/queues/{name:str}/settings", scope="admin", everywhere=True)
+async def set_queue_of_page(
+    request: Request[Any, Any, Any], name: FromPath[str], database: Pooled, actor: Actor
+) -> Response[Any]:
+    """Sets the fields that the form has; an empty one is the default."""
+    settings = struct_of(QueueSettings, await sent(request), ("weight", "max_waiting"))
+    changed = await database.ask(queues.set_queue, name, settings.changes(), actor=actor)
+    return done("/queues", "set" if changed else "nothing")

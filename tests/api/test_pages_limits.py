@@ -1,0 +1,110 @@
+"""The pages of clients, limits, targets, ordering keys and queues: what they show, and what their forms do."""
+
+import re
+
+import httpx
+import pytest
+
+from tests.api.access_arrange import make_key
+from tests.api.page_arrange import signed_in
+from tests.api.test_gates import BLOCK
+from tests.conftest import Connection
+from tests.store.store_arrange import call, column, schedule, value
+
+
+async def _sent(page: httpx.AsyncClient, path: str, **form: str) -> str:
+    """The page that a form leads to."""
+    did = await page.post(path, data=form)
+    assert did.status_code == 303, did.text
+    return (await page.get(did.headers["location"])).text
+
+
+async def test_clients_are_listed_page_by_page_and_from_a_name_on(page: httpx.AsyncClient, db: Connection) -> None:
+    db.execute("insert into pgsched.clients (client_id) select 'c' || n from generate_series(100, 160) n")
+    first = (await page.get("/clients")).text
+    [more] = re.findall(r'href="([^"]+)" rel="next"', first)
+    second = (await page.get(more)).text
+    assert [text.count('href="/client?name=c1') for text in (first, second)] == [50, 11]
+    found = (await page.get("/clients?start=c155")).text
+    assert re.findall(r"name=(c\d+)", found) == [f"c{n}" for n in range(155, 161)]
+    assert "Look at zebra" in (await page.get("/clients?start=zebra")).text
+
+
+async def test_a_client_that_is_busy_without_settings_is_found(page: httpx.AsyncClient, db: Connection) -> None:
+    schedule(db, client="a b/c?", fire_at="2020-01-01T00:00:00Z")
+    schedule(db, client="other", fire_at="2020-01-01T00:00:00Z")
+    listed = (await page.get("/clients")).text
+    [path] = re.findall(r'href="(/client\?name=a[^"]+)"', listed)
+    found = (await page.get(path)).text
+    assert "it goes by the defaults" in found
+    assert "<dt>Fair share</dt><dd>50%</dd>" in found
+    signed_in(page, make_key(db, clients=["other"]))
+    assert "a b" not in (await page.get("/clients")).text
+
+
+async def test_a_client_is_held_released_and_tuned(page: httpx.AsyncClient, db: Connection) -> None:
+    held = await _sent(page, "/client/hold", client="shop", note="they asked")
+    assert "Held: nothing more" in held
+    assert "they asked" in held
+    assert "Released." in await _sent(page, "/client/release", client="shop")
+    told = await _sent(page, "/client/settings", client="shop", weight="7", keep="failures", dead_letters_for="")
+    assert 'value="7"' in told
+    assert column(
+        db, "select (weight, keep, dead_letters_for)::text from pgsched.clients where client_id = 'shop'"
+    ) == ['(7,failures,"365 days")']
+    done = column(db, "select action from pgsched.audit_log where name = 'shop' and authenticated ~ 'ann' order by id")
+    assert done == ["hold client", "release client", "set client"]
+    wrong = await page.post("/client/settings", data={"client": "shop", "weight": "none"})
+    assert (wrong.status_code, "That is not possible" in wrong.text) == (422, True)
+
+
+async def test_a_limit_is_set_changed_and_taken_away(page: httpx.AsyncClient, db: Connection) -> None:
+    listed = await _sent(page, "/limits/set", kind="host", name="shop.example", rate="10", per="1m", concurrency="")
+    assert "10 in 60.0 s" in listed
+    [change] = re.findall(r'href="(/limits\?change=[^"#]+)', listed)
+    assert 'name="rate" type="number" value="10"' in (await page.get(change)).text
+    assert "10 in" not in (await page.get("/limits?kind=key")).text
+    assert "There are none" in await _sent(page, "/limits/drop", kind="host", name="shop.example")
+    assert value(db, "select count(*) from pgsched.audit_log where kind = 'limit'") == 2
+    wrong = await page.post("/limits/set", data={"kind": "host", "name": "shop.example", "rate": "0"})
+    assert wrong.status_code == 422
+    client = await _sent(page, "/limits/set", kind="client", name="shop", rate="3")
+    assert 'href="/client?name=shop"' in client
+    assert 'value="3"' in (await page.get("/client?name=shop")).text
+
+
+async def test_a_host_is_sidelined_and_restored(page: httpx.AsyncClient, db: Connection) -> None:
+    listed = await _sent(page, "/targets/sideline", host="down.example", client="shop", until="", note="moving")
+    assert 'class="status by hand"' in listed
+    assert "moving" in listed
+    assert "down.example" in (await page.get("/client?name=shop")).text
+    assert "down.example" not in (await page.get("/targets?client=other")).text
+    assert "Restored" in await _sent(page, "/targets/restore", host="down.example", client="shop")
+    done = column(db, "select action from pgsched.audit_log where authenticated ~ 'ann' order by id")
+    assert done == ["sideline", "restore"]
+
+
+async def test_a_blocked_ordering_key_goes_on(page: httpx.AsyncClient, db: Connection) -> None:
+    db.execute(BLOCK.encode(), {"key": "account-42"})
+    assert "account-42" in (await page.get("/ordering-keys")).text
+    assert "account-42" in (await page.get("/client?name=payments")).text
+    done = await _sent(page, "/ordering-keys/unblock", client="payments", ordering_key="account-42")
+    assert "every ordering key goes on" in done
+
+
+async def test_a_queue_is_paused_tuned_and_resumed(page: httpx.AsyncClient, db: Connection) -> None:
+    call(db, "create_queue", name="orders")
+    paused = await _sent(page, "/queues/orders/pause")
+    assert 'class="status paused"' in paused
+    assert "the queue is paused" in paused
+    await _sent(page, "/queues/orders/settings", weight="", max_waiting="500")
+    assert value(db, "select (weight, max_waiting)::text from pgsched.queues where name = 'orders'") == "(1,500)"
+    assert 'class="status paused"' not in await _sent(page, "/queues/orders/resume")
+    assert (await page.post("/queues/none/pause")).status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/limits?kind=x", "/limits?change=host:none", "/client", "/ordering-keys?after=x"])
+async def test_what_there_is_not_is_said_on_a_page(page: httpx.AsyncClient, path: str) -> None:
+    found = await page.get(path)
+    assert found.status_code in {404, 422, 400}
+    assert "That is not possible" in found.text
