@@ -20,6 +20,7 @@ from tests.api.serving import serving
 from tests.conftest import Connection
 from tests.metrics.test_counting import read
 from tests.processes import Process
+from tests.programs.prometheus import check_page
 from tests.store.doctor.doctor_arrange import register
 from tests.store.ends.dead_letter_arrange import dead_letter
 
@@ -37,6 +38,7 @@ def test_the_state_of_the_database_and_the_requests_are_shown(db: Connection, se
             client.get(path)
         answer = client.get("/metrics")
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    check_page(answer.content)
     found = read(answer.content)
     assert found["pgsched_database_up", ()] == 1
     assert found["pgsched_due", ("default",)] == 2
