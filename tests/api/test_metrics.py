@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.smoke]
 
 
 def test_the_state_of_the_database_and_the_requests_are_shown(db: Connection, served: tuple[str, Process]) -> None:
-    db.execute("select pgsched.create_queue('idle')")
+    db.execute("select pgsched.create_queue('idle'), pgsched.pause_queue('idle')")
     db.execute("select pgsched.schedule('python:note', fire_at => now() - interval '2 minutes')")
     db.execute("select pgsched.hold_client('shop')")
     db.execute("select pgsched.schedule('python:note', client => 'shop')")
@@ -44,6 +44,7 @@ def test_the_state_of_the_database_and_the_requests_are_shown(db: Connection, se
     assert found["pgsched_due", ("default",)] == 2
     assert 119 < found["pgsched_oldest_due_seconds", ("default",)] < 240
     assert found["pgsched_due", ("idle",)] == found["pgsched_oldest_due_seconds", ("idle",)] == 0
+    assert (found["pgsched_queue_paused", ("idle",)], found["pgsched_queue_paused", ("default",)]) == (1, 0)
     assert found["pgsched_queue_workers", ("idle",)] == found["pgsched_workers", ()] == 0
     assert found["pgsched_dead_letters", ()] == 1
     assert found["pgsched_dead_rows", ("executions",)] >= 0
