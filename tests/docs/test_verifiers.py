@@ -129,7 +129,7 @@ async def _cases() -> tuple[list[Case], list[bool]]:
         await channel.deliver(execution(receiver.url, payload=_PAYLOAD), Options(), 5)
     [request] = receiver.requests
     stale = {"webhook-timestamp": str(int(time.time()) - 3_600)}
-    genuine = [(_NEW, {}, _PAYLOAD), (_FORMER, {}, _PAYLOAD)]
+    genuine: list[tuple[str, dict[str, str], bytes]] = [(_NEW, {}, _PAYLOAD), (_FORMER, {}, _PAYLOAD)]
     forged: list[tuple[str, dict[str, str], bytes]] = [(_OTHER, {}, _PAYLOAD), (_NEW, {}, _PAYLOAD + b" ")]
     changed = ({"webhook-id": "other"}, stale, {"webhook-timestamp": "soon"}, {"webhook-signature": "v1,AAAA ü"})
     forged += [(_NEW, headers, _PAYLOAD) for headers in changed]

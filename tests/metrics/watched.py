@@ -71,7 +71,7 @@ def watch(place: Path, *, port: int, api: str, workers: str, key: str, shorter: 
     configuration = place / "prometheus.yml"
     configuration.write_text(_CONFIGURATION.format(key=key, api=api, workers=workers))
     address = f"127.0.0.1:{port}"
-    command = [prometheus(), f"--config.file={configuration}", f"--storage.tsdb.path={place / 'data'}"]
+    command = [str(prometheus()), f"--config.file={configuration}", f"--storage.tsdb.path={place / 'data'}"]
     with (place / "log").open("w") as log:
         process = subprocess.Popen([*command, f"--web.listen-address={address}"], stdout=log, stderr=log)
     try:
