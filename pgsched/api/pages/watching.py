@@ -6,7 +6,9 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pgsched.api.access import check_everywhere
 from pgsched.api.database import Database
+from pgsched.domain.api_key import Grant
 from pgsched.store.core.pinned import DOCTOR_LOCALLY
 from pgsched.store.lookup.now import Now, look
 from pgsched.store.lookup.now_lines import Shown, lines_of
@@ -37,8 +39,9 @@ class Watching:
         self._at = float("-inf")
         self._moments: deque[Moment] = deque(maxlen=int(_SPAN / _EVERY))
 
-    async def look(self) -> tuple[Shown, Sequence[Moment]]:
-        """The lines of now, and the moments before. Raises Unavailable."""
+    async def look(self, grant: Grant) -> tuple[Shown, Sequence[Moment]]:
+        """The lines of now, and the moments before. Raises Refused, Unavailable."""
+        check_everywhere(grant)
         async with self._turn:
             if self._shown is None or time.monotonic() - self._at >= _EVERY:
                 await self._look()
