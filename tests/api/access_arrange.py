@@ -10,8 +10,7 @@ from litestar import Litestar
 from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
 
-from pgsched.api.access import PUBLIC
-from pgsched.api.pages.session import COOKIE
+from pgsched.api.access import PAGE, PUBLIC, SCOPE
 from pgsched.domain.api_key import SCOPES, Token
 from tests.conftest import Connection
 from tests.store.ends.dead_letter_arrange import dead_letter
@@ -75,7 +74,6 @@ class Route:
     name: str
     scope: str
     everywhere: bool
-    is_page: bool
 
     @property
     def names_a_client(self) -> bool:
@@ -88,13 +86,10 @@ class Route:
         for thing in things[name] if name else [""]:
             path = self.template.replace("{kind:str}", "client")
             for part in _of(path):
-                path = path.replace(part, thing, 1).replace("{name:str}", "token").replace("{verb:str}", "pause")
+                path = path.replace(part, thing, 1).replace("{name:str}", "token")
             yield path + query
 
     async def ask(self, api: httpx.AsyncClient, path: str, key: Token | None) -> httpx.Response:
-        if self.is_page:
-            cookie = {} if key is None else {"Cookie": f"{COOKIE}={key}"}
-            return await api.request(self.method, path, headers={"Origin": "http://127.0.0.1"} | cookie)
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         if self.name == "create_many":
             headers["Content-Type"] = "application/x-ndjson"
@@ -106,13 +101,14 @@ def _of(template: str) -> list[str]:
 
 
 def routes_of(app: Litestar) -> list[Route]:
-    """All that ask for a key; OPTIONS does nothing."""
+    """All that ask for a key, but for the pages of the dashboard; OPTIONS does nothing."""
     found = []
     for route in app.routes:
         assert isinstance(route, HTTPRoute), f"{route.path} is no route of HTTP, and no test knows how to ask it"
         for handler in route.route_handlers:
             assert isinstance(handler, HTTPRouteHandler)
-            for method in handler.http_methods - {"OPTIONS"} if handler.opt["scope"] != PUBLIC else ():
+            is_asked = handler.opt[SCOPE] != PUBLIC and not handler.opt.get(PAGE)
+            for method in handler.http_methods - {"OPTIONS"} if is_asked else ():
                 found.append(
                     Route(
                         method=str(method),
@@ -120,7 +116,6 @@ def routes_of(app: Litestar) -> list[Route]:
                         name=handler.fn.__name__,
                         scope=handler.opt["scope"],
                         everywhere=handler.opt["everywhere"],
-                        is_page=handler.opt.get("page", False),
                     )
                 )
     return found
