@@ -15,7 +15,7 @@ from pgsched.observer import Observer
 Field = str | int | float | bool | None
 Listener = Callable[[str, dict[str, Field]], None]
 
-_WARNINGS = frozenset(
+WARNINGS = frozenset(
     {
         "database.back",
         "database.lost",
@@ -29,6 +29,7 @@ _WARNINGS = frozenset(
         "loop.stopped",
         "places.taken",
         "worker.gave_up",
+        "worker.declared_lost",
         "worker.lost",
         "service.failed",
         "signal.ignored",
@@ -43,6 +44,7 @@ _WARNINGS = frozenset(
         "client.invalid",
     }
 )
+"""Events that somebody should look at."""
 
 
 class Events:
@@ -132,7 +134,7 @@ def logging_listener(logger: logging.Logger) -> Listener:
     """
 
     def listen(event: str, fields: dict[str, Field]) -> None:
-        level = logging.WARNING if event in _WARNINGS else logging.INFO
+        level = logging.WARNING if event in WARNINGS else logging.INFO
         if logger.isEnabledFor(level):
             said = [f"{name}={_value(value)}" for name, value in fields.items() if name not in _MANY_LINES]
             lines = [line for name in _MANY_LINES for line in str(fields.get(name) or "").splitlines()]

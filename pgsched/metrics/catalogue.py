@@ -52,7 +52,7 @@ OF_THE_DATABASE: Mapping[str, Metric] = {
     ),
     "pgsched_ended": Metric("counter", ("queue",), "Executions that have ended, since the server's statistics began."),
     "pgsched_queue_workers": Metric("gauge", ("queue",), "Living worker processes that serve the queue."),
-    "pgsched_queue_stalled": Metric("gauge", ("queue",), "1 where nothing begins in the queue: it is paused, or held."),
+    "pgsched_queue_paused": Metric("gauge", ("queue",), "1 where the queue is paused, so that nothing begins in it."),
     "pgsched_held": Metric("gauge", ("by",), "Executions that a gate holds, up to 1,000 a gate, by its kind."),
     "pgsched_sidelined_targets": Metric("gauge", (), "Target hosts that are left alone because they fail, up to 20."),
     "pgsched_dead_letters": Metric("gauge", (), "Dead letters that nobody has dealt with, of the newest 10,000."),

@@ -54,7 +54,7 @@ def _of(now: Now) -> Iterator[Value]:
         yield Value("pgsched_due", (queue.name,), edge.due if edge else 0)
         yield Value("pgsched_leased", (queue.name,), edge.in_hand if edge else 0)
         yield Value("pgsched_oldest_due_seconds", (queue.name,), (edge and edge.oldest_due) or 0.0)
-        yield Value("pgsched_queue_stalled", (queue.name,), queue.stall is not None)
+        yield Value("pgsched_queue_paused", (queue.name,), queue.paused)
         yield Value("pgsched_queue_workers", (queue.name,), serving)
     for flow in now.flows.values():
         yield Value("pgsched_scheduled", (flow.queue,), flow.scheduled)

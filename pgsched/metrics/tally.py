@@ -18,7 +18,7 @@ from pgsched.domain.outcome import (
 )
 from pgsched.domain.partitions import PARTITIONS_PER_QUEUE
 from pgsched.domain.policy import Options
-from pgsched.events import Field
+from pgsched.events import WARNINGS, Field
 from pgsched.metrics.snapshot import Distribution, Histogram, Snapshot, Value
 from pgsched.observer import BatchClaimed, BatchSettled, Observer
 
@@ -77,7 +77,8 @@ class Tally(Observer):
     def __init__(self) -> None:
         self._queues: defaultdict[int, _Queue] = defaultdict(_Queue)
         self._statuses: Counter[str] = Counter()
-        self._events: Counter[str] = Counter()
+        # Warnings begin at 0: Prometheus sees no increase in a series whose first value is 1.
+        self._events: Counter[str] = Counter(dict.fromkeys(WARNINGS, 0))
         self._claims, self._claimed = 0, 0
         self._claiming, self._settling = Histogram(), Histogram()
         self._ended, self._each, self._counted_at = _Ended(), 1, 0.0

@@ -126,7 +126,11 @@ class Reaper(Service):
             await self._prove(connection)
         condemned = set(self.liveness.lost()) - {self._roster.number}
         if lost := [worker for worker in found if worker.id in condemned and not worker.lost]:
-            self._declared.update(await workers.declare_lost(connection, lost))
+            declared = set(await workers.declare_lost(connection, lost))
+            self._declared |= declared
+            for worker in lost:
+                if worker.id in declared and not worker.alone:  # what is run alone is expected to end its process
+                    self.events.emit("worker.declared_lost", worker=worker.id)
             self.wake()
 
     async def _prove(self, connection: Connection) -> None:

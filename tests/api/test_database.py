@@ -18,8 +18,10 @@ _PATIENCE = 4.0  # the driver alone waits for five seconds until a statement is 
 
 
 @asynccontextmanager
-async def _opened(url: str, *, wait: float = 5.0, longest: float = 20.0) -> AsyncIterator[Database]:
-    database = Database(url, Events(), most=1, wait=wait, longest=longest)
+async def _opened(url: str) -> AsyncIterator[Database]:
+    """With one connection. A test sets shorter waits than usual only when it has what it needs: to get that may take
+    longer."""
+    database = Database(url, Events(), most=1)
     await database.open()
     await database._pool.wait()
     try:
@@ -40,14 +42,16 @@ async def _standing_still(pid: int) -> AsyncIterator[None]:
 
 
 async def test_a_request_ends_when_no_connection_becomes_free(database_url: str) -> None:
-    async with _opened(database_url, wait=0.1) as database, database.connection():
+    async with _opened(database_url) as database, database.connection():
+        database._wait = 0.1
         with pytest.raises(Unavailable, match=r"no connection was free within 0.1 s"):
             async with database.connection():
                 pass
 
 
 async def test_a_page_waits_for_its_turn_no_longer_than_for_a_connection(database_url: str) -> None:
-    async with _opened(database_url, wait=0.1) as database, database.page():
+    async with _opened(database_url) as database, database.page():
+        database._wait = 0.1
         with pytest.raises(Unavailable, match=r"within 0.1 s"):
             async with database.page():
                 pass
@@ -56,9 +60,10 @@ async def test_a_page_waits_for_its_turn_no_longer_than_for_a_connection(databas
 async def test_a_statement_that_is_neither_answered_nor_cancelled_ends_with_the_requests_time(
     database_url: str,
 ) -> None:
-    async with _opened(database_url, longest=0.3) as database:
+    async with _opened(database_url) as database:
         async with database.connection() as connection:
             pid = connection.info.backend_pid
+        database._longest = 0.3
         async with _standing_still(pid):
             with pytest.raises(Unavailable, match=r"did not answer within 0.3 s"):
                 async with database.connection() as connection:
@@ -68,13 +73,14 @@ async def test_a_statement_that_is_neither_answered_nor_cancelled_ends_with_the_
 async def test_a_connection_that_cannot_be_checked_is_waited_for_no_longer_than_for_a_free_one(
     database_url: str,
 ) -> None:
-    async with _opened(database_url, wait=0.3) as database:
+    async with _opened(database_url) as database:
         async with database.connection() as connection:
             await connection.execute("listen something_was_said")
             pid, socket = connection.info.backend_pid, connection.fileno()
         with psycopg.connect(database_url, autocommit=True) as other:
             other.execute("notify something_was_said")
         assert await asyncio.to_thread(select.select, [socket], [], [], 10) != ([], [], [])
+        database._wait = 0.3
         async with _standing_still(pid):
             with pytest.raises(Unavailable, match=r"within 0.3 s"):
                 async with database.connection():

@@ -11,6 +11,7 @@ from pgsched.api.counting import Requests
 from pgsched.api.database import Database
 from pgsched.api.doctor import Doctor
 from pgsched.api.metrics import Metrics
+from pgsched.domain.api_key import EVERYBODY
 from pgsched.events import Events
 from pgsched.metrics import catalogue
 from pgsched.metrics.database import measured
@@ -20,6 +21,7 @@ from tests.api.serving import serving
 from tests.conftest import Connection
 from tests.metrics.test_counting import read
 from tests.processes import Process
+from tests.programs.prometheus import check_page
 from tests.store.doctor.doctor_arrange import register
 from tests.store.ends.dead_letter_arrange import dead_letter
 
@@ -27,7 +29,7 @@ pytestmark = [pytest.mark.smoke]
 
 
 def test_the_state_of_the_database_and_the_requests_are_shown(db: Connection, served: tuple[str, Process]) -> None:
-    db.execute("select pgsched.create_queue('idle')")
+    db.execute("select pgsched.create_queue('idle'), pgsched.pause_queue('idle')")
     db.execute("select pgsched.schedule('python:note', fire_at => now() - interval '2 minutes')")
     db.execute("select pgsched.hold_client('shop')")
     db.execute("select pgsched.schedule('python:note', client => 'shop')")
@@ -37,11 +39,13 @@ def test_the_state_of_the_database_and_the_requests_are_shown(db: Connection, se
             client.get(path)
         answer = client.get("/metrics")
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    check_page(answer.content)
     found = read(answer.content)
     assert found["pgsched_database_up", ()] == 1
     assert found["pgsched_due", ("default",)] == 2
     assert 119 < found["pgsched_oldest_due_seconds", ("default",)] < 240
     assert found["pgsched_due", ("idle",)] == found["pgsched_oldest_due_seconds", ("idle",)] == 0
+    assert (found["pgsched_queue_paused", ("idle",)], found["pgsched_queue_paused", ("default",)]) == (1, 0)
     assert found["pgsched_queue_workers", ("idle",)] == found["pgsched_workers", ()] == 0
     assert found["pgsched_dead_letters", ()] == 1
     assert found["pgsched_dead_rows", ("executions",)] >= 0
@@ -67,7 +71,7 @@ async def test_a_database_that_is_away_is_told_and_the_page_is_there() -> None:
     database = Database(url, Events(), wait=0.1)
     await database.open()
     try:
-        found = await Metrics(database, Doctor(database, url, None), Requests()).page()
+        found = await Metrics(database, Doctor(database, url, None), Requests()).page(EVERYBODY)
     finally:
         await database.close()
     assert read(found) == {("pgsched_database_up", ()): 0}

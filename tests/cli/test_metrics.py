@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.conftest import Run, Start, answer, children
 from tests.metrics.test_counting import Read, read
+from tests.programs.prometheus import check_page
 
 pytestmark = pytest.mark.smoke
 
@@ -20,8 +21,12 @@ Db = psycopg.Connection[Any]
 
 
 def _page(url: str) -> Read:
+    return read(_text(url))
+
+
+def _text(url: str) -> bytes:
     with urllib.request.urlopen(url, timeout=10) as response:
-        return read(response.read())
+        return bytes(response.read())
 
 
 def _until(url: str, condition: Callable[[Read], bool]) -> Read:
@@ -52,6 +57,8 @@ def test_all_processes_are_counted_together_and_what_a_killed_one_did_stays(
     killed = next(child for child, words in children(process.pid).items() if "cli.main worker" in words)
     os.kill(killed, signal.SIGKILL)
     _until(url, lambda found: found["pgsched_events_total", ("worker.joined",)] == 3)
+    _until(url, lambda found: found["pgsched_events_total", ("worker.declared_lost",)] == 1)
+    check_page(_text(url))
     assert are_counted(_page(url))
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=30) == 0

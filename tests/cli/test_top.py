@@ -44,7 +44,7 @@ _HELD = [Held(gate="client:shop", held=1_000)]
 
 
 def _now(*, at: float = 100.0, ended: int = 1_000, **more: Any) -> Now:
-    queues = [QueueState(name=name, pulled=False, stall=None) for name in ("default", "idle", "orders")]
+    queues = [QueueState(name=name, pulled=False, paused=False, stall=None) for name in ("default", "idle", "orders")]
     flows = {"default": Flow(queue="default", scheduled=2 * ended, ended=ended, at=at)}
     given = {"edges": _EDGES, "flows": flows, "queues": queues, "workers": [_WORKER]}
     given |= {"held_back": _HELD, "sidelined": [_SIDELINED]}
@@ -62,7 +62,8 @@ def _drawn(
 
 def test_a_frame_fits_80_columns_and_24_lines() -> None:
     long = [f"{n}-{'long' * 12}" for n in range(40)]
-    many = [QueueState(name=name, pulled=False, stall="waits: no worker serves the queue") for name in long]
+    stall = "waits: no worker serves the queue"
+    many = [QueueState(name=name, pulled=False, paused=False, stall=stall) for name in long]
     edges = [Edge(client=name, due=2_000, in_hand=2_000, oldest_due=1e6, cut=True) for name in long]
     lines = _drawn(_now(queues=many, edges=edges, workers=[_WORKER] * 40), View(), fault="")
     assert len(lines) <= 24

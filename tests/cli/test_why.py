@@ -1,6 +1,7 @@
 """What `pgsched executions why` says, and that a listing shows the same reason as a row of its own."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
@@ -114,13 +115,19 @@ def ask(run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Callabl
     return asking
 
 
+def _timeless(line: str) -> str:
+    """Without the time that is left, which a second look finds shorter."""
+    return re.sub(r"in [\d:]+ from now", "soon", line)
+
+
 def test_an_execution_is_asked_why(run: Run, ask: Callable[..., dict[str, Any]], db: Db) -> None:
     db.execute("select pgsched.schedule('https://x.example/', delay => '1 hour')")
     db.execute("update pgsched.queues set paused_at = now()")
     [row] = ask("list")["items"]
     found = ask("why", row["id"])
     assert (found["id"], found["status"], len(found["why"])) == (row["id"], "scheduled", 2)
-    assert run("executions", "why", row["id"]).output.splitlines() == found["why"]
+    shown = run("executions", "why", row["id"]).output.splitlines()
+    assert [_timeless(line) for line in shown] == [_timeless(line) for line in found["why"]]
     assert ask("why", str(ID))["error"]["code"] == "pgsched.not_found"
 
 

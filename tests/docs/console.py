@@ -23,11 +23,14 @@ _FOREIGN = {
     "pg_dumpall",
     "pip",
     "python",
+    "python3",
     "docker",
     "kubectl",
     "kill",
     "git",
     "crontab",
+    "cp",
+    "useradd",
     "gcloud",
     "helm",
     "systemctl",
@@ -67,7 +70,7 @@ def check(command: list[str], api: Litestar) -> None:
         _check_variable(words.pop(0))
     if not words:
         return
-    program, arguments = words[0], words[1:]
+    program, arguments = words[0].rpartition("/")[2], words[1:]
     if program == "pgsched":
         _check_pgsched(arguments)
     elif program == "curl":

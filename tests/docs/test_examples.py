@@ -19,7 +19,7 @@ from tests.docs.fences import ROOT, SHOP, Block, anchors_of, blocks, blocks_of, 
 from tests.node.running import node
 
 # A block without a language, or of text, shows what a program answers.
-_LANGUAGES = {"sql", "python", "js", "ts", "go", "console", "toml", "json", "yaml", "text", ""}
+_LANGUAGES = {"sql", "python", "js", "ts", "go", "php", "ruby", "console", "toml", "json", "yaml", "text", ""}
 _OF_ONE_MACHINE = re.compile(r"(?<![\w.:/-])/(?:work|root|home|tmp|Users)/|\b(?:pypi|pythonhosted|npmjs)\.(?:org|com)")
 _TRANSACTION = re.compile(r"^\s*(?:begin|commit|rollback)\s*;\s*$", re.MULTILINE | re.IGNORECASE)
 

@@ -103,3 +103,16 @@ def test_the_peak_sizes_the_machines_and_the_mean_sizes_the_history() -> None:
     flat, peaked = installation(_ONE, costs, machines), installation(replace(_ONE, peak=4), costs, machines)
     assert peaked.server_cores == pytest.approx(4 * flat.server_cores)
     assert peaked.history_gb_a_day == flat.history_gb_a_day
+
+
+def test_the_page_about_sizes_tells_the_same() -> None:
+    page = _PAGE.parents[1] / "how-to" / "sizing.md"
+    rows = [line for line in page.read_text(encoding="utf-8").splitlines() if re.match(r"\| [\d,]+ \|", line)]
+    assert len(rows) == 4
+    for row in rows:
+        rate, single, batched, processes, history = map(_number, row.strip("| ").split("|"))
+        ways: tuple[Any, Any] = ("one by one", "in batches")
+        loads = [Load(mean=rate, peak=1, scheduled=way, delivered="callbacks") for way in ways]
+        alone, together = (installation(load, _costs(), _machines()) for load in loads)
+        assert (single, batched) == (round(alone.server_cores, 2), round(together.server_cores, 2))
+        assert (processes, history) == (alone.worker_processes, round(alone.history_gb_a_day))

@@ -92,6 +92,7 @@ def test_batches_and_events_are_counted() -> None:
     assert (found["pgsched_claims_total", ()], found["pgsched_claimed_executions_total", ()]) == (1, 7)
     assert found["pgsched_settled_executions_total", ("retrying",)] == 2
     assert found["pgsched_events_total", ("worker.lost",)] == 1
+    assert found["pgsched_events_total", ("worker.declared_lost",)] == 0  # so that the first one is an increase
     assert found["pgsched_worker_in_hand", ()] == 3
 
 

@@ -3,15 +3,18 @@
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import yaml
 
 from pgsched.metrics import catalogue
 from tests.docs.fences import ROOT
 from tests.node.running import run
+from tests.programs.prometheus import promtool
 
 _HOW_TO = ROOT / "docs" / "how-to" / "monitoring.md"
 _RULES = ROOT / "docker" / "prometheus" / "alerts.yml"
+_CASES = ROOT / "tests" / "metrics" / "alerts.yml"
 _DASHBOARD = ROOT / "docker" / "grafana" / "pgsched.json"
 
 
@@ -40,6 +43,21 @@ def test_every_expression_is_one_and_asks_for_what_there_is() -> None:
     for expression, parsed in zip(expressions, run("promql.mjs", expressions), strict=True):
         assert parsed["valid"], expression
         assert set(parsed["metrics"]) <= _shown() | recorded, expression
+
+
+def test_each_alert_fires_when_it_should_and_no_other_with_it() -> None:
+    """``promtool test rules`` goes through the cases; each alert has one."""
+    promtool("test", "rules", _CASES)
+    named = set(re.findall(r"Pgsched\w+", _CASES.read_text()))
+    assert named == {rule["alert"] for rule in yaml.safe_load(_RULES.read_text())["groups"][1]["rules"]}
+
+
+def test_prometheus_takes_its_configuration(tmp_path: Path) -> None:
+    (tmp_path / "alerts.yml").write_text(_RULES.read_text())
+    (tmp_path / "key").write_text("psk_key")
+    given = (_RULES.parent / "prometheus.yml").read_text().replace("/etc/prometheus/pgsched.key", str(tmp_path / "key"))
+    (tmp_path / "prometheus.yml").write_text(given)
+    promtool("check", "config", "--lint-fatal", tmp_path / "prometheus.yml")
 
 
 def test_every_alert_says_how_urgent_it_is_and_what_to_do() -> None:

@@ -1,4 +1,4 @@
-"""Programs that the tests put beside pgsched, of a version: PgBouncer, nginx, HAProxy.
+"""Programs that the tests put beside pgsched, of a version: PgBouncer, nginx, HAProxy, Prometheus, PHP, Ruby, systemd.
 
 An installed one of that version is preferred. Otherwise the program and the libraries it needs are taken out of the
 packages of the Debian release that has it, into ``build/pgbouncer-1.24``: that needs no root, and nothing is
@@ -25,7 +25,32 @@ BOOKWORM_SYSTEMD = [*SYSTEMD, "libgcrypt20", "libgpg-error0", "liblzma5", "liblz
 POOLER = ["libpam0g", "libaudit1", "libcap-ng0"]
 SERVER = ["libcrypt1", "libpcre2-8-0", "zlib1g"]
 TRACING = ["libopentracing1", "libstdc++6", "libgcc-s1"]
-SAYS = {"pgbouncer": r"PgBouncer (\S+)", "nginx": r"nginx/(\S+)", "haproxy": r"HAProxy version (\S+)"}
+PHP = ["libargon2-1", "libedit2", "libbsd0", "libmd0", "libtinfo6", "libpcre2-8-0", "libsodium23", "libssl3t64"]
+RUBY = ["libruby3.3", "libcrypt1", "libgmp10", "libssl3t64", "zlib1g"]
+UNITS = [
+    "libacl1",
+    "libapparmor1",
+    "libaudit1",
+    "libcap-ng0",
+    "libcrypt1",
+    "libip4tc2",
+    "libkmod2",
+    "libmount1",
+    "libblkid1",
+]
+UNITS += ["libpam0g", "libpcre2-8-0", "libseccomp2", "libselinux1", "libssl3", "libsystemd-shared", "zlib1g"]
+SAYS = {
+    "pgbouncer": r"PgBouncer (\S+)",
+    "nginx": r"nginx/(\S+)",
+    "haproxy": r"HAProxy version (\S+)",
+    "prometheus": r"prometheus, version (\S+)",
+    "promtool": r"promtool, version (\S+)",
+    "php8.4": r"PHP (\S+)",
+    "ruby3.3": r"ruby (\S+)",
+    "systemd-analyze": r"systemd \d+ \((\S+)\)",
+}
+PACKAGES = {"php8.4": "php8.4-cli", "systemd-analyze": "systemd"}
+"""The package of a program where it has another name."""
 RELEASES = {
     "pgbouncer 1.18": ("bookworm", [*BOOKWORM_SYSTEMD, *POOLER, "libc-ares2", "libevent-2.1-7", "libssl3"]),
     "pgbouncer 1.24": ("trixie", [*SYSTEMD, *POOLER, "libcares2", "libevent-2.1-7t64", "libssl3t64", "zlib1g"]),
@@ -39,14 +64,20 @@ RELEASES = {
         "trixie",
         [*SERVER, *SYSTEMD, *TRACING, "libopentracing-c-wrapper0t64", "libssl3t64", "liblua5.4-0", "libjemalloc2"],
     ),
+    "prometheus 2.53": ("trixie", []),
+    "promtool 2.53": ("trixie", []),
+    "php8.4 8.4": ("trixie", [*PHP, "libxml2", "liblzma5", "zlib1g"]),
+    "ruby3.3 3.3": ("trixie", RUBY),
+    "systemd-analyze 252": ("bookworm", [*BOOKWORM_SYSTEMD, *UNITS]),
 }
 PROGRAM = """#!/bin/sh
 root="$(dirname "$(readlink -f "$0")")"
 for libraries in "$root"/usr/lib/*-linux-gnu "$root"/lib/*-linux-gnu; do
   for loader in "$libraries"/ld-linux-*.so.*; do
     [ -x "$loader" ] || continue
-    exec "$loader" --library-path "$root/lib/$(basename "$libraries"):$root/usr/lib/$(basename "$libraries")" \\
-      "$root/usr/sbin/{name}" "$@"
+    set -- "$root/{path}" "$@"
+    kind="$(basename "$libraries")"
+    exec "$loader" --library-path "$root/lib/$kind:$root/usr/lib/$kind:$root/usr/lib/$kind/systemd" "$@"
   done
 done
 echo "no loader in $root" >&2
@@ -65,7 +96,9 @@ def installed(name: str, version: str) -> Path | None:
     found = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
     if found is None:
         return None
-    done = subprocess.run([found, "--version" if name == "pgbouncer" else "-v"], capture_output=True, text=True)
+    done = subprocess.run(
+        [found, "-v" if name in ("nginx", "haproxy") else "--version"], capture_output=True, text=True
+    )
     said = re.search(SAYS[name], done.stdout + done.stderr)
     return Path(found) if said and said[1].startswith(f"{version}.") else None
 
@@ -99,10 +132,11 @@ def unpack(name: str, version: str, root: Path) -> None:
     release, more = RELEASES[f"{name} {version}"]
     apt = configured(release)
     with tempfile.TemporaryDirectory() as place:
-        run("apt-get", "download", "-qq", name, *LIBRARIES, *more, apt=apt, cwd=place)
+        run("apt-get", "download", "-qq", PACKAGES.get(name, name), *LIBRARIES, *more, apt=apt, cwd=place)
         for package in Path(place).glob("*.deb"):
             run("dpkg-deb", "--extract", str(package), str(root), apt=apt, cwd=place)
-    (root / name).write_text(PROGRAM.replace("{name}", name))
+    [path] = root.glob(f"usr/*bin/{name}")
+    (root / name).write_text(PROGRAM.replace("{path}", str(path.relative_to(root))))
     (root / name).chmod(0o755)
     root.chmod(0o755)
 

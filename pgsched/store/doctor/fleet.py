@@ -85,7 +85,7 @@ async def queues(ground: Ground) -> list[Finding]:
 
 def _stall(queue: overview.QueueState, late: float | None) -> Finding:
     waits = f"; its oldest execution has been due for {seconds_in(late)}" if late else "; nothing is due in it"
-    if queue.stall and "paused" in queue.stall:
+    if queue.paused:
         return note(
             f"the queue {queue.name} is paused{waits}",
             why="Nothing of it begins until it is resumed.",

@@ -31,10 +31,11 @@ class QueueLateness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueState:
-    """A queue, whether consumers pull from it, and why nothing begins in it."""
+    """A queue, whether consumers pull from it, whether it is paused, and why nothing begins in it."""
 
     name: str
     pulled: bool
+    paused: bool
     stall: str | None
 
 

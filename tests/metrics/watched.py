@@ -1,0 +1,93 @@
+"""A Prometheus that evaluates the alert rules of ``docker/prometheus``, with every duration made shorter."""
+
+import json
+import re
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.docs.fences import ROOT
+from tests.programs.prometheus import prometheus
+
+_RULES = ROOT / "docker" / "prometheus" / "alerts.yml"
+_DURATION = re.compile(r"(?<=\[)(\d+)([mh])(?=\])|(?<=for: )(\d+)([mh])$", re.MULTILINE)
+_SECONDS = {"m": 60, "h": 3600}
+_CONFIGURATION = """
+global: {{scrape_interval: 2s, scrape_timeout: 2s, evaluation_interval: 1s}}
+rule_files: [alerts.yml]
+scrape_configs:
+  - job_name: pgsched-api
+    authorization: {{credentials: {key}}}
+    static_configs: [{{targets: ["{api}"]}}]
+  - job_name: pgsched-workers
+    static_configs: [{{targets: ["{workers}"]}}]
+"""
+
+
+class Watch:
+    """Which alerts fire, and which have been ``seen`` to since that was cleared."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.seen: set[str] = set()
+
+    def firing(self) -> set[str]:
+        with urllib.request.urlopen(f"{self._url}/api/v1/alerts", timeout=10) as response:
+            alerts = json.load(response)["data"]["alerts"]
+        found = {alert["labels"]["alertname"] for alert in alerts if alert["state"] == "firing"}
+        self.seen |= found
+        return found
+
+    def until(self, condition: Callable[[set[str]], bool], within: float, what: str) -> None:
+        """Looks until what fires is so. Raises AssertionError where it does not come about."""
+        end = time.monotonic() + within
+        while not condition(found := self.firing()):
+            assert time.monotonic() < end, f"{what}: {sorted(found)} fires, {sorted(self.seen)} has fired"
+            time.sleep(0.5)
+
+    def keep_looking(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        self.until(lambda _: time.monotonic() > end, seconds + 10, "looking")
+
+
+def shortened(rules: str, by: float) -> str:
+    """Rules with the durations of their ranges and of ``for`` divided."""
+
+    def shorten(found: re.Match[str]) -> str:
+        count, unit = (found[1], found[2]) if found[1] else (found[3], found[4])
+        return f"{max(int(count) * _SECONDS[unit] / by, 1.0):.0f}s"
+
+    return _DURATION.sub(shorten, rules)
+
+
+@contextmanager
+def watch(place: Path, *, port: int, api: str, workers: str, key: str, shorter: float) -> Iterator[Watch]:
+    """A Prometheus that listens on this port and keeps what it learns below ``place``."""
+    place.mkdir()
+    (place / "alerts.yml").write_text(shortened(_RULES.read_text(), shorter))
+    configuration = place / "prometheus.yml"
+    configuration.write_text(_CONFIGURATION.format(key=key, api=api, workers=workers))
+    address = f"127.0.0.1:{port}"
+    command = [str(prometheus()), f"--config.file={configuration}", f"--storage.tsdb.path={place / 'data'}"]
+    with (place / "log").open("w") as log:
+        process = subprocess.Popen([*command, f"--web.listen-address={address}"], stdout=log, stderr=log)
+    try:
+        _await_ready(f"http://{address}", process, place / "log")
+        yield Watch(f"http://{address}")
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _await_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    end = time.monotonic() + 60
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{url}/-/ready", timeout=10):
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError(log.read_text())
