@@ -3,8 +3,9 @@
 A batch is reported once, as a whole, so a single row costs nothing, and without an observer nothing is done.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +49,44 @@ class BatchSettled:
     seconds: float
 
 
+class Timed(NamedTuple):
+    """How late an attempt began and how long it took, in seconds. It stands for ``weight`` attempts."""
+
+    queue: int
+    client: str
+    lateness: float
+    duration: float
+    weight: int
+
+
+class Ended(NamedTuple):
+    """A queue, by its number, and an outcome. ``is_plain`` marks plain successes, whose ends nobody else counts."""
+
+    queue: int
+    outcome: str
+    is_plain: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptsEnded:
+    """Attempts have ended, and their outcomes are on record.
+
+    ``clients`` has the client of each attempt, by queue and outcome: ``succeeded``, ``failed``, ``snoozed`` or
+    ``deferred``, or for what came to no attempt, ``late``, ``released`` or ``undeliverable``. ``committed`` counts
+    those that committed together with their handler's writes, and so are in no batch. While many attempts end, only
+    some are in ``timed``, and stand for the others of their queue.
+    """
+
+    clients: Mapping[Ended, Sequence[str]]
+    timed: Sequence[Timed]
+    committed: int = 0
+
+
 class Observer:
     """The base of observers; its methods do nothing. Subclasses override those that they need.
 
     A method must not raise and must not wait: it runs inside the loop that claims and settles. Executions that commit
-    together with their handler's writes are not settled in a batch, and not reported.
+    together with their handler's writes are not settled in a batch: of these only ``ended`` tells.
     """
 
     def claimed(self, batch: BatchClaimed) -> None:
@@ -63,3 +97,7 @@ class Observer:
 
     def settled(self, batch: BatchSettled) -> None:
         """Called once the batch is committed."""
+
+    def ended(self, attempts: AttemptsEnded) -> None:
+        """Called for the attempts of each batch, once it is committed, and for each one that committed with its
+        handler's writes."""

@@ -358,6 +358,39 @@ create table pgsched.attempts (
 ) partition by range (finished_at);
 create table pgsched_internal.attempts_default partition of pgsched.attempts default;
 
+-- What ended and how late it began, by the minute, queue and client; the rows of the client '' count all clients together, and have the
+-- whole where there are too many clients for each to have a row. The histograms count attempts, in the buckets that
+-- pgsched_internal.buckets() bounds, the last beyond all; null where none was timed.
+create table pgsched.rollups (
+  minute          timestamptz not null,
+  attempts        bigint not null default 0,
+  failed_attempts bigint not null default 0,
+  succeeded       bigint not null default 0,
+  failed          bigint not null default 0,
+  cancelled       bigint not null default 0,
+  expired         bigint not null default 0,
+  skipped         bigint not null default 0,
+  client_id       text not null,
+  queue           text not null,
+  lateness        integer[],
+  duration        integer[],
+  constraint rollups_client primary key (client_id, minute, queue)
+) partition by range (minute);
+create index rollups_minute on pgsched.rollups (minute);
+create table pgsched_internal.rollups_default partition of pgsched.rollups default;
+
+-- What was counted in the transaction that did it, until a worker adds it to the rollups. A status is that of ends, or retrying for
+-- attempts that failed; null counts attempts.
+create table pgsched_internal.counts_to_roll_up (
+  id        uuid primary key default gen_random_uuid(),
+  noted_at  timestamptz not null,
+  count     bigint not null,
+  status    pgsched.execution_status,
+  partition smallint not null,
+  bucket    smallint,
+  client_id text not null
+) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+
 -- What handlers say while they run: how far they are, and from what a later attempt goes on. Written by those that say anything, and
 -- deleted some time after the execution's end.
 create table pgsched.progress (

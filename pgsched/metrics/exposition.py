@@ -7,11 +7,12 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from pgsched.domain.histogram import BUCKETS
 from pgsched.metrics import catalogue
 from pgsched.metrics.snapshot import Sum
 
 CONTENT_TYPE = "text/plain; version=0.0.4"
-_BOUNDS = [*map(str, catalogue.BUCKETS), "+Inf"]
+_BOUNDS = [*map(str, BUCKETS), "+Inf"]
 
 
 def registry_of(read: Callable[[], Sum]) -> CollectorRegistry:

@@ -1,12 +1,12 @@
 """What was counted, at one moment, in a form that processes can pass on and that adds up."""
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable
 
 import msgspec
 
-from pgsched.metrics.catalogue import BUCKETS
+from pgsched.domain.histogram import BUCKETS, nothing
 
 Labels = tuple[str, ...]
 
@@ -14,23 +14,12 @@ Labels = tuple[str, ...]
 class Histogram(msgspec.Struct):
     """How many observations fell up to each bound, the last beyond all, and what they come to together."""
 
-    counts: list[int] = msgspec.field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
+    counts: list[int] = msgspec.field(default_factory=nothing)
     total: float = 0.0
 
-    def observe(self, seconds: float) -> None:
-        self.counts[bisect_left(BUCKETS, seconds)] += 1
-        self.total += seconds
-
-    def observe_all(self, seconds: list[float], *, each: int = 1) -> None:
-        """The same for many, which are put in order; each counts for so many."""
-        seconds.sort()
-        below = 0
-        for place, bound in enumerate(BUCKETS):
-            up_to = bisect_right(seconds, bound, below)
-            self.counts[place] += each * (up_to - below)
-            below = up_to
-        self.counts[-1] += each * (len(seconds) - below)
-        self.total += each * sum(seconds)
+    def observe(self, seconds: float, times: int = 1) -> None:
+        self.counts[bisect_left(BUCKETS, seconds)] += times
+        self.total += times * seconds
 
     def add(self, other: "Histogram") -> None:
         self.counts = [one + more for one, more in zip(self.counts, other.counts, strict=True)]

@@ -19,7 +19,6 @@ from pgsched.domain.execution import Execution
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.metrics.files import Counting
-from pgsched.metrics.tally import Settle
 from pgsched.sealing import KeyRing
 from pgsched.service import Signal
 from pgsched.settings import Settings
@@ -37,6 +36,7 @@ from pgsched.worker.gates.book import Book
 from pgsched.worker.gates.circuits import Circuits
 from pgsched.worker.gates.gatekeeper import Gatekeeper
 from pgsched.worker.in_hand import InHand
+from pgsched.worker.minutes import Minutes
 from pgsched.worker.roster import Roster
 from pgsched.worker.run.attempts import Equipment
 from pgsched.worker.run.beginnings import Beginnings
@@ -103,7 +103,8 @@ class Foundation:
         self._chores, self._renewing = Link(url, "upkeep"), Link(url, "renew", raw=False)
         self.vault = Vault(Link(url, "secrets", raw=False), KeyRing.parse(settings.secret_keys))
         self.directory = Directory(self._chores, self.events, self.vault.open_signing)
-        self.upkeep = Upkeep(settings, url, self.events, self._chores, self.roster, self.clock)
+        self.minutes = Minutes(self.clock, self.directory.has_settings)
+        self.upkeep = Upkeep(settings, url, self.events, self._chores, self.roster, self.clock, self.minutes)
         is_shared = self.directory.are_several
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS, is_shared=is_shared)
         self._over = trials.over
@@ -118,6 +119,7 @@ class Foundation:
             self._chores, self.events, self.book, after=settings.sideline_after, rate=settings.recovery_rate
         )
         self.settler = self._make_settler()
+        self.settler.counted.connect(self.minutes.ended)
         self.channels, self.tracing = self._make_channels(), Tracing(settings, "pgsched-worker")
         self.terms = Terms(self.clock, self.directory.defaults)
         self.relieved: Signal[[]] = Signal()
@@ -138,7 +140,7 @@ class Foundation:
         shares = Shares(lanes=self.settings.concurrency, is_wanted=self.directory.are_several, relieved=self.relieved)
         equipment = Equipment(
             channel=self._traced(),
-            settle=self._counted(),
+            settle=self.settler.add,
             in_hand=self.in_hand,
             terms=self.terms,
             events=self.events,
@@ -163,12 +165,6 @@ class Foundation:
             ahead=self.settings.look_ahead,
             watch=watch,
         )
-
-    def _counted(self) -> Settle:
-        """What takes outcomes, which are counted before where somebody does."""
-        if self._counting is None:
-            return self.settler.add
-        return self._counting.tally.counting(self.settler.add, self.clock.monotonic)
 
     def _make_stand_in(self, trials: Trials) -> StandIn:
         # An execution in a process of its own delays no others.

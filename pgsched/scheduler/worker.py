@@ -42,7 +42,7 @@ class Worker(Assembly):
         """Everything that runs in the background but the settler, which is the last to stop."""
         writing = [self.writing] if self.writing else []
         if self.trial is not None:
-            return [self.waker, self.trial, self.renewer, self.directory, *writing]
+            return [self.waker, self.trial, self.renewer, self.directory, self.upkeep.rollups, *writing]
         supply = [self.directory, self.sweeper, self.circuits, self.renewer, self.capabilities, self.witness]
         return [self.waker, *self._claiming, *supply, *self.upkeep.services, *writing]
 
@@ -72,6 +72,7 @@ class Worker(Assembly):
         with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
             async with asyncio.timeout(10):
                 await self.settler.flush()
+                await self.upkeep.rollups.turn()
         await self._leave()
         if self.writing:
             self.writing.write()

@@ -13,9 +13,11 @@ from pgsched.upkeep.planner import Planner
 from pgsched.upkeep.pulled import PulledQueues
 from pgsched.upkeep.reaper import Reaper
 from pgsched.upkeep.releaser import Releaser
+from pgsched.upkeep.rollups import Rollups
 from pgsched.upkeep.stuck_keys import StuckKeys
 from pgsched.upkeep.zones import Zones
 from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.minutes import Minutes
 from pgsched.worker.roster import Roster
 
 
@@ -24,7 +26,14 @@ class Upkeep:
     transactions have connections of their own."""
 
     def __init__(
-        self, settings: Settings, url: str, events: Events, chores: Link, roster: Roster, clock: DatabaseClock
+        self,
+        settings: Settings,
+        url: str,
+        events: Events,
+        chores: Link,
+        roster: Roster,
+        clock: DatabaseClock,
+        minutes: Minutes,
     ) -> None:
         lease = timedelta(seconds=settings.lease)
         roles = ("plan", "backfill", "zones", "bulk")
@@ -48,13 +57,14 @@ class Upkeep:
         self.zones = Zones(chores, rezoning, events, roster)
         self.backfiller = Backfiller(chores, backfilling, events)
         self.bulk_changer = BulkChanger(chores, changing, events)
+        self.rollups = Rollups(chores, events, minutes, queue_names=lambda: roster.queue_names)
         self.days = Days(chores, events, kept=settings.history_days, audit_kept=settings.audit_days)
 
     @property
     def services(self) -> list[Service]:
         return [
             self.planner, self.reaper, self.releaser, self.days, self.backfiller, self.bulk_changer,
-            self.zones, self.stuck_keys, self.levels, self.pulled,
+            self.zones, self.stuck_keys, self.levels, self.pulled, self.rollups,
         ]  # fmt: skip
 
     async def close(self) -> None:

@@ -102,6 +102,10 @@ class Directory(Service):
         """Whether more than one client is known, so that clients share what the worker has."""
         return len(self._keep) > 1
 
+    def has_settings(self, client_id: str) -> bool:
+        """Whether a client has settings of its own, and so a name that an operator has given."""
+        return client_id in self._keep
+
     def weight(self, client_id: str) -> int:
         """The weight by which a client shares a saturated worker."""
         return self._weights.get(client_id, 1)

@@ -48,13 +48,14 @@ class InHand:
         held = self.rows.get(row.id)
         return held is not None and held.token == row.token
 
-    def leave(self, rows: Iterable[tuple[bytes, int]]) -> None:
-        """Removes rows that were settled or handed back, each under its token."""
-        held, announced = self.rows, []
+    def leave(self, rows: Iterable[tuple[bytes, int]]) -> list[str]:
+        """Removes rows that were settled or handed back, each under its token. Returns the client of each."""
+        held, clients, announced = self.rows, list[str](), list[bytes]()
         for id, token in rows:
             row = held.get(id)
             if row is not None and row.token == token:
                 del held[id]
+                clients.append(row.client_id)
                 if self.announced and id in self.announced:
                     announced.append(id)
         if self.unrecorded:
@@ -63,6 +64,7 @@ class InHand:
             self.announced.difference_update(announced)
             self.left(announced)
         self.eased()
+        return clients
 
     def keep_unrecorded(self, ids: Iterable[bytes]) -> None:
         """Keeps rows that have ended and wait to be recorded, without their payloads, which are not needed any more."""

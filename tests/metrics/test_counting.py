@@ -3,22 +3,19 @@
 import os
 import subprocess
 import sys
-import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import AlreadySettled, Failed, Late, Outcome, Postponed, Succeeded
-from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.metrics import catalogue
 from pgsched.metrics.exposition import page
 from pgsched.metrics.files import Counting, Reading, Writing
 from pgsched.metrics.snapshot import Distribution, Histogram, Snapshot, Sum, Value
-from pgsched.metrics.tally import _OUTCOMES, Tally
-from pgsched.observer import BatchClaimed, BatchSettled
+from pgsched.metrics.tally import Tally
+from pgsched.observer import AttemptsEnded, BatchClaimed, BatchSettled, Ended, Timed
 
 Read = dict[tuple[str, tuple[str, ...]], float]
 
@@ -33,16 +30,19 @@ def read(text: bytes) -> Read:
     return found
 
 
-def row(partition: int = 0, fire_at: int = 0) -> Execution:
-    blank = dict.fromkeys(Execution._fields)
-    return Execution(**{**blank, "partition": partition, "fire_at": fire_at})  # type: ignore[arg-type]
+def attempts(
+    *outcomes: str, queue: int = 0, lateness: float = 1.0, seconds: float = 0.5, weight: int = 1, committed: int = 0
+) -> AttemptsEnded:
+    """Attempts of one client, of which those that took place were timed."""
+    timed = [Timed(queue, "shop", lateness, seconds, weight) for one in outcomes if one not in ("late", "released")]
+    clients = {Ended(queue, outcome): ["shop"] * count for outcome, count in Counter(outcomes).items()}
+    return AttemptsEnded(clients=clients, timed=timed, committed=committed)
 
 
-def tally_of(*outcomes: Outcome, partition: int = 0, age: float = 1.5, seconds: float = 0.5) -> Tally:
+def tally_of(*told: AttemptsEnded) -> Tally:
     found = Tally()
-    settle = found.counting(lambda *_: None, lambda _: time.monotonic() - age)
-    for outcome in outcomes:
-        settle(row(partition), Options(), outcome, seconds)
+    for one in told:
+        found.ended(one)
     return found
 
 
@@ -53,34 +53,26 @@ def page_of(*snapshots: Snapshot) -> Read:
     return read(page(together))
 
 
-def test_attempts_are_counted_by_queue_and_outcome_and_passed_on() -> None:
-    passed_on = []
-    tally = Tally()
-    settle = tally.counting(lambda *given: passed_on.append(given), lambda _: time.monotonic())
-    for outcome in (Succeeded(), AlreadySettled(), Failed(error="no", retryable=True)):
-        settle(row(), Options(), outcome, 0.5)
-    settle(row(partition=17), Options(), Late(), 0.0)
-    assert len(passed_on) == 4
+def test_attempts_are_counted_by_queue_and_outcome() -> None:
+    tally = tally_of(
+        attempts("succeeded", "failed", "failed"), attempts("succeeded", committed=1), attempts("late", queue=1)
+    )
     found = page_of(tally.snapshot({0: "default"}, {}))
     assert found["pgsched_attempts_total", ("default", "succeeded")] == 2
-    assert found["pgsched_attempts_total", ("default", "failed")] == 1
+    assert found["pgsched_attempts_total", ("default", "failed")] == 2
     assert found["pgsched_settled_executions_total", ("succeeded",)] == 1  # with what its handler wrote, in no batch
     assert found["pgsched_attempts_total", ("1", "late")] == 1  # a queue that has no name by now
+    assert found["pgsched_lateness_seconds_count", ("1",)] == 0
 
 
-def test_lateness_is_told_from_how_long_attempts_took() -> None:
-    found = page_of(tally_of(Succeeded(), Postponed(after=None, reason="")).snapshot({0: "q"}, {}))  # type: ignore[arg-type]
-    assert found["pgsched_lateness_seconds_sum", ("q",)] == pytest.approx(2.0, abs=0.1)
-    assert found["pgsched_attempt_duration_seconds_sum", ("q",)] == 1.0
-    assert found["pgsched_lateness_seconds_bucket", ("q", "2.5")] == 2
+def test_an_attempt_that_was_timed_stands_for_others() -> None:
+    found = page_of(tally_of(attempts("succeeded", "snoozed", weight=8)).snapshot({0: "q"}, {}))
+    assert found["pgsched_lateness_seconds_sum", ("q",)] == 16.0
+    assert found["pgsched_attempt_duration_seconds_sum", ("q",)] == 8.0
+    assert found["pgsched_lateness_seconds_bucket", ("q", "1.0")] == 16
     assert found["pgsched_lateness_seconds_bucket", ("q", "0.5")] == 0
-    assert (
-        found["pgsched_lateness_seconds_bucket", ("q", "+Inf")] == found["pgsched_lateness_seconds_count", ("q",)] == 2
-    )
-    early = page_of(tally_of(Succeeded(), age=0.4999).snapshot({0: "q"}, {}))
-    assert early["pgsched_lateness_seconds_bucket", ("q", "0.001")] == 1  # rows start at their instant, by two clocks
-    not_begun = page_of(tally_of(Late()).snapshot({0: "q"}, {}))
-    assert not_begun["pgsched_lateness_seconds_count", ("q",)] == 0
+    assert found["pgsched_lateness_seconds_bucket", ("q", "+Inf")] == 16
+    assert found["pgsched_lateness_seconds_count", ("q",)] == 16
 
 
 def test_batches_and_events_are_counted() -> None:
@@ -96,44 +88,20 @@ def test_batches_and_events_are_counted() -> None:
     assert found["pgsched_worker_in_hand", ()] == 3
 
 
-def test_many_are_observed_as_each_would_be() -> None:
-    values = [0.0, 0.001, 0.0011, 0.3, 1.0, 1.0, 2.0, 3600.0, 3600.5, 9e9]
-    together, apart = Histogram(), Histogram()
-    together.observe_all(values[::-1])
-    for value in values:
-        apart.observe(value)
-    assert together == apart
-    together.observe_all([])
-    assert together == apart
-
-
-def test_of_many_a_part_is_timed_and_counts_for_all() -> None:
-    tally = tally_of(*[Succeeded()] * 5_120, *[Late()] * 30, seconds=0.5)
-    found = page_of(tally.snapshot({0: "q"}, {}))
-    assert found["pgsched_attempts_total", ("q", "succeeded")] == 5_120
-    assert found["pgsched_attempts_total", ("q", "late")] == 30
-    assert found["pgsched_attempt_duration_seconds_count", ("q",)] == pytest.approx(5_120, rel=0.01)
-    assert found["pgsched_attempt_duration_seconds_sum", ("q",)] == pytest.approx(2_560, rel=0.01)
-
-
 def test_each_queue_has_its_own() -> None:
-    tally = Tally()
-    settle = tally.counting(lambda *_: None, lambda _: time.monotonic() - 1.5)
-    for partition, seconds in ((0, 0.5), (16, 0.002), (17, 0.002)):
-        settle(row(partition), Options(), Succeeded(), seconds)
+    tally = tally_of(attempts("succeeded"), attempts("succeeded", "succeeded", queue=1, seconds=0.002))
     found = page_of(tally.snapshot({0: "q", 1: "r"}, {}))
     assert found["pgsched_attempt_duration_seconds_count", ("q",)] == 1
     assert found["pgsched_attempt_duration_seconds_sum", ("r",)] == pytest.approx(0.004)
 
 
-def test_every_outcome_has_a_name() -> None:
-    assert set(_OUTCOMES) == set(Outcome.__args__)
-
-
 def test_what_a_process_counted_stays_when_it_ends_and_what_it_had_in_hand_does_not(tmp_path: Path) -> None:
     gauges = {"pgsched_worker_in_hand": 3.0}
     writing = Writing(
-        Events(), Counting(tally_of(Succeeded()), tmp_path), queue_names=lambda: {0: "q"}, gauges=lambda: gauges
+        Events(),
+        Counting(tally_of(attempts("succeeded")), tmp_path),
+        queue_names=lambda: {0: "q"},
+        gauges=lambda: gauges,
     )
     reading = Reading(tmp_path)
     writing.write()
@@ -158,13 +126,13 @@ def test_a_process_that_does_not_write_any_more_is_not_counted_among_those_at_wo
 def test_a_file_that_cannot_be_read_hides_no_other(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "1").write_bytes(content)
     (tmp_path / f"{os.getpid()}.new").write_bytes(b"half")
-    Writing(Events(), Counting(tally_of(Succeeded()), tmp_path), queue_names=dict, gauges=dict).write()
+    Writing(Events(), Counting(tally_of(attempts("succeeded")), tmp_path), queue_names=dict, gauges=dict).write()
     assert read(page(Reading(tmp_path).read()))["pgsched_attempts_total", ("0", "succeeded")] == 1
 
 
 def test_names_of_queues_cannot_forge_lines() -> None:
     name = 'a"} 1\npgsched_claims_total 99\n'
-    found = page_of(tally_of(Succeeded()).snapshot({0: name}, {}))
+    found = page_of(tally_of(attempts("succeeded")).snapshot({0: name}, {}))
     assert found["pgsched_attempts_total", (name, "succeeded")] == 1
     assert found["pgsched_claims_total", ()] == 0
 

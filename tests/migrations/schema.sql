@@ -34,10 +34,12 @@ table pgsched.history partition by RANGE (finished_at) row level security
 table pgsched.jobs row level security
 table pgsched.progress with (fillfactor=50) row level security
 table pgsched.queues with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
+table pgsched.rollups partition by RANGE (minute) row level security
 table pgsched.schema_version
 table pgsched.workers with (fillfactor=50)
 table pgsched_internal.api_keys row level security
 table pgsched_internal.circles
+table pgsched_internal.counts_to_roll_up with (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
 table pgsched_internal.days
 table pgsched_internal.ends_to_mark with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
 table pgsched_internal.facts
@@ -53,6 +55,7 @@ table pgsched_internal.rows_to_come_back_to
 table pgsched_internal.secrets row level security
 table pgsched_internal.signing_secrets row level security
 view pgsched.dead_letters with (security_invoker=true)
+view pgsched.minutes with (security_invoker=true)
 view pgsched.sidelined with (security_invoker=true)
 view pgsched.status with (security_invoker=true)
 view pgsched.undeliverable with (security_invoker=true)
@@ -242,6 +245,21 @@ column pgsched.jobs.24 paused_at timestamp with time zone
 column pgsched.jobs.25 accounted_to timestamp with time zone not null default pgsched.now()
 column pgsched.jobs.26 created_at timestamp with time zone not null default pgsched.now()
 column pgsched.jobs.27 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched.minutes.01 minute timestamp with time zone
+column pgsched.minutes.02 client_id text
+column pgsched.minutes.03 queue text
+column pgsched.minutes.04 ended bigint
+column pgsched.minutes.05 succeeded bigint
+column pgsched.minutes.06 failed bigint
+column pgsched.minutes.07 cancelled bigint
+column pgsched.minutes.08 expired bigint
+column pgsched.minutes.09 skipped bigint
+column pgsched.minutes.10 attempts bigint
+column pgsched.minutes.11 failed_attempts bigint
+column pgsched.minutes.12 lateness_p50 double precision
+column pgsched.minutes.13 lateness_p99 double precision
+column pgsched.minutes.14 duration_p50 double precision
+column pgsched.minutes.15 duration_p99 double precision
 column pgsched.progress.01 execution_id uuid not null
 column pgsched.progress.02 partition smallint not null
 column pgsched.progress.03 client_id text not null
@@ -258,6 +276,18 @@ column pgsched.queues.06 full_since timestamp with time zone
 column pgsched.queues.07 paused_at timestamp with time zone
 column pgsched.queues.08 reason text
 column pgsched.queues.09 pulled boolean not null default false
+column pgsched.rollups.01 minute timestamp with time zone not null
+column pgsched.rollups.02 attempts bigint not null default 0
+column pgsched.rollups.03 failed_attempts bigint not null default 0
+column pgsched.rollups.04 succeeded bigint not null default 0
+column pgsched.rollups.05 failed bigint not null default 0
+column pgsched.rollups.06 cancelled bigint not null default 0
+column pgsched.rollups.07 expired bigint not null default 0
+column pgsched.rollups.08 skipped bigint not null default 0
+column pgsched.rollups.09 client_id text not null
+column pgsched.rollups.10 queue text not null
+column pgsched.rollups.11 lateness integer[]
+column pgsched.rollups.12 duration integer[]
 column pgsched.schema_version.01 version_num character varying(32) not null
 column pgsched.sidelined.01 gate text
 column pgsched.sidelined.02 host text
@@ -322,6 +352,13 @@ column pgsched_internal.api_keys.11 revoked_at timestamp with time zone
 column pgsched_internal.api_keys.12 rate integer
 column pgsched_internal.api_keys.13 burst integer
 column pgsched_internal.circles.01 client_id text not null
+column pgsched_internal.counts_to_roll_up.01 id uuid not null default gen_random_uuid()
+column pgsched_internal.counts_to_roll_up.02 noted_at timestamp with time zone not null
+column pgsched_internal.counts_to_roll_up.03 count bigint not null
+column pgsched_internal.counts_to_roll_up.04 status pgsched.execution_status
+column pgsched_internal.counts_to_roll_up.05 partition smallint not null
+column pgsched_internal.counts_to_roll_up.06 bucket smallint
+column pgsched_internal.counts_to_roll_up.07 client_id text not null
 column pgsched_internal.days.01 name text not null
 column pgsched_internal.ended.01 id uuid
 column pgsched_internal.ended.02 client_id text
@@ -551,6 +588,7 @@ constraint pgsched.queues.queue_name_is_plain CHECK ((name ~ '^[a-z][a-z0-9_-]{0
 constraint pgsched.queues.queues_first_partition_key UNIQUE (first_partition)
 constraint pgsched.queues.queues_pkey PRIMARY KEY (name)
 constraint pgsched.queues.the_queue_default_is_not_pulled CHECK ((NOT (pulled AND (name = 'default'::text))))
+constraint pgsched.rollups.rollups_client PRIMARY KEY (client_id, minute, queue)
 constraint pgsched.schema_version.schema_version_pkc PRIMARY KEY (version_num)
 constraint pgsched.workers.workers_pkey PRIMARY KEY (id)
 constraint pgsched_internal.api_keys.api_key_id_is_16_hexadecimal_digits CHECK ((id ~ '^[0-9a-f]{16}$'::text))
@@ -564,6 +602,7 @@ constraint pgsched_internal.api_keys.key_rate_is_1_to_a_million CHECK (((rate >=
 constraint pgsched_internal.api_keys.scopes_are_schedule_read_operate_admin CHECK ((((cardinality(scopes) >= 1) AND (cardinality(scopes) <= 4)) AND (scopes <@ ARRAY['schedule'::text, 'read'::text, 'operate'::text, 'admin'::text])))
 constraint pgsched_internal.api_keys.subject_is_1_to_200_characters CHECK (((length(subject) >= 1) AND (length(subject) <= 200)))
 constraint pgsched_internal.circles.circles_pkey PRIMARY KEY (client_id)
+constraint pgsched_internal.counts_to_roll_up.counts_to_roll_up_pkey PRIMARY KEY (id)
 constraint pgsched_internal.days.days_pkey PRIMARY KEY (name)
 constraint pgsched_internal.ends_to_mark.ends_to_mark_pkey PRIMARY KEY (execution_id, after_id)
 constraint pgsched_internal.facts.facts_pkey PRIMARY KEY (name)
@@ -629,6 +668,7 @@ CREATE INDEX keys_look_at ON pgsched_internal.keys USING btree (look_at)
 CREATE INDEX results_to_record_client ON pgsched_internal.results_to_record USING btree (client_id)
 CREATE INDEX results_to_record_execution ON pgsched_internal.results_to_record USING btree (execution_id)
 CREATE INDEX results_to_record_try_at ON pgsched_internal.results_to_record USING btree (try_at)
+CREATE INDEX rollups_minute ON ONLY pgsched.rollups USING btree (minute)
 CREATE UNIQUE INDEX api_keys_pkey ON pgsched_internal.api_keys USING btree (id)
 CREATE UNIQUE INDEX attempts_execution ON ONLY pgsched.attempts USING btree (execution_id, attempt, finished_at)
 CREATE UNIQUE INDEX audit_log_change ON pgsched.audit_log USING btree (transaction, at, kind, name) WHERE (action = ANY (ARRAY['insert'::text, 'update'::text, 'delete'::text]))
@@ -638,6 +678,7 @@ CREATE UNIQUE INDEX blocked_keys_pkey ON pgsched.blocked_keys USING btree (clien
 CREATE UNIQUE INDEX bulk_changes_pkey ON pgsched.bulk_changes USING btree (id)
 CREATE UNIQUE INDEX circles_pkey ON pgsched_internal.circles USING btree (client_id)
 CREATE UNIQUE INDEX clients_pkey ON pgsched.clients USING btree (client_id)
+CREATE UNIQUE INDEX counts_to_roll_up_pkey ON pgsched_internal.counts_to_roll_up USING btree (id)
 CREATE UNIQUE INDEX days_pkey ON pgsched_internal.days USING btree (name)
 CREATE UNIQUE INDEX dependencies_pkey ON pgsched.dependencies USING btree (execution_id, after_id)
 CREATE UNIQUE INDEX ends_to_mark_pkey ON pgsched_internal.ends_to_mark USING btree (execution_id, after_id)
@@ -660,6 +701,7 @@ CREATE UNIQUE INDEX progress_pkey ON pgsched.progress USING btree (execution_id)
 CREATE UNIQUE INDEX queues_first_partition_key ON pgsched.queues USING btree (first_partition)
 CREATE UNIQUE INDEX queues_pkey ON pgsched.queues USING btree (name)
 CREATE UNIQUE INDEX results_to_record_pkey ON pgsched_internal.results_to_record USING btree (id)
+CREATE UNIQUE INDEX rollups_client ON ONLY pgsched.rollups USING btree (client_id, minute, queue)
 CREATE UNIQUE INDEX rows_to_come_back_to_pkey ON pgsched_internal.rows_to_come_back_to USING btree (change_id, id)
 CREATE UNIQUE INDEX schema_version_pkc ON pgsched.schema_version USING btree (version_num)
 CREATE UNIQUE INDEX secrets_pkey ON pgsched_internal.secrets USING btree (client_id, name)
@@ -685,6 +727,7 @@ partition pgsched_internal.executions_7 of pgsched.executions FOR VALUES IN ('7'
 partition pgsched_internal.executions_8 of pgsched.executions FOR VALUES IN ('8') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
 partition pgsched_internal.executions_9 of pgsched.executions FOR VALUES IN ('9') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
 partition pgsched_internal.history_default of pgsched.history DEFAULT
+partition pgsched_internal.rollups_default of pgsched.rollups DEFAULT
 
 -- triggers
 CREATE TRIGGER body_checked BEFORE INSERT OR UPDATE OF payload, options ON pgsched.jobs FOR EACH ROW WHEN (((new.options)::jsonb ? 'body'::text)) EXECUTE FUNCTION pgsched_internal.body_checked()
@@ -726,6 +769,7 @@ policy api on pgsched.executions for r to {pgsched_api} using ((( SELECT pgsched
 policy api on pgsched.history for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api on pgsched.jobs for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR ((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api on pgsched.progress for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
+policy api on pgsched.rollups for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api on pgsched_internal.api_keys for r to {pgsched_api} using (( SELECT pgsched_internal.api_administers() AS api_administers)) check ()
 policy api on pgsched_internal.gates for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR ((name ~~ 'circuit:%'::text) AND (substr(name, (strpos(name, ' '::text) + 1)) = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest)))))) check ()
 policy api on pgsched_internal.kept_dead_letters for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
@@ -743,6 +787,7 @@ policy mine on pgsched.executions for r to {pgsched_client} using (((client_id):
 policy mine on pgsched.history for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
 policy mine on pgsched.jobs for r to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
 policy mine on pgsched.progress for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
+policy mine on pgsched.rollups for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
 policy mine on pgsched_internal.kept_dead_letters for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
 policy mine_new on pgsched.executions for a to {pgsched_client} using () check (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest))))
 policy mine_new on pgsched.jobs for a to {pgsched_client} using () check (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest))))
@@ -757,6 +802,7 @@ policy reader on pgsched.executions for r to {pgsched_reader} using (true) check
 policy reader on pgsched.history for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.jobs for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.progress for r to {pgsched_reader} using (true) check ()
+policy reader on pgsched.rollups for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched_internal.api_keys for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched_internal.gates for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched_internal.kept_dead_letters for r to {pgsched_reader} using (true) check ()
@@ -771,6 +817,7 @@ policy worker on pgsched.executions for * to {pgsched_worker} using (true) check
 policy worker on pgsched.history for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.jobs for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.progress for * to {pgsched_worker} using (true) check (true)
+policy worker on pgsched.rollups for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched_internal.api_keys for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched_internal.gates for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched_internal.kept_dead_letters for * to {pgsched_worker} using (true) check (true)
@@ -811,6 +858,7 @@ function pgsched.partition_for(text,text,text,text) returns smallint volatility 
 function pgsched.pause(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.pause_all(text,jsonb,text,text) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.pause_queue(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.quantile(integer[],double precision) returns double precision volatility i parallel s
 function pgsched.release(uuid,bigint) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.release_client(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.replay(uuid,text,jsonb,jsonb,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
@@ -840,6 +888,7 @@ function pgsched_internal.account_from_claimed(uuid,integer) returns void volati
 function pgsched_internal.accounted_to(pgsched.jobs,boolean) returns timestamp with time zone volatility s parallel s
 function pgsched_internal.acting_role() returns name volatility s parallel s
 function pgsched_internal.acts_for(text) returns boolean volatility s parallel s
+function pgsched_internal.add_to_rollups(pgsched.rollups[]) returns void volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.advance_bulk_change(uuid,integer) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
 function pgsched_internal.advance_sequences() returns void volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.any_partition_of(integer) returns smallint volatility v parallel s
@@ -855,6 +904,7 @@ function pgsched_internal.backoff(jsonb,integer,double precision) returns double
 function pgsched_internal.block_key(smallint,text,text,uuid,text) returns void volatility v parallel u
 function pgsched_internal.body_checked() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.bring_along(uuid) returns void volatility v parallel u
+function pgsched_internal.buckets() returns double precision[] volatility i parallel s
 function pgsched_internal.bury(smallint,uuid,text) returns void volatility v parallel u
 function pgsched_internal.cancel_locked(pgsched.executions,text) returns void volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.cancel_waiting(text,text,integer) returns integer volatility v parallel u
@@ -923,10 +973,12 @@ function pgsched_internal.circle_refused() returns trigger volatility v parallel
 function pgsched_internal.circuit_of(text,text) returns text volatility i parallel s
 function pgsched_internal.clients_acted_for() returns text[] volatility s parallel s
 function pgsched_internal.clients_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.count_later(text,smallint,pgsched.execution_status,bigint,smallint) returns void volatility v parallel u
 function pgsched_internal.count_live(text,bigint,boolean) returns bigint volatility s parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.count_outcome(uuid,pgsched.execution_status) returns boolean volatility v parallel u
 function pgsched_internal.create_key(text,bytea,text,text[],text[],timestamp with time zone,text,integer,integer) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.crowding(integer,timestamp with time zone[],timestamp with time zone[]) returns SETOF bigint volatility s parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.day_column(text) returns text volatility i parallel s
 function pgsched_internal.day_table(text,date) returns text volatility i parallel s
 function pgsched_internal.days_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.days_to_drop(integer) returns SETOF text volatility s parallel u security definer set search_path=pg_catalog, pg_temp
@@ -971,6 +1023,7 @@ function pgsched_internal.hand_back(pgsched.executions) returns void volatility 
 function pgsched_internal.has_ended(uuid) returns boolean volatility v parallel u
 function pgsched_internal.has_keys() returns boolean volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.has_no_such_day(text) returns boolean volatility i parallel s
+function pgsched_internal.histogram_of(smallint[],bigint[]) returns integer[] volatility i parallel s
 function pgsched_internal.homes_of(uuid) returns smallint[] volatility s parallel u
 function pgsched_internal.in_history(uuid) returns pgsched.history volatility v parallel u
 function pgsched_internal.in_partition(smallint,text) returns text volatility s parallel u
@@ -1090,6 +1143,9 @@ function pgsched_internal.reseal(text,text,bytea,bytea) returns boolean volatili
 function pgsched_internal.reseal_signing(text,bytea,bytea) returns boolean volatility v parallel u
 function pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) returns uuid volatility v parallel u
 function pgsched_internal.revoke_key(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.roll_up(jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.roll_up_notes(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.rollup_days() returns integer volatility i parallel s
 function pgsched_internal.rotate_key(text,bytea,interval,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.rotate_signing_secret(text,bytea,text,interval,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text,jsonb) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
@@ -1111,6 +1167,7 @@ function pgsched_internal.slot_for(text,text,text) returns smallint volatility i
 function pgsched_internal.stalls() returns jsonb volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.still_in_hand(smallint,uuid,bigint) returns pgsched.executions volatility v parallel u
 function pgsched_internal.succeeded_lately(text,text,uuid) returns uuid volatility v parallel u set plan_cache_mode=force_custom_plan
+function pgsched_internal.sum_of(integer[],integer[]) returns integer[] volatility i parallel s
 function pgsched_internal.superseded_by(pgsched.history) returns uuid volatility v parallel u
 function pgsched_internal.take_in_hand(uuid,bigint) returns record volatility v parallel u
 function pgsched_internal.take_key(text,text,uuid,smallint) returns void volatility v parallel u
@@ -1242,6 +1299,10 @@ grant execute on pgsched.pause_all(text,jsonb,text,text) to pgsched_client
 grant execute on pgsched.pause_all(text,jsonb,text,text) to pgsched_worker
 grant execute on pgsched.pause_queue(text,text,text) to pgsched_api
 grant execute on pgsched.pause_queue(text,text,text) to pgsched_worker
+grant execute on pgsched.quantile(integer[],double precision) to pgsched_api
+grant execute on pgsched.quantile(integer[],double precision) to pgsched_client
+grant execute on pgsched.quantile(integer[],double precision) to pgsched_reader
+grant execute on pgsched.quantile(integer[],double precision) to pgsched_worker
 grant execute on pgsched.release(uuid,bigint) to pgsched_api
 grant execute on pgsched.release(uuid,bigint) to pgsched_client
 grant execute on pgsched.release(uuid,bigint) to pgsched_worker
@@ -1328,6 +1389,10 @@ grant execute on pgsched_internal.attempts_in(jsonb) to pgsched_worker
 grant execute on pgsched_internal.authenticated() to pgsched_worker
 grant execute on pgsched_internal.backoff(jsonb,integer,double precision) to pgsched_worker
 grant execute on pgsched_internal.block_key(smallint,text,text,uuid,text) to pgsched_worker
+grant execute on pgsched_internal.buckets() to pgsched_api
+grant execute on pgsched_internal.buckets() to pgsched_client
+grant execute on pgsched_internal.buckets() to pgsched_reader
+grant execute on pgsched_internal.buckets() to pgsched_worker
 grant execute on pgsched_internal.bury(smallint,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.capability_of(text) to pgsched_worker
 grant execute on pgsched_internal.catalogue() to pgsched_api
@@ -1379,6 +1444,7 @@ grant execute on pgsched_internal.check_target(text) to pgsched_worker
 grant execute on pgsched_internal.check_told(jsonb,text) to pgsched_api
 grant execute on pgsched_internal.check_zone(text) to pgsched_api
 grant execute on pgsched_internal.check_zone(text) to pgsched_worker
+grant execute on pgsched_internal.count_later(text,smallint,pgsched.execution_status,bigint,smallint) to pgsched_worker
 grant execute on pgsched_internal.count_live(text,bigint,boolean) to pgsched_api
 grant execute on pgsched_internal.count_live(text,bigint,boolean) to pgsched_reader
 grant execute on pgsched_internal.count_live(text,bigint,boolean) to pgsched_worker
@@ -1506,6 +1572,8 @@ grant execute on pgsched_internal.reseal_signing(text,bytea,bytea) to pgsched_wo
 grant execute on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.revoke_key(text,text) to pgsched_api
 grant execute on pgsched_internal.revoke_key(text,text) to pgsched_worker
+grant execute on pgsched_internal.roll_up(jsonb) to pgsched_worker
+grant execute on pgsched_internal.roll_up_notes(integer) to pgsched_worker
 grant execute on pgsched_internal.rotate_key(text,bytea,interval,text) to pgsched_api
 grant execute on pgsched_internal.rotate_key(text,bytea,interval,text) to pgsched_worker
 grant execute on pgsched_internal.rotate_signing_secret(text,bytea,text,interval,text) to pgsched_api
@@ -1575,6 +1643,7 @@ grant insert on pgsched.jobs (queue) to pgsched_client
 grant insert on pgsched.jobs (rules) to pgsched_client
 grant insert on pgsched.jobs (target) to pgsched_client
 grant insert on pgsched.jobs (timezone) to pgsched_client
+grant insert on pgsched_internal.counts_to_roll_up to pgsched_worker
 grant insert, select on pgsched.attempts to pgsched_worker
 grant insert, select on pgsched.executions (client_id) to pgsched_client
 grant insert, select on pgsched.executions (fire_at) to pgsched_client
@@ -1662,6 +1731,10 @@ grant select on pgsched.history to pgsched_reader
 grant select on pgsched.jobs to pgsched_api
 grant select on pgsched.jobs to pgsched_client
 grant select on pgsched.jobs to pgsched_reader
+grant select on pgsched.minutes to pgsched_api
+grant select on pgsched.minutes to pgsched_client
+grant select on pgsched.minutes to pgsched_reader
+grant select on pgsched.minutes to pgsched_worker
 grant select on pgsched.progress to pgsched_api
 grant select on pgsched.progress to pgsched_client
 grant select on pgsched.progress to pgsched_reader
@@ -1675,6 +1748,10 @@ grant select on pgsched.queues (reason) to pgsched_client
 grant select on pgsched.queues (weight) to pgsched_client
 grant select on pgsched.queues to pgsched_api
 grant select on pgsched.queues to pgsched_reader
+grant select on pgsched.rollups to pgsched_api
+grant select on pgsched.rollups to pgsched_client
+grant select on pgsched.rollups to pgsched_reader
+grant select on pgsched.rollups to pgsched_worker
 grant select on pgsched.schema_version to pgsched_api
 grant select on pgsched.schema_version to pgsched_reader
 grant select on pgsched.schema_version to pgsched_worker
@@ -1796,12 +1873,14 @@ comment on pgsched.extend(uuid,bigint,interval) is 'Keeps an execution which was
 comment on pgsched.fail(uuid,bigint,text,boolean,interval) is 'Says that an execution which was claimed, or deferred by its target, has failed, and why; its options say what becomes of it, which is returned: retrying, failed or expired. It is not tried again before retry_after (24 hours at the most) has passed. Kept, and recorded later, where somebody has locked its row or its job. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.hold_client(text,text,text) is 'Begins nothing more of a client until it is released; what runs goes on. False if it was held before.'
 comment on pgsched.mark_declared(uuid,text,text) is 'Says by what a job is declared, or with null that it no longer is; false if it was so before. PS010 for an unknown job.'
+comment on pgsched.minutes is 'How many executions ended in each of the last 30 days'' minutes, by queue and client, how many attempts there were, and how late and how long they were, in seconds. Rows without a client count all of them.'
 comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562), ordered by the microsecond.'
 comment on pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.'
 comment on pgsched.partition_for(text,text,text,text) is 'The partition for a row of this queue and key; a random one of the queue''s for a row with neither key.'
 comment on pgsched.pause(uuid,text,text) is 'Pauses a job: nothing more is planned until it is resumed; what is running goes on. False if it was paused before.'
 comment on pgsched.pause_all(text,jsonb,text,text) is 'Pauses the active jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.pause_queue(text,text,text) is 'Has workers begin nothing more of a queue; what they have in hand goes on. False if it was paused before.'
+comment on pgsched.quantile(integer[],double precision) is 'Below how many seconds this share of what a histogram of pgsched.rollups counts is, as far as its buckets tell; null where it counts nothing.'
 comment on pgsched.release(uuid,bigint) is 'Hands an execution back as if it had not been claimed, as soon as nobody else has its row locked. PS013 where another has it by now or it has ended, PS010 for an unknown one, PS011 for one that a target deferred.'
 comment on pgsched.release_client(text,text,text) is 'Ends the hold of a client; false if it was not held.'
 comment on pgsched.replay(uuid,text,jsonb,jsonb,text,text) is 'Runs a dead letter again, with another target, payload or options where they are given: as a new execution, whose id it returns. Called again it answers with the same id, unless that one has failed too. PS001 for a target that does not go with its queue, PS010 for an unknown id, PS011 for one that has not failed, was discarded, has expired, whose queue was dropped, or whose work is under way or was done since.'
@@ -1834,6 +1913,7 @@ comment on pgsched_internal.account_from_claimed(uuid,integer) is 'Has the plann
 comment on pgsched_internal.accounted_to(pgsched.jobs,boolean) is 'Up to when the instants of a job that is changed now have their account, once its planned row is taken back.'
 comment on pgsched_internal.acting_role() is 'The role that the session acts as: the one it has taken, or its login.'
 comment on pgsched_internal.acts_for(text) is 'Whether the session acts for this client: as one of its roles, as the API for its key, or as one that may do everything.'
+comment on pgsched_internal.add_to_rollups(pgsched.rollups[]) is 'Adds counts to those of their minutes; those of no more than so many clients a minute.'
 comment on pgsched_internal.advance_bulk_change(uuid,integer) is 'Changes the next of many, no more than so many and than its pace allows: how many, whether the next chunk need not wait, and whether that was the last.'
 comment on pgsched_internal.advance_sequences() is 'Brings the sequences up to the rows of their tables, which replication brings and sequences it does not; called by migrations.'
 comment on pgsched_internal.any_partition_of(integer) is 'One of the partitions of the queue that has this first one, at random.'
@@ -1849,6 +1929,7 @@ comment on pgsched_internal.backoff(jsonb,integer,double precision) is 'Seconds 
 comment on pgsched_internal.block_key(smallint,text,text,uuid,text) is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.'
 comment on pgsched_internal.body_checked() is 'Refuses a job of whose payload no body can be made as its options say.'
 comment on pgsched_internal.bring_along(uuid) is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit.'
+comment on pgsched_internal.buckets() is 'The upper bounds, in seconds, of what the histograms of rollups count; what they count last is beyond.'
 comment on pgsched_internal.bury(smallint,uuid,text) is 'Ends an execution that is locked and cannot even be held as failed, without what it carries.'
 comment on pgsched_internal.cancel_locked(pgsched.executions,text) is 'Cancels an execution that is locked, whether it waits or runs; its job goes on.'
 comment on pgsched_internal.cancel_waiting(text,text,integer) is 'Cancels so many executions of a client that wait; returns how many of them were one-shots. Called by pgsched.cancel_all.'
@@ -1917,14 +1998,16 @@ comment on pgsched_internal.circle_refused() is 'Refuses a job that would come a
 comment on pgsched_internal.circuit_of(text,text) is 'The gate between a client and a target host, or between all clients and it; PS000 for a name that cannot be.'
 comment on pgsched_internal.clients_acted_for() is 'The clients that the session acts for; null where it may do everything, or acts for all.'
 comment on pgsched_internal.clients_changed() is 'Has the workers read the clients'' settings again.'
+comment on pgsched_internal.count_later(text,smallint,pgsched.execution_status,bigint,smallint) is 'Notes ends of this status, or attempts where it is null, for the rollups.'
 comment on pgsched_internal.count_live(text,bigint,boolean) is 'How many executions of a queue wait or run, or with waiting only wait, counted up to a bound; of those that the role may see.'
 comment on pgsched_internal.count_outcome(uuid,pgsched.execution_status) is 'Counts a job''s failures in a row and pauses it after as many as its rule pause_after says; called with each settle of a run of a job that has the rule.'
 comment on pgsched_internal.create_key(text,bytea,text,text[],text[],timestamp with time zone,text,integer,integer) is 'Makes a key of the API by the hash of its secret. PS000 for what cannot be, PS012 where the session may not.'
 comment on pgsched_internal.crowding(integer,timestamp with time zone[],timestamp with time zone[]) is 'How many rows stand in a partition in each of these spans of time, counted up to a thousand.'
+comment on pgsched_internal.day_column(text) is 'By which of its columns a table is kept in days.'
 comment on pgsched_internal.day_table(text,date) is 'What the table of a day is called.'
 comment on pgsched_internal.days_followed() is 'Makes the tables of the days that were made where the rows come from.'
-comment on pgsched_internal.days_to_drop(integer) is 'The tables of days of history and attempts that are older than so many days.'
-comment on pgsched_internal.days_to_make(integer) is 'The days of history and attempts, today and so many ahead, that have no partition yet.'
+comment on pgsched_internal.days_to_drop(integer) is 'The tables of days of history and attempts that are older than so many days, and of rollups that are older than theirs.'
+comment on pgsched_internal.days_to_make(integer) is 'The days of history, attempts and rollups, today and so many ahead, that have no partition yet.'
 comment on pgsched_internal.decide(text,text,boolean,double precision,integer,double precision,jsonb,text,smallint,integer,double precision) is 'What becomes of an execution, so many seconds after its instant, by what its attempt came to: failed; postponed by its target; late, that is, too late to begin; or an end, which stands. Its status, in how many seconds it is tried again unless it ends, and the reason.'
 comment on pgsched_internal.decide_failure(pgsched.executions,text,boolean,interval,boolean) is 'What becomes of an execution after a failed try, by its options.'
 comment on pgsched_internal.default_attempts() is 'After how many attempts an execution has failed for good whose options do not say it.'
@@ -1967,6 +2050,7 @@ comment on pgsched_internal.hand_back(pgsched.executions) is 'Has an execution t
 comment on pgsched_internal.has_ended(uuid) is 'Whether history knows an execution of a client that the session acts for.'
 comment on pgsched_internal.has_keys() is 'Whether there is a key of the API, or was one.'
 comment on pgsched_internal.has_no_such_day(text) is 'Whether a cron expression names days that none of its months has.'
+comment on pgsched_internal.histogram_of(smallint[],bigint[]) is 'The histogram of so many in each of these buckets, from 0 on; null where there are none.'
 comment on pgsched_internal.homes_of(uuid) is 'The partitions in which rows of a job may live.'
 comment on pgsched_internal.in_history(uuid) is 'The row of an execution in history; null where it has none. Holds no lock afterwards.'
 comment on pgsched_internal.in_partition(smallint,text) is 'The part of a query that stands for the rows of a partition, up to its further conditions: … e where; with what an update sets.'
@@ -2088,6 +2172,9 @@ comment on pgsched_internal.reseal(text,text,bytea,bytea) is 'Keeps the same sec
 comment on pgsched_internal.reseal_signing(text,bytea,bytea) is 'Keeps the same signing secret under another key; false if it has ended meanwhile. Called by whoever changes the keys.'
 comment on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) is 'Schedules a dead letter that is locked as an execution with all its attempts, and marks it; its id, or null where its work is under way or was done since. PS001 for a target that does not go with its queue, PS011 where that was dropped.'
 comment on pgsched_internal.revoke_key(text,text) is 'Ends a key: within a second no API takes it. False if it was revoked before. PS010 for an unknown key, PS012 where the session may not.'
+comment on pgsched_internal.roll_up(jsonb) is 'Adds what a worker has counted to the rollups.'
+comment on pgsched_internal.roll_up_notes(integer) is 'Adds what was noted, no more than so many notes, to the rollups; how many notes there were.'
+comment on pgsched_internal.rollup_days() is 'For how many days rollups are kept.'
 comment on pgsched_internal.rotate_key(text,bytea,interval,text) is 'Gives a key another secret; the former one is taken for so long. PS010 for an unknown key, PS011 for a revoked one, PS012 where the session may not.'
 comment on pgsched_internal.rotate_signing_secret(text,bytea,text,interval,text) is 'Signs a client''s callbacks with a secret that was sealed by its caller, who says by which characters it is shown. The secrets before it are valid for keep_for more, and callbacks have a signature by each of them. PS011 where five are valid.'
 comment on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text,jsonb) is 'One execution that waits for others; called by pgsched.schedule_outcome.'
@@ -2109,6 +2196,7 @@ comment on pgsched_internal.slot_for(text,text,text) is 'Which of its queue''s p
 comment on pgsched_internal.stalls() is 'Why nothing begins in a queue though it is due, by the queue''s first partition: it is paused, or no worker serves it.'
 comment on pgsched_internal.still_in_hand(smallint,uuid,bigint) is 'The execution that is leased under this token, not locked; null where it is so no more.'
 comment on pgsched_internal.succeeded_lately(text,text,uuid) is 'The execution that succeeded under a key within the retention, as the last one under it; null where there is none. By its id, where the row of the key tells it.'
+comment on pgsched_internal.sum_of(integer[],integer[]) is 'Two histograms added up.'
 comment on pgsched_internal.superseded_by(pgsched.history) is 'The execution that waits, runs or has succeeded under the same key since, or for the same instant of the job; else null.'
 comment on pgsched_internal.take_in_hand(uuid,bigint) is 'The execution that is leased under this token, locked unless somebody else has it locked; PS013 where it is so no more, PS010 for an unknown one, PS012 where it is another client''s.'
 comment on pgsched_internal.take_key(text,text,uuid,smallint) is 'Gives a key to a row that was inserted; PS011 where something live has it.'

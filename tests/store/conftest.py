@@ -19,6 +19,8 @@ _EMPTIED = [
     "pgsched.attempts",
     "pgsched.dependencies",
     "pgsched_internal.kept_dead_letters",
+    "pgsched.rollups",
+    "pgsched_internal.counts_to_roll_up",
     "pgsched_internal.ends_to_mark",
     "pgsched_internal.results_to_record",
     "pgsched.bulk_changes",

@@ -36,7 +36,7 @@ from pgsched.domain.outcome import (
 )
 from pgsched.domain.policy import Options
 from pgsched.events import Events
-from pgsched.observer import BatchDelivered, BatchSettled
+from pgsched.observer import AttemptsEnded, BatchDelivered, BatchSettled
 from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.core.connect import Link
 from pgsched.store.core.isolation import despite_brief_locks, is_a_lock, is_of_a_row
@@ -46,6 +46,7 @@ from pgsched.worker.directory import Directory
 from pgsched.worker.gates.circuits import Circuits
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.settle.batch import Batch
+from pgsched.worker.settle.counting import MEASURED, MEASURED_IN_A_BATCH, Measured, Weighing, ended_in
 from pgsched.worker.settle.settling import SettleReport, Turn, Wary, let_turns, settle
 
 SETTLING_PATIENCE: LiteralString = "50ms"
@@ -62,7 +63,7 @@ class Settler(Service):
     """Takes outcomes from the dispatcher, and has the database decide and record what becomes of each row.
 
     ``expected`` names the partition and instant of rows that fire again, ``held`` the gate at which a row waits for
-    another worker; ``ended`` says that rows have ended.
+    another worker; ``ended`` says that rows have ended, and ``counted`` what the attempts of a batch came to.
     """
 
     name = "settler"
@@ -86,6 +87,9 @@ class Settler(Service):
         self.expected: Signal[[int, int]] = Signal()
         self.held: Signal[[str]] = Signal()
         self.ended: Signal[[]] = Signal()
+        self.counted: Signal[[AttemptsEnded]] = Signal()
+        for observer in events.observers:
+            self.counted.connect(observer.ended)
         self._gathering = Batch()
         self._sending: Batch | None = None
         self._locked = Batch()
@@ -93,6 +97,10 @@ class Settler(Service):
         self._again, self._wary_until = DutyCycle(_AGAIN_ONE_IN, every=_AGAIN), float("-inf")
         self._since = 0.0
         self._window = _SHORTEST_WINDOW
+        self._weighing = Weighing(clock)
+        self._measured: list[Measured] = []
+        self._sent_measured: list[Measured] = []
+        self._measured_one_in = 1
         self.settled_count = 0
 
     def add(self, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
@@ -104,6 +112,8 @@ class Settler(Service):
         if not batch.count:
             self._since = time.monotonic()
             self.wake()
+        if not batch.count % self._measured_one_in and type(outcome) in MEASURED:
+            self._measured.append(Measured(row, seconds, time.monotonic()))
         self._put(batch, row, options, outcome, seconds)
         if batch.count == self._batch:
             self.wake()
@@ -155,6 +165,7 @@ class Settler(Service):
                 self.held(WORKER + capability)
             case AlreadySettled():
                 self._in_hand.leave([(row.id, row.token)])
+                self.counted(self._weighing.attempt_alone(row, seconds))
                 self.ended()
             case _:
                 assert_never(outcome)
@@ -185,6 +196,8 @@ class Settler(Service):
     def _take_gathered(self) -> Batch:
         batch, self._gathering = self._gathering.in_two(_MOST_KEYS)
         self._sending = batch
+        self._sent_measured, self._measured = self._sent_measured + self._measured, []
+        self._measured_one_in = max(batch.count // MEASURED_IN_A_BATCH, 1)
         for observer in self.events.observers:
             seconds = time.monotonic() - self._since
             observer.delivered(BatchDelivered(rows=batch.count, seconds=seconds))
@@ -249,7 +262,9 @@ class Settler(Service):
         refused = batch.count - settled.count - len(settled.parked)
         if refused > 0:
             self.events.emit("lease.refused", count=refused)
-        self._in_hand.leave(batch.rows())
+        if clients := {which: self._in_hand.leave(rows) for which, rows in ended_in(batch)}:
+            measured, self._sent_measured = self._sent_measured, []
+            self.counted(self._weighing.attempts_of(clients, measured))
         for partition, instant in [*batch.returning.items(), *settled.fires]:
             self.expected(partition, instant)
         self.ended()

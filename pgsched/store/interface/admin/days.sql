@@ -1,4 +1,4 @@
--- History and attempts are kept in days: made ahead, dropped whole, once the dead letters are out of them. The functions
+-- History, attempts and rollups are kept in days: made ahead, dropped whole, once the dead letters are out of them. The functions
 -- are the workers' and run with the rights of the tables' owner. None of them ever stands in line for a table lock, for
 -- whoever came next would have to wait behind it: what is not free at once is tried again a moment later, by a
 -- transaction of its own, with nothing locked in between.
@@ -8,6 +8,10 @@ create or replace function pgsched_internal.day_table(parent text, day date) ret
 $$;
 comment on function pgsched_internal.day_table(text, date) is 'What the table of a day is called.';
 
+create or replace function pgsched_internal.day_column(parent text) returns text language sql immutable parallel safe
+  return case parent when 'rollups' then 'minute' else 'finished_at' end;
+comment on function pgsched_internal.day_column(text) is 'By which of its columns a table is kept in days.';
+
 -- A day of which the default partition has rows stays with it.
 create or replace function pgsched_internal.days_to_make(ahead integer) returns table (parent text, day date)
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -16,26 +20,26 @@ declare
   is_taken boolean;
 begin
   for day, parent in
-    select today + n, p.name from generate_series(0, ahead) n, unnest(array['history', 'attempts']) p(name)
+    select today + n, p.name from generate_series(0, ahead) n, unnest(array['history', 'attempts', 'rollups']) p(name)
      where not exists (select from pg_inherits i join pg_class c on c.oid = i.inhrelid
                         where i.inhparent = format('pgsched.%I', p.name)::regclass
                           and c.relname = pgsched_internal.day_table(p.name, today + n))
      order by n, p.name
   loop
-    execute format('select exists (select from pgsched_internal.%I where finished_at >= %L and finished_at < %L)',
-      parent || '_default', day::text || ' 00:00+00', (day + 1)::text || ' 00:00+00') into is_taken;
+    execute format('select exists (select from pgsched_internal.%1$I where %2$I >= %3$L and %2$I < %4$L)', parent || '_default',
+      pgsched_internal.day_column(parent), day::text || ' 00:00+00', (day + 1)::text || ' 00:00+00') into is_taken;
     if not is_taken then
       return next;
     end if;
   end loop;
 end $$;
 comment on function pgsched_internal.days_to_make(integer)
-  is 'The days of history and attempts, today and so many ahead, that have no partition yet.';
+  is 'The days of history, attempts and rollups, today and so many ahead, that have no partition yet.';
 
 create or replace function pgsched_internal.make_day(parent text, day date) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '50ms' as $$
 begin
-  if parent not in ('history', 'attempts') or not pgsched_internal.try_lock('days') then
+  if parent not in ('history', 'attempts', 'rollups') or not pgsched_internal.try_lock('days') then
     return false;
   end if;
   execute format('create table if not exists pgsched_internal.%I (like pgsched.%I including all)',
@@ -67,7 +71,7 @@ create or replace function pgsched_internal.attach_day(parent text, day date) re
 declare
   attached boolean;
 begin
-  if parent not in ('history', 'attempts') or not pgsched_internal.try_lock('days') then
+  if parent not in ('history', 'attempts', 'rollups') or not pgsched_internal.try_lock('days') then
     return false;
   elsif exists (select from pg_inherits i
                  where i.inhrelid = to_regclass(format('pgsched_internal.%I', pgsched_internal.day_table(parent, day)))) then
@@ -84,14 +88,18 @@ end $$;
 comment on function pgsched_internal.attach_day(text, date)
   is 'Makes the table of a day a partition, if the locks for it are free at this moment; whether that is done.';
 
+create or replace function pgsched_internal.rollup_days() returns integer language sql immutable parallel safe return 30;
+comment on function pgsched_internal.rollup_days() is 'For how many days rollups are kept.';
+
 create or replace function pgsched_internal.days_to_drop(kept integer) returns setof text
   language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select c.relname::text from pg_class c
-   where c.relnamespace = 'pgsched_internal'::regnamespace and c.relkind = 'r' and c.relname ~ '^(history|attempts)_[0-9]{8}$'
-     and to_date(right(c.relname, 8), 'YYYYMMDD') < (pgsched.now() at time zone 'UTC')::date - kept
+   where c.relnamespace = 'pgsched_internal'::regnamespace and c.relkind = 'r' and c.relname ~ '^(history|attempts|rollups)_[0-9]{8}$'
+     and to_date(right(c.relname, 8), 'YYYYMMDD')
+         < (pgsched.now() at time zone 'UTC')::date - case when c.relname like 'rollups%' then pgsched_internal.rollup_days() else kept end
    order by right(c.relname, 8), c.relname
 $$;
-comment on function pgsched_internal.days_to_drop(integer) is 'The tables of days of history and attempts that are older than so many days.';
+comment on function pgsched_internal.days_to_drop(integer) is 'The tables of days of history and attempts that are older than so many days, and of rollups that are older than theirs.';
 
 create or replace function pgsched_internal.drop_day(name text) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -99,7 +107,7 @@ declare
   parent constant text := split_part(name, '_', 1);
   unmoved boolean;
 begin
-  if name !~ '^(history|attempts)_[0-9]{8}$' or not pgsched_internal.try_lock('days') then
+  if name !~ '^(history|attempts|rollups)_[0-9]{8}$' or not pgsched_internal.try_lock('days') then
     return false;
   elsif to_regclass(format('pgsched_internal.%I', name)) is null then
     return true;
@@ -138,6 +146,11 @@ begin
   total := count;
   delete from pgsched_internal.attempts_default d where d.ctid = any (array(
     select a.ctid from pgsched_internal.attempts_default a where a.finished_at < oldest limit most for update skip locked));
+  get diagnostics count = row_count;
+  total := greatest(total, count);
+  delete from pgsched_internal.rollups_default d where d.ctid = any (array(
+    select r.ctid from pgsched_internal.rollups_default r
+     where r.minute < oldest + make_interval(days => kept - pgsched_internal.rollup_days()) limit most for update skip locked));
   get diagnostics count = row_count;
   return greatest(total, count);
 end $$;

@@ -74,7 +74,8 @@ declare
   ended constant timestamptz := (to_date(right(old.name, 8), 'YYYYMMDD') + 1)::timestamp at time zone 'UTC';
   name text;
 begin
-  execute format('delete from pgsched_internal.%I where finished_at >= %L and finished_at < %L', parent || '_default', ended - interval '1 day', ended);
+  execute format('delete from pgsched_internal.%1$I where %2$I >= %3$L and %2$I < %4$L', parent || '_default', pgsched_internal.day_column(parent),
+    ended - interval '1 day', ended);
   execute format('lock table only pgsched.%I in access exclusive mode nowait', parent);
   execute format('lock table pgsched_internal.%I in access exclusive mode nowait', parent || '_default');
   for name in

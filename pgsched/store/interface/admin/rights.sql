@@ -33,6 +33,7 @@ alter table pgsched.jobs enable row level security;
 alter table pgsched.executions enable row level security;
 alter table pgsched.history enable row level security;
 alter table pgsched.attempts enable row level security;
+alter table pgsched.rollups enable row level security;
 alter table pgsched.progress enable row level security;
 alter table pgsched.dependencies enable row level security;
 alter table pgsched.backfills enable row level security;
@@ -81,9 +82,10 @@ begin
   grant select, insert, update on pgsched.history to pgsched_worker;
   grant select, update on pgsched.queues, pgsched.backfills, pgsched.bulk_changes, pgsched_internal.kept_dead_letters to pgsched_worker;
   grant select, insert on pgsched.attempts to pgsched_worker;
+  grant insert on pgsched_internal.counts_to_roll_up to pgsched_worker;
   grant update (sealed) on pgsched_internal.secrets, pgsched_internal.signing_secrets to pgsched_worker;
   grant select on pgsched.clients, pgsched_internal.signing_secrets, pgsched_internal.secrets, pgsched.schema_version, pgsched.status, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.live_status, pgsched_internal.ended_status, pgsched.dead_letters,
-    pgsched.sidelined, pgsched.undeliverable to pgsched_worker;
+    pgsched.sidelined, pgsched.undeliverable, pgsched.rollups, pgsched.minutes to pgsched_worker;
   grant select (id, subject, clients, scopes, created_at, expires_at, last_used_at, revoked_at, former_until, rate, burst) on pgsched_internal.api_keys to pgsched_worker;
   grant usage on sequence pgsched.workers_id_seq, pgsched.audit_log_id_seq to pgsched_worker;
   for item in select i.inhrelid::regclass from pg_catalog.pg_inherits i where i.inhparent = 'pgsched.executions'::regclass loop
@@ -95,7 +97,7 @@ begin
     'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.drop_signing_secret', 'pgsched.edit', 'pgsched.edit_execution', 'pgsched.extend', 'pgsched.fail', 'pgsched.hold_client', 'pgsched.mark_declared',
     'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.pause_queue', 'pgsched.release',
     'pgsched.release_client', 'pgsched.replay', 'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.reschedule_executions', 'pgsched.restore', 'pgsched.resume', 'pgsched.resume_all',
-    'pgsched.resume_queue', 'pgsched.schedule', 'pgsched.set_client', 'pgsched.set_limit', 'pgsched.set_queue',
+    'pgsched.quantile', 'pgsched.resume_queue', 'pgsched.schedule', 'pgsched.set_client', 'pgsched.set_limit', 'pgsched.set_queue',
     'pgsched.schedule_outcome', 'pgsched.secrets', 'pgsched.settle_called', 'pgsched.status_of', 'pgsched.sideline', 'pgsched.signing_secrets', 'pgsched.trigger', 'pgsched.unblock', 'pgsched.wait_for'],
     'pgsched_worker');
   -- What their statements call, and what a function calls in turn that does not run with its owner's rights.
@@ -109,7 +111,7 @@ begin
     'pgsched_internal.check_cron', 'pgsched_internal.check_defaults', 'pgsched_internal.check_labels', 'pgsched_internal.check_length',
     'pgsched_internal.check_options', 'pgsched_internal.check_partition', 'pgsched_internal.check_payload',
     'pgsched_internal.check_pulled', 'pgsched_internal.check_rules', 'pgsched_internal.check_target', 'pgsched_internal.check_zone',
-    'pgsched_internal.count_live', 'pgsched_internal.count_outcome', 'pgsched_internal.days_to_drop', 'pgsched_internal.days_to_make',
+    'pgsched_internal.buckets', 'pgsched_internal.count_later', 'pgsched_internal.count_live', 'pgsched_internal.count_outcome', 'pgsched_internal.days_to_drop', 'pgsched_internal.days_to_make',
     'pgsched_internal.decide', 'pgsched_internal.decide_failure', 'pgsched_internal.default_attempts', 'pgsched_internal.dependents_of',
     'pgsched_internal.digits_in', 'pgsched_internal.drop_day', 'pgsched_internal.duration_text', 'pgsched_internal.edited',
     'pgsched_internal.end_execution', 'pgsched_internal.end_in_hand', 'pgsched_internal.expire_dead_letters',
@@ -131,7 +133,7 @@ begin
     'pgsched_internal.queue_to_tell', 'pgsched_internal.reap_in_hand', 'pgsched_internal.record_in_hand',
     'pgsched_internal.record_result', 'pgsched_internal.record_results', 'pgsched_internal.refuse', 'pgsched_internal.release_abandoned',
     'pgsched_internal.release_dependents', 'pgsched_internal.change_chunk', 'pgsched_internal.change_execution', 'pgsched_internal.change_or_come_back', 'pgsched_internal.is_named', 'pgsched_internal.next_of_many', 'pgsched_internal.next_partition', 'pgsched_internal.replay_letter',
-    'pgsched_internal.revive', 'pgsched_internal.sealed_with', 'pgsched_internal.seconds_in', 'pgsched_internal.set_aside',
+    'pgsched_internal.revive', 'pgsched_internal.roll_up', 'pgsched_internal.roll_up_notes', 'pgsched_internal.sealed_with', 'pgsched_internal.seconds_in', 'pgsched_internal.set_aside',
     'pgsched_internal.setting', 'pgsched_internal.skip_dependents', 'pgsched_internal.skip_range', 'pgsched_internal.slot_for',
     'pgsched_internal.stalls', 'pgsched_internal.superseded_by', 'pgsched_internal.take_watch', 'pgsched_internal.target_host',
     'pgsched_internal.tell_outcome', 'pgsched_internal.tidy_keys', 'pgsched_internal.trim_default_days', 'pgsched_internal.try_lock',
@@ -139,7 +141,7 @@ begin
     'pgsched_internal.waits_for_own',
     'pgsched_internal.watch_of', 'pgsched_internal.weeks_of_history', 'pgsched_internal.written_out'], 'pgsched_worker');
   foreach item in array array['pgsched.clients', 'pgsched_internal.signing_secrets', 'pgsched_internal.secrets', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history',
-                              'pgsched.attempts', 'pgsched.progress', 'pgsched.dependencies', 'pgsched.backfills', 'pgsched_internal.kept_dead_letters',
+                              'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress', 'pgsched.dependencies', 'pgsched.backfills', 'pgsched_internal.kept_dead_letters',
                               'pgsched.bulk_changes', 'pgsched.blocked_keys', 'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched.audit_log'] loop
     execute format('create policy worker on %s to pgsched_worker using (true) with check (true)', item);
   end loop;
@@ -156,7 +158,7 @@ begin
     return;
   end if;
   grant usage on schema pgsched, pgsched_internal to pgsched_api;
-  grant select on pgsched.executions, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.progress, pgsched.dependencies, pgsched.backfills, pgsched.bulk_changes,
+  grant select on pgsched.executions, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.rollups, pgsched.minutes, pgsched.progress, pgsched.dependencies, pgsched.backfills, pgsched.bulk_changes,
     pgsched.blocked_keys, pgsched.queues, pgsched.schema_version, pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.undeliverable, pgsched.audit_log,
     pgsched.workers, pgsched_internal.facts, pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.gates to pgsched_api;
   grant select (client_id, keep, options, weight, state, reason, database_role, channels, dead_letter_target, dead_letters_for,
@@ -188,8 +190,8 @@ begin
     'pgsched_internal.partition_of', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.put_secret', 'pgsched_internal.refuse',
     'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key', 'pgsched_internal.rotate_signing_secret', 'pgsched_internal.schedule_together', 'pgsched_internal.sealed_with', 'pgsched_internal.set_key_rate', 'pgsched_internal.seconds_in', 'pgsched_internal.skip_range',
     'pgsched_internal.slot_for', 'pgsched_internal.stalls', 'pgsched_internal.target_host', 'pgsched_internal.until_next',
-    'pgsched_internal.written_out'], 'pgsched_api');
-  foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.progress',
+    'pgsched_internal.buckets', 'pgsched.quantile', 'pgsched_internal.written_out'], 'pgsched_api');
+  foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress',
                               'pgsched_internal.kept_dead_letters', 'pgsched.blocked_keys'] loop
     execute format('create policy api on %s for select to pgsched_api using (%s)', item, mine);
   end loop;
@@ -219,7 +221,7 @@ begin
     return;
   end if;
   grant usage on schema pgsched, pgsched_internal to pgsched_reader;  -- of the latter what commands and pages show, and no more
-  grant select on pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.undeliverable, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts,
+  grant select on pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.undeliverable, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts, pgsched.rollups, pgsched.minutes,
     pgsched.progress, pgsched.dependencies, pgsched.queues, pgsched.workers, pgsched.audit_log, pgsched.backfills, pgsched.bulk_changes, pgsched.blocked_keys
     to pgsched_reader;
   grant select on pgsched_internal.kept_dead_letters, pgsched_internal.gates, pgsched_internal.gate_use, pgsched_internal.facts,
@@ -228,8 +230,8 @@ begin
   grant select (client_id, keep, options, weight, state, reason, database_role, channels, dead_letter_target, dead_letters_for,
     created_at) on pgsched.clients to pgsched_reader;
   perform pgsched_internal.grant_execute(array['pgsched.now', 'pgsched.secrets', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched_internal.catalogue', 'pgsched_internal.count_live', 'pgsched_internal.first_partition_of',
-    'pgsched_internal.is_living', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.sealed_with', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
-  foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.progress', 'pgsched.dependencies',
+    'pgsched_internal.is_living', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.sealed_with', 'pgsched_internal.buckets', 'pgsched.quantile', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
+  foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress', 'pgsched.dependencies',
                               'pgsched.backfills', 'pgsched_internal.kept_dead_letters', 'pgsched.bulk_changes', 'pgsched.blocked_keys',
                               'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched.audit_log'] loop
     execute format('create policy reader on %s for select to pgsched_reader using (true)', item);
@@ -246,7 +248,7 @@ begin
     return;
   end if;
   grant usage on schema pgsched to pgsched_client;
-  grant select on pgsched.status, pgsched.dead_letters, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.progress, pgsched.dependencies, pgsched.backfills,
+  grant select on pgsched.status, pgsched.dead_letters, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.rollups, pgsched.minutes, pgsched.progress, pgsched.dependencies, pgsched.backfills,
     pgsched.bulk_changes, pgsched.blocked_keys to pgsched_client;
   grant select on pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended to pgsched_client;  -- read through views
   -- Not the token: with it a result could be forged.
@@ -261,17 +263,17 @@ begin
   perform pgsched_internal.grant_execute(array[
     'pgsched.backfill', 'pgsched.call_target', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_bulk_change', 'pgsched.cancel_executions', 'pgsched.claim',
     'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.count_executions', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.edit', 'pgsched.edit_execution', 'pgsched.extend', 'pgsched.fail',
-    'pgsched.mark_declared', 'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.release', 'pgsched.replay',
+    'pgsched.mark_declared', 'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.quantile', 'pgsched.release', 'pgsched.replay',
     'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.reschedule_executions', 'pgsched.resume', 'pgsched.resume_all', 'pgsched.schedule', 'pgsched.schedule_outcome', 'pgsched.secrets', 'pgsched.settle_called', 'pgsched.status_of',
     'pgsched.signing_secrets', 'pgsched.trigger', 'pgsched.unblock', 'pgsched.wait_for'], 'pgsched_client');
   -- Called by constraints, defaults, views and policies.
   perform pgsched_internal.grant_execute(array[
-    'pgsched_internal.check_cron', 'pgsched_internal.check_labels', 'pgsched_internal.check_options', 'pgsched_internal.check_partition',
+    'pgsched_internal.buckets', 'pgsched_internal.check_cron', 'pgsched_internal.check_labels', 'pgsched_internal.check_options', 'pgsched_internal.check_partition',
     'pgsched_internal.check_payload', 'pgsched_internal.check_rules', 'pgsched_internal.check_target', 'pgsched_internal.first_partition_of', 'pgsched_internal.my_clients', 'pgsched_internal.partitions_per_queue',
     'pgsched_internal.refuse', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_client');
   create policy mine on pgsched.clients for select to pgsched_client
     using (exists (select from pg_catalog.pg_roles r where r.rolname = database_role and pg_catalog.pg_has_role(r.oid, 'MEMBER')));
-  foreach item in array array['pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.progress',
+  foreach item in array array['pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress',
                               'pgsched_internal.kept_dead_letters', 'pgsched.blocked_keys'] loop
     execute format('create policy mine on %s for select to pgsched_client using (%s)', item, mine);
   end loop;

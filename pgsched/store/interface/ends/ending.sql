@@ -9,6 +9,7 @@ create or replace function pgsched_internal.end_execution(
 declare
   keep pgsched.keep := 'all';
 begin
+  perform pgsched_internal.count_later(ended.client_id, ended.partition, end_execution.status, coalesce(end_execution.instants, 1));
   if ended.key is null and ended.awaited is not true and end_execution.status not in ('cancelled', 'skipped') then
     keep := coalesce((select c.keep from pgsched.clients c where c.client_id = ended.client_id), 'all');
   end if;

@@ -1,0 +1,32 @@
+"""The buckets in which seconds are counted, in metrics and in rollups alike."""
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0)
+"""Their upper bounds. What is beyond the last is counted in one more."""
+
+
+def nothing() -> list[int]:
+    """A histogram that counts nothing."""
+    return [0] * (len(BUCKETS) + 1)
+
+
+def quantile(counts: Sequence[int], share: float) -> float | None:
+    """Below how many seconds this share is, as far as the buckets tell; None where nothing is counted."""
+    wanted = share * sum(counts)
+    for place, up_to in enumerate(accumulate(counts)):
+        if counts[place] and up_to >= wanted:
+            low = BUCKETS[place - 1] if place else 0.0
+            high = BUCKETS[min(place, len(BUCKETS) - 1)]
+            return low + (wanted - (up_to - counts[place])) / counts[place] * (high - low)
+    return None
+
+
+def share_within(counts: Sequence[int], seconds: float) -> float | None:
+    """Which share took no longer than this, as far as the buckets tell; None where nothing is counted."""
+    total, within, low = sum(counts), 0.0, 0.0
+    for count, high in zip(counts, BUCKETS, strict=False):
+        within += count * min(max((seconds - low) / (high - low), 0.0), 1.0)
+        low = high
+    return within / total if total else None

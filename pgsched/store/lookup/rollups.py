@@ -1,0 +1,52 @@
+"""What was done in each minute, by queue and client: added by workers, and read."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import orjson
+from psycopg import AsyncConnection
+
+from pgsched.domain.execution import instant_text
+from pgsched.domain.histogram import nothing
+from pgsched.store.core.query import value
+
+EVERYBODY = ""
+"""Stands for all clients together; no client has this name."""
+MOST_NOTES = 10_000
+
+
+@dataclass(slots=True)
+class Counted:
+    """What a worker has counted: of a minute (an instant as on the wire), a queue by its number and a client."""
+
+    minute: int
+    queue: int
+    client_id: str
+    attempts: int = 0
+    failed_attempts: int = 0
+    succeeded: int = 0
+    lateness: list[int] = field(default_factory=nothing)
+    duration: list[int] = field(default_factory=nothing)
+
+    def add(self, other: "Counted") -> None:
+        """Adds what was counted elsewhere, or of another."""
+        self.attempts += other.attempts
+        self.failed_attempts += other.failed_attempts
+        self.succeeded += other.succeeded
+        self.lateness = [one + more for one, more in zip(self.lateness, other.lateness, strict=True)]
+        self.duration = [one + more for one, more in zip(self.duration, other.duration, strict=True)]
+
+
+async def add(connection: AsyncConnection[Any], counted: Sequence[Counted], queue_names: Mapping[int, str]) -> None:
+    """Adds these to the rollups. A queue that has no name by now goes by its number."""
+    told = [
+        asdict(one) | {"minute": instant_text(one.minute), "queue": queue_names.get(one.queue, str(one.queue))}
+        for one in counted
+    ]
+    await value(connection, "lookup/roll_up", counted=orjson.dumps(told).decode())
+
+
+async def add_notes(connection: AsyncConnection[Any]) -> int:
+    """Adds what transactions have noted, no more than ``MOST_NOTES``; how many notes there were."""
+    return int(await value(connection, "lookup/roll_up_notes", most=MOST_NOTES))

@@ -1,0 +1,90 @@
+"""What the attempts of a batch came to, for those who count them."""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from pgsched.domain.execution import Execution
+from pgsched.domain.outcome import Deferred, Failed, Postponed, Succeeded
+from pgsched.domain.partitions import queue_of
+from pgsched.observer import AttemptsEnded, Ended, Timed
+from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.settle.batch import Batch
+
+MEASURED_IN_A_BATCH = 16
+"""About so many attempts of a large batch are timed."""
+MEASURED = frozenset({Succeeded, Failed, Postponed, Deferred})
+"""Outcomes of the attempts of a batch that have taken place."""
+TOOK_PLACE = frozenset({"succeeded", "failed", "snoozed", "deferred"})
+_OF_GROUPS: Mapping[str, str] = {
+    "succeeded": "succeeded", "discarded": "succeeded", "released": "released", "cut_short": "released",
+}  # fmt: skip
+_OF_FINISHED: Mapping[str, str] = {
+    "succeeded": "succeeded", "failed": "failed", "postponed": "snoozed", "late": "late",
+}  # fmt: skip
+
+
+class Measured(NamedTuple):
+    """An attempt, how many seconds it took, and the monotonic moment at which it ended."""
+
+    row: Execution
+    seconds: float
+    at: float
+
+
+class Weighing:
+    """Lets each attempt that was measured stand for as many of its queue as fall to it. Where none of a batch was
+    measured, its attempts fall to the next that are."""
+
+    def __init__(self, clock: DatabaseClock) -> None:
+        self._clock = clock
+        self._unmeasured: Counter[int] = Counter()
+
+    def attempts_of(self, clients: Mapping[Ended, Sequence[str]], measured: Sequence[Measured]) -> AttemptsEnded:
+        """The attempts of these clients, of which some were measured."""
+        unmeasured = self._unmeasured
+        for which, some in clients.items():
+            if which.outcome in TOOK_PLACE:
+                unmeasured[which.queue] += len(some)
+        left = Counter([queue_of(one.row.partition) for one in measured])
+        timed = []
+        for row, seconds, at in measured:
+            queue = queue_of(row.partition)
+            weight = unmeasured[queue] // left[queue]
+            unmeasured[queue] -= weight
+            left[queue] -= 1
+            late = max(at - seconds - self._clock.monotonic(row.fire_at), 0.0)
+            timed.append(Timed(queue, row.client_id, late, seconds, weight))
+        return AttemptsEnded(clients=clients, timed=timed)
+
+    def attempt_alone(self, row: Execution, seconds: float) -> AttemptsEnded:
+        """One attempt whose execution ended in the transaction of its handler."""
+        queue = queue_of(row.partition)
+        late = max(time.monotonic() - seconds - self._clock.monotonic(row.fire_at), 0.0)
+        timed = [Timed(queue, row.client_id, late, seconds, 1)]
+        return AttemptsEnded(clients={Ended(queue, "succeeded"): [row.client_id]}, timed=timed, committed=1)
+
+
+def ended_in(batch: Batch) -> Iterator[tuple[Ended, Iterable[tuple[bytes, int]]]]:
+    """The rows of a batch, as (id, token), by what became of them. Each comes once."""
+    pairs: defaultdict[tuple[int, str, bool], list[Iterable[tuple[bytes, int]]]] = defaultdict(list)
+    for (group, _), groups in batch.groups.items():
+        outcome = _OF_GROUPS[group]
+        for partition, some in groups.items():
+            pairs[queue_of(partition), outcome, outcome == "succeeded"].append(zip(some.ids, some.tokens, strict=True))
+    for partition, finished in batch.finished.items():
+        for row in finished:
+            pairs[queue_of(partition), _OF_FINISHED[row.outcome], False].append([(row.id, row.token)])
+    for outcome, answers in (
+        ("succeeded", batch.answered),
+        ("released", batch.postponed),
+        ("deferred", batch.deferred),
+        ("undeliverable", batch.held),
+    ):
+        for partition, answered in answers.items():
+            key = queue_of(partition), outcome, outcome == "succeeded"
+            pairs[key].append([(row.id, row.token) for row in answered])
+    for which, parts in pairs.items():
+        yield Ended(*which), chain.from_iterable(parts)

@@ -1,0 +1,93 @@
+"""What workers count of the minutes: each end once, whoever counts it, and when it is lost."""
+
+import psycopg
+import pytest
+
+from pgsched.domain.histogram import BUCKETS
+from pgsched.events import Events
+from pgsched.observer import AttemptsEnded, Ended, Timed
+from pgsched.scheduler import Worker
+from pgsched.settings import Settings
+from pgsched.store.core.connect import Link
+from pgsched.store.lookup.rollups import EVERYBODY
+from pgsched.upkeep.rollups import Rollups
+from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.minutes import Minutes, with_everybody
+from tests.worker.conftest import Connection, until_history
+from tests.worker.test_observer import ONCE_MORE, an_app
+
+MANY = """
+insert into pgsched.executions (target, payload, fire_at, options, client_id)
+select 'python:do', %s::jsonb, now() - interval '3 seconds', %s::jsonb, %s from generate_series(1, %s)"""
+SUMS = """
+select client_id, sum(succeeded)::int, sum(failed)::int, sum(attempts)::int, sum(failed_attempts)::int
+  from pgsched.minutes group by client_id"""
+
+
+def attempts(client: str, count: int = 1, *, queue: int = 0) -> AttemptsEnded:
+    return AttemptsEnded(
+        clients={Ended(queue, "succeeded", is_plain=True): [client] * count, Ended(queue, "released"): [client] * 7},
+        timed=[Timed(queue, client, 0.002, 0.5, count)],
+    )
+
+
+async def test_each_end_is_counted_once_and_each_attempt(db: Connection, database_url: str) -> None:
+    await db.execute(MANY, ['"well"', None, "shop", 300])
+    await db.execute(MANY, ['"well"', None, "bank", 5])
+    await db.execute(MANY, ['"well"', '{"on_success": "python:do"}', "bank", 1])  # it is told, and that succeeds
+    await db.execute(MANY, ['"fail"', None, "bank", 3])
+    await db.execute(MANY, ['"retry"', ONCE_MORE, "shop", 2])
+    worker = Worker(Settings(database_url=database_url, concurrency=20), app=an_app())
+    await worker.start()
+    try:
+        for status, count in (("succeeded", 307), ("failed", 5)):
+            await until_history(db, count, status=status)
+    finally:
+        await worker.drain()
+    found = {client: rest for client, *rest in await (await db.execute(SUMS)).fetchall()}
+    assert found == {"shop": [300, 2, 304, 4], "bank": [7, 3, 10, 3], None: [307, 5, 314, 7]}
+    timed = (
+        "select sum(n), sum(n) filter (where bucket > %s)"
+        " from pgsched.rollups, unnest(lateness) with ordinality h(n, bucket)"
+    )
+    counted = await (await db.execute(f"{timed} where client_id = ''", [BUCKETS.index(2.5) + 1])).fetchone()
+    assert counted is not None
+    assert counted[0] == 314
+    assert counted[1] > 290  # the others are retries, and what is told of an end
+
+
+async def test_what_the_database_does_not_take_is_kept_for_the_next_turn(db: Connection, database_url: str) -> None:
+    minutes, link = Minutes(DatabaseClock(), lambda _: True), Link(database_url, "upkeep")
+    service = Rollups(link, Events(), minutes, queue_names=lambda: {0: "default"})
+    minutes.ended(attempts("shop", 2))
+    await db.execute("alter table pgsched.rollups rename to away")
+    with pytest.raises(psycopg.Error):
+        await service.turn()
+    await db.execute("alter table pgsched.away rename to rollups")
+    minutes.ended(attempts("shop"))
+    assert await service.turn() == 5.0
+    await link.drop()
+    found = await (await db.execute(SUMS)).fetchall()
+    assert sorted(found, key=str) == [("shop", 3, 0, 3, 0), (None, 3, 0, 3, 0)]
+
+
+def test_of_names_that_anybody_can_make_up_so_many_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pgsched.worker.minutes._MOST_STRANGERS", 2)
+    minutes = Minutes(DatabaseClock(), {"known"}.__contains__)
+    for client in ("a", "b", "c", "known", "c", "a"):  # b is the least busy
+        minutes.ended(attempts(client))
+    taken = minutes.take()
+    assert {one.client_id: one.succeeded for one in taken} == {"a": 2, "c": 2, EVERYBODY: 1, "known": 1}
+    [everybody] = [one for one in with_everybody(taken) if one.client_id == EVERYBODY]
+    assert (everybody.attempts, sum(everybody.lateness)) == (6, 6)
+    assert minutes.take() == []
+
+
+def test_minutes_and_queues_are_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = DatabaseClock()
+    minutes, now = Minutes(clock, lambda _: True), [0]
+    monkeypatch.setattr(clock, "now", lambda: now[0])
+    for moment, queue in ((59_999_999, 0), (60_000_000, 0), (60_000_001, 1)):
+        now[0] = moment
+        minutes.ended(attempts("shop", queue=queue))
+    assert [(one.minute, one.queue) for one in minutes.take()] == [(0, 0), (60_000_000, 0), (60_000_000, 1)]
