@@ -21,7 +21,7 @@ help:
 	@echo "make test   lint, types, import rules, and the tests on PostgreSQL 18 and 15"
 	@echo "make smoke  a little of everything on PostgreSQL 15, 16, 17 and 18; make smoke-16 on one of them"
 	@echo "make fuzz   the API asked for all that its description allows and does not, for ten minutes"
-	@echo "make incident  a Prometheus watches while things break, and the right alerts fire; some seven minutes"
+	@echo "make incident  a Prometheus watches while things break, and the right alerts fire; some six minutes"
 	@echo "make docs   the documentation as a site, in build/docs"
 	@echo "make format, make clean; make constraints writes constraints.txt anew"
 

@@ -52,10 +52,11 @@ from pgsched.api.doctor import Doctor
 from pgsched.api.feed import Feed
 from pgsched.api.gathering import Gathering
 from pgsched.api.metrics import Metrics
+from pgsched.api.pages import backfills as backfill_pages
+from pgsched.api.pages import bulk, entry, execution_changes, job_changes, now, replay
 from pgsched.api.pages import clients as client_pages
 from pgsched.api.pages import database as database_page
 from pgsched.api.pages import dead_letters as dead_letter_pages
-from pgsched.api.pages import entry, now
 from pgsched.api.pages import executions as execution_pages
 from pgsched.api.pages import jobs as job_pages
 from pgsched.api.pages import limits as limit_pages
@@ -103,18 +104,9 @@ _ROOMS = (
     audit,
     doctor,
 )
-_PAGES = (
-    entry,
-    now,
-    execution_pages,
-    job_pages,
-    dead_letter_pages,
-    client_pages,
-    limit_pages,
-    target_pages,
-    queue_pages,
-    database_page,
-)
+_WORK = (execution_pages, execution_changes, replay, bulk, job_pages, job_changes, backfill_pages, dead_letter_pages)
+_SETTINGS = (client_pages, limit_pages, target_pages, queue_pages)
+_PAGES = (entry, now, *_WORK, *_SETTINGS, database_page)
 
 
 def _handlers(rooms: Iterable[ModuleType]) -> list[HTTPRouteHandler]:

@@ -56,7 +56,7 @@ class _Kept:
 class Bearer(Protocol):
     """What tells whom a token that is no key stands for."""
 
-    async def grant(self, text: str) -> Grant: ...
+    async def grant(self, text: str, *, counted: bool = True) -> Grant: ...
 
 
 class Authentication:
@@ -72,7 +72,7 @@ class Authentication:
         self._look_ups = Batched(self._ask)
 
     async def grant(self, header: str | None) -> Grant:
-        """Raises Unauthenticated, TooManyRequests for a key that asks too often, and Unavailable where the database
+        """Raises Unauthenticated, TooManyRequests for whoever asks too often, and Unavailable where the database
         does not say in time what it is worth."""
         return await self._grant(header, counted=True)
 
@@ -88,7 +88,7 @@ class Authentication:
         scheme, _, text = header.partition(" ")
         token = Token.parse(text.strip()) if scheme.lower() == "bearer" else None
         if token is None and self._bearer is not None and scheme.lower() == "bearer" and text.count(".") == 2:
-            return await self._bearer.grant(text.strip())
+            return await self._bearer.grant(text.strip(), counted=counted)
         if token is None:
             raise Unauthenticated(f"this is no key; {_HOW}")
         kept = self._kept.get(token.id)
@@ -96,7 +96,7 @@ class Authentication:
             kept = await self._look_up(token.id)
         kept.check(token)
         if counted and kept.key.rate is not None:
-            self._paces.take(token.id, kept.key.rate, kept.key.burst or kept.key.rate)
+            self._paces.take(f"the key {token.id}", kept.key.rate, kept.key.burst or kept.key.rate)
         await self._note(token.id)
         return kept.grant
 

@@ -10,6 +10,7 @@ import jwt
 from jwt import PyJWK
 from jwt.exceptions import PyJWTError
 
+from pgsched.api.pace import Paces
 from pgsched.api.signing_keys import SigningKeys
 from pgsched.delivery.tls import trusting_context
 from pgsched.domain.api_key import Grant
@@ -31,12 +32,13 @@ class BearerTokens:
 
     def __init__(self, settings: Settings, events: Events) -> None:
         self._providers = parse_providers(settings.oidc)
+        self._paces = Paces()
         context = trusting_context(settings.tls_authorities)
         self._keys = {issuer: SigningKeys(issuer, context, events) for issuer in self._providers}
 
-    async def grant(self, text: str) -> Grant:
+    async def grant(self, text: str, *, counted: bool = True) -> Grant:
         """What the holder of a token may do. Raises Unauthenticated; Refused where it is valid and nothing is allowed;
-        Unavailable where its issuer does not tell its keys."""
+        TooManyRequests where it asks too often; Unavailable where its issuer does not tell its keys."""
         head, provider = self._read(text)
         algorithm = head.get("alg")
         if algorithm not in provider.algorithms:
@@ -46,7 +48,10 @@ class BearerTokens:
             raise Unauthenticated("the token does not say by its kid which key has signed it")
         for data in await self._keys[provider.issuer].find(id):
             if (key := _usable(data, algorithm)) is not None:
-                return provider.grant(_checked(text, key, provider))
+                found = provider.grant(_checked(text, key, provider))
+                if counted and provider.rate is not None:
+                    self._paces.take(found.subject, provider.rate, provider.burst or provider.rate)
+                return found
         raise Unauthenticated("the token's issuer has no such key")
 
     def _read(self, text: str) -> tuple[dict[str, Any], Provider]:

@@ -5,8 +5,11 @@ import time
 
 from litestar.di import NamedDependency
 
+from pgsched.api.access import check_everywhere, grant_of
 from pgsched.api.database import Database
+from pgsched.api.requests import ApiRequest
 from pgsched.api.routing import reads
+from pgsched.domain.api_key import Grant
 from pgsched.sealing import KeyRing
 from pgsched.store.doctor.examination import examine
 from pgsched.store.doctor.finding import Report
@@ -26,7 +29,9 @@ class Doctor:
         self._report: Report | None = None
         self._made_at = float("-inf")
 
-    async def report(self, *, kept: float = _KEPT) -> Report:
+    async def report(self, grant: Grant, *, kept: float = _KEPT) -> Report:
+        """Raises Refused."""
+        check_everywhere(grant)
         async with self._turn:
             if self._report is None or time.monotonic() - self._made_at > kept:
                 self._report = await examine(self._database.connection, url=self._url, ring=self._ring)
@@ -35,7 +40,7 @@ class Doctor:
 
 
 @reads("/doctor", "Look for what is wrong", scope="admin", everywhere=True)
-async def examine_all(doctor: NamedDependency[Doctor]) -> Report:
+async def examine_all(request: ApiRequest, doctor: NamedDependency[Doctor]) -> Report:
     """The checks of pgsched doctor, as the API's login may make them. status is warning or error where one has found
     that something is not as it should be; the answer may be ten seconds old."""
-    return await doctor.report()
+    return await doctor.report(grant_of(request))

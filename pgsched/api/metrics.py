@@ -8,10 +8,13 @@ from litestar import Response
 from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 
+from pgsched.api.access import check_everywhere, grant_of
 from pgsched.api.counting import Requests
 from pgsched.api.database import Database
 from pgsched.api.doctor import Doctor
+from pgsched.api.requests import ApiRequest
 from pgsched.api.routing import problems, reads
+from pgsched.domain.api_key import EVERYBODY, Grant
 from pgsched.errors import PgschedError
 from pgsched.metrics.database import findings, measured
 from pgsched.metrics.exposition import CONTENT_TYPE, page
@@ -32,7 +35,9 @@ class Metrics:
         self._values: list[Value] = []
         self._asked_at = float("-inf")
 
-    async def page(self) -> bytes:
+    async def page(self, grant: Grant) -> bytes:
+        """Raises Refused."""
+        check_everywhere(grant)
         found = Sum()
         found.add(self._requests.snapshot())
         found.add_values(await self._of_the_database())
@@ -50,7 +55,7 @@ class Metrics:
         try:
             async with asyncio.timeout(_LONGEST), self._database.connection() as connection, connection.transaction():
                 found = await measured(connection)
-            found += findings(await self._doctor.report(kept=_FINDINGS_KEPT))
+            found += findings(await self._doctor.report(EVERYBODY, kept=_FINDINGS_KEPT))
         except (psycopg.Error, PgschedError, OSError, TimeoutError):
             return [Value("pgsched_database_up", (), 0)]
         return [Value("pgsched_database_up", (), 1), *found]
@@ -62,6 +67,6 @@ class Metrics:
     everywhere=True,
     responses={200: ResponseSpec(str, media_type="text/plain", generate_examples=False), **problems()},
 )
-async def show_metrics(metrics: NamedDependency[Metrics]) -> Response[bytes]:
+async def show_metrics(request: ApiRequest, metrics: NamedDependency[Metrics]) -> Response[bytes]:
     """Requests to this process, and the state of all queues, in Prometheus' text format."""
-    return Response(await metrics.page(), media_type=CONTENT_TYPE)
+    return Response(await metrics.page(grant_of(request)), media_type=CONTENT_TYPE)

@@ -1,6 +1,5 @@
 """``pgsched apply``: makes the jobs of the database those that an application and a file declare."""
 
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,7 @@ from pgsched.cli.answers import Answer
 from pgsched.cli.commands import command
 from pgsched.cli.configuration import DEFAULT_FILE
 from pgsched.cli.options import actor_option
-from pgsched.domain.declaration import DeclaredJob, checked, declared_in
-from pgsched.errors import InvalidInput
-from pgsched.settings import load
+from pgsched.domain.declaration import DeclaredJob, checked
 
 _COUNTED = ("added", "changed", "removed", "unchanged")
 
@@ -36,13 +33,14 @@ async def apply(
     force: bool,
     actor: str | None,
 ) -> Answer:
-    """Make the recurring jobs those that FILE (pgsched.toml) and an application declare, and show the difference."""
+    """Make the recurring jobs those that FILE (TOML or YAML) and an application declare, and show the difference."""
+    from pgsched.cli.declared_file import jobs_of
     from pgsched.store.jobs import declaring
 
     if file is None and app is None:
         file = DEFAULT_FILE
     name = name or app or str(file and file.name)
-    jobs = checked([*(_of_app(app) if app else ()), *(_of_file(file) if file else ())])
+    jobs = checked([*(_of_app(app) if app else ()), *(jobs_of(file) if file else ())])
     changes = await declaring.compare(connection, name, jobs, prune=prune, force=force)
     if not dry_run:
         await declaring.apply(connection, name, changes, actor=actor)
@@ -58,15 +56,6 @@ def _of_app(name: str) -> Sequence[DeclaredJob]:
     from pgsched.cli.app import load_app
 
     return load_app(name).declared
-
-
-def _of_file(file: Path) -> Sequence[DeclaredJob]:
-    """The jobs of a file, which may have settings beside them."""
-    load(flags={}, environment={}, file=file)
-    tables = tomllib.loads(file.read_text(encoding="utf-8")).get("jobs")
-    if tables is None:
-        raise InvalidInput(f"{file} declares no jobs: write [[jobs]] above each, or jobs = [] for none")
-    return declared_in(tables, str(file))
 
 
 def _told(change: Any) -> str:

@@ -17,7 +17,8 @@ from pgsched.settings import is_loopback
 ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA")
 _MOST_CLIENTS, _LONGEST = 100, 100
 _SUBJECT = 180
-_PROVIDER = frozenset({"audience", "algorithms", "leeway", "rules"})
+_FASTEST = 1_000_000
+_PROVIDER = frozenset({"audience", "algorithms", "leeway", "rate", "burst", "rules"})
 _RULE = frozenset({"claims", "clients", "scopes"})
 
 
@@ -49,12 +50,15 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """One whose tokens are taken, if they are for this audience and signed by one of these algorithms."""
+    """One whose tokens are taken, if they are for this audience and signed by one of these algorithms. Each subject may
+    ask ``rate`` times a second, where there is one."""
 
     issuer: str
     audience: str
     algorithms: tuple[str, ...]
     leeway: float
+    rate: int | None
+    burst: int | None
     rules: tuple[Rule, ...]
 
     def grant(self, claims: Mapping[str, Any]) -> Grant:
@@ -92,7 +96,7 @@ def _provider(issuer: str, given: Any) -> Provider:
     if not may_be_asked(issuer):
         raise _invalid(issuer, "the issuer must be a URL that begins with https://, as the tokens have it in iss")
     if not isinstance(given, dict) or given.keys() - _PROVIDER or not isinstance(given.get("audience"), str):
-        raise _invalid(issuer, "write audience and rules, and algorithms and leeway where they differ")
+        raise _invalid(issuer, "write audience and rules, and algorithms, leeway, rate and burst where they differ")
     algorithms, leeway, rules = (
         given.get("algorithms", ["RS256", "ES256", "EdDSA"]),
         given.get("leeway", 5),
@@ -106,8 +110,21 @@ def _provider(issuer: str, given: Any) -> Provider:
         raise _invalid(issuer, "rules is a list of at least one")
     parsed = tuple(_rule(issuer, rule) for rule in rules)
     return Provider(
-        issuer=issuer, audience=given["audience"], algorithms=tuple(algorithms), leeway=leeway, rules=parsed
+        issuer=issuer,
+        audience=given["audience"],
+        algorithms=tuple(algorithms),
+        leeway=leeway,
+        rate=_count(issuer, given, "rate"),
+        burst=_count(issuer, given, "burst"),
+        rules=parsed,
     )
+
+
+def _count(issuer: str, given: Mapping[str, Any], name: str) -> int | None:
+    found = given.get(name)
+    if found is None or (type(found) is int and 1 <= found <= _FASTEST and given.get("rate") is not None):
+        return found
+    raise _invalid(issuer, f"{name} is a whole number of requests from 1 to {_FASTEST:,}; burst goes with rate alone")
 
 
 def _rule(issuer: str, given: Any) -> Rule:

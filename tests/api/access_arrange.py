@@ -10,6 +10,7 @@ from litestar import Litestar
 from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
 
+from pgsched.api.access import PAGE, PUBLIC, SCOPE
 from pgsched.domain.api_key import SCOPES, Token
 from tests.conftest import Connection
 from tests.store.ends.dead_letter_arrange import dead_letter
@@ -100,12 +101,14 @@ def _of(template: str) -> list[str]:
 
 
 def routes_of(app: Litestar) -> list[Route]:
-    """Those under /v1, but for OPTIONS."""
+    """All that ask for a key, but for the pages of the dashboard; OPTIONS does nothing."""
     found = []
     for route in app.routes:
-        for handler in route.route_handlers if isinstance(route, HTTPRoute) and route.path.startswith("/v1") else ():
+        assert isinstance(route, HTTPRoute), f"{route.path} is no route of HTTP, and no test knows how to ask it"
+        for handler in route.route_handlers:
             assert isinstance(handler, HTTPRouteHandler)
-            for method in handler.http_methods - {"OPTIONS"}:
+            is_asked = handler.opt[SCOPE] != PUBLIC and not handler.opt.get(PAGE)
+            for method in handler.http_methods - {"OPTIONS"} if is_asked else ():
                 found.append(
                     Route(
                         method=str(method),

@@ -20,7 +20,7 @@ from pgsched.api.authentication import Authentication
 from pgsched.api.bearer import BearerTokens
 from pgsched.api.database import Database
 from pgsched.domain.identity import parse_providers
-from pgsched.errors import InvalidSettings, Refused, Unauthenticated, Unavailable
+from pgsched.errors import InvalidSettings, Refused, TooManyRequests, Unauthenticated, Unavailable
 from pgsched.events import Events
 from pgsched.settings import Settings
 from tests.api.access_arrange import make_key
@@ -291,6 +291,16 @@ async def test_a_provider_that_does_not_answer_is_waited_for_so_long(
     go_on.set()
 
 
+async def test_each_subject_asks_no_more_often_than_the_rate_of_its_provider(provider: Faked) -> None:
+    held = BearerTokens(settings(provider.issuer, rate=1, burst=3), Events())
+    for _ in range(3):
+        await held.grant(provider.token())
+    with pytest.raises(TooManyRequests, match=r"42 .* is held to 1 requests a second"):
+        await held.grant(provider.token(jti="another token of the same subject"))
+    await held.grant(provider.token(sub="43"))
+    await held.grant(provider.token(), counted=False)
+
+
 @pytest.mark.parametrize(
     "given",
     [
@@ -305,6 +315,10 @@ async def test_a_provider_that_does_not_answer_is_waited_for_so_long(
         {"https://login.example": {"audience": "a", "rules": [RULE], "algorithms": ["none"]}},
         {"https://login.example": {"audience": "a", "rules": [RULE], "leeway": 3600}},
         {"https://login.example": {"audience": "a", "rules": [RULE], "audiences": []}},
+        {"https://login.example": {"audience": "a", "rules": [RULE], "rate": 0}},
+        {"https://login.example": {"audience": "a", "rules": [RULE], "rate": True}},
+        {"https://login.example": {"audience": "a", "rules": [RULE], "rate": 1.5}},
+        {"https://login.example": {"audience": "a", "rules": [RULE], "burst": 5}},
     ],
 )
 def test_what_a_setting_cannot_mean_is_refused(given: Any) -> None:

@@ -1,13 +1,17 @@
 """Each page and each form with each kind of key, where the dashboard is read-only, and from another site."""
 
+import re
 from collections.abc import AsyncIterator
 
 import httpx
 import pytest
 from litestar import Litestar
 
+from pgsched.api import access, requests
 from pgsched.api.app import create_app
-from pgsched.domain.api_key import SCOPES
+from pgsched.api.pages import clients as client_pages
+from pgsched.api.pages import targets as target_pages
+from pgsched.domain.api_key import SCOPES, Grant, Token
 from pgsched.settings import Settings
 from tests.api.access_arrange import MARK, make_key, rows_of_all, things_of_shop
 from tests.api.page_arrange import OWN, pages_of, signed_in
@@ -61,6 +65,44 @@ async def test_a_key_of_another_client_sees_nothing_and_changes_nothing(
     assert rows_of_all(db) == before
 
 
+@pytest.mark.parametrize("kind", ["none", "unknown", "revoked"])
+async def test_without_a_key_that_is_taken_every_page_leads_to_the_sign_in(
+    page: httpx.AsyncClient, page_app: Litestar, db: Connection, things: Things, kind: str
+) -> None:
+    key = make_key(db)
+    db.execute("select pgsched_internal.revoke_key(%s)", [key.id])
+    page.cookies.clear()
+    if kind != "none":
+        signed_in(page, key if kind == "revoked" else Token.new())
+    before = rows_of_all(db)
+    for one in pages_of(page_app):
+        for path in one.paths(things):
+            answer = await one.ask(page, path)
+            assert (answer.status_code, answer.headers["location"][:13]) == (303, "/sign-in?next"), path
+    assert rows_of_all(db) == before
+
+
+async def test_with_the_filters_of_the_pages_taken_out_the_database_lets_nothing_through(
+    page: httpx.AsyncClient, page_app: Litestar, db: Connection, things: Things, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db.execute(
+        "select pgsched.schedule('notify:a', client => %s) from generate_series(1, 5)", [f"{MARK}-rival"]
+    )  # is among those that have something due
+    signed_in(page, make_key(db, clients=["other"]))
+    for room in (access, requests, client_pages, target_pages):
+        monkeypatch.setattr(room, "check_clients", lambda *_: None)
+    monkeypatch.setattr(access, "check_scope", lambda *_, **__: None)
+    monkeypatch.setattr(Grant, "is_for", lambda *_: True)
+    before = rows_of_all(db)
+    for one in pages_of(page_app):
+        for path in one.paths(things):
+            answer = await one.ask(page, path)
+            told = answer.text if one.method == "GET" else re.sub(f"{MARK}(-order|.example)", "", answer.text)
+            assert MARK not in told, path  # what a form has said may be repeated
+            assert answer.status_code not in {400, 401, 422, 500, 503}, (path, answer.text)
+    assert rows_of_all(db) == before
+
+
 async def test_where_it_is_read_only_every_page_is_shown_without_a_form_and_every_form_refused(
     read_only: httpx.AsyncClient, page_app: Litestar, db: Connection, things: Things
 ) -> None:
@@ -69,7 +111,7 @@ async def test_where_it_is_read_only_every_page_is_shown_without_a_form_and_ever
     for one in pages_of(page_app):
         for path in one.paths(things):
             answer = await one.ask(read_only, path)
-            if one.method == "POST":
+            if one.method == "POST" or (one.scope in {"operate", "schedule"}):
                 assert (answer.status_code, "read-only" in answer.text) == (403, True), path
             else:
                 assert answer.status_code == 200, (path, answer.text)

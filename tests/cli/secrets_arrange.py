@@ -24,24 +24,31 @@ Needles = dict[str, list[str]]
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Targets and a token endpoint: ``url``, and over TLS with a certificate asked for ``tls_url``. ``seen`` has the
-    paths and headers of requests."""
+    """Targets, a token endpoint and a collector of spans: ``url``, and over TLS with a certificate asked for
+    ``tls_url``. ``seen`` has the paths and headers of requests, ``spans`` what the collector was sent."""
 
     url: str
     tls_url: str
     seen: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    spans: list[bytes] = field(default_factory=list)
 
 
 class _Target(BaseHTTPRequestHandler):
     """Gives tokens at /token, and fails elsewhere at /down, with all that it was told."""
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
+        sent = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path == "/v1/traces":
+            self.spans.append(sent)  # type: ignore[attr-defined]
+            return self._answer(200, b"")
         told = {name.lower(): text for name, text in self.headers.items()}
         self.seen.append((self.path, told))  # type: ignore[attr-defined]
         token = {"access_token": "hush-access", "expires_in": 600}
         body = json.dumps(token if self.path == "/token" else {"told": told}).encode()
-        self.send_response(500 if self.path == "/down" else 200)
+        return self._answer(500 if self.path == "/down" else 200, body)
+
+    def _answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -53,12 +60,13 @@ class _Target(BaseHTTPRequestHandler):
 @contextmanager
 def serving_world() -> Iterator[World]:
     seen: list[tuple[str, dict[str, str]]] = []
-    target = type("Target", (_Target,), {"seen": seen})
+    spans: list[bytes] = []
+    target = type("Target", (_Target,), {"seen": seen, "spans": spans})
     with ExitStack() as stack:
         plain, tls = (
             stack.enter_context(_served(target, context)) for context in (None, server_tls(ask_for_certificate=True))
         )
-        yield World(f"http://127.0.0.1:{plain}", f"https://localhost:{tls}", seen)
+        yield World(f"http://127.0.0.1:{plain}", f"https://localhost:{tls}", seen, spans)
 
 
 @contextmanager

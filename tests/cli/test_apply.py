@@ -10,8 +10,10 @@ import psycopg
 import pytest
 
 import pgsched
+from pgsched.cli.declared_file import jobs_of
 from pgsched.domain.declaration import DeclaredJob, checked, declared_in
-from pgsched.errors import Conflict, InvalidInput, InvalidSchedule
+from pgsched.errors import Conflict, InvalidInput, InvalidSchedule, PgschedError
+from pgsched.store.core.text import encode
 from pgsched.store.core.transactions import transaction_async
 from pgsched.store.jobs import declaring
 from pgsched.store.jobs.declaring import Change
@@ -185,3 +187,51 @@ WRONG: list[tuple[Any, str]] = [
 def test_a_file_that_is_wrong_is_told_which_job(tables: Any, said: str) -> None:
     with pytest.raises((InvalidInput, InvalidSchedule), match=said):
         checked(declared_in(tables, "jobs.toml"))
+
+
+YAML = """
+jobs:
+  - {key: nightly, target: "python:report", cron: 0 2 * * *, timezone: Europe/Berlin, payload: {shop: 7}}
+  - key: poll
+    client: shop
+    target: python:poll
+    every: 15m
+    labels: &team {team: stock}
+    options: {timeout: 30s}
+  - key: odd
+    target: python:odd
+    every: 1h
+    labels: {<<: *team, answer: no, at: 12:30}
+    payload: [010, 0x10, 1.50, 1e3, -7, 2026-03-01, ~, true, yes, .inf, ""]
+"""
+
+
+def test_a_file_of_yaml_declares_what_one_of_toml_does(tmp_path: Path) -> None:
+    (tmp_path / "jobs.toml").write_text(FILE)
+    (tmp_path / "jobs.yaml").write_text(YAML)
+    *same, odd = jobs_of(tmp_path / "jobs.yaml")
+    assert same == jobs_of(tmp_path / "jobs.toml")
+    assert odd.labels == {"team": "stock", "answer": "no", "at": "12:30"}
+    assert odd.payload == [10, 16, 1.5, 1000.0, -7, "2026-03-01", None, True, "yes", ".inf", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("jobs: [", "is not YAML"),
+        ("jobs: []\njobs: []", "'jobs' comes twice"),
+        ("jobs: [{1: 2}]", "a name has to be text"),
+        ("jobs: !!python/object/apply:os.getcwd []", "is not YAML"),
+        ("jobs: []\n---\njobs: []", "is not YAML"),
+        ("log_level: debug\njobs: []", "nothing else"),
+        ("- key: a", "nothing else"),
+        ("", "nothing else"),
+        ("jobs: {key: a}", "no array"),
+        ("jobs: [{key: a, target: 'python:a', every: 1h, payload: &it [*it]}]", "cannot be written as JSON"),
+    ],
+)
+def test_what_is_no_declaration_in_yaml_is_refused(tmp_path: Path, text: str, why: str) -> None:
+    file = tmp_path / "jobs.yml"
+    file.write_text(text)
+    with pytest.raises(PgschedError, match=why):
+        encode([job.payload for job in jobs_of(file)], "payload")

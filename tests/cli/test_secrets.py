@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import stat
 import subprocess
 import sys
@@ -70,6 +71,10 @@ _ROOMS = (
     "executions", "jobs", "audit", "clients/shop", "clients/shop/secrets", "dead-letters", "clients", "keys", "limits",
     "queues", "stats", "workers",
 )  # fmt: skip
+_PAGES = (
+    "/", "/executions", "/dead-letters", "/jobs", "/clients", "/client?name=shop", "/targets", "/queues", "/limits",
+    "/database", "/executions?client=",
+)  # fmt: skip
 _BEARER = {"headers": {"authorization": {"secret": "token", "prefix": "Bearer "}}}
 
 
@@ -116,10 +121,18 @@ class _Use:
         pages = [*_ROOMS, *(f"executions/{id}" for id in ids)]
         with httpx.Client(base_url=f"{self.said['url']}/v1", headers=headers) as api:
             told = [api.get(page).text for page in pages]
+            told += [api.get("events?after=0.0.0..&wait=0s").text, api.get("doctor").text]
             told += [api.get("clients", headers={"Authorization": f"Bearer {key[:-1]}"}).text]
             told += [api.put("clients/shop/secrets/a%20b", json={"value": "hush-token"}).text]
             told += [api.post("clients/shop/signing-secret", json={"secret": f"{self.signing[0]}!"}).text]
         return "\n".join([*told, json.dumps(self.said)])
+
+    def pages(self, ids: list[Any]) -> str:
+        with httpx.Client(base_url=self.said["url"], cookies={"pgsched_key": self.key}) as browser:
+            found = [browser.get(page) for page in (*_PAGES, *(f"/executions/{id}" for id in ids))]
+            found.append(browser.get("/metrics", headers={"Authorization": f"Bearer {self.key}"}))
+        assert {answer.status_code for answer in found} == {200}
+        return "\n".join(answer.text for answer in found)
 
     def needles(self, key: str) -> Needles:
         place = Path(".pgsched")
@@ -147,8 +160,9 @@ def world() -> Any:
 
 @pytest.mark.usefixtures("made_before")
 def test_no_secret_of_any_kind_is_where_somebody_could_find_it(start: Start, world: World) -> None:
-    trusted = {"PGSCHED_TLS_AUTHORITIES": str(TLS / "authority.pem")}
-    process = start("up", "--port", "0", "--json", PGSCHED_LOG_LEVEL="debug", **trusted)
+    settings = {"PGSCHED_TLS_AUTHORITIES": str(TLS / "authority.pem"), "PGSCHED_LOG_LEVEL": "debug"}
+    settings |= {"PGSCHED_TRACING": "true", "OTEL_EXPORTER_OTLP_ENDPOINT": world.url}
+    process = start("up", "--port", "0", "--json", **settings)
     use = _Use(answer(process), world)
     with Client(use.said["url"], api_key=use.key) as client, psycopg.connect(use.said["database_url"]) as db:
         db.autocommit = True
@@ -156,13 +170,15 @@ def test_no_secret_of_any_kind_is_where_somebody_could_find_it(start: Start, wor
         count = use.schedule(client)
         lines, variables = command_lines(), environments(without="PGSCHED_SECRET_KEYS")
         until(lambda: db.execute("select count(*) from pgsched.history").fetchone() == (count,))
-        answers = use.answers([row[0] for row in db.execute("select id from pgsched.history")], key)
+        ids = [row[0] for row in db.execute("select id from pgsched.history")]
+        answers, pages = use.answers(ids, key), use.pages(ids)
     dumped = dump_of(Path(".pgsched/postgres"))
     process.terminate()
     process.wait()
     assert process.stdout is not None
     logged = Path("stderr-0").read_text() + process.stdout.read()
     places = {"answers": answers, "log": logged, "dump": dumped, "arguments": lines, "variables": variables}
+    places |= {"pages": pages, "spans": b"".join(world.spans).decode("utf-8", "replace")}
     places["the server's log"] = Path(".pgsched/postgres/postgres.log").read_text()
     assert found_in(places, use.needles(key)) == []
     _was_used(use, world, places)
@@ -181,5 +197,8 @@ def _was_used(use: _Use, world: World, places: dict[str, str]) -> None:
     assert "shop\ttoken" in places["dump"]
     assert use.signing[1][-4:] in places["dump"]
     assert "worker.joined" in places["log"]
+    assert "mallory" in places["pages"]
+    assert "Bearer …" in places["pages"]
+    assert {"pgsched-api", "pgsched-worker"} == set(re.findall("pgsched-(?:api|worker)", places["spans"]))
     assert "PGSCHED_TLS_AUTHORITIES" in places["variables"]
     assert stat.S_IMODE(Path(".pgsched/secret-keys").stat().st_mode) == 0o600

@@ -1,6 +1,6 @@
 """*Clients*: what is set for each, and what it has due and in hand; held, released and tuned while everything runs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -21,7 +21,6 @@ from pgsched.store.admin.clients import ClientRow
 from pgsched.store.gates import blocked_keys, limits, targets
 from pgsched.store.gates.limits import LimitRow
 from pgsched.store.lookup.now import Edge
-from pgsched.store.lookup.now_lines import Shown
 
 _PAGE, _SECTION = 50, 20
 _NOTHING = Edge()
@@ -37,12 +36,12 @@ class Share:
     fair: float | None
 
 
-def share_of(client: str, shown: Shown, weights: Mapping[str, int]) -> Share:
+def share_of(client: str, edges: Sequence[Edge], weights: Mapping[str, int]) -> Share:
     """``weights`` are those of the clients that something is set for; the others have 1."""
-    edge = next((one for one in shown.clients if one.client == client), _NOTHING)
-    in_hand = sum(one.in_hand for one in shown.clients)
-    weighed = {str(one.client): weights.get(str(one.client), 1) for one in shown.clients}
-    fair = weighed[client] / sum(weighed.values()) if client in weighed else None
+    edge = next((one for one in edges if one.client == client), _NOTHING)
+    in_hand = sum(one.in_hand for one in edges)
+    all_weights = sum(weights.get(str(one.client), 1) for one in edges)
+    fair = weights.get(client, 1) / all_weights if edge is not _NOTHING else None
     return Share(edge=edge, has=edge.in_hand / in_hand if in_hand else None, fair=fair)
 
 
@@ -54,8 +53,8 @@ async def show_clients(
     start = (start or "").strip() or None
     async with database.page() as connection:
         found = await clients.all_clients(connection, limit=_PAGE + 1, after=after or None, start=start)
-    shown, rows = (await watching.look())[0], found[:_PAGE]
-    edges = {one.client: one for one in shown.clients if grant_of(request).is_for(str(one.client))}
+    rows = found[:_PAGE]
+    edges = {one.client: one for one in await watching.clients(grant_of(request)) if one.client is not None}
     return html(
         request,
         "clients.html",
@@ -74,14 +73,14 @@ async def show_client(
 ) -> Response[Any]:
     grant, client = grant_of(request), named("client", name)
     check_clients(grant, [client])
-    shown = (await watching.look())[0]
+    edges = await watching.clients(grant)
     async with database.connection() as connection:
         row = await _row_of(connection, client)
         hosts = await targets.sidelined(connection, limit=_SECTION, client=client)
         keys = await blocked_keys.blocked_keys(connection, limit=_SECTION, client=client)
-        weights = await clients.weights(connection, [str(one.client) for one in shown.clients])
+        weights = await clients.weights(connection, [one.client for one in edges if one.client is not None])
         limit = await _limit_of(connection, client) if grant.clients is None and "admin" in grant.scopes else None
-    share = share_of(client, shown, weights)
+    share = share_of(client, edges, weights)
     return html(
         request,
         "client.html",
@@ -91,7 +90,7 @@ async def show_client(
         keys=keys,
         limit=limit,
         share=share,
-        rivals=len(shown.clients) if grant.clients is None else None,
+        rivals=len(edges) if grant.clients is None else None,
     )
 
 

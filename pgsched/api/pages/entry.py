@@ -16,7 +16,7 @@ from pgsched.api.pages.session import LONGEST, cookie, local
 from pgsched.errors import NotFound, Unauthenticated
 
 _KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
-_FILES = ("style.css", "htmx.min.js", "icon.svg")
+_FILES = ("style.css", "work.css", "htmx.min.js", "icon.svg")
 _PUBLIC: Any = {"opt": {SCOPE: PUBLIC}, "include_in_schema": False}
 _CACHED = {"Cache-Control": "max-age=3600", "X-Content-Type-Options": "nosniff"}
 

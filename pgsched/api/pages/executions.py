@@ -5,107 +5,90 @@ from typing import Annotated, Any
 from litestar import Request, Response
 from litestar.params import QueryParameter
 
-from pgsched.api.executions import Statuses, bound
-from pgsched.api.labels import labels_in
-from pgsched.api.pages.course import course_of
-from pgsched.api.pages.forms import Text, cleared, id_in, label_lines, link_to
+from pgsched.api.access import grant_of
+from pgsched.api.pages.content import content, without_secrets
+from pgsched.api.pages.course import Known, course_of
+from pgsched.api.pages.execution_changes import is_editable
+from pgsched.api.pages.filters import OF_EXECUTIONS, execution_filter, filled, statuses_in
+from pgsched.api.pages.forms import Text, link_to
 from pgsched.api.pages.rendering import html
-from pgsched.api.pages.routing import check_writable, does, done, shows
+from pgsched.api.pages.routing import shows
 from pgsched.api.paging import cursor, position
-from pgsched.api.parameters import Actor, ExecutionId, Pooled
-from pgsched.domain.states import STATUSES, each_once
+from pgsched.api.parameters import ExecutionId, Pooled
+from pgsched.domain.states import LIVE_STATUSES, STATUSES
+from pgsched.domain.target import Scheme, parse_target
 from pgsched.errors import NotFound
-from pgsched.store.ends import dead_letters, dependencies
-from pgsched.store.ends.dead_letters import Changes
+from pgsched.store.admin import audit
+from pgsched.store.admin.audit import AuditFilter
+from pgsched.store.ends import dependencies
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.rows import ExecutionFilter
-from pgsched.store.schedule import calls
+from pgsched.store.lookup.order import Order
+from pgsched.store.lookup.rows import Execution
+
+_MOST_CHANGES = 50
+Sorted = Annotated[str | None, QueryParameter(name="sort")]
 
 
 @shows("/executions", scope="read")
 async def show_executions(
-    request: Request[Any, Any, Any],
-    database: Pooled,
-    status: Statuses = None,
-    client: Text = None,
-    queue: Text = None,
-    host: Text = None,
-    key: Text = None,
-    job: Text = None,
-    label: Text = None,
-    start: Annotated[str | None, QueryParameter(name="from")] = None,
-    end: Annotated[str | None, QueryParameter(name="to")] = None,
-    after: Text = None,
+    request: Request[Any, Any, Any], database: Pooled, sort: Sorted = None, after: Text = None
 ) -> Response[Any]:
-    asked = cleared(client=client, queue=queue, host=host, key=key, job=job, label=label, **{"from": start, "to": end})
-    wanted = ExecutionFilter(
-        statuses=each_once(status or ()),
-        client=asked.get("client"),
-        queue=asked.get("queue"),
-        host=asked.get("host"),
-        key=asked.get("key"),
-        job=id_in("job", asked.get("job")),
-        start=bound("from", asked.get("from")),
-        end=bound("to", asked.get("to")),
-        labels=labels_in(label_lines(asked.get("label"))),
-    )
+    asked, chosen = filled(request.query_params, OF_EXECUTIONS), statuses_in(request.query_params.getall("status", []))
+    wanted = execution_filter(asked, chosen)
+    order = Order.OLDEST if sort == "oldest" else Order.NEWEST
     async with database.page() as connection:
-        found = await listings.list_executions(connection, wanted, limit=50, after=position(after or None))
-    more = link_to(request, after=cursor(found.next)) if found.next else None
+        found = await listings.list_executions(connection, wanted, limit=50, after=position(after or None), order=order)
     return html(
         request,
         "executions.html",
         rows=found.items,
-        more=more,
+        more=link_to(request, after=cursor(found.next)) if found.next else None,
         asked=asked,
-        chosen=status or [],
+        chosen=chosen,
         statuses=STATUSES,
+        order=order,
         begins=not after,
+        query=request.url.query,
     )
 
 
 @shows("/executions/{execution_id:uuid}", scope="read")
 async def show_execution(request: Request[Any, Any, Any], execution_id: ExecutionId, database: Pooled) -> Response[Any]:
+    grant = grant_of(request)
     async with database.connection() as connection:
         row = await listings.get_execution(connection, execution_id)
         if row is None:
             raise NotFound(f"there is no execution {execution_id}, or it is not of a client that you may see")
-        attempts = await listings.attempts_of(connection, row.id)
-        waits_for = await dependencies.waits_for(connection, row.id)
+        known = Known(
+            attempts=await listings.attempts_of(connection, row.id),
+            dependencies=await dependencies.dependencies_of(connection, row.id),
+            changes=await audit.changes(connection, AuditFilter(subject=row.id), limit=_MOST_CHANGES)
+            if "admin" in grant.scopes and grant.clients is None
+            else (),
+        )
         progress = await listings.progress_of(connection, row.id)
         letter = await listings.get_dead_letter(connection, row.id) if row.status == "failed" else None
+        now = await listings.time_of(connection)
     return html(
         request,
         "execution.html",
         row=row,
-        course=course_of(row, attempts, waits_for),
+        course=course_of(row, known, now),
         progress=progress,
         letter=letter,
+        is_live=row.status in LIVE_STATUSES,
+        is_editable=is_editable(row),
+        sent=_request(row),
+        payload=None if row.payload is None else content(row.payload),
+        options=None if row.options is None else content(without_secrets(row.options)),
+        result=None if row.result is None else content(row.result),
     )
 
 
-@does("/executions/{execution_id:uuid}/cancel", scope="schedule")
-async def cancel_execution(
-    request: Request[Any, Any, Any], execution_id: ExecutionId, database: Pooled, actor: Actor
-) -> Response[Any]:
-    check_writable(request)
-    changed = await database.ask(calls.cancel, execution_id, note=None, actor=actor)
-    return done(f"/executions/{execution_id}", "cancel" if changed else "nothing")
-
-
-@does("/executions/{execution_id:uuid}/replay", scope="operate")
-async def replay_execution(
-    request: Request[Any, Any, Any], execution_id: ExecutionId, database: Pooled, actor: Actor
-) -> Response[Any]:
-    check_writable(request)
-    new = await database.ask(dead_letters.replay, execution_id, Changes(), note=None, actor=actor)
-    return done(f"/executions/{new}", "replay")
-
-
-@does("/executions/{execution_id:uuid}/discard", scope="operate")
-async def discard_execution(
-    request: Request[Any, Any, Any], execution_id: ExecutionId, database: Pooled, actor: Actor
-) -> Response[Any]:
-    check_writable(request)
-    changed = await database.ask(dead_letters.discard, execution_id, note=None, actor=actor)
-    return done(f"/executions/{execution_id}", "discard" if changed else "nothing")
+def _request(row: Execution) -> str:
+    """The first line of what each attempt sends."""
+    if parse_target(row.target).scheme not in {Scheme.HTTP, Scheme.HTTPS}:
+        return row.target
+    options = without_secrets(row.options)
+    method = options.get("method", "POST") if isinstance(options, dict) else "POST"
+    return f"{method} {row.target}"

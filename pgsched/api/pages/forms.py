@@ -27,12 +27,13 @@ def label_lines(text: str | None) -> list[str] | None:
     return [part.strip() for part in text.split(",") if part.strip()] if text else None
 
 
-def link_to(request: Request[Any, Any, Any], **changed: str | None) -> str:
-    """This page with other parameters."""
+def link_to(request: Request[Any, Any, Any], path: str | None = None, **changed: str | None) -> str:
+    """This page with other parameters, or another one with these; what is None is left out."""
     kept = [
         (name, value) for name, value in request.query_params.multi_items() if value and name not in {*changed, "done"}
     ]
-    return f"{request.url.path}?{urlencode([*kept, *changed.items()])}"
+    given = [(name, value) for name, value in changed.items() if value is not None]
+    return f"{path or request.url.path}?{urlencode([*kept, *given])}"
 
 
 def id_in(name: str, text: str | None) -> UUID | None:

@@ -11,6 +11,7 @@ from pgsched.api.pages.charts import chart
 from pgsched.api.pages.rendering import HEADERS, html
 from pgsched.api.pages.routing import shows
 from pgsched.api.pages.watching import Watching
+from pgsched.domain.api_key import Grant
 
 Watched = NamedDependency[Watching]
 
@@ -20,17 +21,17 @@ async def show_now(request: Request[Any, Any, Any], watching: Watched) -> Respon
     """It is about all clients; whoever may see some has the executions of these as the first page."""
     if grant_of(request).clients is not None:
         return Redirect("/executions", status_code=303, headers=HEADERS)
-    return html(request, "now.html", **await _of(watching))
+    return html(request, "now.html", **await _of(watching, grant_of(request)))
 
 
 @shows("/now", scope="read", everywhere=True)
 async def show_now_alone(request: Request[Any, Any, Any], watching: Watched) -> Response[Any]:
     """The part of the page that is asked for every two seconds."""
-    return html(request, "now_part.html", **await _of(watching))
+    return html(request, "now_part.html", **await _of(watching, grant_of(request)))
 
 
-async def _of(watching: Watching) -> dict[str, Any]:
-    shown, moments = await watching.look()
+async def _of(watching: Watching, grant: Grant) -> dict[str, Any]:
+    shown, moments = await watching.look(grant)
     at = [moment.at for moment in moments]
     return {
         "shown": shown,

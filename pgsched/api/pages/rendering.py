@@ -1,16 +1,15 @@
 """Templates, and how values are written for people. Whatever a template shows is escaped."""
 
-import json
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 from uuid import UUID
 
-import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from litestar import Request, Response
 
 from pgsched.api.access import grant_of
+from pgsched.api.pages.content import content
 from pgsched.domain.duration import format_duration
 from pgsched.version import __version__
 
@@ -38,6 +37,10 @@ _DONE = {
     "sideline": "Sidelined: nothing is called there until it is restored.",
     "restore": "Restored: a few executions a second go there first, then more.",
     "unblock": "Unblocked: those behind it go on.",
+    "edit": "Changed.",
+    "reschedule": "It is due now.",
+    "start": "Begun: this is how far it is.",
+    "stop": "Stopped. What was done stays done.",
     "nothing": "Nothing was to be done: it was so already.",
 }
 
@@ -61,7 +64,7 @@ def html(request: Request[Any, Any, Any], template: str, *, status: int = 200, *
             **shown,
         )
     )
-    return Response(text, media_type="text/html; charset=utf-8", status_code=status, headers=HEADERS)
+    return Response(text, media_type="text/html", status_code=status, headers=HEADERS)
 
 
 @cache
@@ -82,6 +85,7 @@ def _environment() -> Environment:
         "part": part,
     }
     made.filters["duration"] = format_duration
+    made.filters |= {"local": local, "without_after": without_after, "compact": compact}
     return made
 
 
@@ -104,6 +108,21 @@ def length(value: float | timedelta | None) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
 
 
+def local(text: str) -> str:
+    """An instant that somebody has written as a field of a form has it, in UTC; empty where it is none."""
+    try:
+        found = datetime.fromisoformat(text.replace(" ", "+"))
+    except ValueError:
+        return ""
+    return (found if found.utcoffset() is None else found.astimezone(UTC).replace(tzinfo=None)).isoformat()
+
+
+def without_after(query: str) -> str:
+    """A query string without its place in a listing."""
+    kept = [part for part in query.split("&") if part.partition("=")[0] not in {"after", "done"}]
+    return "&".join(kept)
+
+
 def number(value: float | None) -> str:
     """With thousands apart; of what is small one decimal."""
     if value is None:
@@ -118,14 +137,15 @@ def part(value: float | None) -> str:
 
 def pretty(value: Any) -> str:
     """JSON, over several lines."""
-    if isinstance(value, msgspec.Raw):
-        value = bytes(value)
-    if isinstance(value, bytes | str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return value if isinstance(value, str) else value.decode(errors="replace")
-    return json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    return content(value).text
+
+
+def compact(value: int) -> str:
+    """In three digits or so, for a narrow cell."""
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if value >= size:
+            return f"{value / size:.1f}{unit}" if value < 10 * size else f"{value // size}{unit}"
+    return str(value)
 
 
 def short(value: UUID) -> str:

@@ -11,7 +11,7 @@ from litestar.response import Redirect
 from pgsched.api.access import EVERYWHERE, PAGE, SCOPE
 from pgsched.api.pages.rendering import HEADERS, html
 from pgsched.api.pages.session import sign_in_url
-from pgsched.api.problems import status_of
+from pgsched.api.problems import Unreadable, status_of
 from pgsched.domain.api_key import Scope
 from pgsched.errors import PgschedError, Refused, Unauthenticated
 
@@ -40,6 +40,19 @@ def check_writable(request: Request[Any, Any, Any]) -> None:
         raise Refused("the dashboard is read-only here: use the command line or the API")
 
 
+def check_unchanged(read: str, there: str) -> None:
+    """Raises Unreadable with 412 unless a form was filled with the version that is there now."""
+    if read != there:
+        raise Unreadable(
+            "somebody has changed it since this form was filled: begin anew with what it has now", status=412
+        )
+
+
+def status_for(error: PgschedError) -> int:
+    """The status of a page that says so."""
+    return error.status if isinstance(error, Unreadable) else status_of(error)
+
+
 def refused(request: Request[Any, Any, Any], error: PgschedError) -> Response[Any]:
     """An error that pgsched raised on purpose, as a page, or as the part of one that was asked for; where a key is
     wanted, the way to the sign-in."""
@@ -49,7 +62,7 @@ def refused(request: Request[Any, Any, Any], error: PgschedError) -> Response[An
     if isinstance(error, Unauthenticated):
         return Redirect(sign_in_url(request), status_code=303, headers=HEADERS)
     template = "refused_part.html" if is_part else "refused.html"
-    return html(request, template, status=status_of(error), detail=str(error))
+    return html(request, template, status=status_for(error), detail=str(error))
 
 
 def refused_by_litestar(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:

@@ -4,11 +4,13 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from pgsched.api.access import check_everywhere
 from pgsched.api.database import Database
+from pgsched.domain.api_key import Grant
 from pgsched.store.core.pinned import DOCTOR_LOCALLY
-from pgsched.store.lookup.now import Now, look
+from pgsched.store.lookup.now import Edge, Now, look
 from pgsched.store.lookup.now_lines import Shown, lines_of
 
 _EVERY, _SPAN = 1.5, 600.0  # seconds
@@ -37,8 +39,21 @@ class Watching:
         self._at = float("-inf")
         self._moments: deque[Moment] = deque(maxlen=int(_SPAN / _EVERY))
 
-    async def look(self) -> tuple[Shown, Sequence[Moment]]:
-        """The lines of now, and the moments before. Raises Unavailable."""
+    async def look(self, grant: Grant) -> tuple[Shown, Sequence[Moment]]:
+        """The lines of now, and the moments before. Raises Refused, Unavailable."""
+        check_everywhere(grant)
+        return await self._latest()
+
+    async def clients(self, grant: Grant) -> Sequence[Edge]:
+        """What clients have due and in hand; of those that the grant is not for, without their names. Raises
+        Unavailable."""
+        shown, _ = await self._latest()
+        allowed = grant.clients
+        if allowed is None:
+            return shown.clients
+        return [edge if edge.client in allowed else replace(edge, client=None) for edge in shown.clients]
+
+    async def _latest(self) -> tuple[Shown, Sequence[Moment]]:
         async with self._turn:
             if self._shown is None or time.monotonic() - self._at >= _EVERY:
                 await self._look()

@@ -1,12 +1,14 @@
 """Executions that wait for others: who still waits, and what follows from an end. The rules are the database's."""
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from psycopg import AsyncConnection
 
 from pgsched.store.core.connect import Connection
-from pgsched.store.core.query import column, value
+from pgsched.store.core.query import column, rows, value
 from pgsched.store.core.sql import statement
 
 
@@ -74,6 +76,21 @@ async def release_abandoned(connection: Connection, *, most: int, after: UUID | 
     cursor = await connection.execute(statement("ends/release_abandoned"), {"most": most, "after": after})
     decided, read_to = await cursor.fetchone() or (0, None)
     return Abandoned(decided, _uuid(read_to) if read_to else None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dependency:
+    """An execution that another waits for, until its end is noted."""
+
+    after_id: UUID
+    outcome: str
+    status: str | None
+    finished_at: datetime | None
+
+
+async def dependencies_of(connection: AsyncConnection[Any], id: UUID, *, most: int = 100) -> list[Dependency]:
+    """What an execution waits for, or waited for; of one that has ended none is kept."""
+    return await rows(connection, Dependency, "ends/dependencies_of", id=id, most=most)
 
 
 async def waits_for(connection: AsyncConnection[Any], id: UUID) -> list[UUID]:

@@ -1,13 +1,15 @@
 """A trace that is joined from end to end, as a collector gets it; and what tracing needs."""
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import Any
+from typing import Any, cast
 
+import httpx
 import pytest
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -15,6 +17,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from psycopg.types.json import Jsonb
 
 import pgsched
 from pgsched.api.app import create_app
@@ -24,7 +28,7 @@ from pgsched.errors import InvalidSettings
 from pgsched.settings import Settings
 from pgsched.tracing import Tracing
 from tests.api.serving import serving
-from tests.delivery.receiver import answering, receiving
+from tests.delivery.receiver import Request, answering, receiving
 from tests.worker.conftest import Connection, Running, until_history, value
 
 
@@ -120,6 +124,40 @@ async def test_a_trace_goes_from_the_caller_over_the_api_and_the_worker_to_what_
     assert (attempt.told["pgsched.outcome"], attempt.told["pgsched.status_code"]) == ("failed", 503)
     assert attempt.told["pgsched.key"] == "settle-42"
     assert "503" in attempt.error
+
+
+async def test_each_way_of_scheduling_joins_the_callers_span_with_what_the_target_records(
+    db: Connection, running: Running, database_url: str, collector: Collector, shop: trace.Tracer
+) -> None:
+    """From the caller's span to one that the called service begins, whichever way it was scheduled."""
+
+    async def settle(request: Request, writer: asyncio.StreamWriter) -> None:
+        called_from = TraceContextTextMapPropagator().extract(request.headers)
+        with shop.start_as_current_span(f"settle{request.path}", context=called_from):
+            await answering()(request, writer)
+
+    callers: dict[str, trace.Span] = {}
+    api = create_app(Settings(database_url=database_url, tracing=True))
+    async with receiving(settle) as receiver:
+        transport = httpx.ASGITransport(cast(Any, api))
+        async with serving(api), pgsched.AsyncClient("http://127.0.0.1", transport=transport) as client:
+            with shop.start_as_current_span("by HTTP") as callers["/http"]:
+                await client.schedule(f"{receiver.url}/http")
+            with shop.start_as_current_span("in Python") as callers["/python"]:
+                await pgsched.schedule_async(db, f"{receiver.url}/python")
+            with shop.start_as_current_span("by SQL") as callers["/sql"]:
+                options = Jsonb({"traceparent": current_traceparent()})
+                await db.execute("select pgsched.schedule(%s, options => %s)", [f"{receiver.url}/sql", options])
+        async with running(tracing=True):
+            await until_history(db, 3)
+    spans = {span.id: span for span in collector.spans}
+    for path, caller in callers.items():
+        way = []
+        span = collector.one("shop", f"settle{path}")
+        while span.id != _id(caller):
+            way.append(span.name)
+            span = spans[span.parent]
+        assert way == [f"settle{path}", "deliver", "attempt", *(["schedule"] if path == "/http" else [])]
 
 
 async def test_what_a_transaction_schedules_and_what_its_handler_does_are_of_one_trace(

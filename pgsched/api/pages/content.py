@@ -1,0 +1,81 @@
+"""Payloads, options and results as pages show them: bounded, and without what headers say."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from pgsched.api.problems import Unreadable
+
+MOST_SHOWN = 16_384
+"""Characters of a payload that a page shows, and that a form takes for editing."""
+HIDDEN = "…"
+"""Stands for the value of a header: it may be a password."""
+_HARMLESS = frozenset({"accept", "accept-language", "content-type", "content-language", "user-agent"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """JSON over several lines, its numbers digit for digit; ``size`` is that of all of it where it is ``cut``."""
+
+    text: str
+    size: int
+    cut: bool
+
+
+def content(value: Any) -> Content:
+    """JSON as it is stored, or Python values."""
+    raw = bytes(value) if isinstance(value, msgspec.Raw) else msgspec.json.encode(value)
+    text = msgspec.json.format(raw[: 4 * MOST_SHOWN], indent=2).decode() if len(raw) <= 4 * MOST_SHOWN else ""
+    if text and len(text) <= MOST_SHOWN:
+        return Content(text=text, size=len(raw), cut=False)
+    begin = text or raw[: 4 * MOST_SHOWN].decode(errors="ignore")
+    return Content(text=begin[:MOST_SHOWN], size=len(raw), cut=True)
+
+
+def without_secrets(options: Any) -> Any:
+    """Options, the values of whose headers are hidden; where a header names a secret, the name is shown."""
+    found = _decoded(options)
+    if isinstance(found, dict) and isinstance(headers := found.get("headers"), dict):
+        found["headers"] = {name: _shown(name, text) for name, text in headers.items()}
+    return found
+
+
+def with_secrets(text: str, options: Any) -> Any:
+    """Options that somebody has edited in a form, in which hidden headers are again what they were. Raises
+    Unreadable."""
+    found, before = parsed("options", text), _decoded(options)
+    was = before.get("headers") if isinstance(before, dict) else None
+    if isinstance(found, dict) and isinstance(headers := found.get("headers"), dict) and isinstance(was, dict):
+        found["headers"] = {
+            name: was[name] if text == HIDDEN and name in was else text for name, text in headers.items()
+        }
+    return found
+
+
+def parsed(name: str, text: str) -> Any:
+    """JSON that somebody has typed. Raises Unreadable."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"{name} is not JSON: {error}") from None
+
+
+def same(text: str, shown: str) -> bool:
+    """Whether a form came back with what it was filled with; browsers write their own line ends."""
+    return text.replace("\r\n", "\n").strip() == shown.strip()
+
+
+def as_fields(**values: Any) -> dict[str, str]:
+    """The text that a form is filled with, of each that is not too large for one."""
+    found = {name: None if value is None else content(value) for name, value in values.items()}
+    return {name: shown.text if shown else "" for name, shown in found.items() if shown is None or not shown.cut}
+
+
+def _decoded(value: Any) -> Any:
+    return json.loads(bytes(value)) if isinstance(value, msgspec.Raw) else value
+
+
+def _shown(name: str, text: Any) -> Any:
+    return text if isinstance(text, dict) or name.lower() in _HARMLESS else HIDDEN

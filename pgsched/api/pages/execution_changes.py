@@ -1,0 +1,130 @@
+"""What the pages of executions do with one that waits or runs: cancel it, run it at once, edit it."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from litestar import Request, Response
+from psycopg import AsyncConnection
+
+from pgsched.api.pages.content import as_fields, parsed, with_secrets, without_secrets
+from pgsched.api.pages.filters import changed_fields, instant_in
+from pgsched.api.pages.forms import sent
+from pgsched.api.pages.rendering import html
+from pgsched.api.pages.routing import check_unchanged, check_writable, does, done, shows, status_for
+from pgsched.api.parameters import Actor, ExecutionId, Pooled
+from pgsched.api.versions import version_of_execution
+from pgsched.errors import Conflict, PgschedError
+from pgsched.store.lookup import listings
+from pgsched.store.lookup.rows import Execution
+from pgsched.store.schedule import calls
+from pgsched.store.schedule.edits import Named, changes_of
+
+
+@does("/executions/{execution_id:uuid}/cancel", scope="schedule")
+async def cancel_execution(
+    request: Request[Any, Any, Any], execution_id: ExecutionId, database: Pooled, actor: Actor
+) -> Response[Any]:
+    check_writable(request)
+    changed = await database.ask(calls.cancel, execution_id, note=None, actor=actor)
+    return done(f"/executions/{execution_id}", "cancel" if changed else "nothing")
+
+
+@does("/executions/{execution_id:uuid}/run-now", scope="schedule")
+async def run_execution_now(
+    request: Request[Any, Any, Any], execution_id: ExecutionId, database: Pooled, actor: Actor
+) -> Response[Any]:
+    """Moves it to this instant."""
+    check_writable(request)
+    async with database.connection() as connection:
+        now = await listings.time_of(connection)
+        await calls.reschedule(connection, execution_id, now, actor=actor)
+    return done(f"/executions/{execution_id}", "reschedule")
+
+
+@shows("/executions/{execution_id:uuid}/edit", scope="schedule")
+async def show_execution_edit(
+    request: Request[Any, Any, Any], execution_id: ExecutionId, database: Pooled
+) -> Response[Any]:
+    check_writable(request)
+    row = await database.ask(Named(id=execution_id).read)
+    if not is_editable(row):
+        raise Conflict(f"execution {execution_id} is a job's, or has begun: only what has not begun can be changed")
+    return _edit_form(request, row, _as_fields(row), version_of_execution(row))
+
+
+@does("/executions/{execution_id:uuid}/edit", scope="schedule")
+async def edit_execution_by_form(
+    request: Request[Any, Any, Any], execution_id: ExecutionId, database: Pooled, actor: Actor
+) -> Response[Any]:
+    """Changes what differs from what the form was filled with, unless somebody else has changed it since."""
+    check_writable(request)
+    form = await sent(request)
+    version = form.get("version", "")
+    row = await database.ask(Named(id=execution_id).read)
+    try:
+        changed = await database.ask(_edit, execution_id, form, version, actor)
+    except PgschedError as error:
+        given = {name: form.get(name, "") for name in _as_fields(row)}
+        return _edit_form(request, row, given, version, fault=error)
+    return done(f"/executions/{execution_id}", "edit" if changed else "nothing")
+
+
+def is_editable(row: Execution) -> bool:
+    """Whether it is a one-shot that has not begun."""
+    return row.status in {"scheduled", "held"} and not row.attempt and row.job_id is None
+
+
+async def _edit(connection: AsyncConnection[Any], id: UUID, form: Mapping[str, str], version: str, actor: str) -> bool:
+    named = Named(id=id)
+    async with connection.transaction():
+        await named.edit(connection, "{}")  # which locks it
+        row = await named.read(connection)
+        check_unchanged(version, version_of_execution(row))
+        changes = changes_of(_changes(row, form))
+        return await named.edit(connection, changes, note=form.get("note", "") or None, actor=actor)
+
+
+def _changes(row: Execution, form: Mapping[str, str]) -> dict[str, Any]:
+    """Raises Unreadable."""
+    found: dict[str, Any] = {}
+    for name, text in changed_fields(form, _as_fields(row)).items():
+        match name:
+            case "target":
+                found[name] = text
+            case "fire_at":
+                found[name] = instant_in("fire_at", text)
+            case "options":
+                found[name] = with_secrets(text, row.options) if text else None
+            case "labels":
+                found[name] = parsed(name, text) if text else None
+            case "payload":
+                parsed(name, text or "null")
+                found[name] = msgspec.Raw((text or "null").encode())
+    return found
+
+
+def _as_fields(row: Execution) -> dict[str, str]:
+    found = {"target": row.target, "fire_at": _local(row.scheduled_for)}
+    return found | as_fields(payload=row.payload, options=without_secrets(row.options), labels=row.labels)
+
+
+def _local(at: datetime | None) -> str:
+    return "" if at is None else at.replace(tzinfo=None).isoformat()
+
+
+def _edit_form(
+    request: Request[Any, Any, Any],
+    row: Execution,
+    fields: dict[str, str],
+    version: str,
+    *,
+    fault: PgschedError | None = None,
+) -> Response[Any]:
+    status = 200 if fault is None else status_for(fault)
+    is_old = version != version_of_execution(row)
+    detail = None if fault is None else str(fault)
+    shown: dict[str, Any] = {"row": row, "fields": fields, "version": version, "fault": detail, "is_old": is_old}
+    return html(request, "execution_edit.html", status=status, **shown)

@@ -1,0 +1,93 @@
+"""What the filters of listings name, as forms and links send it."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from pgsched.api.labels import labels_in
+from pgsched.api.pages.content import same
+from pgsched.api.pages.forms import cleared, id_in, label_lines
+from pgsched.api.problems import Unreadable
+from pgsched.domain.schedule import instant_of
+from pgsched.domain.states import STATUSES, each_once
+from pgsched.errors import InvalidSchedule
+from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter
+
+OF_EXECUTIONS = ("client", "queue", "host", "key", "job", "label", "from", "to")
+OF_LETTERS = ("client", "host", "key", "job", "label", "reason", "status_code", "target", "from", "to")
+
+
+def filled(given: Mapping[str, Any], names: Sequence[str]) -> dict[str, str]:
+    """Those of the fields that are filled in."""
+    return cleared(**{name: str(given.get(name) or "") for name in names})
+
+
+def statuses_in(chosen: Sequence[str]) -> tuple[str, ...]:
+    """The statuses that are ticked. Raises Unreadable."""
+    if unknown := [one for one in chosen if one not in STATUSES]:
+        raise Unreadable(f"status: {unknown[0][:50]!r} is none of {', '.join(STATUSES)}")
+    return each_once(chosen)
+
+
+def execution_filter(asked: Mapping[str, str], statuses: Sequence[str]) -> ExecutionFilter:
+    """Raises Unreadable."""
+    return ExecutionFilter(
+        statuses=each_once(statuses),
+        client=asked.get("client"),
+        queue=asked.get("queue"),
+        host=asked.get("host"),
+        key=asked.get("key"),
+        job=id_in("job", asked.get("job")),
+        start=instant_in("from", asked.get("from")),
+        end=instant_in("to", asked.get("to")),
+        labels=labels_in(label_lines(asked.get("label"))),
+    )
+
+
+def letter_filter(asked: Mapping[str, str]) -> DeadLetterFilter:
+    """Raises Unreadable."""
+    return DeadLetterFilter(
+        client=asked.get("client"),
+        target=asked.get("target"),
+        host=asked.get("host"),
+        job=id_in("job", asked.get("job")),
+        key=asked.get("key"),
+        start=instant_in("from", asked.get("from")),
+        end=instant_in("to", asked.get("to")),
+        reason=asked.get("reason"),
+        status_code=_code(asked.get("status_code")),
+        labels=labels_in(label_lines(asked.get("label"))),
+    )
+
+
+def instant_in(name: str, text: str | None) -> datetime | None:
+    """An instant that somebody has written, in UTC where it has no offset. Raises Unreadable."""
+    if not text:
+        return None
+    try:
+        found = datetime.fromisoformat(text.strip().replace(" ", "+" if "T" in text else "T"))
+        return instant_of(found.isoformat() + ("Z" if found.utcoffset() is None else ""), name)
+    except (ValueError, InvalidSchedule):
+        raise Unreadable(f"{name}: {text[:50]!r} is no instant: write 2026-03-01T09:00, in UTC") from None
+
+
+def number_in(name: str, text: str | None, otherwise: float) -> float:
+    """A number that somebody has written. Raises Unreadable."""
+    try:
+        return float(text) if text else otherwise
+    except ValueError:
+        raise Unreadable(f"{name}: {text[:50] if text else ''!r} is no number") from None
+
+
+def changed_fields(form: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
+    """The fields of a form that differ from what it was filled with."""
+    given = {name: form[name] for name in before if name in form}
+    return {name: text for name, text in given.items() if not same(text, before[name])}
+
+
+def _code(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and 100 <= int(text[:4]) <= 599):
+        raise Unreadable(f"status_code: {text[:50]!r} is no status from 100 to 599")
+    return int(text)

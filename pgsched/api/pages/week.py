@@ -1,0 +1,156 @@
+"""The coming week of jobs: how often each hour has them fire, worked out from their schedules and not from rows."""
+
+import time
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import lru_cache
+from math import ceil, log1p
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from pgsched.domain.definition import Definition
+from pgsched.domain.recurrence import Recurrence
+from pgsched.errors import InvalidSchedule
+
+DAYS = 7
+_SHADES = 5
+_AT_LEAST = 50
+"""Jobs that are looked at whatever time that takes."""
+_LISTED = 100
+_MOST_TIMES = 4
+_HOUR = timedelta(hours=1)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hour:
+    """``shade`` is from 0, where nothing fires, to 5 for the most."""
+
+    at: datetime
+    fires: int
+    shade: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Firing:
+    """A job that fires in an hour, and how often."""
+
+    id: UUID
+    client: str
+    key: str | None
+    fires: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Week:
+    """By hour of the day, the seven days; and of a chosen hour the jobs that fire in it, the most frequent first.
+
+    Of the jobs that were given, ``looked_at`` are in it: ``after`` is the last of them where there was no time for
+    more. Of ``unclear`` ones nobody can say beforehand when they fire.
+    """
+
+    days: Sequence[datetime]
+    rows: Sequence[Sequence[Hour]]
+    fires: int
+    looked_at: int
+    unclear: int
+    after: UUID | None
+    chosen: Sequence[Firing] = ()
+    more_chosen: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Day:
+    """A day of one job: how often it fires, and at which times, or the first and the last of them."""
+
+    at: datetime
+    fires: int
+    times: Sequence[datetime]
+
+
+def week_of(jobs: Sequence[Definition], start: datetime, hour: datetime | None, *, within: float) -> Week:
+    """The week that begins with the day of ``start``, as far as it can be worked out in so many seconds."""
+    first = _midnight(start)
+    until, counts, firing = time.monotonic() + within, [0] * 24 * DAYS, list[Firing]()
+    unclear = looked_at = 0
+    place = None if hour is None else (hour - first) // _HOUR
+    for job in jobs:
+        if looked_at >= _AT_LEAST and time.monotonic() > until:
+            break
+        looked_at += 1
+        found = _hours_of(job, first)
+        unclear += found is None
+        for at, fires in zip(found[::2], found[1::2], strict=True) if found else ():
+            counts[at] += fires
+            if at == place:
+                firing.append(Firing(id=job.id, client=job.client, key=job.key, fires=fires))
+    firing.sort(key=lambda one: -one.fires)
+    hours, most = [first + n * _HOUR for n in range(24 * DAYS)], max(counts)
+    cells = [Hour(at=at, fires=fires, shade=_shade(fires, most)) for at, fires in zip(hours, counts, strict=True)]
+    return Week(
+        days=hours[::24],
+        rows=[cells[n::24] for n in range(24)],
+        fires=sum(counts),
+        looked_at=looked_at,
+        unclear=unclear,
+        after=jobs[looked_at - 1].id if looked_at < len(jobs) else None,
+        chosen=firing[:_LISTED],
+        more_chosen=max(0, len(firing) - _LISTED),
+    )
+
+
+def days_of(recurrence: Recurrence, start: datetime) -> list[Day]:
+    """The seven days of one job from ``start`` on."""
+    return [_day(recurrence, _midnight(start) + timedelta(days=day), start) for day in range(DAYS)]
+
+
+def _day(recurrence: Recurrence, at: datetime, start: datetime) -> Day:
+    low = max(at, start) - _MICROSECOND
+    found = recurrence.missed(low, at + timedelta(days=1) - _MICROSECOND)
+    if found is None:
+        return Day(at=at, fires=0, times=())
+    times = recurrence.instants(low, found.count) if found.count <= _MOST_TIMES else (found.first, found.last)
+    return Day(at=at, fires=found.count, times=times)
+
+
+def _midnight(at: datetime) -> datetime:
+    return at.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _shade(fires: int, most: int) -> int:
+    """Each stands for several times as many as the one before."""
+    return ceil(_SHADES * log1p(fires) / log1p(most)) if fires else 0
+
+
+def _hours_of(job: Definition, first: datetime) -> "array[int] | None":
+    """As ``_counted``; None where nobody can say beforehand, as an interval counts from the end of each run or the
+    schedule makes no sense."""
+    rules = bytes(job.rules) if isinstance(job.rules, msgspec.Raw) else None
+    is_drawn = "H" in (job.cron or "") or b"H" in (rules or b"")
+    who = (job.client, job.key, job.id if job.key is None else None) if is_drawn else None
+    parts = (job.cron, job.timezone, job.every, job.anchor if job.every else None, job.gap, job.overlap, rules)
+    return _counted(parts, who, first)
+
+
+@lru_cache(maxsize=8192)
+def _counted(
+    parts: tuple[Any, ...], who: tuple[str, str | None, UUID | None] | None, first: datetime
+) -> "array[int] | None":
+    """The hours from ``first`` on that have any, each followed by how many. Many jobs have the same schedule, and a
+    page is asked for again: so they are kept, with little memory."""
+    client, key, id = who or ("", "", None)
+    named: Any = dict(zip(("cron", "timezone", "every", "anchor", "gap", "overlap"), parts, strict=False))
+    rules = None if parts[-1] is None else msgspec.Raw(parts[-1])
+    job = Definition(id=id or UUID(int=0), client=client, key=key, rules=rules, **named)
+    try:
+        recurrence = job.recurrence()
+    except InvalidSchedule:
+        return None
+    if recurrence.after_completion:
+        return None
+    found = recurrence.by_hour(first, first + timedelta(days=DAYS))
+    return array("I", [part for at, fires in found.items() for part in ((at - first) // _HOUR, fires)])

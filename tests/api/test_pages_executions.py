@@ -1,0 +1,261 @@
+"""The pages of executions and dead letters: an execution's course, edits, and changes of all that a filter names."""
+
+import html
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from pgsched.api.pages.course import Known, course_of
+from pgsched.store.admin.audit import AuditEntry
+from pgsched.store.ends.dependencies import Dependency
+from pgsched.store.lookup.rows import Attempt, Execution
+from tests.api.access_arrange import make_key
+from tests.api.page_arrange import signed_in
+from tests.conftest import Connection
+from tests.store.ends.dead_letter_arrange import advance, dead_letter
+from tests.store.store_arrange import call, schedule, value
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+_ROW: dict[str, Any] = dict.fromkeys(Execution.__dataclass_fields__)
+_ROW |= {"id": uuid4(), "client": "shop", "target": "notify:a", "attempt": 0, "created_at": NOON, "status": "scheduled"}
+_ROW |= {"scheduled_for": NOON, "fire_at": NOON}
+
+
+def row(**given: Any) -> Execution:
+    return Execution(**_ROW | given)
+
+
+def attempt(number: int, *, seconds: float, took: float | None = 0.5, error: str = "boom") -> Attempt:
+    duration = None if took is None else timedelta(seconds=took)
+    more: dict[str, Any] = {"worker": 3, "status_code": 503, "traceback": None}
+    at = NOON + timedelta(seconds=seconds)
+    return Attempt(attempt=number, finished_at=at, duration=duration, error=error, **more)
+
+
+def told(found: Execution, now: float = 60.0, **known: Any) -> list[tuple[float | None, str]]:
+    """When, in seconds after noon, and what."""
+    steps = course_of(found, Known(**known), NOON + timedelta(seconds=now))
+    return [(None if step.at is None else (step.at - NOON).total_seconds(), step.title) for step in steps]
+
+
+def test_a_course_has_each_wait_and_each_attempt_in_order() -> None:
+    attempts = [attempt(1, seconds=5), attempt(2, seconds=20, took=2)]
+    ended = row(status="succeeded", attempt=3, finished_at=NOON + timedelta(seconds=40))
+    assert told(ended, attempts=attempts) == [
+        (0, "Scheduled"),
+        (0, "Waited to begin"),
+        (4.5, "Attempt 1 on worker 3 failed"),
+        (5, "Waited for attempt 2"),
+        (18, "Attempt 2 on worker 3 failed"),
+        (40, "Succeeded in attempt 3"),
+    ]
+
+
+def test_a_course_has_what_it_waited_for_and_what_was_done_to_it() -> None:
+    how: dict[str, Any] = dict.fromkeys(AuditEntry.__dataclass_fields__) | {"id": 1, "actor": "api", "login": "x"}
+    done = AuditEntry(**how | {"at": NOON + timedelta(seconds=2), "action": "edit execution", "authenticated": "ann"})
+    over = Dependency(after_id=uuid4(), outcome="success", status="succeeded", finished_at=NOON + timedelta(seconds=3))
+    assert told(row(), changes=[done], dependencies=[over])[1:3] == [
+        (2, "Edit execution"),
+        (3, "One that it waited for ended: succeeded"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"status": "held", "held_by": "client:shop"}, "Client shop is on hold, or has reached its limit"),
+        ({"status": "held", "held_by": "circuit:a.example shop"}, "Target a.example shop fails, and is left alone"),
+        ({"status": "held", "held_by": "order"}, "Another execution of its ordering key comes first"),
+        ({"status": "held", "held_by": "worker:kafka"}, "No worker can deliver it: none has kafka"),
+        ({"status": "held"}, "Held by hand: it has no instant"),
+        ({"status": "held", "job_id": uuid4()}, "Waits for the run of its job before it"),
+        ({"reason": "waits: no worker serves the queue"}, "No living worker serves its queue"),
+        ({"reason": "waits: a place"}, "Put off: a place"),
+        ({"fire_at": NOON + timedelta(hours=1)}, "Waits until it is due"),
+        ({"status": "retrying", "attempt": 1, "fire_at": NOON + timedelta(hours=1)}, "Waits until attempt 2 is due"),
+        ({}, "Due, and nothing on record holds it back"),
+        ({"status": "running", "attempt": 1, "lease_owner": 7}, "Attempt 1 runs on worker 7"),
+        ({"status": "running", "attempt": 1}, "Attempt 1 runs with a consumer or its target"),
+        ({"status": "failed", "finished_at": NOON}, "Failed"),
+    ],
+)
+def test_a_course_ends_with_what_is_so_now(given: dict[str, Any], says: str) -> None:
+    assert told(row(**given))[-1][1].startswith(says)
+
+
+def fields(page: str) -> dict[str, str]:
+    """What a form is filled with."""
+    found = dict(re.findall(r'<input[^>]* name="([^"]+)"[^>]* value="([^"]*)"', page))
+    found |= dict(re.findall(r'<textarea[^>]* name="([^"]+)"[^>]*>\n(.*?)</textarea>', page, re.DOTALL))
+    return {name: html.unescape(text) for name, text in found.items()}
+
+
+async def test_a_waiting_execution_is_edited_unless_somebody_else_has(page: httpx.AsyncClient, db: Connection) -> None:
+    options = {"headers": {"X-Token": "hush", "Accept": "text/plain"}, "max_attempts": 3}
+    payload = '{"order": 42, "amount": 1.10, "large": 12345678901234567890.5}'
+    id = schedule(db, client="shop", payload=payload, options=options)
+    path = f"/executions/{id}/edit"
+    shown = (await page.get(path)).text
+    form = fields(shown)
+    assert ("1.10" in form["payload"], "hush" in shown, "text/plain" in form["options"]) == (True, False, True)
+    unchanged = await page.post(path, data={**form, "payload": form["payload"].replace("\n", "\r\n")})
+    assert unchanged.status_code == 303, unchanged.text
+    assert unchanged.headers["location"].endswith("done=nothing")
+    edited = {
+        "target": "https://new.example/x",
+        "payload": form["payload"].replace("42", "43"),
+        "options": form["options"].replace("3", "4"),
+        "fire_at": "2030-01-01T10:00",
+        "note": "wrong order",
+    }
+    assert (await page.post(path, data=form | edited)).headers["location"].endswith("done=edit")
+    assert db.execute(
+        "select target, payload ->> 'large', payload ->> 'order', options #>> '{headers,X-Token}',"
+        " options ->> 'max_attempts', extract(epoch from fire_at)::int from pgsched.executions where id = %s",
+        [id],
+    ).fetchall() == [("https://new.example/x", "12345678901234567890.5", "43", "hush", "4", 1893492000)]
+    refused = await page.post(path, data=form | {"target": "notify:mine"})
+    assert (refused.status_code, "somebody has changed it" in refused.text, "notify:mine" in refused.text) == (
+        412,
+        True,
+        True,
+    )
+    wrong = await page.post(path, data=fields((await page.get(path)).text) | {"payload": "{"})
+    assert (wrong.status_code, "payload is not JSON" in wrong.text) == (400, True)
+    assert value(db, "select count(*) from pgsched.audit_log where action = 'edit execution'") == 1
+    seen = (await page.get(f"/executions/{id}")).text
+    assert ("Edit execution" in seen, "by ann" in seen, "hush" in seen) == (True, True, False)
+
+
+async def test_a_large_payload_is_cut_and_left_out_of_forms(page: httpx.AsyncClient, db: Connection) -> None:
+    id = schedule(db, payload=f'"{"x" * 200_000}"')
+    assert len((await page.get(f"/executions/{id}")).text) < 30_000
+    form = fields((await page.get(f"/executions/{id}/edit")).text)
+    assert "payload" not in form
+    await page.post(f"/executions/{id}/edit", data=form | {"target": "notify:b"})
+    found = db.execute("select target, length(payload #>> '{}') from pgsched.executions").fetchall()
+    assert found == [("notify:b", 200_000)]
+
+
+async def test_one_is_run_at_once(page: httpx.AsyncClient, db: Connection) -> None:
+    id = schedule(db, delay="1 hour")
+    assert (await page.post(f"/executions/{id}/run-now")).headers["location"].endswith("done=reschedule")
+    assert value(db, "select fire_at <= clock_timestamp() from pgsched.executions")
+
+
+async def test_a_dead_letter_is_replayed_with_what_was_changed(page: httpx.AsyncClient, db: Connection) -> None:
+    id = dead_letter(db, client="shop", payload='{"order": 1.50}', options={"headers": {"X-Token": "hush"}})
+    path = f"/executions/{id}/replay"
+    form = fields((await page.get(path)).text)
+    assert "hush" not in str(form)
+    wrong = await page.post(path, data=form | {"target": "nowhere"})
+    assert (wrong.status_code, 'role="alert"' in wrong.text) == (422, True)
+    await page.post(path, data=form | {"target": "https://new.example/x"})
+    found = db.execute(
+        "select target, payload::text, options #>> '{headers,X-Token}' from pgsched.executions"
+    ).fetchall()
+    assert found == [("https://new.example/x", '{"order": 1.50}', "hush")]
+
+
+async def test_executions_of_a_filter_are_counted_then_cancelled(page: httpx.AsyncClient, db: Connection) -> None:
+    for _ in range(3):
+        schedule(db, client="shop", delay="1 hour")
+    schedule(db, client="other", delay="1 hour")
+    listed = html.unescape((await page.get("/executions?client=shop&status=scheduled")).text)
+    [asked] = re.findall(r'href="(/executions/bulk\?verb=cancel[^"]*)"', listed)
+    counted = (await page.get(asked)).text
+    assert "Cancel 3 executions" in counted
+    form = fields(counted)
+    assert (form["client"], form["statuses"], form["rate"]) == ("shop", "scheduled", "1000.0")
+    did = await page.post("/executions/bulk", data=form | {"note": "wrong campaign"})
+    change = value(db, "select id from pgsched.bulk_changes")
+    assert did.headers["location"] == f"/bulk-changes/{change}?of=3&done=start"
+    assert "hx-get" in (await page.get(did.headers["location"])).text
+    for _ in range(40):
+        if advance(db, change)[2]:
+            break
+    over = (await page.get(f"/bulk-changes/{change}?of=3")).text
+    assert ("3 changed, 0 passed over, of about 3" in over, "hx-get" in over) == (True, False)
+    assert str(change)[-12:] in (await page.get("/bulk-changes")).text
+    assert value(db, "select count(*) from pgsched.executions") == 1
+    assert "wrong campaign" in str(db.execute("select detail from pgsched.audit_log").fetchall())
+
+
+async def test_executions_of_a_filter_are_moved_and_the_change_is_stopped(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
+    schedule(db, client="shop", delay="1 hour")
+    form = {"verb": "reschedule", "client": "shop", "rate": "5"}
+    neither = await page.post("/executions/bulk", data=form)
+    assert (neither.status_code, "when shall they fire" in neither.text) == (422, True)
+    did = await page.post("/executions/bulk", data=form | {"shift": "-30m"})
+    [(change, shift, rate)] = db.execute("select id, shift, rate from pgsched.bulk_changes").fetchall()
+    assert (did.status_code, shift, rate) == (303, timedelta(minutes=-30), 5)
+    assert (await page.post(f"/bulk-changes/{change}/cancel")).headers["location"].endswith("done=stop")
+    assert value(db, "select state from pgsched.bulk_changes") == "cancelled"
+
+
+async def test_what_a_change_of_many_cannot_mean_is_said(page: httpx.AsyncClient, db: Connection) -> None:
+    for path in ("/executions/bulk?verb=explode&client=a", "/executions/bulk?verb=cancel", "/dead-letters/bulk?verb=x"):
+        found = await page.get(path)
+        assert (found.status_code, "That is not possible" in found.text) == (422, True), path
+    signed_in(page, make_key(db, clients=["orders"]))
+    assert (await page.get("/executions/bulk?verb=cancel&client=shop")).status_code == 403
+    form = {"verb": "discard", "client": "shop"}
+    assert (await page.post("/dead-letters/bulk", data=form)).status_code == 403
+
+
+async def test_dead_letters_are_grouped_and_replayed_by_reason(page: httpx.AsyncClient, db: Connection) -> None:
+    for client in ("a", "b"):
+        dead_letter(db, client=client, reason="no route to host")
+    dead_letter(db, client="a", reason="out of paper")
+    listed = html.unescape((await page.get("/dead-letters?host=shop.example")).text)
+    assert re.findall(r'<td class="number">(\d)</td><td class="long"><a [^>]*>([^<]*)</a></td>', listed) == [
+        ("2", "no route to host"),
+        ("1", "out of paper"),
+    ]
+    [asked] = re.findall(r'href="(/dead-letters/bulk\?[^"]*verb=replay[^"]*no\+route[^"]*)"', listed)
+    counted = (await page.get(asked)).text
+    assert "Replay 2 dead letters" in counted
+    form = fields(counted)
+    assert (form["host"], form["reason"]) == ("shop.example", "no route to host")
+    wrong = await page.post("/dead-letters/bulk", data=form | {"new_target": "nowhere"})
+    assert wrong.status_code == 422
+    did = await page.post("/dead-letters/bulk", data=form | {"new_target": "https://new.example/", "rate": "50"})
+    change = value(db, "select id from pgsched.bulk_changes")
+    assert did.headers["location"] == f"/bulk-changes/{change}?of=2&done=start"
+    assert value(db, "select target from pgsched.bulk_changes") == "https://new.example/"
+
+
+async def test_all_dead_letters_are_discarded(page: httpx.AsyncClient, db: Connection) -> None:
+    for _ in range(2):
+        dead_letter(db)
+    form = fields((await page.get("/dead-letters/bulk?verb=discard")).text)
+    assert form.keys() == {"verb", "to", "note"}
+    did = await page.post("/dead-letters/bulk", data=form)
+    assert "2 were discarded" in (await page.get(did.headers["location"])).text
+    assert value(db, "select count(*) from pgsched.dead_letters where state = 'open'") == 0
+
+
+async def test_dead_letters_of_others_stay_when_failed_executions_are_replayed(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
+    dead_letter(db, client="shop")
+    dead_letter(db, client="other")
+    listed = html.unescape((await page.get("/executions?status=failed&client=shop")).text)
+    [asked] = re.findall(r'href="(/dead-letters/bulk\?verb=replay[^"]*)"', listed)
+    assert "Replay 1 dead letters" in (await page.get(asked)).text
+    within = html.unescape((await page.get("/executions?status=failed&client=shop&from=2026-01-01T00:00")).text)
+    assert "/dead-letters/bulk" not in within  # there from and to are of another instant
+
+
+async def test_what_waits_for_others_names_them(page: httpx.AsyncClient, db: Connection) -> None:
+    first = schedule(db, delay="1 hour")
+    second = call(db, "schedule", target="notify:b", after=[str(first)])
+    found = (await page.get(f"/executions/{second}")).text
+    assert ("Waits for the end of others" in found, f"/executions/{first}" in found) == (True, True)

@@ -1,0 +1,139 @@
+"""A few rows, and the account that must be right whatever the order in which they are acted upon."""
+
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import LiteralString
+
+from pgsched.domain.execution import Execution
+from pgsched.store.core.connect import Connection
+from pgsched.worker.gates.admission import Admission
+from tests.interleavings.stage import Actor
+from tests.interleavings.workers import admission, claim, note_use, reap, record
+
+LAST = 9
+"""The number of the worker that finishes what the others left."""
+STATE: LiteralString = """
+select e.key, 'live', e.attempt::int, e.lease_owner::int, e.begun is not null, e.gate, e.at_head,
+       case when e.fire_at = 'infinity' then 'held' when e.fire_at > now() then 'later' else 'due' end
+  from pgsched.executions e
+union all
+select h.key, h.status::text, h.attempt::int, null, null, h.reason, null, null from pgsched.history h
+union all
+select null, a.error, a.attempt::int, null, null, null, null, count(*)::text
+  from pgsched.attempts a group by a.error, a.attempt
+order by 1, 2, 3"""
+INSERT: LiteralString = """
+insert into pgsched.executions (client_id, key, target, fire_at, options, ordering_key, partition)
+values ('shop', %(key)s::text, 'python:x', timestamptz '2020-01-01Z' + %(place)s::int * interval '1 s',
+        %(options)s::jsonb, %(order)s::text,
+        pgsched.partition_for('default', 'shop', %(key)s::text, %(order)s::text))"""
+EMPTIED = (
+    b"delete from pgsched.executions", b"delete from pgsched_internal.keys", b"delete from pgsched.history",
+    b"delete from pgsched.attempts", b"delete from pgsched_internal.gates", b"delete from pgsched.audit_log",
+    b"delete from pgsched.workers",
+    b"insert into pgsched.workers (id, name, queues, release, lease, expires_at) overriding system value"
+    b" select unnest('{1,2,9}'::int[]), 'w', '{default}', '0', '30 s', now() + '1 h'",
+)  # fmt: skip
+GATE: LiteralString = "insert into pgsched_internal.gates (name, concurrency) values ('client:shop', 1)"
+LATER: LiteralString = "update pgsched.executions set fire_at = pgsched.now() where isfinite(fire_at)"
+FREE: LiteralString = "update pgsched.executions set fire_at = pgsched.now(), gate = null where gate is not null"
+
+
+@dataclass(kw_only=True)
+class Scene:
+    """Executions of one client that are due.
+
+    ``called`` are the calls that were made, by the keys of their rows, ``counted`` the ends that were acknowledged,
+    ``holders`` who has them leased, and ``withdrawn`` says that the first was cancelled, as its client was told.
+    """
+
+    url: str
+    session: Connection
+    mortals: frozenset[str]
+    keys: tuple[str, ...] = ("a",)
+    options: str | None = None
+    ordering_key: str | None = None
+    limited: bool = False
+    partitions: tuple[int, ...] = ()
+    gates: Admission = field(init=False)
+    called: list[str] = field(default_factory=list)
+    counted: Counter[str] = field(default_factory=Counter)
+    holders: dict[str, int | None] = field(default_factory=dict)
+    withdrawn: bool = False
+
+    def __post_init__(self) -> None:
+        self.gates = admission(self.url, LAST)
+
+    def call(self, row: Execution) -> None:
+        self.called.append(str(row.key))
+
+    def count(self, row: Execution, number: int) -> None:
+        assert self.holders.get(str(row.key)) == number, f"worker {number} ended {row.key}, which it did not hold"
+        self.counted[str(row.key)] += 1
+
+    def withdraw(self) -> None:
+        self.withdrawn = True
+
+    async def set_up(self) -> None:
+        async with self.session.transaction(), self.session.pipeline():
+            for statement in EMPTIED:
+                await self.session.execute(statement)
+            for place, key in enumerate(self.keys):
+                row = {"key": key, "place": place, "options": self.options, "order": self.ordering_key}
+                await self.session.execute(INSERT, row)
+            if self.limited:
+                await self.session.execute(GATE)
+            found = await self.session.execute("select distinct partition::int from pgsched.executions")
+        self.partitions = tuple([partition for (partition,) in await found.fetchall()])
+        self.called, self.counted, self.holders, self.withdrawn = [], Counter(), {}, False
+
+    async def look(self) -> Hashable:
+        """Each row has one place, those that go one by one are not in hand together, and whoever was told of an end was
+        told what is on record, and nobody else was."""
+        rows = await (await self.session.execute(STATE)).fetchall()
+        assert Counter(row[0] for row in rows if row[0] is not None) == Counter(self.keys), f"one place each: {rows}"
+        self.holders = {row[0]: row[3] for row in rows if row[1] == "live"}
+        in_hand = [row for row in rows if row[1] == "live" and row[3] is not None]
+        assert len(in_hand) <= 1 or not (self.limited or self.ordering_key), f"one at a time: {rows}"
+        ends = {row[0]: row[1] for row in rows if row[0] is not None and row[1] != "live"}
+        for key, times in self.counted.items():
+            assert times == 1, f"the end of {key} was acknowledged {times} times"
+            assert ends.get(key) in ("succeeded", "failed"), f"acknowledged, but not on record: {rows}"
+        assert not self.withdrawn or ends.get(self.keys[0]) == "cancelled", f"it was cancelled: {rows}"
+        assert len(self.called) <= 1 or self.options is None or '"max_attempts": 1' not in self.options, "called again"
+        return tuple(rows), tuple(self.called)
+
+    async def _waits(self) -> bool:
+        """Whether there is anything left to do."""
+        return await (await self.session.execute("select from pgsched.executions limit 1")).fetchone() is not None
+
+    async def finish(self) -> None:
+        """A last worker takes back and does what is left: then each row has ended, and was called or cancelled."""
+        last = Actor("last", self.session)
+        last.step = passing  # type: ignore[method-assign]
+        for _ in range(4 * len(self.keys)):
+            if not await self._waits():
+                break
+            await reap(last, self.partitions, [1, 2, LAST])
+            await self.session.execute(LATER)
+            rows = await claim(last, LAST, self.partitions, self.gates)
+            await self.look()
+            for row in rows:
+                self.call(row)
+                if await record(last, row, "succeeded"):
+                    self.count(row, LAST)
+                self.gates.left([row.id])
+                await note_use(last.connection, LAST, self.gates)
+            self.gates.holding.clear()  # what a gatekeeper does, whose gates have let all through
+            await self.session.execute(FREE)
+        state = await self.look()
+        left = await (await self.session.execute(STATE)).fetchall()
+        ends = {row[0]: row[1] for row in left if row[0] is not None}
+        for key, end in ends.items():
+            assert end != "live", f"it never ends: {state}"
+            assert end != "succeeded" or key in self.called, f"succeeded, but was not called: {state}"
+
+
+async def passing(name: str) -> None:
+    """The last worker stops nowhere."""

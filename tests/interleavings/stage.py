@@ -1,0 +1,125 @@
+"""The actors of a scene, of whom one goes on at a time, up to its next step or to a lock that another holds."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from pgsched.store.core.connect import Connection, connect
+
+PATIENCE = "60s"
+GLANCE = 0.005
+"""Seconds after which an actor that has not arrived may be waiting for a lock: the server is asked."""
+Part = Callable[["Actor"], Awaitable[None]]
+
+
+@dataclass(eq=False)
+class Actor:
+    """Somebody with a session.
+
+    ``at`` names the step before which it stands, and is None while it is on its way. ``knows`` is what the database has
+    told it, on which depends what it has done without a commit yet, and what it will do.
+    """
+
+    name: str
+    connection: Connection
+    at: str | None = "the beginning"
+    knows: list[object] = field(default_factory=list)
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    onwards: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether it stands before a step."""
+        return self.at is not None and not self.has_ended
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has done its part, or was killed."""
+        return self.at in ("the end", "killed")
+
+    async def step(self, name: str) -> None:
+        """Stops before a step, until it is this actor's turn."""
+        self.at = name
+        self.arrived.set()
+        await self.onwards.wait()
+        self.onwards.clear()
+
+    async def play(self, part: Part) -> None:
+        await part(self)
+        self.at = "the end"
+        self.arrived.set()
+
+
+class Stage:
+    """Where actors act. Made once for a scene; ``begin`` has them begin anew."""
+
+    def __init__(self, url: str, parts: dict[str, Part]) -> None:
+        self._url, self._parts = url, parts
+        self._sessions: dict[str, Connection] = {}
+        self.actors: dict[str, Actor] = {}
+
+    async def open(self) -> None:
+        """Connects the actors and the one who watches."""
+        self.watcher = await connect(self._url, "watcher", raw=False)
+        for name in self._parts:
+            self._sessions[name] = await connect(self._url, name, patience=PATIENCE)
+
+    async def close(self) -> None:
+        for session in (self.watcher, *self._sessions.values()):
+            await session.close()
+
+    def begin(self) -> None:
+        """All stand before their first step."""
+        self.actors = {name: Actor(name, session) for name, session in self._sessions.items()}
+
+    async def advance(self, name: str) -> None:
+        """Has an actor go on until all stand before a step, before another's lock, or at the end."""
+        actor = self.actors[name]
+        actor.at = None
+        actor.arrived.clear()
+        if actor.task is None:
+            actor.task = asyncio.create_task(actor.play(self._parts[name]))
+        else:
+            actor.onwards.set()
+        await self._rest()
+
+    async def kill(self, name: str) -> None:
+        """Ends an actor where it stands: what it has not committed never was."""
+        await self._end(self.actors[name])
+        await self._rest()
+
+    async def kill_all(self) -> None:
+        """Ends all of them, first those for whom others wait."""
+        while standing := [actor for actor in self.actors.values() if actor.may_go_on]:
+            for actor in standing:
+                await self._end(actor)
+            await self._rest()
+
+    async def _end(self, actor: Actor) -> None:
+        actor.at = "killed"
+        if actor.task is not None:
+            actor.task.cancel()
+            await asyncio.gather(actor.task, return_exceptions=True)
+        await actor.connection.rollback()
+
+    async def _rest(self) -> None:
+        """Returns once nobody is on the way, but for those who wait for a lock."""
+        while moving := [actor for actor in self.actors.values() if actor.at is None]:
+            arriving = [asyncio.ensure_future(actor.arrived.wait()) for actor in moving]
+            tasks = [actor.task for actor in moving if actor.task is not None]
+            done, _ = await asyncio.wait([*arriving, *tasks], timeout=GLANCE, return_when=asyncio.FIRST_COMPLETED)
+            for arrival in arriving:
+                arrival.cancel()
+            for actor in moving:
+                if actor.task is not None and actor.task.done():
+                    actor.task.result()
+            if not done and await self._all_wait(moving):
+                return
+
+    async def _all_wait(self, moving: list[Actor]) -> bool:
+        """Whether each of these stands before a lock."""
+        pids = [actor.connection.info.backend_pid for actor in moving]
+        query = "select count(*) from unnest(%s::int[]) pid where cardinality(pg_blocking_pids(pid)) > 0"
+        found = await (await self.watcher.execute(query, [pids])).fetchone()
+        return found == (len(moving),) and all(actor.at is None for actor in moving)

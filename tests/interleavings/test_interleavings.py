@@ -1,0 +1,34 @@
+"""The small scenes, in every order; ``python -m tests.interleavings`` goes through all of them."""
+
+import pytest
+
+from pgsched.store.live.executions import Lease
+from tests.interleavings import workers
+from tests.interleavings.playing import SMALL, play
+
+
+@pytest.mark.parametrize("name", SMALL)
+async def test_no_order_loses_a_row_or_ends_it_twice(database_url: str, name: str) -> None:
+    assert (await play(database_url, name)).states > 30
+
+
+async def test_a_worker_that_believes_a_settle_that_was_refused_is_found_out(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = workers.record
+
+    async def believe(*given: object) -> bool:
+        await record(*given)  # type: ignore[arg-type]
+        return True
+
+    monkeypatch.setattr(workers, "record", believe)
+    with pytest.raises(AssertionError, match=r"after .*: (acknowledged|worker 1 ended a)"):
+        await play(database_url, "cancelled meanwhile")
+
+
+async def test_a_worker_whose_leases_have_no_tokens_of_their_own_is_found_out(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "Lease", lambda **given: Lease(**{**given, "token": 7}))
+    with pytest.raises(AssertionError, match=r"after .*reaper.* which it did not hold"):
+        await play(database_url, "two workers and a reaper")

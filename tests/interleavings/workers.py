@@ -1,0 +1,151 @@
+"""Who acts: workers made of real parts, a reaper that takes them for lost, and a client that changes its mind."""
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import LiteralString, Protocol
+
+import psycopg
+
+from pgsched.delivery.python import App
+from pgsched.domain.execution import Execution
+from pgsched.scheduler.assembly import Assembly
+from pgsched.scheduler.foundation import Trials
+from pgsched.settings import Settings
+from pgsched.store.admin import workers
+from pgsched.store.core.connect import Connection
+from pgsched.store.core.wire import LONG_AGO, to_instant
+from pgsched.store.gates import gates
+from pgsched.store.live import beginnings, executions, reaping
+from pgsched.store.live.executions import Lease, Share
+from pgsched.store.live.reaping import ReapRange
+from pgsched.worker.gates.admission import Admission
+from pgsched.worker.settle.batch import Batch
+from pgsched.worker.settle.settling import settle
+from tests.interleavings.stage import Actor, Part
+
+
+class Ledger(Protocol):
+    """What is known outside of the database; and the partitions of the rows."""
+
+    @property
+    def partitions(self) -> Sequence[int]: ...
+
+    def call(self, row: Execution) -> None:
+        """A call is made."""
+
+    def count(self, row: Execution, number: int) -> None:
+        """A row's end was acknowledged to the worker of this number, which recorded it."""
+
+    def withdraw(self) -> None:
+        """A client was told that its execution is cancelled."""
+
+
+def admission(url: str, number: int) -> Admission:
+    """The gates as a worker of this number knows them."""
+    app = App()
+    app.handler("x")(called)
+    parts = Assembly(Settings(database_url=url), app=app, events=None, trials=Trials(), counting=None)
+    parts.roster.number = number
+    parts.clock.observe(to_instant(datetime.now(UTC)), time.monotonic(), time.monotonic())
+    return parts.admission
+
+
+async def called() -> None:
+    """What a worker has a handler for; calls are noted in the ledger instead."""
+
+
+def worker(url: str, ledger: Ledger, number: int, *, ends: str, once: bool = False) -> Part:
+    """A worker that claims what is due, calls it and settles it; ``ends`` says how calls end, ``once`` that each may be
+    made once."""
+    admit = admission(url, number)
+
+    async def part(actor: Actor) -> None:
+        rows = await claim(actor, number, ledger.partitions, admit)
+        for row in rows:
+            if once:
+                await actor.step("begin")
+                if not await beginnings.note(actor.connection, [row], begun=True):
+                    continue
+            await actor.step("call")
+            ledger.call(row)
+            await actor.step("settle")
+            if await record(actor, row, ends):
+                ledger.count(row, number)
+
+    return part
+
+
+async def claim(actor: Actor, number: int, partitions: Sequence[int], admission: Admission) -> list[Execution]:
+    """Leases what is due and may begin; stands before the commit for a while."""
+    connection = actor.connection
+    admission.book.read(await gates.standing(connection))
+
+    async def admit(_: object, rows: list[Execution]) -> list[Execution]:
+        passed = await admission.admit(connection, rows)
+        actor.knows.append((tuple(row.key for row in rows), tuple(row.key for row in passed)))
+        await actor.step("commit the claim")
+        return passed
+
+    lease = Lease(owner=number, token=number, length=timedelta(seconds=30), ahead=timedelta(0))
+    shares = [Share(partition, LONG_AGO, 100) for partition in partitions]
+    return (await executions.claim(connection, lease, shares, now=0, admit=admit)).rows
+
+
+async def record(actor: Actor, row: Execution, ends: str) -> bool:
+    """Records how a call ended; stands before the commit for a while. Whether the row still was this worker's, and has
+    ended with that."""
+    batch = Batch()
+    match ends:
+        case "succeeded":
+            batch.succeed(row, None)
+        case _:
+            batch.finish(row, "failed", 0.1, counts=False, reason="503", retryable=ends == "retried")
+    async with actor.connection.transaction():
+        settled = await settle(actor.connection, batch)
+        actor.knows.append(tuple(settled.outcomes))
+        await actor.step("commit the settle")
+    return settled.outcomes.keys() & {"succeeded", "failed"} != set()
+
+
+async def note_use(connection: Connection, number: int, admission: Admission) -> None:
+    """Writes how many a worker has in hand of those that passed gates, as its gatekeeper does."""
+    names = {standing.name for standing in await gates.standing(connection)}
+    await gates.note_use(connection, number, {name: admission.tally.running[name] for name in names})
+
+
+def reaper(ledger: Ledger, numbers: list[int]) -> Part:
+    """Takes workers for lost, one after the other, and their rows back."""
+
+    async def part(actor: Actor) -> None:
+        for number in numbers:
+            async with actor.connection.transaction():
+                await reap(actor, ledger.partitions, [number])
+                await actor.step("commit the reap")
+            await workers.forget(actor.connection, [number])
+
+    return part
+
+
+async def reap(actor: Actor, partitions: Sequence[int], numbers: list[int]) -> None:
+    for partition in partitions:
+        found = await reaping.reap(actor.connection, ReapRange(partition, LONG_AGO, 100), numbers, ended_by=0.0)
+        actor.knows.append((found.returned, found.failed))
+
+
+def client(ledger: Ledger, query: LiteralString) -> Part:
+    """A client that calls a function of the interface, which may refuse."""
+
+    async def part(actor: Actor) -> None:
+        try:
+            async with actor.connection.transaction():
+                done = (await (await actor.connection.execute(query)).fetchone() or (None,))[0]
+                actor.knows.append(done)
+                await actor.step("commit the change")
+        except psycopg.ProgrammingError as refused:
+            actor.knows.append(refused.sqlstate)
+        else:
+            if done is True and "cancel" in query:
+                ledger.withdraw()
+
+    return part
