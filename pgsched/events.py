@@ -33,6 +33,7 @@ WARNINGS = frozenset(
         "worker.lost",
         "service.failed",
         "signal.ignored",
+        "installation.held",
         "job.invalid",
         "backfill.invalid",
         "bulk_change.given_up",

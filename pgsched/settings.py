@@ -82,8 +82,6 @@ class Settings:
     recovery_rate: int = _setting(
         10, "Executions a second that reach a target first when it is back.", within=(1, 100_000)
     )
-    history_days: int = _setting(30, "Days for which finished executions are kept.", within=(1, 3_650))
-    audit_days: int = _setting(400, "Days for which the audit log is kept; 0 is for ever.", within=(0, 36_500))
     kept_traceback: int = _setting(
         2_000,
         "Characters of a handler's traceback that are kept with a failed attempt; 0 keeps none.",

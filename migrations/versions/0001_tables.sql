@@ -554,6 +554,32 @@ create table pgsched_internal.facts (
   updated_at timestamptz not null default pgsched.now()
 );
 
+-- What is set for the installation as a whole, in one row; and since when it is held for recovery, and why. After how long an absence of all workers
+-- it is held is for each case to say (interface/admin/recovery.sql); null is never.
+create table pgsched.installation (
+  singleton            boolean primary key default true constraint there_is_one_installation check (singleton),
+  history_days         integer not null default 30 constraint history_days_are_1_to_3650 check (history_days between 1 and 3650),
+  audit_days           integer not null default 400 constraint audit_days_are_0_to_36500 check (audit_days between 0 and 36500),
+  hold_after_restart   interval default '1 hour' constraint hold_after_restart_is_1_second_to_3653_days
+                         check (hold_after_restart between interval '1 second' and interval '3653 days'),
+  hold_after_promotion interval default '10 minutes' constraint hold_after_promotion_is_1_second_to_3653_days
+                         check (hold_after_promotion between interval '1 second' and interval '3653 days'),
+  hold_after_absence   interval constraint hold_after_absence_is_1_second_to_3653_days
+                         check (hold_after_absence between interval '1 second' and interval '3653 days'),
+  held_since           timestamptz,
+  reason               text
+);
+insert into pgsched.installation default values;
+
+-- The server on which workers last were, and when that was, by the server's own clock.
+create table pgsched_internal.fleet (
+  singleton         boolean primary key default true constraint there_is_one_fleet check (singleton),
+  system_identifier bigint,
+  database          oid not null,
+  timeline          integer,
+  seen_at           timestamptz not null
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+
 -- Rows that are locked and never changed: of those who have something to do that one does at a time, whoever has the row.
 -- Gates to feed on from share the rows of their name's hash.
 create table pgsched_internal.locks (name text primary key);

@@ -14,7 +14,8 @@ from pgsched.version import __version__
 
 _COMMANDS = (
     *("up", "migrate", "api", "worker", "schedule", "jobs", "executions", "bulk", "events", "dead-letters"),
-    *("clients", "queues", "limits", "keys", "secrets", "targets", "ordering-keys", "audit", "status", "top", "doctor"),
+    *("clients", "queues", "limits", "keys", "secrets", "targets", "ordering-keys", "installation", "audit"),
+    *("status", "top", "doctor", "recover"),
     *("forecast", "preview", "apply", "import", "demo", "bench", "completion"),
 )
 _MODULES = {"api": "processes", "worker": "processes", "import": "import_"}

@@ -2,12 +2,15 @@
 
 import json
 import sys
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import click
+
+from pgsched.domain.duration import parse_duration
+from pgsched.errors import InvalidSchedule
 
 
 def instant(text: str) -> datetime:
@@ -19,6 +22,14 @@ def instant(text: str) -> datetime:
     if found.utcoffset() is None:
         raise click.BadParameter(f"{text!r} has no offset: write {text}Z for UTC, or such as {text}+01:00")
     return found
+
+
+def duration(text: str) -> timedelta:
+    """A duration such as 90s, 1h30m or PT1H30M."""
+    try:
+        return parse_duration(text)
+    except InvalidSchedule as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def json_text(text: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 from pgsched.cli.answers import Answer, cells
 from pgsched.cli.commands import command
 from pgsched.cli.reply import listing, table
+from pgsched.store.admin.installation import get_installation
 from pgsched.store.jobs.zone_rules import versions
 from pgsched.store.lookup import overview
 
@@ -19,7 +20,10 @@ async def status(connection: Any) -> Answer:
     the transactions that are prepared and not ended: what they have locked waits for them.
     """
     counts = await overview.count(connection)
+    state = await get_installation(connection)
     found: dict[str, Any] = {
+        "held_since": state.held_since,
+        "held_because": state.reason,
         "executions": counts.executions,
         "at_least": counts.at_least,
         "oldest_due_seconds": await overview.oldest_due(connection),
@@ -37,6 +41,9 @@ def _text(found: dict[str, Any]) -> str:
         name: f"{number:,}{'+' if name in found['at_least'] else ''}" for name, number in found["executions"].items()
     }
     parts = [listing({**counts, "oldest due": late, "time zone rules": found["tzdata"]})]
+    if found["held_since"]:
+        held = f"held for recovery since {found['held_since']:%Y-%m-%d %H:%M:%SZ}: {found['held_because']}"
+        parts.insert(0, f"{held}\nsee what would fire, and let it go on: pgsched recover")
     parts.append(table(_WORKER, cells(_WORKER, found["workers"])) if found["workers"] else "no workers")
     if found["undeliverable"]:
         lines = [[one.needs, one.held, one.workers or "none"] for one in found["undeliverable"]]

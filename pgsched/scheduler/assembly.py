@@ -92,6 +92,13 @@ class Assembly(Foundation):
         for ended in (self.settler.ended, self.upkeep.reaper.reaped):
             ended.connect(self.upkeep.releaser.settled)
         self.upkeep.reaper.seen.connect(self._share)
+        self.roster.hold_changed.connect(self._hold_changed)
+
+    def _hold_changed(self) -> None:
+        if self.roster.held is not None:
+            self.events.emit("installation.held", why=self.roster.held, then="pgsched recover")
+        else:
+            self.events.emit("installation.released")
 
     def _share(self, alive: Sequence[RegisteredWorker]) -> None:
         self.capabilities.note_others(alive, self.roster.number)
@@ -103,7 +110,7 @@ class Assembly(Foundation):
 
     def _make_gatekeeper(self) -> Gatekeeper:
         return Gatekeeper(
-            self._leases(Link(self._url, "gates", patience=CLAIMING_PATIENCE)),
+            self._leases(Link(self._url, "gates", warm=self.roster.check_in, patience=CLAIMING_PATIENCE)),
             self.dispatcher,
             self._chores,
             admission=self.admission,
@@ -112,7 +119,7 @@ class Assembly(Foundation):
 
     def _make_rear(self) -> Rear:
         return Rear(
-            self._leases(Link(self._url, "rear", patience=CLAIMING_PATIENCE)),
+            self._leases(Link(self._url, "rear", warm=self.roster.check_in, patience=CLAIMING_PATIENCE)),
             self.dispatcher,
             batch=self.settings.batch,
             admission=self.admission,
@@ -134,13 +141,14 @@ class Assembly(Foundation):
         )
 
     async def _warm_claims(self, connection: Connection) -> None:
+        await self.roster.check_in(connection)
         await warm_claims(connection, self.roster.partitions)
 
     def _make_trial(self, trials: Trials) -> Trial:
         assert trials.tell is not None
         assert trials.over is not None
         return Trial(
-            self._leases(Link(self._url, "alone")),
+            self._leases(Link(self._url, "alone", warm=self.roster.check_in)),
             self.dispatcher,
             admission=self.admission,
             gatekeeper=self.gatekeeper,

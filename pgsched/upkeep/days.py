@@ -1,6 +1,6 @@
 """Deletes data that has been kept for long enough: whole days of history, once their dead letters have been moved;
 expired dead letters; ended jobs; unused keys; what handlers said of executions that have ended; rows of the audit log.
-Also creates the coming days of history.
+Also creates the coming days of history. For how long data is kept is a setting of the installation.
 
 Creating or dropping a day takes a table lock for a moment. The lock is tried for and never waited for, because every
 settle would queue up behind a waiting lock. A query that runs for hours therefore delays the creation or drop of a day
@@ -15,6 +15,7 @@ from functools import partial
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store.admin import days, workers
+from pgsched.store.admin.installation import get_installation
 from pgsched.store.core.connect import Connection, Link
 
 _EVERY = 3600.0
@@ -36,19 +37,17 @@ class Days(Service):
         link: Link,
         events: Events,
         *,
-        kept: int,
-        audit_kept: int,
         batch: int = 1000,
         tries: int = _TRIES,
     ) -> None:
-        """Keeps ``kept`` days of history and ``audit_kept`` days of the audit log; 0 keeps the audit log for ever."""
         super().__init__(events, link)
-        self._link, self._kept, self._audit_kept, self._batch = link, kept, audit_kept, batch
+        self._link, self._batch = link, batch
         self._tries = tries
 
     async def turn(self) -> float:
         connection = await self._link.get()
-        kept = await days.note_kept(connection, self._kept)
+        rules = await get_installation(connection)
+        kept = rules.history_days
         made = await self._make(connection)
         await self._keep_dead_letters(connection, kept)
         dropped = await self._drop(connection, kept)
@@ -58,7 +57,8 @@ class Days(Service):
             self.events.emit("jobs.deleted", jobs=jobs)
         await self._all_of(partial(workers.tidy_keys, connection))
         await self._all_of(partial(workers.delete_progress, connection))
-        if self._audit_kept and (rows := await self._all_of(self._delete_audit(connection))):
+        delete_audit = partial(workers.delete_audit, connection, kept=rules.audit_days)
+        if rules.audit_days and (rows := await self._all_of(delete_audit)):
             self.events.emit("audit.deleted", rows=rows)
         return _AGAIN if made.left or dropped.left else _EVERY
 
@@ -81,9 +81,6 @@ class Days(Service):
         expired = await self._all_of(partial(days.expire_dead_letters, connection))
         if moved or expired:
             self.events.emit("dead_letters.kept", moved=moved, expired=expired)
-
-    def _delete_audit(self, connection: Connection) -> Callable[..., Awaitable[int]]:
-        return partial(workers.delete_audit, connection, kept=self._audit_kept)
 
     async def _all_of(self, delete: Callable[..., Awaitable[int]]) -> int:
         deleted = latest = await delete(batch=self._batch)

@@ -58,7 +58,7 @@ class Upkeep:
         self.backfiller = Backfiller(chores, backfilling, events)
         self.bulk_changer = BulkChanger(chores, changing, events)
         self.rollups = Rollups(chores, events, minutes, queue_names=lambda: roster.queue_names)
-        self.days = Days(chores, events, kept=settings.history_days, audit_kept=settings.audit_days)
+        self.days = Days(chores, events)
 
     @property
     def services(self) -> list[Service]:

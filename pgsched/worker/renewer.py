@@ -1,4 +1,4 @@
-"""Renews the worker's own lease, and the leases of the rows that it has in hand.
+"""Renews the worker's own lease, the leases of the rows that it has in hand, and the note of the server on which it is.
 
 Rows that are delivered quickly are never renewed. A worker that finds itself declared lost registers anew at once; by
 then the rows that it still has in hand belong to others, and their outcomes are refused.
@@ -55,6 +55,7 @@ class Renewer(Service):
             self.events.emit("worker.lost", worker=self._roster.number, why="declared lost by the others")
             self._dispatcher.hand_back()
             await self._rejoin(connection)
+        await self._roster.check_in(connection)
         for partition, rows in by_partition(self._dispatcher.in_hand.rows.values()).items():
             await executions.renew(connection, partition, Group.of(rows), self._lease)
         self._dispatcher.tenure.renewed(sure_until)

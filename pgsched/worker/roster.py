@@ -3,7 +3,8 @@
 Every worker sees the same list of living workers, so each can work out its own share without asking. The partitions of
 a queue are dealt out in turn among the workers that serve it; a capability that not all of them have adds a share among
 those that have it. Shares are a preference, never a right: a worker with nothing to do helps where rows are overdue.
-Nothing is claimed from a queue that is paused.
+Nothing is claimed from a queue that is paused, and nothing at all while the installation is held for recovery: before a
+worker claims on a new connection, it compares the server with the one on which the workers were before.
 """
 
 import asyncio
@@ -12,7 +13,8 @@ from datetime import timedelta
 
 from pgsched.domain.capability import crews
 from pgsched.domain.partitions import partitions_from
-from pgsched.store.admin import workers
+from pgsched.service import Signal
+from pgsched.store.admin import installation, workers
 from pgsched.store.core.connect import Connection
 from pgsched.version import __version__
 
@@ -29,6 +31,7 @@ class Roster:
     ``instance`` is the name that its sessions carry, and ``channel`` the one on which its listener notifies itself. A
     worker that has renewed itself counts as living for the ``term``. ``partitions`` are those of all its queues,
     ``open`` those that may be claimed from, ``own`` its share of these. ``queue_names`` has its queues by number.
+    ``held`` says why the installation is held, and the signal ``hold_changed`` that this has changed.
     """
 
     def __init__(
@@ -47,6 +50,8 @@ class Roster:
         self._lease, self.term = lease, lease * TERM
         self.channel = f"pgsched_worker_{instance}"
         self._joining = asyncio.Lock()
+        self.held: str | None = None
+        self.hold_changed: Signal[[]] = Signal()
         self.number = 0
         self.queue_names: Mapping[int, str] = {}
         self.partitions: list[int] = []
@@ -63,7 +68,19 @@ class Roster:
         async with self._joining:  # the listener and the renewer may find out at the same moment
             await self._join(connection)
 
+    async def check_in(self, connection: Connection) -> None:
+        """Notes that this worker is on this server. Closes all partitions where the installation is held."""
+        self._note_hold(await installation.check_in(connection))
+
+    def _note_hold(self, found: str | None) -> None:
+        before, self.held = self.held, found
+        if found is not None:
+            self.open, self.own = [], []
+        if (found is None) is not (before is None):
+            self.hold_changed()
+
     async def _join(self, connection: Connection) -> None:
+        await self.check_in(connection)
         found = await workers.served(connection, self._queues)
         self.queue_names = found.names
         self._take(found.queues, found.paused)
@@ -94,6 +111,7 @@ class Roster:
         if me is None or me.lost:
             return False
         before = self.open
+        self._note_hold(me.held)
         self._take(me.served, me.paused)
         if not me.gone:  # which it cannot be, but an answer may be old
             self.own = [partition for queue in me.served for partition in self._own_of(queue, alive)]

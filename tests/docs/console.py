@@ -21,6 +21,7 @@ _FOREIGN = {
     "psql",
     "pg_dump",
     "pg_dumpall",
+    "pg_restore",
     "pip",
     "python",
     "python3",

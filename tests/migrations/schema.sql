@@ -31,6 +31,7 @@ table pgsched.clients row level security
 table pgsched.dependencies with (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0) row level security
 table pgsched.executions partition by LIST (partition) row level security
 table pgsched.history partition by RANGE (finished_at) row level security
+table pgsched.installation
 table pgsched.jobs row level security
 table pgsched.progress with (fillfactor=50) row level security
 table pgsched.queues with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
@@ -43,6 +44,7 @@ table pgsched_internal.counts_to_roll_up with (autovacuum_vacuum_scale_factor=0.
 table pgsched_internal.days
 table pgsched_internal.ends_to_mark with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
 table pgsched_internal.facts
+table pgsched_internal.fleet with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
 table pgsched_internal.gate_use with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
 table pgsched_internal.gates with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0) row level security
 table pgsched_internal.job_moves
@@ -218,6 +220,14 @@ column pgsched.history.24 replayed_as uuid
 column pgsched.history.25 dealt_with_at timestamp with time zone
 column pgsched.history.26 dealt_with_by text
 column pgsched.history.27 labels jsonb
+column pgsched.installation.01 singleton boolean not null default true
+column pgsched.installation.02 history_days integer not null default 30
+column pgsched.installation.03 audit_days integer not null default 400
+column pgsched.installation.04 hold_after_restart interval default '01:00:00'::interval
+column pgsched.installation.05 hold_after_promotion interval default '00:10:00'::interval
+column pgsched.installation.06 hold_after_absence interval
+column pgsched.installation.07 held_since timestamp with time zone
+column pgsched.installation.08 reason text
 column pgsched.jobs.01 id uuid not null default pgsched.new_id()
 column pgsched.jobs.02 client_id pgsched_internal.client_id not null default 'default'::text
 column pgsched.jobs.03 key pgsched_internal.key
@@ -415,6 +425,11 @@ column pgsched_internal.ends_to_mark.03 noted_at timestamp with time zone not nu
 column pgsched_internal.facts.01 name text not null
 column pgsched_internal.facts.02 value text not null
 column pgsched_internal.facts.03 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched_internal.fleet.01 singleton boolean not null default true
+column pgsched_internal.fleet.02 system_identifier bigint
+column pgsched_internal.fleet.03 database oid not null
+column pgsched_internal.fleet.04 timeline integer
+column pgsched_internal.fleet.05 seen_at timestamp with time zone not null
 column pgsched_internal.gate_use.01 gate text not null
 column pgsched_internal.gate_use.02 worker integer not null
 column pgsched_internal.gate_use.03 running integer not null
@@ -568,6 +583,13 @@ constraint pgsched.executions.attempt_is_0_to_1000 CHECK (((lease_token IS NOT N
 constraint pgsched.executions.executions_pkey PRIMARY KEY (id, partition)
 constraint pgsched.executions.partition_follows_the_key CHECK (((lease_token IS NOT NULL) OR (COALESCE((key)::text, (ordering_key)::text) IS NULL) OR pgsched_internal.check_partition(partition, (client_id)::text, (key)::text, (ordering_key)::text)))
 constraint pgsched.history.history_id PRIMARY KEY (id, client_id, status, partition, finished_at)
+constraint pgsched.installation.audit_days_are_0_to_36500 CHECK (((audit_days >= 0) AND (audit_days <= 36500)))
+constraint pgsched.installation.history_days_are_1_to_3650 CHECK (((history_days >= 1) AND (history_days <= 3650)))
+constraint pgsched.installation.hold_after_absence_is_1_second_to_3653_days CHECK (((hold_after_absence >= '00:00:01'::interval) AND (hold_after_absence <= '3653 days'::interval)))
+constraint pgsched.installation.hold_after_promotion_is_1_second_to_3653_days CHECK (((hold_after_promotion >= '00:00:01'::interval) AND (hold_after_promotion <= '3653 days'::interval)))
+constraint pgsched.installation.hold_after_restart_is_1_second_to_3653_days CHECK (((hold_after_restart >= '00:00:01'::interval) AND (hold_after_restart <= '3653 days'::interval)))
+constraint pgsched.installation.installation_pkey PRIMARY KEY (singleton)
+constraint pgsched.installation.there_is_one_installation CHECK (singleton)
 constraint pgsched.jobs.accounted_to_is_an_instant CHECK (((accounted_to >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (accounted_to <= '9999-12-31 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.jobs.anchor_is_an_instant CHECK (((anchor >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (anchor <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.jobs.declared_by_is_1_to_200_characters CHECK (((length(declared_by) >= 1) AND (length(declared_by) <= 200)))
@@ -606,6 +628,8 @@ constraint pgsched_internal.counts_to_roll_up.counts_to_roll_up_pkey PRIMARY KEY
 constraint pgsched_internal.days.days_pkey PRIMARY KEY (name)
 constraint pgsched_internal.ends_to_mark.ends_to_mark_pkey PRIMARY KEY (execution_id, after_id)
 constraint pgsched_internal.facts.facts_pkey PRIMARY KEY (name)
+constraint pgsched_internal.fleet.fleet_pkey PRIMARY KEY (singleton)
+constraint pgsched_internal.fleet.there_is_one_fleet CHECK (singleton)
 constraint pgsched_internal.gate_use.gate_use_gate_fkey FOREIGN KEY (gate) REFERENCES pgsched_internal.gates(name) ON DELETE CASCADE
 constraint pgsched_internal.gate_use.gate_use_pkey PRIMARY KEY (gate, worker)
 constraint pgsched_internal.gate_use.gate_use_worker_fkey FOREIGN KEY (worker) REFERENCES pgsched.workers(id) ON DELETE CASCADE
@@ -686,9 +710,11 @@ CREATE UNIQUE INDEX executions_head ON ONLY pgsched.executions USING btree (clie
 CREATE UNIQUE INDEX executions_job ON ONLY pgsched.executions USING btree (job_id, scheduled_for, partition) WHERE (job_id IS NOT NULL)
 CREATE UNIQUE INDEX executions_pkey ON ONLY pgsched.executions USING btree (id, partition)
 CREATE UNIQUE INDEX facts_pkey ON pgsched_internal.facts USING btree (name)
+CREATE UNIQUE INDEX fleet_pkey ON pgsched_internal.fleet USING btree (singleton)
 CREATE UNIQUE INDEX gate_use_pkey ON pgsched_internal.gate_use USING btree (gate, worker)
 CREATE UNIQUE INDEX gates_pkey ON pgsched_internal.gates USING btree (name)
 CREATE UNIQUE INDEX history_id ON ONLY pgsched.history USING btree (id, client_id, status, partition, finished_at)
+CREATE UNIQUE INDEX installation_pkey ON pgsched.installation USING btree (singleton)
 CREATE UNIQUE INDEX job_moves_pkey ON pgsched_internal.job_moves USING btree (job_id, partition)
 CREATE UNIQUE INDEX jobs_client_key ON pgsched.jobs USING btree (client_id, key) WHERE ((key IS NOT NULL) AND (state <> 'cancelled'::pgsched.job_state))
 CREATE UNIQUE INDEX jobs_pkey ON pgsched.jobs USING btree (id)
@@ -851,6 +877,7 @@ function pgsched.edit_execution(uuid,jsonb,text,text) returns boolean volatility
 function pgsched.extend(uuid,bigint,interval) returns timestamp with time zone volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.fail(uuid,bigint,text,boolean,interval) returns pgsched.execution_status volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.hold_client(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.hold_installation(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.mark_declared(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.new_id() returns uuid volatility v parallel s
 function pgsched.now() returns timestamp with time zone volatility s parallel s
@@ -861,6 +888,7 @@ function pgsched.pause_queue(text,text,text) returns boolean volatility v parall
 function pgsched.quantile(integer[],double precision) returns double precision volatility i parallel s
 function pgsched.release(uuid,bigint) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.release_client(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.release_installation(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.replay(uuid,text,jsonb,jsonb,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.replay_all(jsonb,double precision,text,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.reschedule(text,text,timestamp with time zone,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
@@ -874,6 +902,7 @@ function pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,inte
 function pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.secrets(text) returns SETOF record volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.set_client(text,jsonb,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.set_installation(jsonb,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.set_limit(text,text,integer,interval,integer,integer,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.set_queue(text,jsonb,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.settle_called(smallint,uuid,bigint,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -942,6 +971,8 @@ function pgsched_internal.check_execution_filter(jsonb) returns boolean volatili
 function pgsched_internal.check_filter(text,jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_filter_members(jsonb,text,text[]) returns boolean volatility i parallel s
 function pgsched_internal.check_headers(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.check_in() returns text volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.check_installation_member(text,jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_instant(timestamp with time zone) returns boolean volatility i parallel s
 function pgsched_internal.check_key(text,text[],text[],timestamp with time zone) returns boolean volatility s parallel u
 function pgsched_internal.check_key_rate(integer,integer) returns boolean volatility i parallel u
@@ -1023,7 +1054,9 @@ function pgsched_internal.hand_back(pgsched.executions) returns void volatility 
 function pgsched_internal.has_ended(uuid) returns boolean volatility v parallel u
 function pgsched_internal.has_keys() returns boolean volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.has_no_such_day(text) returns boolean volatility i parallel s
+function pgsched_internal.has_work() returns boolean volatility s parallel u
 function pgsched_internal.histogram_of(smallint[],bigint[]) returns integer[] volatility i parallel s
+function pgsched_internal.hold_for_recovery(text,text) returns boolean volatility v parallel u
 function pgsched_internal.homes_of(uuid) returns smallint[] volatility s parallel u
 function pgsched_internal.in_history(uuid) returns pgsched.history volatility v parallel u
 function pgsched_internal.in_partition(smallint,text) returns text volatility s parallel u
@@ -1106,6 +1139,7 @@ function pgsched_internal.note_ends_with(uuid[],pgsched.execution_status[],times
 function pgsched_internal.note_key_use(text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.note_move(pgsched.jobs) returns void volatility v parallel u
 function pgsched_internal.note_result(text,pgsched.executions,bigint,jsonb,text,boolean,interval) returns void volatility v parallel u
+function pgsched_internal.note_server(pgsched_internal.fleet) returns void volatility v parallel u
 function pgsched_internal.notify_release() returns void volatility v parallel u
 function pgsched_internal.notify_turns() returns void volatility v parallel u
 function pgsched_internal.notify_wake(smallint,timestamp with time zone) returns void volatility v parallel u
@@ -1164,6 +1198,7 @@ function pgsched_internal.shut_gate(text,timestamp with time zone,text) returns 
 function pgsched_internal.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
 function pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.slot_for(text,text,text) returns smallint volatility i parallel s
+function pgsched_internal.spread_overdue(smallint,timestamp with time zone,timestamp with time zone,interval,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.stalls() returns jsonb volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.still_in_hand(smallint,uuid,bigint) returns pgsched.executions volatility v parallel u
 function pgsched_internal.succeeded_lately(text,text,uuid) returns uuid volatility v parallel u set plan_cache_mode=force_custom_plan
@@ -1176,6 +1211,7 @@ function pgsched_internal.take_watch(integer,integer) returns boolean volatility
 function pgsched_internal.target_host(text) returns text volatility i parallel s
 function pgsched_internal.tell_outcome(pgsched.executions,pgsched.execution_status,text,smallint,jsonb) returns uuid volatility v parallel u
 function pgsched_internal.that_fit(smallint[],uuid[],boolean[],integer) returns record volatility v parallel u
+function pgsched_internal.this_server() returns pgsched_internal.fleet volatility v parallel u
 function pgsched_internal.tidy_keys(integer) returns integer volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.trim_default_days(integer,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.try_gates(text[]) returns text[] volatility v parallel u set lock_timeout=50ms
@@ -1189,6 +1225,7 @@ function pgsched_internal.waiting_of_job(smallint,uuid) returns SETOF pgsched.ex
 function pgsched_internal.waits_for_own(smallint,uuid) returns boolean volatility s parallel u
 function pgsched_internal.watch_of(integer) returns bigint volatility v parallel u
 function pgsched_internal.weeks_of_history(timestamp with time zone) returns TABLE(low timestamp with time zone, high timestamp with time zone) volatility s parallel u
+function pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,timestamp with time zone,boolean) returns text volatility i parallel u
 function pgsched_internal.withdraw(uuid,text) returns void volatility v parallel u
 function pgsched_internal.write_log(text,uuid,text,jsonb,text,text,jsonb,jsonb) returns void volatility v parallel u
 function pgsched_internal.written_out(jsonb,integer) returns text volatility i parallel s
@@ -1279,6 +1316,7 @@ grant execute on pgsched.fail(uuid,bigint,text,boolean,interval) to pgsched_clie
 grant execute on pgsched.fail(uuid,bigint,text,boolean,interval) to pgsched_worker
 grant execute on pgsched.hold_client(text,text,text) to pgsched_api
 grant execute on pgsched.hold_client(text,text,text) to pgsched_worker
+grant execute on pgsched.hold_installation(text,text) to pgsched_worker
 grant execute on pgsched.mark_declared(uuid,text,text) to pgsched_client
 grant execute on pgsched.mark_declared(uuid,text,text) to pgsched_worker
 grant execute on pgsched.new_id() to pgsched_api
@@ -1308,6 +1346,7 @@ grant execute on pgsched.release(uuid,bigint) to pgsched_client
 grant execute on pgsched.release(uuid,bigint) to pgsched_worker
 grant execute on pgsched.release_client(text,text,text) to pgsched_api
 grant execute on pgsched.release_client(text,text,text) to pgsched_worker
+grant execute on pgsched.release_installation(text,text) to pgsched_worker
 grant execute on pgsched.replay(uuid,text,jsonb,jsonb,text,text) to pgsched_api
 grant execute on pgsched.replay(uuid,text,jsonb,jsonb,text,text) to pgsched_client
 grant execute on pgsched.replay(uuid,text,jsonb,jsonb,text,text) to pgsched_worker
@@ -1345,6 +1384,7 @@ grant execute on pgsched.secrets(text) to pgsched_reader
 grant execute on pgsched.secrets(text) to pgsched_worker
 grant execute on pgsched.set_client(text,jsonb,text) to pgsched_api
 grant execute on pgsched.set_client(text,jsonb,text) to pgsched_worker
+grant execute on pgsched.set_installation(jsonb,text) to pgsched_worker
 grant execute on pgsched.set_limit(text,text,integer,interval,integer,integer,text) to pgsched_api
 grant execute on pgsched.set_limit(text,text,integer,interval,integer,integer,text) to pgsched_worker
 grant execute on pgsched.set_queue(text,jsonb,text) to pgsched_api
@@ -1416,6 +1456,7 @@ grant execute on pgsched_internal.check_defaults(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_delivery(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_exclusion(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_headers(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_in() to pgsched_worker
 grant execute on pgsched_internal.check_labels(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_labels(jsonb) to pgsched_client
 grant execute on pgsched_internal.check_labels(jsonb) to pgsched_worker
@@ -1594,6 +1635,7 @@ grant execute on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zo
 grant execute on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) to pgsched_worker
 grant execute on pgsched_internal.slot_for(text,text,text) to pgsched_api
 grant execute on pgsched_internal.slot_for(text,text,text) to pgsched_worker
+grant execute on pgsched_internal.spread_overdue(smallint,timestamp with time zone,timestamp with time zone,interval,integer) to pgsched_worker
 grant execute on pgsched_internal.stalls() to pgsched_api
 grant execute on pgsched_internal.stalls() to pgsched_client
 grant execute on pgsched_internal.stalls() to pgsched_reader
@@ -1728,6 +1770,9 @@ grant select on pgsched.executions to pgsched_reader
 grant select on pgsched.history to pgsched_api
 grant select on pgsched.history to pgsched_client
 grant select on pgsched.history to pgsched_reader
+grant select on pgsched.installation to pgsched_api
+grant select on pgsched.installation to pgsched_reader
+grant select on pgsched.installation to pgsched_worker
 grant select on pgsched.jobs to pgsched_api
 grant select on pgsched.jobs to pgsched_client
 grant select on pgsched.jobs to pgsched_reader
@@ -1872,6 +1917,7 @@ comment on pgsched.edit_execution(uuid,jsonb,text,text) is 'Changes target, payl
 comment on pgsched.extend(uuid,bigint,interval) is 'Keeps an execution which was claimed, or deferred by its target, for so long from now; returns until when. Where somebody has locked its row the lease stays as it is, and its end is returned. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.fail(uuid,bigint,text,boolean,interval) is 'Says that an execution which was claimed, or deferred by its target, has failed, and why; its options say what becomes of it, which is returned: retrying, failed or expired. It is not tried again before retry_after (24 hours at the most) has passed. Kept, and recorded later, where somebody has locked its row or its job. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.hold_client(text,text,text) is 'Begins nothing more of a client until it is released; what runs goes on. False if it was held before.'
+comment on pgsched.hold_installation(text,text) is 'Has workers and consumers begin nothing of any queue until the installation is released; what runs goes on. False if it was held before.'
 comment on pgsched.mark_declared(uuid,text,text) is 'Says by what a job is declared, or with null that it no longer is; false if it was so before. PS010 for an unknown job.'
 comment on pgsched.minutes is 'How many executions ended in each of the last 30 days'' minutes, by queue and client, how many attempts there were, and how late and how long they were, in seconds. Rows without a client count all of them.'
 comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562), ordered by the microsecond.'
@@ -1883,6 +1929,7 @@ comment on pgsched.pause_queue(text,text,text) is 'Has workers begin nothing mor
 comment on pgsched.quantile(integer[],double precision) is 'Below how many seconds this share of what a histogram of pgsched.rollups counts is, as far as its buckets tell; null where it counts nothing.'
 comment on pgsched.release(uuid,bigint) is 'Hands an execution back as if it had not been claimed, as soon as nobody else has its row locked. PS013 where another has it by now or it has ended, PS010 for an unknown one, PS011 for one that a target deferred.'
 comment on pgsched.release_client(text,text,text) is 'Ends the hold of a client; false if it was not held.'
+comment on pgsched.release_installation(text,text) is 'Ends the hold of the installation: workers go on, here, with all that is due. False if it was not held.'
 comment on pgsched.replay(uuid,text,jsonb,jsonb,text,text) is 'Runs a dead letter again, with another target, payload or options where they are given: as a new execution, whose id it returns. Called again it answers with the same id, unless that one has failed too. PS001 for a target that does not go with its queue, PS010 for an unknown id, PS011 for one that has not failed, was discarded, has expired, whose queue was dropped, or whose work is under way or was done since.'
 comment on pgsched.replay_all(jsonb,double precision,text,text,text) is 'Replays the open dead letters that a filter names and that have failed by now, at most rate of them a second, at another target where one is given. Returns the id of the row in pgsched.bulk_changes that says how far it is. PS000, PS001 or PS002 for what cannot be meant, PS012 for another client''s.'
 comment on pgsched.reschedule(text,text,timestamp with time zone,text) is 'Moves what a client has under a key, as pgsched.reschedule(id) does.'
@@ -1896,6 +1943,7 @@ comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,in
 comment on pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) is 'As pgsched.schedule, and says what it came to. The outcome is created; replaced, where it took the place of what waited under the key; existing, where what stands under the key was left as it is, because it runs or was to be kept; or ended, where that succeeded less than pgsched.key_retention ago and nothing was scheduled. fires_at is null for a job, and for what runs, waits for others or has ended.'
 comment on pgsched.secrets(text) is 'The names of a client''s secrets, and when each was made and last replaced. Nothing where the session does not act for the client.'
 comment on pgsched.set_client(text,jsonb,text) is 'Sets what is named of a client: keep, options (the defaults of its executions), weight, database_role, channels (those it may use), dead_letter_target, dead_letters_for; null is the default. True if anything is different now, or the client is new. PS000, PS001 or PS004 for what cannot be meant, PS012 where the session may not.'
+comment on pgsched.set_installation(jsonb,text) is 'Sets what is named of the installation: history_days, audit_days (0: for ever), hold_after_restart, hold_after_promotion, hold_after_absence (null: never). True if anything is different now. PS000 for what cannot be meant.'
 comment on pgsched.set_limit(text,text,integer,interval,integer,integer,text) is 'Lets no more than rate executions begin in each such time, burst of them at once after a lull, and no more than concurrency run at once: of a client, for a host, in a queue or under a key. It takes the place of the limit there was; true if anything is different now. PS000 for what cannot be meant, PS010 for an unknown queue, PS011 for one that consumers pull from.'
 comment on pgsched.set_queue(text,jsonb,text) is 'Sets what is named of a queue: options (the defaults of its executions), weight, max_waiting; null is the default. True if anything is different now. PS010 for an unknown queue, PS000 or PS004 for what cannot be meant.'
 comment on pgsched.settle_called(smallint,uuid,bigint,jsonb) is 'Records the success of a leased execution in the caller''s transaction; fenced by its id and token.'
@@ -1967,6 +2015,8 @@ comment on pgsched_internal.check_execution_filter(jsonb) is 'True for a filter 
 comment on pgsched_internal.check_filter(text,jsonb) is 'True where a filter of jobs names a client or labels; raises PS000 otherwise.'
 comment on pgsched_internal.check_filter_members(jsonb,text,text[]) is 'True for a filter with at least one of these members beside status, each of its type; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched_internal.check_headers(jsonb) is 'True for headers that a call can carry; raises PS004 with what to write otherwise.'
+comment on pgsched_internal.check_in() is 'Notes that a worker is on this server now. Where that does not fit what was noted before, holds the installation. Returns why it is held, or null.'
+comment on pgsched_internal.check_installation_member(text,jsonb) is 'True for a value that pgsched.set_installation takes; raises PS000 otherwise.'
 comment on pgsched_internal.check_instant(timestamp with time zone) is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.'
 comment on pgsched_internal.check_key(text,text[],text[],timestamp with time zone) is 'True for what a key can be; raises PS000 with what to write otherwise.'
 comment on pgsched_internal.check_key_rate(integer,integer) is 'True for so many requests a second, and at once, as a key can be held to; raises PS000 with what to write otherwise.'
@@ -2050,7 +2100,9 @@ comment on pgsched_internal.hand_back(pgsched.executions) is 'Has an execution t
 comment on pgsched_internal.has_ended(uuid) is 'Whether history knows an execution of a client that the session acts for.'
 comment on pgsched_internal.has_keys() is 'Whether there is a key of the API, or was one.'
 comment on pgsched_internal.has_no_such_day(text) is 'Whether a cron expression names days that none of its months has.'
+comment on pgsched_internal.has_work() is 'Whether anything waits, runs or recurs.'
 comment on pgsched_internal.histogram_of(smallint[],bigint[]) is 'The histogram of so many in each of these buckets, from 0 on; null where there are none.'
+comment on pgsched_internal.hold_for_recovery(text,text) is 'Has workers begin nothing until the installation is released; false if it was held before.'
 comment on pgsched_internal.homes_of(uuid) is 'The partitions in which rows of a job may live.'
 comment on pgsched_internal.in_history(uuid) is 'The row of an execution in history; null where it has none. Holds no lock afterwards.'
 comment on pgsched_internal.in_partition(smallint,text) is 'The part of a query that stands for the rows of a partition, up to its further conditions: … e where; with what an update sets.'
@@ -2135,6 +2187,7 @@ comment on pgsched_internal.note_ends_with(uuid[],pgsched.execution_status[],tim
 comment on pgsched_internal.note_key_use(text) is 'Notes that a key was used, once a minute at most; waits for no lock.'
 comment on pgsched_internal.note_move(pgsched.jobs) is 'Notes where a job was before an edit that has its rows live in another partition from now on.'
 comment on pgsched_internal.note_result(text,pgsched.executions,bigint,jsonb,text,boolean,interval) is 'Keeps what was said of an execution that somebody has locked; PS013 where that has been said before.'
+comment on pgsched_internal.note_server(pgsched_internal.fleet) is 'Notes a server as the one on which workers are now.'
 comment on pgsched_internal.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
 comment on pgsched_internal.notify_turns() is 'Tells the workers that it may be the turn of others of an ordering key.'
 comment on pgsched_internal.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'
@@ -2193,7 +2246,8 @@ comment on pgsched_internal.shut_gate(text,timestamp with time zone,text) is 'Le
 comment on pgsched_internal.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'
 comment on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) is 'Enters instants of a job that had no row into history as skipped, all in one row. PS012 where the session does not act for its client.'
 comment on pgsched_internal.slot_for(text,text,text) is 'Which of its queue''s partitions a key lives in, counted from 0.'
-comment on pgsched_internal.stalls() is 'Why nothing begins in a queue though it is due, by the queue''s first partition: it is paused, or no worker serves it.'
+comment on pgsched_internal.spread_overdue(smallint,timestamp with time zone,timestamp with time zone,interval,integer) is 'Moves what waits in a partition and was due by an instant, no more than so many, to instants from another one on, so far apart; how many.'
+comment on pgsched_internal.stalls() is 'Why nothing begins in a queue though it is due, by the queue''s first partition: all is held, it is paused, or no worker serves it.'
 comment on pgsched_internal.still_in_hand(smallint,uuid,bigint) is 'The execution that is leased under this token, not locked; null where it is so no more.'
 comment on pgsched_internal.succeeded_lately(text,text,uuid) is 'The execution that succeeded under a key within the retention, as the last one under it; null where there is none. By its id, where the row of the key tells it.'
 comment on pgsched_internal.sum_of(integer[],integer[]) is 'Two histograms added up.'
@@ -2205,6 +2259,7 @@ comment on pgsched_internal.take_watch(integer,integer) is 'Has a worker be on w
 comment on pgsched_internal.target_host(text) is 'The host that an http: or https: target names, in lower case; null for others.'
 comment on pgsched_internal.tell_outcome(pgsched.executions,pgsched.execution_status,text,smallint,jsonb) is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the options name no target for this outcome. A failure is told to its client''s dead_letter_target where they name none.'
 comment on pgsched_internal.that_fit(smallint[],uuid[],boolean[],integer) is 'How many of these executions are handed out together, by the size of what they carry: the first that takes what room is left is the last; and how much room is left then.'
+comment on pgsched_internal.this_server() is 'What tells this server and database from others, and the time. Null where that is hidden.'
 comment on pgsched_internal.tidy_keys(integer) is 'Forgets keys under which nothing lives and nothing has ended lately; looks at no more than so many, and returns at how many.'
 comment on pgsched_internal.trim_default_days(integer,integer) is 'Deletes what is older than so many days from the default partitions, no more than so many rows of each; how many of the one that had more.'
 comment on pgsched_internal.try_gates(text[]) is 'Locks these gates, without those that another transaction has for more than a moment; the names of those. For workers.'
@@ -2218,6 +2273,7 @@ comment on pgsched_internal.waiting_of_job(smallint,uuid) is 'The rows of a job 
 comment on pgsched_internal.waits_for_own(smallint,uuid) is 'Whether an execution waits, directly or through others, for one of its own ordering key that has not ended.'
 comment on pgsched_internal.watch_of(integer) is 'What the watch of a queue says, as it was noted last; null where it never was.'
 comment on pgsched_internal.weeks_of_history(timestamp with time zone) is 'All of history in parts of a week at most: from an instant on, then back from there. What is older than its days comes last.'
+comment on pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,timestamp with time zone,boolean) is 'Why an installation is held whose workers were there and are here now, on a server that runs since then; null where they go on.'
 comment on pgsched_internal.withdraw(uuid,text) is 'Takes back the planned row of a job that is edited, paused or cancelled.'
 comment on pgsched_internal.write_log(text,uuid,text,jsonb,text,text,jsonb,jsonb) is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Where a trigger has written down how this kind of thing with this name was changed, that row becomes it. Called by the functions that change something, once they have judged who calls them.'
 comment on pgsched_internal.written_out(jsonb,integer) is 'A value as text; null where that is longer than so many bytes, which is found out before much more than that is written.'

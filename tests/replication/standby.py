@@ -42,6 +42,21 @@ class Standby:
 @contextmanager
 def standby_of(primary: EmbeddedPostgres, place: Path, bin_dir: Path) -> Iterator[Standby]:
     """Runs a standby of this server in a new directory, and has the server's commits wait until it has them."""
+    given = conninfo_to_dict(primary.url)
+    with copy_of(primary, place, bin_dir, "-R") as url:
+        port = conninfo_to_dict(url)["port"]
+        with psycopg.connect(primary.url, autocommit=True) as connection:
+            connection.execute("alter system set synchronous_standby_names = '*'")
+            connection.execute("select pg_reload_conf()")
+            until(lambda: connection.execute("select from pg_stat_replication where sync_state = 'sync'").rowcount)
+        both = f"{given['host']}:{given['port']},{given['host']}:{port}"
+        either = primary.url.replace(f"{given['host']}:{given['port']}", both) + "?target_session_attrs=read-write"
+        yield Standby(primary, primary.url, url, either)
+
+
+@contextmanager
+def copy_of(primary: EmbeddedPostgres, place: Path, bin_dir: Path, *more: str) -> Iterator[str]:
+    """Copies this server's files into a new directory and runs a server there; its address."""
     place.mkdir()
     account = account_for(place / "none")
     if account:
@@ -50,18 +65,12 @@ def standby_of(primary: EmbeddedPostgres, place: Path, bin_dir: Path) -> Iterato
     with reachable(place, account) as (name, options):
         source = f"host={given['host']} port={given['port']} user={given['user']} password={given['password']}"
         newest = runnable(bundled_bin_dir(), account)  # which older servers answer, too; not every package has its own
-        _run([newest / "pg_basebackup", "-D", f"{name}/data", "-R", "-c", "fast", "-d", source], options)
+        _run([newest / "pg_basebackup", "-D", f"{name}/data", *more, "-c", "fast", "-d", source], options)
         server = _start(programs, name, port, options)
     try:
         url = primary.url.replace(f":{given['port']}/", f":{port}/")
         until(lambda: _answers(url))
-        with psycopg.connect(primary.url, autocommit=True) as connection:
-            connection.execute("alter system set synchronous_standby_names = '*'")
-            connection.execute("select pg_reload_conf()")
-            until(lambda: connection.execute("select from pg_stat_replication where sync_state = 'sync'").rowcount)
-        both = f"{given['host']}:{given['port']},{given['host']}:{port}"
-        either = primary.url.replace(f"{given['host']}:{given['port']}", both) + "?target_session_attrs=read-write"
-        yield Standby(primary, primary.url, url, either)
+        yield url
     finally:
         server.send_signal(signal.SIGQUIT)
         server.wait(30)

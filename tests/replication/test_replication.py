@@ -144,6 +144,8 @@ async def test_a_copy_takes_over(follow: Follow) -> None:
         pair.copy.execute(f"drop subscription {pair.subscription}".encode())
         assert migrate(pair.copy_url) == []
         pair.copy.execute("select pgsched.resume(id) from pgsched.jobs")
+        assert str(value(pair.copy, "select pgsched_internal.check_in()")).startswith("this is a copy")
+        pair.copy.execute("select pgsched.release_installation()")
         async with working(pair.copy_url, queues="default,orders"):
             await asyncio.to_thread(until, lambda: value(pair.copy, TAKEN_OVER))
         logged = "select array_agg(action order by id) from pgsched.audit_log where action in ('pause', 'resume')"

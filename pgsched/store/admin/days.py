@@ -16,11 +16,6 @@ class Day(NamedTuple):
     day: date
 
 
-async def note_kept(connection: AsyncConnection[Any], kept: int) -> int:
-    """Notes for how many days this worker would keep history; returns the most that any has asked for lately."""
-    return int(await value(connection, "admin/note_history_days", kept=kept))
-
-
 async def to_make(connection: AsyncConnection[Any], *, ahead: int) -> list[Day]:
     """The days, today and so many ahead, that have no partition yet."""
     cursor = await connection.execute(statement("admin/days_to_make"), {"ahead": ahead})

@@ -19,6 +19,8 @@ class RegisteredWorker:
     """A worker as the others see it. ``served`` and ``paused`` are first partitions of queues; ``delivers`` are its
     capabilities (``domain.capability``); instants are the database's, in seconds.
 
+    ``held``: why the installation is held, if it is.
+
     ``gone``: none of its sessions is there; ``lost``: it was declared so, and its rows are taken back. ``tries``: it
     runs what may end its process in a process of its own, and ``alone``: it is such a process.
     """
@@ -32,6 +34,7 @@ class RegisteredWorker:
     now: float
     gone: bool
     lost: bool
+    held: str | None = None
     delivers: list[str] = field(default_factory=list)
     tries: bool = False
     alone: bool = False

@@ -82,7 +82,7 @@ _LAST_STATEMENT = 1.0
 class Link:
     """A role's connection that is made when it is needed, and made anew after it broke.
 
-    ``warm`` is called with each new one before anybody gets it.
+    ``warm`` is called with each new one before anybody gets it; where that raises, nobody does.
     """
 
     def __init__(
@@ -101,12 +101,18 @@ class Link:
     async def get(self) -> Connection:
         async with self._connecting:
             if self._connection is None or self._connection.closed:
-                connection = self._connection = await connect(
-                    self._url, self._role, raw=self._raw, patience=self._patience
-                )
-                if self._warm:
-                    await self._warm(connection)
+                self._connection = await self._connect()
             return self._connection
+
+    async def _connect(self) -> Connection:
+        connection = await connect(self._url, self._role, raw=self._raw, patience=self._patience)
+        try:
+            if self._warm:
+                await self._warm(connection)
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
 
     async def drop(self, error: Exception | None = None) -> None:
         """Lets go of the connection; after an error that left it usable it is kept. One to a server that takes no

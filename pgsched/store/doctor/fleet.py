@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from pgsched.store.admin.installation import get_installation
 from pgsched.store.admin.workers import RegisteredWorker, watch
 from pgsched.store.core.query import rows
 from pgsched.store.doctor.finding import Finding, Ground, counted, error, note, seconds_in, warning
@@ -52,6 +53,21 @@ def _fault_of(worker: RegisteredWorker) -> Finding | None:
     )
 
 
+async def recovery(ground: Ground) -> list[Finding]:
+    """Whether the installation is held for recovery."""
+    state = await get_installation(ground.connection)
+    if state.held_since is None:
+        return []
+    return [
+        error(
+            f"the installation is held for recovery since {state.held_since:%Y-%m-%d %H:%M:%SZ}: {state.reason}",
+            why="Nothing begins in any queue, so that a restored or copied database does not call what has been called "
+            "already, or what the original still calls.",
+            do="Look at what would fire with pgsched recover, and let it go on with pgsched recover --release.",
+        )
+    ]
+
+
 async def releases(ground: Ground) -> list[Finding]:
     """Workers of different releases, or of another one than this."""
     found = sorted({worker.release for worker in await overview.living_workers(ground.connection)})
@@ -78,7 +94,9 @@ async def queues(ground: Ground) -> list[Finding]:
     """Queues that nobody serves, or that are paused."""
     late = {one.queue: one.seconds for one in await overview.late_queues(ground.connection)}
     found = [
-        _stall(queue, late.get(queue.name)) for queue in await overview.queue_states(ground.connection) if queue.stall
+        _stall(queue, late.get(queue.name))
+        for queue in await overview.queue_states(ground.connection)
+        if queue.stall and "held for recovery" not in queue.stall
     ]
     return found[: ground.bounds.most]
 

@@ -9,9 +9,10 @@ from datetime import timedelta
 from typing import LiteralString
 
 from pgsched.domain.execution import Execution
+from pgsched.errors import Unavailable
 from pgsched.events import Events
 from pgsched.observer import BatchClaimed
-from pgsched.store.core.connect import Link
+from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.isolation import is_of_a_row
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.jobs.definitions import Definitions
@@ -66,6 +67,14 @@ class Leases:
         """The tokens of claims that have no answer, so that the rows that they leased are unknown."""
         return [*self._unanswered]
 
+    async def _connection(self) -> Connection:
+        """The connection for a claim of partitions that were chosen before. Raises Unavailable if it leads to a server
+        on which the installation is held."""
+        connection = await self.link.get()
+        if self.roster.held is not None:
+            raise Unavailable(f"the installation is held for recovery: {self.roster.held}")
+        return connection
+
     def ask(self, ahead: timedelta) -> Lease:
         """A new lease, under a token that no claim has had, for rows that are due within ``ahead``."""
         token = new_token()
@@ -105,7 +114,7 @@ class Leases:
         self, shares: Sequence[Share], ahead: timedelta, *, admit: Admit | None, row_filter: RowFilter
     ) -> Claimed:
         """Claims rows that are due within ``ahead`` (``executions.claim``)."""
-        connection, lease, now = await self.link.get(), self.ask(ahead), self.clock.now()
+        connection, lease, now = await self._connection(), self.ask(ahead), self.clock.now()
         if self._refused:
             row_filter = replace(row_filter, refused=tuple(self._refused))
         answer = await careful.claim(connection, lease, shares, now=now, admit=admit, row_filter=row_filter)
@@ -118,7 +127,7 @@ class Leases:
     ) -> Claimed:
         """The same of rows that go first by their priority, or of others before the rest. A row for whose sake that
         fails is left to the claims by instant, and nothing is claimed."""
-        connection = await self.link.get()
+        connection = await self._connection()
         if row_filter.first and not await looking.has_priorities(connection, [share.partition for share in shares]):
             return Claimed([], [], {})
         lease, now = self.ask(ahead), self.clock.now()
@@ -135,7 +144,7 @@ class Leases:
 
     async def claim_at_once(self, share: Share, ahead: timedelta, *, row_filter: RowFilter) -> Claimed:
         """The same for one partition, in a single round trip (``executions.claim_at_once``)."""
-        connection, lease, plain = await self.link.get(), self.ask(ahead), row_filter.plainly()
+        connection, lease, plain = await self._connection(), self.ask(ahead), row_filter.plainly()
         try:
             answer = await executions.claim_at_once(connection, lease, share, plain)
         except Exception as error:

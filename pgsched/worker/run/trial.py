@@ -106,9 +106,10 @@ class Trial(Claiming):
     async def _next_of(self, suspects: Suspects) -> Execution | None:
         """The first execution at this gate that may pass all others on its way: one of those with the fewest losses,
         unless none of them may pass. The rest waits on."""
-        name, batch, own = suspects.name, self._batch, self._roster.open
+        name, batch = suspects.name, self._batch
         losses = suspects.losses if batch == _FEWEST else None
         connection = await self._link.get()
+        own = self._roster.open
         lease = self.leases.ask(timedelta(0))
         async with connection.transaction():
             rows = await gates.claim_held(

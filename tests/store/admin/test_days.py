@@ -32,8 +32,8 @@ async def link(store_url: str) -> AsyncIterator[Link]:
     await made.drop()
 
 
-def service(link: Link, *, kept: int = 30, tries: int = 60) -> Days:
-    return Days(link, Events(), kept=kept, audit_kept=0, tries=tries)
+def service(link: Link, *, tries: int = 60) -> Days:
+    return Days(link, Events(), tries=tries)
 
 
 @pytest.fixture
@@ -99,12 +99,14 @@ async def test_an_open_settle_keeps_a_day_from_being_dropped_and_others_settle(
         finish(db, schedule(db))
 
 
-async def test_what_one_worker_keeps_no_other_drops(db: Connection, link: Link, old_day: str) -> None:
-    await service(link, kept=365).turn()
-    await service(link, kept=30).turn()
+async def test_a_day_is_dropped_once_the_installation_keeps_it_no_longer(
+    db: Connection, link: Link, old_day: str
+) -> None:
+    db.execute("select pgsched.set_installation('{\"history_days\": 3650}')")
+    await service(link).turn()
     assert old_day in column(db, NAMES)
-    db.execute("update pgsched_internal.facts set updated_at = now() - interval '25 hours' where value = '365'")
-    await service(link, kept=30).turn()
+    db.execute("select pgsched.set_installation('{\"history_days\": null}')")
+    await service(link).turn()
     assert old_day not in column(db, NAMES)
 
 

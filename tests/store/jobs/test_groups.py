@@ -161,9 +161,7 @@ async def test_a_turn_of_the_upkeep_deletes_them_all(db: Connection, store_url: 
         ended(db, "finished", ago="2 hours", rules={"delete_after": "1h"})
     seen: list[tuple[str, dict[str, Any]]] = []
     link = Link(store_url, "chores", raw=False)
-    await Days(
-        link, Events(lambda event, fields: seen.append((event, fields))), kept=30, audit_kept=400, batch=2
-    ).turn()
+    await Days(link, Events(lambda event, fields: seen.append((event, fields))), batch=2).turn()
     await link.drop()
     assert states(db) == {}
     assert ("jobs.deleted", {"jobs": 5}) in seen

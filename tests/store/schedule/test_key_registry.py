@@ -327,7 +327,7 @@ async def test_the_upkeep_forgets_keys_in_parts(db: Connection, store_url: str) 
     waits = schedule(db, key="waits")
     db.execute("update pgsched_internal.keys set look_at = now()")
     link, events = Link(store_url, "chores", raw=False), Events()
-    await Days(link, events, kept=30, audit_kept=0, batch=2).turn()
+    await Days(link, events, batch=2).turn()
     await link.drop()
     assert column(db, "select id from pgsched_internal.keys") == [waits]
 

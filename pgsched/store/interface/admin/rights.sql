@@ -84,7 +84,7 @@ begin
   grant select, insert on pgsched.attempts to pgsched_worker;
   grant insert on pgsched_internal.counts_to_roll_up to pgsched_worker;
   grant update (sealed) on pgsched_internal.secrets, pgsched_internal.signing_secrets to pgsched_worker;
-  grant select on pgsched.clients, pgsched_internal.signing_secrets, pgsched_internal.secrets, pgsched.schema_version, pgsched.status, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.live_status, pgsched_internal.ended_status, pgsched.dead_letters,
+  grant select on pgsched.clients, pgsched_internal.signing_secrets, pgsched_internal.secrets, pgsched.schema_version, pgsched.installation, pgsched.status, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.live_status, pgsched_internal.ended_status, pgsched.dead_letters,
     pgsched.sidelined, pgsched.undeliverable, pgsched.rollups, pgsched.minutes to pgsched_worker;
   grant select (id, subject, clients, scopes, created_at, expires_at, last_used_at, revoked_at, former_until, rate, burst) on pgsched_internal.api_keys to pgsched_worker;
   grant usage on sequence pgsched.workers_id_seq, pgsched.audit_log_id_seq to pgsched_worker;
@@ -94,10 +94,11 @@ begin
   perform pgsched_internal.grant_execute(array[
     'pgsched.backfill', 'pgsched.call_target', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_bulk_change', 'pgsched.cancel_executions', 'pgsched.claim',
     'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.count_executions', 'pgsched.create_queue', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.drop_client',
-    'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.drop_signing_secret', 'pgsched.edit', 'pgsched.edit_execution', 'pgsched.extend', 'pgsched.fail', 'pgsched.hold_client', 'pgsched.mark_declared',
+    'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.drop_signing_secret', 'pgsched.edit', 'pgsched.edit_execution', 'pgsched.extend', 'pgsched.fail', 'pgsched.hold_client',
+    'pgsched.hold_installation', 'pgsched.mark_declared',
     'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.pause_queue', 'pgsched.release',
     'pgsched.release_client', 'pgsched.replay', 'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.reschedule_executions', 'pgsched.restore', 'pgsched.resume', 'pgsched.resume_all',
-    'pgsched.quantile', 'pgsched.resume_queue', 'pgsched.schedule', 'pgsched.set_client', 'pgsched.set_limit', 'pgsched.set_queue',
+    'pgsched.quantile', 'pgsched.release_installation', 'pgsched.resume_queue', 'pgsched.schedule', 'pgsched.set_client', 'pgsched.set_installation', 'pgsched.set_limit', 'pgsched.set_queue',
     'pgsched.schedule_outcome', 'pgsched.secrets', 'pgsched.settle_called', 'pgsched.status_of', 'pgsched.sideline', 'pgsched.signing_secrets', 'pgsched.trigger', 'pgsched.unblock', 'pgsched.wait_for'],
     'pgsched_worker');
   -- What their statements call, and what a function calls in turn that does not run with its owner's rights.
@@ -108,7 +109,7 @@ begin
     'pgsched_internal.note_key_use', 'pgsched_internal.put_secret', 'pgsched_internal.reseal', 'pgsched_internal.reseal_signing', 'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key', 'pgsched_internal.rotate_signing_secret', 'pgsched_internal.schedule_together', 'pgsched_internal.set_key_rate',
     'pgsched_internal.attach_day', 'pgsched_internal.attempts_in', 'pgsched_internal.backoff', 'pgsched_internal.block_key',
     'pgsched_internal.bury', 'pgsched_internal.capability_of', 'pgsched_internal.catalogue', 'pgsched_internal.check_backfill', 'pgsched_internal.check_body', 'pgsched_internal.check_changes',
-    'pgsched_internal.check_cron', 'pgsched_internal.check_defaults', 'pgsched_internal.check_labels', 'pgsched_internal.check_length',
+    'pgsched_internal.check_cron', 'pgsched_internal.check_defaults', 'pgsched_internal.check_in', 'pgsched_internal.check_labels', 'pgsched_internal.check_length',
     'pgsched_internal.check_options', 'pgsched_internal.check_partition', 'pgsched_internal.check_payload',
     'pgsched_internal.check_pulled', 'pgsched_internal.check_rules', 'pgsched_internal.check_target', 'pgsched_internal.check_zone',
     'pgsched_internal.buckets', 'pgsched_internal.count_later', 'pgsched_internal.count_live', 'pgsched_internal.count_outcome', 'pgsched_internal.days_to_drop', 'pgsched_internal.days_to_make',
@@ -134,7 +135,7 @@ begin
     'pgsched_internal.record_result', 'pgsched_internal.record_results', 'pgsched_internal.refuse', 'pgsched_internal.release_abandoned',
     'pgsched_internal.release_dependents', 'pgsched_internal.change_chunk', 'pgsched_internal.change_execution', 'pgsched_internal.change_or_come_back', 'pgsched_internal.is_named', 'pgsched_internal.next_of_many', 'pgsched_internal.next_partition', 'pgsched_internal.replay_letter',
     'pgsched_internal.revive', 'pgsched_internal.roll_up', 'pgsched_internal.roll_up_notes', 'pgsched_internal.sealed_with', 'pgsched_internal.seconds_in', 'pgsched_internal.set_aside',
-    'pgsched_internal.setting', 'pgsched_internal.skip_dependents', 'pgsched_internal.skip_range', 'pgsched_internal.slot_for',
+    'pgsched_internal.setting', 'pgsched_internal.skip_dependents', 'pgsched_internal.skip_range', 'pgsched_internal.slot_for', 'pgsched_internal.spread_overdue',
     'pgsched_internal.stalls', 'pgsched_internal.superseded_by', 'pgsched_internal.take_watch', 'pgsched_internal.target_host',
     'pgsched_internal.tell_outcome', 'pgsched_internal.tidy_keys', 'pgsched_internal.trim_default_days', 'pgsched_internal.try_lock',
     'pgsched_internal.try_gates', 'pgsched_internal.try_orderings', 'pgsched_internal.unblock_after', 'pgsched_internal.until_next',
@@ -159,7 +160,7 @@ begin
   end if;
   grant usage on schema pgsched, pgsched_internal to pgsched_api;
   grant select on pgsched.executions, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.rollups, pgsched.minutes, pgsched.progress, pgsched.dependencies, pgsched.backfills, pgsched.bulk_changes,
-    pgsched.blocked_keys, pgsched.queues, pgsched.schema_version, pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.undeliverable, pgsched.audit_log,
+    pgsched.blocked_keys, pgsched.queues, pgsched.schema_version, pgsched.installation, pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.undeliverable, pgsched.audit_log,
     pgsched.workers, pgsched_internal.facts, pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.gates to pgsched_api;
   grant select (client_id, keep, options, weight, state, reason, database_role, channels, dead_letter_target, dead_letters_for,
     created_at) on pgsched.clients to pgsched_api;
@@ -222,7 +223,7 @@ begin
   end if;
   grant usage on schema pgsched, pgsched_internal to pgsched_reader;  -- of the latter what commands and pages show, and no more
   grant select on pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.undeliverable, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts, pgsched.rollups, pgsched.minutes,
-    pgsched.progress, pgsched.dependencies, pgsched.queues, pgsched.workers, pgsched.audit_log, pgsched.backfills, pgsched.bulk_changes, pgsched.blocked_keys
+    pgsched.progress, pgsched.dependencies, pgsched.queues, pgsched.installation, pgsched.workers, pgsched.audit_log, pgsched.backfills, pgsched.bulk_changes, pgsched.blocked_keys
     to pgsched_reader;
   grant select on pgsched_internal.kept_dead_letters, pgsched_internal.gates, pgsched_internal.gate_use, pgsched_internal.facts,
     pgsched_internal.live, pgsched_internal.ended, pgsched.schema_version to pgsched_reader;

@@ -15,14 +15,15 @@ comment on function pgsched_internal.is_living(pgsched.workers) is 'Whether a wo
 -- Asked once a statement, and only where a row that waits is shown.
 create or replace function pgsched_internal.stalls() returns jsonb
   language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select coalesce(jsonb_object_agg(q.first_partition, case when q.paused_at is not null then 'waits: the queue is paused'
+  select coalesce(jsonb_object_agg(q.first_partition, case when h.held then 'waits: the installation is held for recovery'
+                                                           when q.paused_at is not null then 'waits: the queue is paused'
                                                            else 'waits: no worker serves the queue' end), '{}')
-    from pgsched.queues q
-   where q.paused_at is not null
+    from pgsched.queues q cross join (select exists (select from pgsched.installation i where i.held_since is not null)) h(held)
+   where h.held or q.paused_at is not null
       or not q.pulled and not exists (select from pgsched.workers w where q.name = any (w.queues) and pgsched_internal.is_living(w))
 $$;
 comment on function pgsched_internal.stalls()
-  is 'Why nothing begins in a queue though it is due, by the queue''s first partition: it is paused, or no worker serves it.';
+  is 'Why nothing begins in a queue though it is due, by the queue''s first partition: all is held, it is paused, or no worker serves it.';
 
 create or replace view pgsched_internal.live with (security_invoker = true) as
 select e.id, e.client_id::text, e.key::text, e.job_id, e.partition,

@@ -271,7 +271,8 @@ declare
   found integer;
   fitting integer;
 begin
-  if exists (select from pgsched.queues q where q.name = claim.queue and q.paused_at is not null) then
+  if exists (select from pgsched.queues q where q.name = claim.queue and q.paused_at is not null)
+     or exists (select from pgsched.installation i where i.held_since is not null) then
     return;
   end if;
   for round in 1..20 loop

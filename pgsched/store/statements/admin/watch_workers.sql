@@ -1,14 +1,16 @@
 -- Who is registered, whether any session is left that carries the worker's name under its login, and the database's time
 -- (seconds). These columns of pg_stat_activity are shown to everybody, and nobody has such a session who cannot log in
 -- as the same role. Locks and writes nothing. served and paused are the first partitions of the worker's queues that
--- there are, and of those that are paused.
+-- there are, and of those that are paused, as all are while the installation is held; held says why.
 with sessions as materialized (
   select a.usesysid as login, substring(a.application_name from '^pgsched [a-z]+ ([0-9a-f]+)') as instance
     from pg_catalog.pg_stat_activity a where a.application_name like 'pgsched %%'
 )
 select w.id, w.queues,
        array(select q.first_partition from pgsched.queues q where q.name = any (w.queues) and not q.pulled order by 1) as served,
-       array(select q.first_partition from pgsched.queues q where q.name = any (w.queues) and q.paused_at is not null) as paused,
+       array(select q.first_partition from pgsched.queues q where q.name = any (w.queues)
+                and (q.paused_at is not null or exists (select from pgsched.installation i where i.held_since is not null))) as paused,
+       (select coalesce(i.reason, '') from pgsched.installation i where i.held_since is not null) as held,
        w.delivers, w.tries, w.alone,
        extract(epoch from w.expires_at)::float8 as expires_at, extract(epoch from w.lease)::float8 as lease,
        extract(epoch from pgsched.now())::float8 as now,

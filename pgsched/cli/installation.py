@@ -1,0 +1,36 @@
+"""``pgsched installation``: what is set for the installation as a whole."""
+
+from typing import Any
+
+import click
+
+from pgsched.cli.answers import Answer, changed, changes_in, shown
+from pgsched.cli.commands import command
+from pgsched.cli.options import actor_option
+from pgsched.store.admin import installation as store
+
+_CLEARABLE = ("history-days", "audit-days", "hold-after-restart", "hold-after-promotion", "hold-after-absence")
+
+installation = click.Group("installation", help="Show and set what holds for the installation as a whole.")
+
+
+@command(installation)
+async def show(connection: Any) -> Answer:
+    """Show what is set, and whether the installation is held."""
+    return shown(await store.get_installation(connection))
+
+
+@command(installation, "set")
+@click.option("--history-days", type=int, metavar="NUMBER", help="Days for which finished executions are kept.")
+@click.option("--audit-days", type=int, metavar="NUMBER", help="Days for which the audit log is kept; 0 is for ever.")
+@click.option("--hold-after-restart", metavar="DURATION", help="Absence after which a crashed server is held.")
+@click.option("--hold-after-promotion", metavar="DURATION", help="Absence after which a new timeline is held.")
+@click.option("--hold-after-absence", metavar="DURATION", help="Absence of workers after which all is held.")
+@click.option(
+    "--clear", type=click.Choice(_CLEARABLE), multiple=True, help="Days back to their default, and a hold to never."
+)
+@actor_option
+async def set_installation(connection: Any, actor: str | None, **given: Any) -> Answer:
+    """Set something for the installation: only what is named."""
+    changes = changes_in(given, "--history-days 60")
+    return changed(await store.set_installation(connection, changes, actor=actor), "set", "was so before")

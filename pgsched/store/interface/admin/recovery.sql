@@ -1,0 +1,197 @@
+-- A database that was restored, or copied, carries executions that have been delivered meanwhile, or that the original still delivers. So the
+-- fleet of workers keeps a note of the server on which it is, renewed every few seconds, and a worker compares it before it claims anything on a
+-- new connection. Where the two do not fit together the installation is held: nothing begins until somebody has looked and released it.
+
+-- A managed server may hide what identifies it, and what is not known (null) is never a difference. The timeline is read off the log, because the
+-- first checkpoint after a promotion comes late.
+create or replace function pgsched_internal.this_server() returns pgsched_internal.fleet
+  language plpgsql volatile as $$
+declare
+  here pgsched_internal.fleet;
+begin
+  here.singleton := true;
+  here.seen_at := clock_timestamp();
+  select d.oid into here.database from pg_catalog.pg_database d where d.datname = current_database();
+  begin
+    select c.system_identifier into here.system_identifier from pg_catalog.pg_control_system() c;
+    here.timeline := ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer;
+  exception when insufficient_privilege or feature_not_supported or undefined_function or object_not_in_prerequisite_state then null;
+  end;
+  return here;
+end $$;
+comment on function pgsched_internal.this_server() is 'What tells this server and database from others, and the time. Null where that is hidden.';
+
+-- Another server or database is always a copy. A new timeline is a standby that was promoted, if workers were there a moment before, and else a
+-- recovery to a point in the past. A server that was started since workers were last there is as they left it, if they stopped in order; if their
+-- rows are still there, the power failed or this is a copy of a disk. While one server process lasts, workers were away, and that is all.
+create or replace function pgsched_internal.why_hold(
+  was pgsched_internal.fleet, here pgsched_internal.fleet, rules pgsched.installation, started_at timestamptz, left_in_order boolean
+) returns text language sql immutable as $$
+  select case
+    when was.database <> here.database or was.system_identifier <> here.system_identifier
+      then 'this is a copy: workers last ran on another server, or in another database of this one'
+    when was.timeline <> here.timeline
+      then case when here.seen_at - was.seen_at > rules.hold_after_promotion
+                then 'the server was recovered to a point in the past, or promoted long after workers were last there' end
+    when started_at > was.seen_at and not left_in_order
+      then case when here.seen_at - was.seen_at > rules.hold_after_restart
+                then 'the server was started long after workers were last there, and they had not stopped in order' end
+    else case when here.seen_at - was.seen_at > rules.hold_after_absence then 'no worker was there for a long time' end
+  end
+$$;
+comment on function pgsched_internal.why_hold(pgsched_internal.fleet, pgsched_internal.fleet, pgsched.installation, timestamptz, boolean)
+  is 'Why an installation is held whose workers were there and are here now, on a server that runs since then; null where they go on.';
+
+create or replace function pgsched_internal.has_work() returns boolean language sql stable as $$
+  select exists (select from pgsched.executions) or exists (select from pgsched.jobs j where j.state = 'active')
+$$;
+comment on function pgsched_internal.has_work() is 'Whether anything waits, runs or recurs.';
+
+-- Most calls find a note that was renewed just now and write nothing.
+create or replace function pgsched_internal.check_in() returns text
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  rules pgsched.installation;
+  was pgsched_internal.fleet;
+  here pgsched_internal.fleet;
+  why text;
+begin
+  select i.* into rules from pgsched.installation i;
+  if rules.held_since is not null then
+    return coalesce(rules.reason, 'somebody holds it');
+  end if;
+  here := pgsched_internal.this_server();
+  select f.* into was from pgsched_internal.fleet f;
+  if (was.system_identifier, was.database, was.timeline) is not distinct from (here.system_identifier, here.database, here.timeline)
+     and here.seen_at - was.seen_at between interval '0' and interval '2 seconds' then
+    return null;
+  end if;
+  select f.* into was from pgsched_internal.fleet f for update;
+  why := pgsched_internal.why_hold(was, here, rules, pg_postmaster_start_time(),
+    not exists (select from pgsched.workers w where w.expires_at <= pgsched.now()));
+  if why is not null and pgsched_internal.has_work() then
+    perform pgsched_internal.hold_for_recovery(why || format('; the last was seen at %s', to_char(was.seen_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SSZ')), null);
+    return (select i.reason from pgsched.installation i);
+  end if;
+  perform pgsched_internal.note_server(here);
+  return null;
+end $$;
+comment on function pgsched_internal.check_in()
+  is 'Notes that a worker is on this server now. Where that does not fit what was noted before, holds the installation. Returns why it is held, or null.';
+
+create or replace function pgsched_internal.note_server(here pgsched_internal.fleet) returns void language sql volatile as $$
+  insert into pgsched_internal.fleet as f (system_identifier, database, timeline, seen_at)
+  values (here.system_identifier, here.database, here.timeline, here.seen_at)
+  on conflict (singleton) do update
+     set system_identifier = excluded.system_identifier, database = excluded.database, timeline = excluded.timeline, seen_at = excluded.seen_at
+$$;
+comment on function pgsched_internal.note_server(pgsched_internal.fleet) is 'Notes a server as the one on which workers are now.';
+
+create or replace function pgsched_internal.hold_for_recovery(reason text, actor text) returns boolean language plpgsql volatile as $$
+begin
+  update pgsched.installation i set held_since = pgsched.now(), reason = hold_for_recovery.reason where i.held_since is null;
+  if not found then
+    return false;
+  end if;
+  perform pgsched_internal.log_setting('hold installation', hold_for_recovery.actor, jsonb_build_object('reason', reason), 'installation', 'installation');
+  perform pgsched_internal.notify_workers('queues');
+  return true;
+end $$;
+comment on function pgsched_internal.hold_for_recovery(text, text) is 'Has workers begin nothing until the installation is released; false if it was held before.';
+
+create or replace function pgsched.hold_installation(note text default null, actor text default null) returns boolean
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform pgsched_internal.check_said(hold_installation.note, hold_installation.actor);
+  perform pgsched_internal.check_administers();
+  return pgsched_internal.hold_for_recovery(coalesce(hold_installation.note, 'somebody holds it'), hold_installation.actor);
+end $$;
+comment on function pgsched.hold_installation(text, text)
+  is 'Has workers and consumers begin nothing of any queue until the installation is released; what runs goes on. False if it was held before.';
+
+create or replace function pgsched.release_installation(note text default null, actor text default null) returns boolean
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform pgsched_internal.check_said(release_installation.note, release_installation.actor);
+  perform pgsched_internal.check_administers();
+  update pgsched.installation i set held_since = null, reason = null where i.held_since is not null;
+  if not found then
+    return false;
+  end if;
+  perform pgsched_internal.note_server(pgsched_internal.this_server());
+  perform pgsched_internal.log_setting('release installation', release_installation.actor, jsonb_build_object('note', note), 'installation', 'installation');
+  perform pgsched_internal.notify_workers('queues');
+  return true;
+end $$;
+comment on function pgsched.release_installation(text, text)
+  is 'Ends the hold of the installation: workers go on, here, with all that is due. False if it was not held.';
+
+-- The order in which they fire stays: that of their instants, by partition.
+create or replace function pgsched_internal.spread_overdue(partition smallint, due_by timestamptz, begins timestamptz, apart interval, most integer)
+  returns integer language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  moved integer;
+begin
+  execute format(
+    'with overdue as ('
+    '  select o.id, row_number() over (order by o.fire_at, o.id) - 1 as n'
+    '    from (select e.id, e.fire_at from %1$s e.fire_at <= $1 and e.lease_token is null order by e.fire_at limit $4) o)'
+    ' update pgsched_internal.executions_%2$s e'
+    '    set fire_at = $2 + overdue.n * $3, scheduled_for = coalesce(e.scheduled_for, e.fire_at),'
+    '        gate = case when e.plan > 0 and e.fire_at <= coalesce(e.scheduled_for, e.fire_at) then ''busy'' else e.gate end,'
+    '        reason = ''waits: it fires at a rate, after a recovery'''
+    '   from overdue where e.id = overdue.id and e.lease_token is null and e.fire_at <= $1',
+    pgsched_internal.in_partition(spread_overdue.partition), spread_overdue.partition)
+  using due_by, begins, apart, most;
+  get diagnostics moved = row_count;
+  return moved;
+end $$;
+comment on function pgsched_internal.spread_overdue(smallint, timestamptz, timestamptz, interval, integer)
+  is 'Moves what waits in a partition and was due by an instant, no more than so many, to instants from another one on, so far apart; how many.';
+
+create or replace function pgsched.set_installation(changes jsonb, actor text default null) returns boolean
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  before pgsched.installation;
+  after pgsched.installation;
+  given jsonb := changes;
+begin
+  perform pgsched_internal.check_said(null, set_installation.actor);
+  perform pgsched_internal.check_administers();
+  perform pgsched_internal.check_members(changes,
+    array['history_days', 'audit_days', 'hold_after_restart', 'hold_after_promotion', 'hold_after_absence']);
+  perform pgsched_internal.check_installation_member(m.key, m.value) from jsonb_each(changes) m;
+  select given || coalesce(jsonb_object_agg(d.key, d.value), '{}') into given
+    from jsonb_each('{"history_days": 30, "audit_days": 400}') d where given -> d.key = 'null';
+  select i.* into before from pgsched.installation i for update;
+  after := jsonb_populate_record(before, given);
+  if after is not distinct from before then
+    return false;
+  end if;
+  update pgsched.installation i
+     set history_days = after.history_days, audit_days = after.audit_days, hold_after_restart = after.hold_after_restart,
+         hold_after_promotion = after.hold_after_promotion, hold_after_absence = after.hold_after_absence;
+  perform pgsched_internal.log_setting('set installation', set_installation.actor, changes, 'installation', 'installation');
+  return true;
+end $$;
+comment on function pgsched.set_installation(jsonb, text)
+  is 'Sets what is named of the installation: history_days, audit_days (0: for ever), hold_after_restart, hold_after_promotion, hold_after_absence
+(null: never). True if anything is different now. PS000 for what cannot be meant.';
+
+create or replace function pgsched_internal.check_installation_member(name text, value jsonb) returns boolean
+  language plpgsql immutable parallel safe as $$
+begin
+  if value = 'null' then
+    return true;
+  elsif name = 'history_days' and not pgsched_internal.is_whole(value, 1, 3650) then
+    return pgsched_internal.refuse('PS000', format('history_days cannot be %s', left(value::text, 100)), 'write a whole number from 1 to 3650');
+  elsif name = 'audit_days' and not pgsched_internal.is_whole(value, 0, 36500) then
+    return pgsched_internal.refuse('PS000', format('audit_days cannot be %s', left(value::text, 100)),
+      'write a whole number from 0 to 36500; 0 keeps the audit log for ever');
+  elsif name like 'hold%' and not pgsched_internal.is_duration(value, interval '1 second', interval '3653 days') then
+    return pgsched_internal.refuse('PS000', format('%s cannot be %s', name, left(value::text, 100)),
+      'write a duration from 1 second to 3653 days, such as "PT1H" or "1h30m", or null for never');
+  end if;
+  return true;
+end $$;
+comment on function pgsched_internal.check_installation_member(text, jsonb) is 'True for a value that pgsched.set_installation takes; raises PS000 otherwise.';

@@ -1,0 +1,96 @@
+"""What a restored database would fire, and how it is released, from the command line."""
+
+import json
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.cli.conftest import Run
+
+_DUE = """
+insert into pgsched.executions (client_id, target, fire_at)
+select client, 'https://shop.example/settle', now() - due::interval
+  from (values ('shop', '2 days'), ('shop', '10 minutes'), ('bank', '3 hours'), ('bank', '-1 day')) v(client, due)"""
+
+
+@pytest.fixture(autouse=True)
+def _here(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGSCHED_DATABASE_URL", database_url)
+
+
+@pytest.fixture
+def copied(db: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
+    """A database with executions that are due, brought here from another server."""
+    db.execute("select pgsched_internal.check_in()")
+    db.execute("update pgsched_internal.fleet set system_identifier = system_identifier - 1")
+    db.execute(_DUE)
+    return db
+
+
+def test_a_copy_is_looked_at_and_stays_held(run: Run, copied: psycopg.Connection[Any]) -> None:
+    result = run("recover")
+    assert "this is a copy" in result.output
+    assert "shop.example" in result.output
+    assert "pgsched recover --release" in result.stderr
+    found = json.loads(run("recover", "--json").stdout)
+    assert {(one["client"], one["executions"]) for one in found["overdue"]} == {("shop", 2), ("bank", 1)}
+    assert (found["released"], len(found["oldest"])) == (False, 3)
+    assert "held for recovery" in run("status").output
+    [finding] = [one for one in json.loads(run("doctor", "--json").output)["findings"] if one["check"] == "recovery"]
+    assert (finding["severity"], "pgsched recover" in finding["do"]) == ("error", True)
+    assert copied.execute("select count(*) from pgsched.executions where fire_at <= now()").fetchone() == (3,)
+
+
+def test_it_is_released_without_what_is_too_old_at_a_rate_and_without_a_client(
+    run: Run, copied: psycopg.Connection[Any]
+) -> None:
+    words = ("--skip-older-than", "1h", "--rate", "5", "--hold-client", "bank", "--note", "restored", "--actor", "ann")
+    found = json.loads(run("recover", "--release", *words, "--json").stdout)
+    assert (found["released"], found["skipped"], found["spread"]) == (True, 2, 1)
+    assert (
+        copied.execute("select status::text, reason from pgsched.history").fetchall() == [("cancelled", "restored")] * 2
+    )
+    assert copied.execute("select held_since from pgsched.installation").fetchone() == (None,)
+    assert copied.execute("select client_id from pgsched.clients where state = 'held'").fetchall() == [("bank",)]
+    assert copied.execute("select pgsched_internal.check_in()").fetchone() == (None,)
+    actions = copied.execute("select action from pgsched.audit_log where actor = 'ann' order by id").fetchall()
+    assert [action for (action,) in actions] == ["hold client", "cancel executions", "release installation"]
+
+
+def test_one_that_is_not_held_is_held_by_hand(run: Run, copied: psycopg.Connection[Any]) -> None:
+    assert run("recover", "--release").output.startswith("released")
+    assert run("recover").output.startswith("not held")
+    assert "held since" in run("recover", "--hold", "--note", "a copy for staging").output
+    assert copied.execute("select reason from pgsched.installation").fetchone() == ("a copy for staging",)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--rate", "5"], "add --release"),
+        (["--hold", "--release"], "not both"),
+        (["--release", "--rate", "0"], "--rate"),
+        (["--release", "--skip-older-than", "soon"], "--skip-older-than"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(run: Run, words: list[str], message: str) -> None:
+    result = run("recover", *words)
+    assert (result.exit_code, message in result.output) == (2, True), result.output
+
+
+def test_the_installation_is_set_and_shown(run: Run) -> None:
+    words = (
+        "installation",
+        "set",
+        "--history-days",
+        "60",
+        "--hold-after-absence",
+        "2d",
+        "--clear",
+        "hold-after-restart",
+    )
+    assert run(*words).output == "set\n"
+    assert run(*words).output == "was so before\n"
+    found = json.loads(run("installation", "show", "--json").output)
+    assert (found["history_days"], found["hold_after_restart"]) == (60, None)

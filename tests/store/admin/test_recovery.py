@@ -1,0 +1,157 @@
+"""When an installation is held for recovery, what would fire then, and what is done before it is released."""
+
+import itertools
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+
+from pgsched.store.admin import installation, recovery
+from tests.conftest import Connection
+from tests.store.store_arrange import TARGET, schedule, value
+
+pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
+
+_RULE = """
+select pgsched_internal.why_hold(
+  row(true, 7, 1, 1, now() - %(away)s::interval)::pgsched_internal.fleet,
+  row(true, %(server)s, %(database)s, %(timeline)s, now())::pgsched_internal.fleet,
+  (select i from pgsched.installation i), now() - %(running)s::interval, %(in_order)s) is not null"""
+_SAME: dict[str, Any] = {"server": 7, "database": 1, "timeline": 1, "running": "30 days", "in_order": False}
+
+
+@pytest.mark.parametrize(
+    ("found", "held"),
+    [
+        ({"away": "3 days"}, False),  # workers were stopped for a weekend, or all of them were killed
+        ({"away": "3 days", "running": "1 hour", "in_order": True}, False),  # so was the server, after they had stopped
+        ({"away": "59 minutes", "running": "1 minute"}, False),  # the power failed for a while
+        ({"away": "61 minutes", "running": "1 minute"}, True),  # a copy of a disk
+        ({"away": "9 minutes", "timeline": 2}, False),  # a standby was promoted
+        ({"away": "11 minutes", "timeline": 2, "in_order": True}, True),  # a recovery to a point in the past
+        ({"away": "1 second", "server": 8}, True),  # a dump that was restored
+        ({"away": "1 second", "database": 2}, True),  # a copy on the same server
+        ({"away": "1 second", "server": None, "timeline": None}, False),  # a server that hides who it is
+        ({"away": "-1 hours", "running": "1 minute"}, False),  # its clock was set back
+    ],
+)
+def test_another_server_or_a_gap_that_is_no_mere_absence_holds(
+    db: Connection, found: dict[str, Any], held: bool
+) -> None:
+    assert db.execute(_RULE, _SAME | found).fetchone() == (held,)
+
+
+def test_an_absence_holds_where_that_is_set(db: Connection) -> None:
+    db.execute('select pgsched.set_installation(\'{"hold_after_absence": "2d"}\')')
+    found = [db.execute(_RULE, _SAME | {"away": f"{days} days"}).fetchone() for days in (1, 3)]
+    db.execute("select pgsched.set_installation('{\"hold_after_absence\": null}')")
+    assert found == [(False,), (True,)]
+
+
+def _move(db: Connection) -> None:
+    """As if the database had been brought here from another server."""
+    db.execute("select pgsched_internal.check_in()")
+    db.execute("update pgsched_internal.fleet set system_identifier = system_identifier - 1")
+
+
+def test_a_copy_with_work_is_held_once_and_nobody_adopts_it_by_and_by(db: Connection) -> None:
+    _move(db)
+    schedule(db, delay="1 hour")
+    for _ in range(2):
+        assert "this is a copy" in value(db, "select pgsched_internal.check_in()")
+    logged = db.execute("select count(*) from pgsched.audit_log where action = 'hold installation'").fetchone()
+    assert logged == (1,)
+    assert value(db, "select pgsched.release_installation()")
+    assert value(db, "select pgsched_internal.check_in()") is None
+
+
+def test_a_copy_without_work_is_adopted(db: Connection) -> None:
+    _move(db)
+    assert value(db, "select pgsched_internal.check_in()") is None
+    schedule(db, delay="1 hour")
+    assert value(db, "select pgsched_internal.check_in()") is None
+
+
+def test_nothing_is_claimed_by_consumers_while_it_is_held(database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as db:
+        db.execute("select pgsched.create_queue('orders', '{\"pulled\": true}')")
+        db.execute("select pgsched.schedule('queue:', queue => 'orders')")
+        claim = "select count(*) from pgsched.claim('orders', 'svc')"
+        assert value(db, "select pgsched.hold_installation('looking')")
+        assert not value(db, "select pgsched.hold_installation('looking')")
+        assert value(db, claim) == 0
+        stalls = value(db, "select pgsched_internal.stalls()")
+        assert set(stalls.values()) == {"waits: the installation is held for recovery"}
+        assert value(db, "select pgsched.release_installation()")
+        assert value(db, claim) == 1
+
+
+async def test_the_preview_counts_what_fires_at_once_by_client_and_queue(
+    db: Connection, planning: psycopg.AsyncConnection[Any]
+) -> None:
+    for client, fire_at in (("shop", "2 days"), ("shop", "2 hours"), ("bank", "1 minute"), ("bank", "-5 days")):
+        db.execute(
+            "insert into pgsched.executions (client_id, target, fire_at) values (%s, %s, now() - %s::interval)",
+            [client, TARGET, fire_at],
+        )
+    found = await recovery.preview(planning)
+    counted = [(one.client, one.queue, one.executions, one.an_hour_late, one.a_day_late) for one in found.overdue]
+    assert counted == [("shop", "default", 2, 2, 1), ("bank", "default", 1, 0, 0)]
+    assert [one.client for one in found.oldest] == ["shop", "shop", "bank"]
+    assert [one.executions for one in found.calls] == [3]
+
+
+async def test_what_is_due_is_spread_in_its_order_and_nothing_else_is(
+    db: Connection, planning: psycopg.AsyncConnection[Any]
+) -> None:
+    db.execute(
+        "insert into pgsched.executions (partition, target, payload, fire_at)"
+        " select n %% 2, %s, to_jsonb(n), now() - n * interval '1 minute' from generate_series(1, 20) n",
+        [TARGET],
+    )
+    later = schedule(db, delay="1 hour")
+    spreading = await recovery.Spreading.of(planning, 10)
+    while await spreading.step(planning):
+        pass
+    assert spreading.moved == 20
+    fired = db.execute(
+        "select partition, (payload #>> '{}')::int, fire_at, fire_at > now(), scheduled_for < now()"
+        " from pgsched.executions where id <> %s order by partition, fire_at",
+        [later],
+    ).fetchall()
+    by_partition = [[n for partition, n, *_ in fired if partition == home] for home in (0, 1)]
+    assert by_partition == [sorted(numbers, reverse=True) for numbers in by_partition]
+    assert all(ahead and kept for *_, ahead, kept in fired)
+    instants = sorted(instant for _, _, instant, *_ in fired)
+    assert {b - a for a, b in itertools.pairwise(instants)} == {timedelta(seconds=0.1)}
+
+
+async def test_settings_are_whole_or_not_there(db: Connection, planning: psycopg.AsyncConnection[Any]) -> None:
+    assert await installation.set_installation(planning, {"history_days": 60, "hold_after_restart": None}, actor="ann")
+    found = await installation.get_installation(planning)
+    assert (found.history_days, found.hold_after_restart, found.hold_after_promotion) == (
+        60,
+        None,
+        timedelta(minutes=10),
+    )
+    back = {"history_days": None, "hold_after_restart": "1h"}
+    assert await installation.set_installation(planning, back, actor="ann")
+    assert not await installation.set_installation(planning, back, actor="ann")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        '{"history_days": 0}',
+        '{"audit_days": -1}',
+        '{"hold_after_absence": "0s"}',
+        '{"hold_after_restart": 60}',
+        '{"held_since": "2020-01-01"}',
+        "[]",
+    ],
+)
+def test_what_cannot_be_meant_is_refused(db: Connection, changes: str) -> None:
+    with pytest.raises(psycopg.Error) as refused:
+        db.execute("select pgsched.set_installation(%s)", [changes])
+    assert refused.value.sqlstate == "PS000"
