@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import Any, TypedDict, Unpack
 
 from pgsched.answers import Page
-from pgsched.client.methods import method
-from pgsched.client.requests import Call, Id, Instant, between, check_names, identity, path, present
+from pgsched.client.methods import method, pages
+from pgsched.client.requests import LARGEST, Call, Id, Instant, between, check_names, identity, path, present
 from pgsched.domain.duration import format_shift
 from pgsched.domain.schedule import instant_of
 from pgsched.store.ends.bulk_changes import BulkChange, ChangingMany
@@ -63,6 +63,11 @@ class BulkChangeMethods:
     def list_bulk_changes(self, *, limit: int = 50, after: str | None = None) -> Call[Page[BulkChange]]:
         """One page, the newest first."""
         return Call("GET", path("bulk-changes"), Page[BulkChange], query={"limit": limit, "after": after})
+
+    @pages
+    def iter_bulk_changes(self) -> Call[Page[BulkChange]]:
+        """All of them, page by page as they are asked for."""
+        return Call("GET", path("bulk-changes"), Page[BulkChange], query={"limit": LARGEST})
 
     @method
     def cancel_bulk_change(self, change_id: Id) -> Call[bool]:

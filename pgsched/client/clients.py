@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
 from pgsched.answers import Page
-from pgsched.client.methods import method
-from pgsched.client.requests import Call, Length, body, check_names, path, present
+from pgsched.client.methods import method, pages
+from pgsched.client.requests import LARGEST, Call, Length, body, check_names, path, present
 from pgsched.store.admin.clients import ClientRow
 from pgsched.store.admin.secrets import SecretRow
 
@@ -29,6 +29,11 @@ class ClientMethods:
     def list_clients(self, *, limit: int = 50, after: str | None = None) -> Call[Page[ClientRow]]:
         """One page of those that something is set for, by name."""
         return Call("GET", path("clients"), Page[ClientRow], query={"limit": limit, "after": after})
+
+    @pages
+    def iter_clients(self) -> Call[Page[ClientRow]]:
+        """All of them, page by page as they are asked for."""
+        return Call("GET", path("clients"), Page[ClientRow], query={"limit": LARGEST})
 
     @method
     def get_client(self, client: str) -> Call[ClientRow]:
@@ -60,6 +65,11 @@ class ClientMethods:
     def list_secrets(self, client: str, *, limit: int = 50, after: str | None = None) -> Call[Page[SecretRow]]:
         """One page of its secrets, by name; nobody is shown what is in them."""
         return Call("GET", path("clients", client, "secrets"), Page[SecretRow], query={"limit": limit, "after": after})
+
+    @pages
+    def iter_secrets(self, client: str) -> Call[Page[SecretRow]]:
+        """All of them, page by page as they are asked for."""
+        return Call("GET", path("clients", client, "secrets"), Page[SecretRow], query={"limit": LARGEST})
 
     @method
     def put_secret(self, client: str, name: str, value: str) -> Call[bool]:

@@ -6,7 +6,19 @@ from uuid import UUID
 
 from pgsched.answers import DeadLetterDetail, Page
 from pgsched.client.methods import method, pages
-from pgsched.client.requests import Call, Id, Instant, as_label, between, body, check_names, identity, path, present
+from pgsched.client.requests import (
+    LARGEST,
+    Call,
+    Id,
+    Instant,
+    as_label,
+    between,
+    body,
+    check_names,
+    identity,
+    path,
+    present,
+)
 from pgsched.domain.states import Sort
 from pgsched.store.ends.dead_letters import DiscardedMany, Replay, Replaying
 from pgsched.store.lookup.rows import DeadLetter
@@ -59,7 +71,7 @@ class DeadLetterMethods:
         self, *, state: str = "open", sort: Sort = "newest", **wanted: Unpack[DeadLetterQuery]
     ) -> Call[Page[DeadLetter]]:
         """All of them, page by page as they are asked for."""
-        return _list(state, sort, 500, None, wanted)
+        return _list(state, sort, LARGEST, None, wanted)
 
     @method
     def get_dead_letter(self, execution_id: Id) -> Call[DeadLetterDetail]:

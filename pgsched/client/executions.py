@@ -6,7 +6,7 @@ from typing import Any, TypedDict, Unpack
 
 from pgsched.answers import ExecutionDetail, Page
 from pgsched.client.methods import method, pages
-from pgsched.client.requests import Call, Id, Instant, as_label, between, body, check_names, identity, path
+from pgsched.client.requests import LARGEST, Call, Id, Instant, as_label, between, body, check_names, identity, path
 from pgsched.domain.states import Sort
 from pgsched.store.lookup.rows import Execution
 
@@ -56,7 +56,7 @@ class ExecutionMethods:
     @pages
     def iter_executions(self, *, sort: Sort = "newest", **wanted: Unpack[ExecutionQuery]) -> Call[Page[Execution]]:
         """All of them, page by page as they are asked for."""
-        return _list(sort, 500, None, wanted)
+        return _list(sort, LARGEST, None, wanted)
 
     @method
     def edit_execution(self, execution_id: Id, **changed: Unpack[ExecutionChanges]) -> Call[ExecutionDetail]:

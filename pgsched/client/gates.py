@@ -1,8 +1,8 @@
 """The methods of both clients for gates: limits, sidelined targets, blocked ordering keys."""
 
 from pgsched.answers import Page
-from pgsched.client.methods import method
-from pgsched.client.requests import Call, Id, Instant, Length, body, path, present
+from pgsched.client.methods import method, pages
+from pgsched.client.requests import LARGEST, Call, Id, Instant, Length, body, path, present
 from pgsched.store.gates.blocked_keys import BlockedKey
 from pgsched.store.gates.limits import LimitRow
 from pgsched.store.gates.targets import Sidelined
@@ -17,6 +17,11 @@ class GateMethods:
     ) -> Call[Page[LimitRow]]:
         """One page, by kind and name."""
         return Call("GET", path("limits"), Page[LimitRow], query={"kind": kind, "limit": limit, "after": after})
+
+    @pages
+    def iter_limits(self, *, kind: str | None = None) -> Call[Page[LimitRow]]:
+        """All of them, page by page as they are asked for."""
+        return Call("GET", path("limits"), Page[LimitRow], query={"kind": kind, "limit": LARGEST})
 
     @method
     def get_limit(self, kind: str, name: str) -> Call[LimitRow]:
@@ -51,6 +56,11 @@ class GateMethods:
         asked = {"client": client, "limit": limit, "after": after}
         return Call("GET", path("targets", "sidelined"), Page[Sidelined], query=asked)
 
+    @pages
+    def iter_sidelined(self, *, client: str | None = None) -> Call[Page[Sidelined]]:
+        """All of them, page by page as they are asked for."""
+        return Call("GET", path("targets", "sidelined"), Page[Sidelined], query={"client": client, "limit": LARGEST})
+
     @method
     def sideline(
         self, host: str, *, client: str | None = None, until: Instant | None = None, note: str | None = None
@@ -70,6 +80,12 @@ class GateMethods:
     ) -> Call[Page[BlockedKey]]:
         """One page of the blocked ordering keys, the newest first."""
         asked = {"client": client, "limit": limit, "after": after}
+        return Call("GET", path("ordering-keys", "blocked"), Page[BlockedKey], query=asked)
+
+    @pages
+    def iter_blocked(self, *, client: str | None = None) -> Call[Page[BlockedKey]]:
+        """All of them, page by page as they are asked for."""
+        asked = {"client": client, "limit": LARGEST}
         return Call("GET", path("ordering-keys", "blocked"), Page[BlockedKey], query=asked)
 
     @method

@@ -7,7 +7,19 @@ from uuid import UUID
 
 from pgsched.answers import Job, JobDetail, Page, Scheduled
 from pgsched.client.methods import method, pages
-from pgsched.client.requests import Call, Id, Instant, as_label, between, body, check_names, identity, path, present
+from pgsched.client.requests import (
+    LARGEST,
+    Call,
+    Id,
+    Instant,
+    as_label,
+    between,
+    body,
+    check_names,
+    identity,
+    path,
+    present,
+)
 from pgsched.domain.schedule import Fire
 from pgsched.domain.states import Sort
 from pgsched.store.jobs.backfills import Backfill, Backfilled
@@ -121,7 +133,7 @@ class JobMethods:
     @pages
     def iter_jobs(self, *, sort: Sort = "newest", **wanted: Unpack[JobQuery]) -> Call[Page[Job]]:
         """All of them, page by page as they are asked for."""
-        return _list(sort, 500, None, wanted)
+        return _list(sort, LARGEST, None, wanted)
 
     @method
     def cancel(self, id: Id, *, note: str | None = None) -> Call[bool]:

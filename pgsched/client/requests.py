@@ -23,6 +23,8 @@ _Answer = TypeVar("_Answer")
 Id = UUID | str
 Instant = datetime | str
 Length = timedelta | str
+LARGEST = 500
+"""Items of the pages that are read where all are asked for."""
 _IN_A_MOMENT = frozenset({429, 502, 503, 504})
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import psycopg
 import pytest
 
-from pgsched.client import Client
+from pgsched.client import Client, clients, gates
 from pgsched.errors import InvalidInput
 from tests.api.test_gates import BLOCK
 
@@ -17,7 +17,7 @@ def test_a_host_is_sidelined_listed_and_restored(address: str) -> None:
         [found] = client.list_sidelined(client="payments").items
         assert (found.host, found.state, found.until, found.reason) == ("shop.example", "by hand", later, "moving")
         assert client.restore("shop.example", client="payments")
-        assert [row.state for row in client.list_sidelined().items] == ["recovering"]
+        assert [row.state for row in client.list_sidelined(client="payments").items] == ["recovering"]
 
 
 def test_a_blocked_key_is_listed_and_unblocked(address: str, served_url: str) -> None:
@@ -34,3 +34,21 @@ def test_a_blocked_key_is_listed_and_unblocked(address: str, served_url: str) ->
 def test_what_cannot_be_meant_is_raised(address: str) -> None:
     with Client(address) as client, pytest.raises(InvalidInput, match="shop"):
         client.sideline("https://shop.example/x")
+
+
+def test_all_of_a_kind_are_read_page_by_page(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clients, "LARGEST", 2)
+    monkeypatch.setattr(gates, "LARGEST", 2)
+    with Client(address) as client:
+        for number in range(5):
+            client.set_client(f"paged-{number}", weight=2)
+            client.set_limit("host", f"paged-{number}.example", rate=5)
+            client.sideline(f"paged-{number}.example", client="paged-0")
+        assert [one.client for one in client.iter_clients() if "paged-" in one.client] == [
+            f"paged-{number}" for number in range(5)
+        ]
+        assert len({one.name for one in client.iter_limits(kind="host") if "paged-" in one.name}) == 5
+        assert len({one.host for one in client.iter_sidelined(client="paged-0")}) == 5
+        assert not [*client.iter_blocked(client="paged-0")]
+        assert not [*client.iter_secrets("paged-0")]
+        assert [*client.iter_bulk_changes()] == client.list_bulk_changes(limit=500).items

@@ -33,3 +33,8 @@ def test_a_method_of_the_async_client_is_awaited_or_iterated(name: str) -> None:
 
 def test_help_names_the_answer_and_not_the_request() -> None:
     assert inspect.signature(Client.get_job).return_annotation.__name__ == "JobDetail"
+
+
+def test_what_is_listed_page_by_page_can_be_iterated() -> None:
+    paged = {name for name in NAMES if "after" in inspect.signature(getattr(Client, name)).parameters} - {"events"}
+    assert {name.replace("list_", "iter_") for name in paged} == {name for name in NAMES if name.startswith("iter_")}
