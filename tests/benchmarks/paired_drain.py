@@ -41,16 +41,21 @@ def drain(count: int, rounds: int, processes: int) -> None:
 
     def load_and_wait(*given: Any, **named: Any) -> float:
         seconds = load(*given, **named)
-        _tell("loaded")
-        if not sys.stdin.readline():
-            raise SystemExit("the other drain is gone")
+        _wait_for_the_other("loaded")
         return seconds
 
+    _wait_for_the_other("imported")  # a checkout that is none is known before there are servers
     with ground(None) as url, psycopg.connect(url, autocommit=True) as connection:
         connection.execute("set pgsched.notify = off")
         with patch("pgsched.bench.drain.load", load_and_wait):
             for _ in range(rounds):
                 _tell(json.dumps(measure_drain(connection, settings_of(url), count=count, processes=processes)))
+
+
+def _wait_for_the_other(told: str) -> None:
+    _tell(told)
+    if not sys.stdin.readline():
+        raise SystemExit("the other drain is gone")
 
 
 def _tell(line: str) -> None:
@@ -62,11 +67,9 @@ def compare(before: Path, after: Path, asked: argparse.Namespace) -> list[tuple[
     """What each round measured of both."""
     found = []
     with _drains_of(before, asked) as first, _drains_of(after, asked) as second:
+        _begin_together(first, second)
         for _ in range(asked.rounds):
-            for one in (first, second):
-                _answer(one)  # that it is loaded
-            for one in (first, second):
-                _let_go(one)
+            _begin_together(first, second)
             measured = json.loads(_answer(first)), json.loads(_answer(second))
             sys.stderr.write(f"{measured[0]['rate']}/s and {measured[1]['rate']}/s\n")
             found.append(measured)
@@ -86,6 +89,14 @@ def _drains_of(checkout: Path, asked: argparse.Namespace) -> "Iterator[subproces
         text=True,
     ) as one:
         yield one
+
+
+def _begin_together(*both: "subprocess.Popen[str]") -> None:
+    """Lets both go on when both have said that they could."""
+    for one in both:
+        _answer(one)
+    for one in both:
+        _let_go(one)
 
 
 def _let_go(one: "subprocess.Popen[str]") -> None:

@@ -19,23 +19,9 @@ def test_the_tests_of_the_tutorials_application_pass(tmp_path: Path, database_ur
             file.parent.mkdir(exist_ok=True)
             file.write_text(block.text + "\n", encoding="utf-8")
     ran = subprocess.run(
-        [
-            sys.executable,
-            "-W",
-            "error",
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:xdist",
-            "-p",
-            "no:randomly",
-            "-p",
-            "no:asyncio",
-            "--rootdir=.",
-        ],
+        [sys.executable, "-W", "error", "-m", "pytest", "-q", "--rootdir=."],
         cwd=tmp_path,
-        env=os.environ | {"DATABASE_URL": database_url},
+        env=os.environ | {"DATABASE_URL": database_url, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         timeout=100,
