@@ -38,7 +38,8 @@ def add_contents(_app: Sphinx, docname: str, source: list[str]) -> None:
 def _tree(section: str) -> str:
     heading, _, text = section.partition("\n")
     pages = re.findall(r"^- .*?\]\(([\w/-]+)\.md\)", text, re.MULTILINE)
-    return f"\n```{{toctree}}\n:hidden:\n:maxdepth: 1\n:caption: {heading}\n\n" + "\n".join(pages) + "\n```\n" if pages else ""
+    options = f":hidden:\n:maxdepth: 1\n:caption: {heading}"
+    return f"\n```{{toctree}}\n{options}\n\n" + "\n".join(pages) + "\n```\n" if pages else ""
 
 
 def setup(app: Sphinx) -> None:

@@ -40,15 +40,21 @@ def ground(url: str | None, *, settings: Mapping[str, str] | None = None) -> Ite
             yield own
         return
     name = f"pgsched_bench_{secrets.token_hex(4)}"
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
     own = urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
     try:
-        migrate(own)
+        make(url, own)
         yield own
     finally:
         with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+            connection.execute(sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name)))
+
+
+def make(url: str, own: str) -> None:
+    """Makes the database of the second address, and migrates it, on the server of the first."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        name = sql.Identifier(urlsplit(own).path.removeprefix("/"))
+        connection.execute(sql.SQL("create database {}").format(name))
+    migrate(own)
 
 
 @contextmanager
