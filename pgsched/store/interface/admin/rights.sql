@@ -13,16 +13,18 @@ create or replace function pgsched_internal.grant_execute(functions text[], role
   language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare
   name text;
-  signature regprocedure;
+  of_name text;
+  signatures text[] := '{}';
 begin
   foreach name in array functions loop
-    for signature in select p.oid from pg_proc p where p.pronamespace::regnamespace || '.' || p.proname = name loop
-      execute format('grant execute on function %s to %s', signature, role);
-    end loop;
-    if not found then
+    select string_agg(p.oid::regprocedure::text, ', ') into of_name from pg_proc p
+     where p.proname = split_part(name, '.', 2) and p.pronamespace = to_regnamespace(split_part(name, '.', 1));
+    if of_name is null then
       raise exception 'there is no function % to grant', name;
     end if;
+    signatures := signatures || of_name;
   end loop;
+  execute format('grant execute on function %s to %s', array_to_string(signatures, ', '), role);
 end $$;
 comment on function pgsched_internal.grant_execute(text[], regrole) is 'Grants all functions of these names to a role; called by migrations.';
 
@@ -55,14 +57,13 @@ begin
   loop
     execute item;
   end loop;
-  for item in select 'public' union all select quote_ident(r.rolname) from pg_catalog.pg_roles r
-               where r.rolname in ('pgsched_worker', 'pgsched_api', 'pgsched_client', 'pgsched_reader')
-  loop
-    execute format('revoke all on schema pgsched, pgsched_internal from %s', item);
-    execute format('revoke all on all tables in schema pgsched, pgsched_internal from %s', item);
-    execute format('revoke all on all sequences in schema pgsched, pgsched_internal from %s', item);
-    execute format('revoke all on all functions in schema pgsched, pgsched_internal from %s', item);
-  end loop;
+  -- Of all at once: each statement writes the row of each function anew.
+  select concat_ws(', ', 'public', string_agg(quote_ident(r.rolname), ', ')) into item from pg_catalog.pg_roles r
+   where r.rolname in ('pgsched_worker', 'pgsched_api', 'pgsched_client', 'pgsched_reader');
+  execute format('revoke all on schema pgsched, pgsched_internal from %s', item);
+  execute format('revoke all on all tables in schema pgsched, pgsched_internal from %s', item);
+  execute format('revoke all on all sequences in schema pgsched, pgsched_internal from %s', item);
+  execute format('revoke all on all functions in schema pgsched, pgsched_internal from %s', item);
 end $$;
 
 -- Workers.
