@@ -100,8 +100,12 @@ def _of(template: str) -> list[str]:
     return [part for part in template.split("/") if part.startswith("{") and part != "{kind:str}"]
 
 
+_IN_TURN = ("GET", "PUT", "PATCH", "POST", "DELETE")
+
+
 def routes_of(app: Litestar) -> list[Route]:
-    """All that ask for a key, but for the pages of the dashboard; OPTIONS does nothing."""
+    """All that ask for a key, but for the pages of the dashboard; OPTIONS does nothing. Those come last
+    that take something away."""
     found = []
     for route in app.routes:
         assert isinstance(route, HTTPRoute), f"{route.path} is no route of HTTP, and no test knows how to ask it"
@@ -118,7 +122,7 @@ def routes_of(app: Litestar) -> list[Route]:
                         everywhere=handler.opt["everywhere"],
                     )
                 )
-    return found
+    return sorted(found, key=lambda route: (_IN_TURN.index(route.method), route.template))
 
 
 def make_key(
