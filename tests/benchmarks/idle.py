@@ -12,7 +12,7 @@ from pgsched.cli.bench import COUNT, on_server, tell, worker_processes
 from pgsched.settings import Settings
 from tests.benchmarks.measuring.statements import PRELOADED, counts_statements, statements_sent
 
-_SETTLING_IN = 3
+_SETTLING_IN, _JOINED_WITHIN = 6, 60
 
 
 def run_idle(url: str | None, *, seconds: int, processes: int) -> dict[str, Any]:
@@ -25,12 +25,22 @@ def run_idle(url: str | None, *, seconds: int, processes: int) -> dict[str, Any]
             raise AssertionError("the server does not count statements: it has not loaded pg_stat_statements")
         with crew(Settings(database_url=own), processes=processes) as workers:
             workers.go.set()
+            _wait_until_joined(watcher, processes)
             time.sleep(_SETTLING_IN)
             before, started = statements_sent(watcher), time.monotonic()
             time.sleep(seconds)
             sent, passed = statements_sent(watcher) - before, time.monotonic() - started
             workers.finish()
     return {"seconds": seconds, "processes": processes, "statements_per_second": round(sent / passed, 2)}
+
+
+def _wait_until_joined(watcher: psycopg.Connection[Any], processes: int) -> None:
+    """A busy machine may take longer to start them than they take to settle in."""
+    deadline = time.monotonic() + _JOINED_WITHIN
+    while watcher.execute("select count(*) from pgsched.workers").fetchone() != (processes,):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{processes} workers have not joined within {_JOINED_WITHIN} s")
+        time.sleep(0.1)
 
 
 @click.command()

@@ -60,7 +60,8 @@ def test_each_statement_has_its_cost_at_each_batch_size(server: EmbeddedPostgres
 
 
 def test_two_idle_workers_send_fewer_than_ten_statements_a_second() -> None:
-    assert run_idle(None, seconds=4, processes=2)["statements_per_second"] < 10
+    # Some are sent every five seconds, all at once: twice that long has as many of them as any other time.
+    assert run_idle(None, seconds=10, processes=2)["statements_per_second"] < 10
 
 
 def test_nothing_is_lost_while_workers_are_killed_and_the_server_restarts() -> None:
