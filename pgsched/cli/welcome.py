@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,8 +77,17 @@ class Welcome:
             ]
         for name, line in self.tries().items():
             lines += [f"{name}:", f"  {line}", ""]
-        lines += ["What became of them: pgsched executions list", "Ctrl-C drains and stops."]
+        lines += [f"What became of them: {_own_command()} executions list", "Ctrl-C drains and stops."]
         return "\n".join(lines)
+
+
+def _own_command() -> str:
+    """This program as the reader's shell finds it: by its name, or else by its path."""
+    beside = Path(sys.executable).with_name("pgsched")
+    if not beside.exists() or ((found := shutil.which("pgsched")) and Path(found).samefile(beside)):
+        return "pgsched"
+    is_below = beside.is_relative_to(Path.cwd())
+    return shlex.quote(str(beside.relative_to(Path.cwd()) if is_below else beside))
 
 
 def embedded_psql(url: str) -> str:

@@ -6,6 +6,7 @@ import shlex
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Callable
@@ -15,7 +16,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from pgsched.cli.welcome import Welcome
 from pgsched.sealing import new_key
+from pgsched.settings import Settings
 from tests.cli.conftest import Run, Start, answer, children
 from tests.conftest import at
 
@@ -122,3 +125,11 @@ def test_a_worker_serves_the_handlers_of_its_app(start: Start, database_url: str
     _until(lambda: db.execute(ended.encode()).fetchall() == [("succeeded", {"inherits_keys": False})])
     process.send_signal(signal.SIGINT)
     assert process.wait(20) == 0
+
+
+def test_the_welcome_names_this_program_as_a_shell_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    welcome = Welcome(settings=Settings(), psql="psql", embedded=False, authorization=Path("authorization"))
+    beside = Path(sys.executable).with_name("pgsched")
+    for path, named in ((beside.parent, "pgsched"), ("/nowhere", beside)):
+        monkeypatch.setenv("PATH", str(path))
+        assert f"What became of them: {named} executions list" in welcome.text()
