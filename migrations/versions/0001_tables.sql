@@ -557,7 +557,7 @@ create table pgsched_internal.facts (
 -- What is set for the installation as a whole, in one row; and since when it is held for recovery, and why. After how long an absence of all workers
 -- it is held is for each case to say (interface/admin/recovery.sql); null is never.
 create table pgsched.installation (
-  singleton            boolean primary key default true constraint there_is_one_installation check (singleton),
+  name                 text primary key default 'installation' constraint there_is_one_installation check (name = 'installation'),
   history_days         integer not null default 30 constraint history_days_are_1_to_3650 check (history_days between 1 and 3650),
   audit_days           integer not null default 400 constraint audit_days_are_0_to_36500 check (audit_days between 0 and 36500),
   hold_after_restart   interval default '1 hour' constraint hold_after_restart_is_1_second_to_3653_days

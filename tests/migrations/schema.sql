@@ -220,7 +220,7 @@ column pgsched.history.24 replayed_as uuid
 column pgsched.history.25 dealt_with_at timestamp with time zone
 column pgsched.history.26 dealt_with_by text
 column pgsched.history.27 labels jsonb
-column pgsched.installation.01 singleton boolean not null default true
+column pgsched.installation.01 name text not null default 'installation'::text
 column pgsched.installation.02 history_days integer not null default 30
 column pgsched.installation.03 audit_days integer not null default 400
 column pgsched.installation.04 hold_after_restart interval default '01:00:00'::interval
@@ -588,8 +588,8 @@ constraint pgsched.installation.history_days_are_1_to_3650 CHECK (((history_days
 constraint pgsched.installation.hold_after_absence_is_1_second_to_3653_days CHECK (((hold_after_absence >= '00:00:01'::interval) AND (hold_after_absence <= '3653 days'::interval)))
 constraint pgsched.installation.hold_after_promotion_is_1_second_to_3653_days CHECK (((hold_after_promotion >= '00:00:01'::interval) AND (hold_after_promotion <= '3653 days'::interval)))
 constraint pgsched.installation.hold_after_restart_is_1_second_to_3653_days CHECK (((hold_after_restart >= '00:00:01'::interval) AND (hold_after_restart <= '3653 days'::interval)))
-constraint pgsched.installation.installation_pkey PRIMARY KEY (singleton)
-constraint pgsched.installation.there_is_one_installation CHECK (singleton)
+constraint pgsched.installation.installation_pkey PRIMARY KEY (name)
+constraint pgsched.installation.there_is_one_installation CHECK ((name = 'installation'::text))
 constraint pgsched.jobs.accounted_to_is_an_instant CHECK (((accounted_to >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (accounted_to <= '9999-12-31 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.jobs.anchor_is_an_instant CHECK (((anchor >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (anchor <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.jobs.declared_by_is_1_to_200_characters CHECK (((length(declared_by) >= 1) AND (length(declared_by) <= 200)))
@@ -714,7 +714,7 @@ CREATE UNIQUE INDEX fleet_pkey ON pgsched_internal.fleet USING btree (singleton)
 CREATE UNIQUE INDEX gate_use_pkey ON pgsched_internal.gate_use USING btree (gate, worker)
 CREATE UNIQUE INDEX gates_pkey ON pgsched_internal.gates USING btree (name)
 CREATE UNIQUE INDEX history_id ON ONLY pgsched.history USING btree (id, client_id, status, partition, finished_at)
-CREATE UNIQUE INDEX installation_pkey ON pgsched.installation USING btree (singleton)
+CREATE UNIQUE INDEX installation_pkey ON pgsched.installation USING btree (name)
 CREATE UNIQUE INDEX job_moves_pkey ON pgsched_internal.job_moves USING btree (job_id, partition)
 CREATE UNIQUE INDEX jobs_client_key ON pgsched.jobs USING btree (client_id, key) WHERE ((key IS NOT NULL) AND (state <> 'cancelled'::pgsched.job_state))
 CREATE UNIQUE INDEX jobs_pkey ON pgsched.jobs USING btree (id)
@@ -761,6 +761,7 @@ CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE OF client_id, key, queue
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE OF hash, subject, clients, scopes, expires_at, revoked_at, rate, burst ON pgsched_internal.api_keys FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('key', 'id')
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE OF options, weight, max_waiting, paused_at, reason, pulled ON pgsched.queues FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('queue', 'name')
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE ON pgsched.clients FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('client', 'client_id')
+CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE ON pgsched.installation FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('installation', 'name')
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE ON pgsched_internal.secrets FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('secret', 'full_name')
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE ON pgsched_internal.signing_secrets FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('client', 'client_id')
 CREATE TRIGGER changed AFTER INSERT OR UPDATE OF events, period, burst, concurrency ON pgsched_internal.gates FOR EACH ROW WHEN (((num_nonnulls(new.events, new.concurrency) > 0) AND (new.name !~~ 'circuit:%'::text))) EXECUTE FUNCTION pgsched_internal.changed('limit', 'name')

@@ -152,6 +152,22 @@ def test_what_would_be_replaced_is_tried_for_and_given_up_without_anybody_waitin
         assert connection.execute(LOCKED).fetchall() == [(0,)]
 
 
+@pytest.mark.parametrize("anew", [False, True])
+def test_an_older_release_never_replaces_the_interface_of_a_newer_one(database_url: str, anew: bool) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        for name, found in (("interface", "of another release"), ("release", "99.1.0rc1")):
+            connection.execute("update pgsched_internal.facts set value = %s where name = %s", [found, name])
+        with pytest.raises(SchemaMismatch, match=r"made by release 99\.1\.0rc1, which is newer.*migrate with that"):
+            migrate(database_url, anew=anew)
+        with pytest.raises(SchemaMismatch, match="newer"):
+            command.upgrade(alembic_config(database_url), "heads")
+        value = "select value from pgsched_internal.facts where name = 'interface'"
+        assert connection.execute(value).fetchone() == ("of another release",)
+        connection.execute("update pgsched_internal.facts set value = '0.0.9' where name = 'release'")
+        assert migrate(database_url) == []
+        assert is_current(connection)
+
+
 def test_roles_that_were_made_since_are_something_to_do(database_url: str) -> None:
     with psycopg.connect(database_url) as connection:
         assert is_current(connection)

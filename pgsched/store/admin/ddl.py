@@ -16,7 +16,7 @@ from typing import Any
 import psycopg
 from alembic import context
 
-from pgsched.store.admin.replacing import interface_sql, is_current, note_sql, replace
+from pgsched.store.admin.replacing import check_not_newer, interface_sql, is_current, note_sql, replace
 from pgsched.store.admin.revisions import SCHEMA
 from pgsched.store.core.pinned import PINNED, PINNED_LOCALLY, QUIETLY, locally, waiting_for_locks
 from pgsched.store.core.sql import statement
@@ -89,6 +89,7 @@ def after_upgrade() -> None:
         return
     with pinned():
         _record_revision(reached)
+        check_not_newer(_driver())
         if not is_current(_driver()):
             replace(_driver())
 

@@ -8,7 +8,7 @@ from alembic import command
 from alembic.config import Config
 
 from pgsched.errors import Unavailable
-from pgsched.store.admin.replacing import ROLES, forget, is_current
+from pgsched.store.admin.replacing import ROLES, check_not_newer, forget, is_current
 from pgsched.store.admin.revisions import expected_revision, is_newer, migrations_dir, mismatch, revisions
 from pgsched.store.core.fitness import check_fitness
 from pgsched.store.core.refusals import refusal
@@ -30,12 +30,13 @@ def migrate(url: str, *, anew: bool = False) -> list[str]:
     ``anew`` functions, views, triggers and rights are made again, though they be this release's.
 
     Returns the roles that are missing because the migrating role may not create them: run ``roles_sql()`` as one that
-    may, then migrate again. Raises Unavailable when the database cannot be reached or takes no writes, and
-    InvalidSettings where pgsched cannot be in it.
+    may, then migrate again. Raises Unavailable when the database cannot be reached or takes no writes,
+    InvalidSettings where pgsched cannot be in it, and SchemaMismatch where a later release has migrated it.
     """
     try:
         with transaction(url) as connection:
             check_fitness(connection)
+            check_not_newer(connection)
             if anew:
                 forget(connection)
             done = _is_done(connection)

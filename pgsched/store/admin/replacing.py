@@ -1,7 +1,8 @@
 """Replacing functions, views, triggers and rights while everything goes on.
 
 What is on record says which release's they are, with which migration and for which roles. Where that is what this
-release would make, nothing is touched and no lock is taken. Else the tables are locked all at once and for as long
+release would make, nothing is touched and no lock is taken; where a later release made them, this one refuses, for what
+runs by now may need them. Else the tables are locked all at once and for as long
 as the replacement takes, a fraction of a second. Who stands in line for a table lock has everybody else stand in
 line behind it: so each lock is waited for only a moment, and if one is not to be had, all are given back and it is
 tried again.
@@ -9,6 +10,7 @@ tried again.
 
 import hashlib
 import random
+import re
 import time
 from collections.abc import Sequence
 from importlib.resources import files
@@ -17,9 +19,10 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from pgsched.errors import Unavailable
+from pgsched.errors import SchemaMismatch, Unavailable
 from pgsched.store.core.pinned import locally, waiting_for_locks
 from pgsched.store.core.sql import statement
+from pgsched.version import __version__
 
 Connection = psycopg.Connection[Any]
 
@@ -64,6 +67,24 @@ def is_current_sql() -> bytes:
     return _recorded("admin/interface_is_current").encode()
 
 
+def check_not_newer(connection: Connection) -> None:
+    """Raises SchemaMismatch where a later release than this one made the interface."""
+    if connection.execute(statement("admin/has_facts")).fetchone() != (True,):
+        return
+    found = connection.execute(statement("admin/newer_interface"), {"numbers": _numbers(__version__)}).fetchone()
+    if found:
+        raise SchemaMismatch(
+            f"functions, views and rights were made by release {found[0]}, which is newer than this one "
+            f"({__version__}): migrate with that release or a later one"
+        )
+
+
+def _numbers(release: str) -> list[int]:
+    """What of a version says whether it is later; an early version of a release counts as the release."""
+    found = re.match(r"[0-9]+(\.[0-9]+)*", release)
+    return [int(number) for number in found.group().split(".")] if found else []
+
+
 def forget(connection: Connection) -> None:
     """Has the interface be made anew by the next migration."""
     if connection.execute(statement("admin/has_facts")).fetchone() == (True,):
@@ -72,7 +93,8 @@ def forget(connection: Connection) -> None:
 
 def note_sql() -> str:
     """The statements that record which interface was made and what there is then, as text."""
-    return ";\n".join([_recorded("admin/record_interface"), statement("admin/record_catalogue")])
+    release = statement("admin/record_release").replace("{release}", f"'{__version__}'")
+    return ";\n".join([_recorded("admin/record_interface"), release, statement("admin/record_catalogue")])
 
 
 def _recorded(name: str) -> str:

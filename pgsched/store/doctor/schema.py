@@ -8,6 +8,7 @@ from pgsched.store.core.fitness import READ_ONLY, DatabaseSettings, problem_of
 from pgsched.store.core.query import column, first, rows, value
 from pgsched.store.core.room import OPEN, find_room
 from pgsched.store.doctor.finding import Finding, Ground, error, note, warning
+from pgsched.version import __version__
 
 
 async def settings(ground: Ground) -> list[Finding]:
@@ -45,9 +46,11 @@ async def revision(ground: Ground) -> list[Finding]:
         return [error(seen, why="Workers and API of this release do not start.", do=f"{do or 'run pgsched migrate'}.")]
     if await (await ground.connection.execute(is_current_sql())).fetchone() == (True,):
         return []
+    release = await value(ground.connection, "doctor/interface_release")
+    made_by = "are another release's" if release in (None, __version__) else f"are those of release {release}"
     return [
         warning(
-            "the functions, views and rights are another release's, or were made before a role was",
+            f"the functions, views and rights {made_by}, or were made before a role was",
             why="This release's API and workers may call what is not there, or may not call it.",
             do="pgsched migrate, of the newest release that runs.",
         )

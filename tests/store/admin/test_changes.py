@@ -13,7 +13,7 @@ pytestmark = pytest.mark.oldest_postgresql
 
 KEY = "0123456789abcdef"
 _LOGGING = r"write_log|log_setting|log_key"
-_SETTINGS = ("clients", "queues", "jobs", "api_keys", "backfills", "bulk_changes", "gates")
+_SETTINGS = ("clients", "installation", "queues", "jobs", "api_keys", "backfills", "bulk_changes", "gates")
 
 
 def key(db: Connection, **more: Any) -> None:
@@ -57,6 +57,9 @@ VERBS: dict[str, tuple[Callable[[Connection], Any], str]] = {
     "pause_queue": (lambda db: None, "pgsched.pause_queue('default', 'stop')"),
     "resume_queue": (lambda db: call(db, "pause_queue", name="default"), "pgsched.resume_queue('default')"),
     "drop_queue": (lambda db: call(db, "create_queue", name="orders"), "pgsched.drop_queue('orders')"),
+    "set_installation": (lambda db: None, "pgsched.set_installation('{\"history_days\": 60}')"),
+    "hold_for_recovery": (lambda db: None, "pgsched.hold_installation('a copy')"),
+    "release_installation": (lambda db: call(db, "hold_installation"), "pgsched.release_installation('seen')"),
     "set_limit": (lambda db: None, "pgsched.set_limit('client', 'shop', rate => 5)"),
     "drop_limit": (
         lambda db: call(db, "set_limit", kind="client", name="shop", rate=5),

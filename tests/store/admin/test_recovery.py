@@ -60,7 +60,7 @@ def test_a_copy_with_work_is_held_once_and_nobody_adopts_it_by_and_by(db: Connec
     schedule(db, delay="1 hour")
     for _ in range(2):
         assert "this is a copy" in value(db, "select pgsched_internal.check_in()")
-    logged = db.execute("select count(*) from pgsched.audit_log where action = 'hold installation'").fetchone()
+    logged = db.execute("select count(*) from pgsched.audit_log where action = 'hold for recovery'").fetchone()
     assert logged == (1,)
     assert value(db, "select pgsched.release_installation()")
     assert value(db, "select pgsched_internal.check_in()") is None

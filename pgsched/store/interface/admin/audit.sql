@@ -48,7 +48,8 @@ comment on function pgsched_internal.detail_of(text) is 'A note as the audit log
 create or replace function pgsched_internal.shown(name text, value jsonb) returns jsonb language plpgsql immutable parallel safe as $$
 declare
   plain constant text[] := array['actor', 'anchor', 'burst', 'channels', 'client_id', 'clients', 'cron', 'database_role',
-    'dead_letter_target', 'detail', 'dead_letters_for', 'declared_by', 'ends_at', 'every', 'expires_at', 'filter', 'fire_at', 'former_until', 'gap', 'hint', 'job_id', 'keep',
+    'dead_letter_target', 'detail', 'dead_letters_for', 'declared_by', 'ends_at', 'every', 'expires_at', 'filter', 'fire_at', 'former_until', 'gap', 'held_since', 'hint', 'hold_after_absence', 'hold_after_promotion',
+    'hold_after_restart', 'job_id', 'keep',
     'key', 'labels', 'options', 'ordering_key', 'overlap', 'paused_at', 'period', 'queue', 'reason', 'revoked_at', 'rules', 'scopes', 'shift',
     'starts_at', 'state', 'subject', 'target', 'timezone', 'valid_until', 'verb'];
   found jsonb := value;
@@ -108,6 +109,8 @@ comment on function pgsched_internal.changed() is 'Writes a row''s change into t
 -- Only what somebody sets: workers note in the same rows how far they are.
 create or replace trigger changed after insert or update or delete on pgsched.clients
   for each row execute function pgsched_internal.changed('client', 'client_id');
+create or replace trigger changed after insert or update or delete on pgsched.installation
+  for each row execute function pgsched_internal.changed('installation', 'name');
 create or replace trigger changed
   after insert or delete or update of options, weight, max_waiting, paused_at, reason, pulled on pgsched.queues
   for each row execute function pgsched_internal.changed('queue', 'name');

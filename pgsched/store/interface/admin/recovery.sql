@@ -93,7 +93,7 @@ begin
   if not found then
     return false;
   end if;
-  perform pgsched_internal.log_setting('hold installation', hold_for_recovery.actor, jsonb_build_object('reason', reason), 'installation', 'installation');
+  perform pgsched_internal.log_setting('hold for recovery', hold_for_recovery.actor, jsonb_build_object('reason', reason), 'installation', 'installation');
   perform pgsched_internal.notify_workers('queues');
   return true;
 end $$;

@@ -1,0 +1,3 @@
+-- migrate: the release that made the interface, where that is a later one than this. Locks nothing. Index: the primary key of facts.
+select f.value from pgsched_internal.facts f
+ where f.name = 'release' and string_to_array(substring(f.value from '^[0-9]+(?:\.[0-9]+)*'), '.')::integer[] > %(numbers)s::integer[]
