@@ -32,7 +32,18 @@ _SETTINGS = {
     "autovacuum_naptime": "5s",
     "max_prepared_transactions": "10",
 }
-_LONG = "test_planning_laws", "test_lookup_plans"
+_LONG = (
+    "test_planning_laws",
+    "test_lookup_plans",
+    "test_the_go_of_the_page",
+    "test_each_example_takes_what_is_genuine",
+    "test_calls_survive",
+    "test_stopped_processes",
+    "test_quarantine",
+    "test_up_ends",
+    "test_pages_browser",
+    "test_the_site_is_built",
+)
 
 
 def tested_bin_dir() -> Path:

@@ -15,11 +15,13 @@ from typing import Any
 import httpx
 import pytest
 
+from pgsched.settings import Settings
 from tests.api.access_arrange import make_key
 from tests.conftest import Connection
+from tests.databases import Databases
 from tests.docs.fences import ROOT, blocks_of
 from tests.node.running import HERE, module, node
-from tests.processes import Process
+from tests.processes import Process, serving_alone
 from tests.programs.go import go
 
 _OURS = {"X-Requested-With": "tests"}
@@ -31,10 +33,11 @@ def address(served: tuple[str, Process]) -> str:
     return served[0]
 
 
-@pytest.fixture
-def document(address: str, tmp_path: Path) -> Path:
-    found = tmp_path / "openapi.json"
-    found.write_bytes(httpx.get(f"{address}/schema/openapi.json").content)
+@pytest.fixture(scope="module")
+def document(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("described") / "openapi.json"
+    with databases.lent() as url, serving_alone(Settings(database_url=url, port=0)) as (address, _):
+        found.write_bytes(httpx.get(f"{address}/schema/openapi.json").content)
     return found
 
 
@@ -72,25 +75,27 @@ def test_a_client_in_typescript_compiles_and_does_what_it_says(
     }
 
 
-@pytest.fixture
-def generated(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+@pytest.fixture(scope="module")
+def generated(document: Path) -> Iterator[Any]:
     """The package that openapi-python-client makes."""
     package = "made_client"
+    place = document.parent
     command = [sys.executable, "-m", "openapi_python_client", "generate", "--path", str(document), "--meta", "none"]
-    config = tmp_path / "generator.json"
+    config = place / "generator.json"
     config.write_text(
         '{"post_hooks": [], "content_type_overrides": {"application/x-ndjson": "application/octet-stream"}}'
     )
-    given = [*command, "--config", str(config), "--fail-on-warning", "--output-path", str(tmp_path / package)]
+    given = [*command, "--config", str(config), "--fail-on-warning", "--output-path", str(place / package)]
     done = subprocess.run(given, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    monkeypatch.syspath_prepend(str(tmp_path))
     calls = ("create", "pause", "resume", "trigger", "get_job", "cancel_job", "create_queue", "claim", "complete")
-    yield SimpleNamespace(
-        Client=importlib.import_module(f"{package}.client").Client,
-        models=importlib.import_module(f"{package}.models"),
-        **{name: importlib.import_module(f"{package}.api.default.{name}").sync_detailed for name in calls},
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(place))
+        yield SimpleNamespace(
+            Client=importlib.import_module(f"{package}.client").Client,
+            models=importlib.import_module(f"{package}.models"),
+            **{name: importlib.import_module(f"{package}.api.default.{name}").sync_detailed for name in calls},
+        )
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         del sys.modules[name]
 
