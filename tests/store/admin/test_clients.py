@@ -260,3 +260,16 @@ def test_to_drop_a_client_that_is_held_releases_it(db: Connection) -> None:
     assert call(db, "drop_client", client="shop")
     shut = "select count(*) from pgsched_internal.gates where name = 'client:shop' and shut_until is not null"
     assert value(db, shut) == 0
+
+
+def test_a_client_cancels_its_own_without_a_trace_and_anybody_else_with_one(
+    db: Connection, payments: Connection
+) -> None:
+    first, second, third = (schedule(db, client="payments") for _ in range(3))
+    db.execute("delete from pgsched.audit_log")
+    call(payments, "cancel", id=first)
+    assert value(db, "select count(*) from pgsched.audit_log") == 0
+    call(payments, "cancel", id=second, note="paid already")
+    call(db, "cancel", id=third)
+    logged = column(db, "select name from pgsched.audit_log where action = 'cancel' order by id")
+    assert logged == [str(second), str(third)]

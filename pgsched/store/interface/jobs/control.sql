@@ -101,7 +101,9 @@ begin
       return false;
     end if;
   end if;
-  if num_nonnulls(cancel.actor, cancel.note, waiting.job_id) > 0 then  -- of a service's own one-shots history tells enough
+  -- Where a client's own role cancels the client's own one-shot, history tells as much.
+  if num_nonnulls(cancel.actor, cancel.note, waiting.job_id) > 0 or not exists (
+       select from pgsched.clients c where c.client_id = waiting.client_id and c.database_role = pgsched_internal.acting_role()) then
     perform pgsched_internal.write_log('cancel', cancel.id, cancel.actor, pgsched_internal.detail_of(cancel.note), 'execution',
       before => jsonb_build_object('fire_at', waiting.fire_at), after => '{"status": "cancelled"}');
   end if;
