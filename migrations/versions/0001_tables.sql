@@ -560,6 +560,7 @@ create table pgsched.installation (
   name                 text primary key default 'installation' constraint there_is_one_installation check (name = 'installation'),
   history_days         integer not null default 30 constraint history_days_are_1_to_3650 check (history_days between 1 and 3650),
   audit_days           integer not null default 400 constraint audit_days_are_0_to_36500 check (audit_days between 0 and 36500),
+  archive_history      boolean not null default false,
   hold_after_restart   interval default '1 hour' constraint hold_after_restart_is_1_second_to_3653_days
                          check (hold_after_restart between interval '1 second' and interval '3653 days'),
   hold_after_promotion interval default '10 minutes' constraint hold_after_promotion_is_1_second_to_3653_days
@@ -570,6 +571,12 @@ create table pgsched.installation (
   reason               text
 );
 insert into pgsched.installation default values;
+
+-- The days of history and attempts that somebody has put away elsewhere. Where history is to be archived, no other day is dropped.
+create table pgsched_internal.archived_days (
+  day         date primary key,
+  archived_at timestamptz not null default pgsched.now()
+);
 
 -- The server on which workers last were, and when that was, by the server's own clock.
 create table pgsched_internal.fleet (

@@ -9,7 +9,14 @@ from pgsched.cli.commands import command
 from pgsched.cli.options import actor_option
 from pgsched.store.admin import installation as store
 
-_CLEARABLE = ("history-days", "audit-days", "hold-after-restart", "hold-after-promotion", "hold-after-absence")
+_CLEARABLE = (
+    "history-days",
+    "audit-days",
+    "archive-history",
+    "hold-after-restart",
+    "hold-after-promotion",
+    "hold-after-absence",
+)
 
 installation = click.Group("installation", help="Show and set what holds for the installation as a whole.")
 
@@ -23,6 +30,11 @@ async def show(connection: Any) -> Answer:
 @command(installation, "set")
 @click.option("--history-days", type=int, metavar="NUMBER", help="Days for which finished executions are kept.")
 @click.option("--audit-days", type=int, metavar="NUMBER", help="Days for which the audit log is kept; 0 is for ever.")
+@click.option(
+    "--archive-history/--no-archive-history",
+    default=None,
+    help="Whether a day of history is dropped only once it has been archived.",
+)
 @click.option("--hold-after-restart", metavar="DURATION", help="Absence after which a crashed server is held.")
 @click.option("--hold-after-promotion", metavar="DURATION", help="Absence after which a new timeline is held.")
 @click.option("--hold-after-absence", metavar="DURATION", help="Absence of workers after which all is held.")

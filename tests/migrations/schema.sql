@@ -39,6 +39,7 @@ table pgsched.rollups partition by RANGE (minute) row level security
 table pgsched.schema_version
 table pgsched.workers with (fillfactor=50)
 table pgsched_internal.api_keys row level security
+table pgsched_internal.archived_days
 table pgsched_internal.circles
 table pgsched_internal.counts_to_roll_up with (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
 table pgsched_internal.days
@@ -223,11 +224,12 @@ column pgsched.history.27 labels jsonb
 column pgsched.installation.01 name text not null default 'installation'::text
 column pgsched.installation.02 history_days integer not null default 30
 column pgsched.installation.03 audit_days integer not null default 400
-column pgsched.installation.04 hold_after_restart interval default '01:00:00'::interval
-column pgsched.installation.05 hold_after_promotion interval default '00:10:00'::interval
-column pgsched.installation.06 hold_after_absence interval
-column pgsched.installation.07 held_since timestamp with time zone
-column pgsched.installation.08 reason text
+column pgsched.installation.04 archive_history boolean not null default false
+column pgsched.installation.05 hold_after_restart interval default '01:00:00'::interval
+column pgsched.installation.06 hold_after_promotion interval default '00:10:00'::interval
+column pgsched.installation.07 hold_after_absence interval
+column pgsched.installation.08 held_since timestamp with time zone
+column pgsched.installation.09 reason text
 column pgsched.jobs.01 id uuid not null default pgsched.new_id()
 column pgsched.jobs.02 client_id pgsched_internal.client_id not null default 'default'::text
 column pgsched.jobs.03 key pgsched_internal.key
@@ -361,6 +363,8 @@ column pgsched_internal.api_keys.10 last_used_at timestamp with time zone
 column pgsched_internal.api_keys.11 revoked_at timestamp with time zone
 column pgsched_internal.api_keys.12 rate integer
 column pgsched_internal.api_keys.13 burst integer
+column pgsched_internal.archived_days.01 day date not null
+column pgsched_internal.archived_days.02 archived_at timestamp with time zone not null default pgsched.now()
 column pgsched_internal.circles.01 client_id text not null
 column pgsched_internal.counts_to_roll_up.01 id uuid not null default gen_random_uuid()
 column pgsched_internal.counts_to_roll_up.02 noted_at timestamp with time zone not null
@@ -623,6 +627,7 @@ constraint pgsched_internal.api_keys.key_burst_is_1_to_a_million CHECK (((burst 
 constraint pgsched_internal.api_keys.key_rate_is_1_to_a_million CHECK (((rate >= 1) AND (rate <= 1000000)))
 constraint pgsched_internal.api_keys.scopes_are_schedule_read_operate_admin CHECK ((((cardinality(scopes) >= 1) AND (cardinality(scopes) <= 4)) AND (scopes <@ ARRAY['schedule'::text, 'read'::text, 'operate'::text, 'admin'::text])))
 constraint pgsched_internal.api_keys.subject_is_1_to_200_characters CHECK (((length(subject) >= 1) AND (length(subject) <= 200)))
+constraint pgsched_internal.archived_days.archived_days_pkey PRIMARY KEY (day)
 constraint pgsched_internal.circles.circles_pkey PRIMARY KEY (client_id)
 constraint pgsched_internal.counts_to_roll_up.counts_to_roll_up_pkey PRIMARY KEY (id)
 constraint pgsched_internal.days.days_pkey PRIMARY KEY (name)
@@ -694,6 +699,7 @@ CREATE INDEX results_to_record_execution ON pgsched_internal.results_to_record U
 CREATE INDEX results_to_record_try_at ON pgsched_internal.results_to_record USING btree (try_at)
 CREATE INDEX rollups_minute ON ONLY pgsched.rollups USING btree (minute)
 CREATE UNIQUE INDEX api_keys_pkey ON pgsched_internal.api_keys USING btree (id)
+CREATE UNIQUE INDEX archived_days_pkey ON pgsched_internal.archived_days USING btree (day)
 CREATE UNIQUE INDEX attempts_execution ON ONLY pgsched.attempts USING btree (execution_id, attempt, finished_at)
 CREATE UNIQUE INDEX audit_log_change ON pgsched.audit_log USING btree (transaction, at, kind, name) WHERE (action = ANY (ARRAY['insert'::text, 'update'::text, 'delete'::text]))
 CREATE UNIQUE INDEX audit_log_pkey ON pgsched.audit_log USING btree (id)
@@ -879,6 +885,7 @@ function pgsched.extend(uuid,bigint,interval) returns timestamp with time zone v
 function pgsched.fail(uuid,bigint,text,boolean,interval) returns pgsched.execution_status volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.hold_client(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.hold_installation(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.mark_archived(date,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.mark_declared(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.new_id() returns uuid volatility v parallel s
 function pgsched.now() returns timestamp with time zone volatility s parallel s
@@ -1013,6 +1020,7 @@ function pgsched_internal.crowding(integer,timestamp with time zone[],timestamp 
 function pgsched_internal.day_column(text) returns text volatility i parallel s
 function pgsched_internal.day_table(text,date) returns text volatility i parallel s
 function pgsched_internal.days_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.days_to_archive() returns SETOF date volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.days_to_drop(integer) returns SETOF text volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.days_to_make(integer) returns TABLE(parent text, day date) volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.decide(text,text,boolean,double precision,integer,double precision,jsonb,text,smallint,integer,double precision) returns record volatility v parallel u
@@ -1124,6 +1132,7 @@ function pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) returns vo
 function pgsched_internal.mark_ends(integer) returns void volatility v parallel u
 function pgsched_internal.may_be_handed_out(smallint,uuid) returns boolean volatility v parallel u
 function pgsched_internal.may_do_everything() returns boolean volatility s parallel s
+function pgsched_internal.may_go(date) returns boolean volatility s parallel u
 function pgsched_internal.may_see(text) returns boolean volatility s parallel u
 function pgsched_internal.move_to(pgsched.executions,timestamp with time zone) returns void volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) returns boolean volatility s parallel s
@@ -1318,6 +1327,7 @@ grant execute on pgsched.fail(uuid,bigint,text,boolean,interval) to pgsched_work
 grant execute on pgsched.hold_client(text,text,text) to pgsched_api
 grant execute on pgsched.hold_client(text,text,text) to pgsched_worker
 grant execute on pgsched.hold_installation(text,text) to pgsched_worker
+grant execute on pgsched.mark_archived(date,text) to pgsched_worker
 grant execute on pgsched.mark_declared(uuid,text,text) to pgsched_client
 grant execute on pgsched.mark_declared(uuid,text,text) to pgsched_worker
 grant execute on pgsched.new_id() to pgsched_api
@@ -1495,6 +1505,7 @@ grant execute on pgsched_internal.create_key(text,bytea,text,text[],text[],times
 grant execute on pgsched_internal.create_key(text,bytea,text,text[],text[],timestamp with time zone,text,integer,integer) to pgsched_worker
 grant execute on pgsched_internal.crowding(integer,timestamp with time zone[],timestamp with time zone[]) to pgsched_api
 grant execute on pgsched_internal.crowding(integer,timestamp with time zone[],timestamp with time zone[]) to pgsched_worker
+grant execute on pgsched_internal.days_to_archive() to pgsched_worker
 grant execute on pgsched_internal.days_to_drop(integer) to pgsched_worker
 grant execute on pgsched_internal.days_to_make(integer) to pgsched_worker
 grant execute on pgsched_internal.decide(text,text,boolean,double precision,integer,double precision,jsonb,text,smallint,integer,double precision) to pgsched_worker
@@ -1919,6 +1930,7 @@ comment on pgsched.extend(uuid,bigint,interval) is 'Keeps an execution which was
 comment on pgsched.fail(uuid,bigint,text,boolean,interval) is 'Says that an execution which was claimed, or deferred by its target, has failed, and why; its options say what becomes of it, which is returned: retrying, failed or expired. It is not tried again before retry_after (24 hours at the most) has passed. Kept, and recorded later, where somebody has locked its row or its job. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.hold_client(text,text,text) is 'Begins nothing more of a client until it is released; what runs goes on. False if it was held before.'
 comment on pgsched.hold_installation(text,text) is 'Has workers and consumers begin nothing of any queue until the installation is released; what runs goes on. False if it was held before.'
+comment on pgsched.mark_archived(date,text) is 'Says that a day of history and attempts has been put away elsewhere, so that it may be dropped. False if that was said before; PS002 for a day that is not over.'
 comment on pgsched.mark_declared(uuid,text,text) is 'Says by what a job is declared, or with null that it no longer is; false if it was so before. PS010 for an unknown job.'
 comment on pgsched.minutes is 'How many executions ended in each of the last 30 days'' minutes, by queue and client, how many attempts there were, and how late and how long they were, in seconds. Rows without a client count all of them.'
 comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562), ordered by the microsecond.'
@@ -1944,7 +1956,7 @@ comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,in
 comment on pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) is 'As pgsched.schedule, and says what it came to. The outcome is created; replaced, where it took the place of what waited under the key; existing, where what stands under the key was left as it is, because it runs or was to be kept; or ended, where that succeeded less than pgsched.key_retention ago and nothing was scheduled. fires_at is null for a job, and for what runs, waits for others or has ended.'
 comment on pgsched.secrets(text) is 'The names of a client''s secrets, and when each was made and last replaced. Nothing where the session does not act for the client.'
 comment on pgsched.set_client(text,jsonb,text) is 'Sets what is named of a client: keep, options (the defaults of its executions), weight, database_role, channels (those it may use), dead_letter_target, dead_letters_for; null is the default. True if anything is different now, or the client is new. PS000, PS001 or PS004 for what cannot be meant, PS012 where the session may not.'
-comment on pgsched.set_installation(jsonb,text) is 'Sets what is named of the installation: history_days, audit_days (0: for ever), hold_after_restart, hold_after_promotion, hold_after_absence (null: never). True if anything is different now. PS000 for what cannot be meant.'
+comment on pgsched.set_installation(jsonb,text) is 'Sets what is named of the installation: history_days, audit_days (0: for ever), archive_history, hold_after_restart, hold_after_promotion, hold_after_absence (null: never). True if anything is different now. PS000 for what cannot be meant.'
 comment on pgsched.set_limit(text,text,integer,interval,integer,integer,text) is 'Lets no more than rate executions begin in each such time, burst of them at once after a lull, and no more than concurrency run at once: of a client, for a host, in a queue or under a key. It takes the place of the limit there was; true if anything is different now. PS000 for what cannot be meant, PS010 for an unknown queue, PS011 for one that consumers pull from.'
 comment on pgsched.set_queue(text,jsonb,text) is 'Sets what is named of a queue: options (the defaults of its executions), weight, max_waiting; null is the default. True if anything is different now. PS010 for an unknown queue, PS000 or PS004 for what cannot be meant.'
 comment on pgsched.settle_called(smallint,uuid,bigint,jsonb) is 'Records the success of a leased execution in the caller''s transaction; fenced by its id and token.'
@@ -2057,7 +2069,8 @@ comment on pgsched_internal.crowding(integer,timestamp with time zone[],timestam
 comment on pgsched_internal.day_column(text) is 'By which of its columns a table is kept in days.'
 comment on pgsched_internal.day_table(text,date) is 'What the table of a day is called.'
 comment on pgsched_internal.days_followed() is 'Makes the tables of the days that were made where the rows come from.'
-comment on pgsched_internal.days_to_drop(integer) is 'The tables of days of history and attempts that are older than so many days, and of rollups that are older than theirs.'
+comment on pgsched_internal.days_to_archive() is 'The days of history and attempts that are older than the installation keeps them, are there, and have not been archived.'
+comment on pgsched_internal.days_to_drop(integer) is 'The tables of days of history and attempts that are older than so many days, without those to be archived first, and of rollups that are older than theirs.'
 comment on pgsched_internal.days_to_make(integer) is 'The days of history, attempts and rollups, today and so many ahead, that have no partition yet.'
 comment on pgsched_internal.decide(text,text,boolean,double precision,integer,double precision,jsonb,text,smallint,integer,double precision) is 'What becomes of an execution, so many seconds after its instant, by what its attempt came to: failed; postponed by its target; late, that is, too late to begin; or an end, which stands. Its status, in how many seconds it is tried again unless it ends, and the reason.'
 comment on pgsched_internal.decide_failure(pgsched.executions,text,boolean,interval,boolean) is 'What becomes of an execution after a failed try, by its options.'
@@ -2172,6 +2185,7 @@ comment on pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) is 'Note
 comment on pgsched_internal.mark_ends(integer) is 'Marks what ran when others were scheduled after it, so many at a time, or the ends that these have in history.'
 comment on pgsched_internal.may_be_handed_out(smallint,uuid) is 'Whether a consumer may have a due execution that is locked; what it may not have ends, waits or is held.'
 comment on pgsched_internal.may_do_everything() is 'Whether the session acts as a role of workers, or as the owner.'
+comment on pgsched_internal.may_go(date) is 'Whether a day of history was archived, or need not be.'
 comment on pgsched_internal.may_see(text) is 'Whether the session may read what is of this client.'
 comment on pgsched_internal.move_to(pgsched.executions,timestamp with time zone) is 'Moves an execution that waits, and is locked, to another instant.'
 comment on pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) is 'Whether an edit has to do with when the job fires.'

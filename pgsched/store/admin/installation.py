@@ -17,6 +17,7 @@ class Installation:
 
     history_days: int
     audit_days: int
+    archive_history: bool
     hold_after_restart: timedelta | None
     hold_after_promotion: timedelta | None
     hold_after_absence: timedelta | None

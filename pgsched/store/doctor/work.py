@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from pgsched.store.core.query import first, rows
+from pgsched.store.core.query import first, rows, value
 from pgsched.store.doctor.finding import Finding, Ground, counted, error, note, seconds_in, warning
 from pgsched.store.lookup import overview
 
@@ -100,20 +100,29 @@ async def changes(ground: Ground) -> list[Finding]:
 
 
 async def days(ground: Ground) -> list[Finding]:
-    """For how many days ahead history has its partitions."""
+    """For how many days ahead history has its partitions, and whether old days wait to be archived."""
+    found = []
     ahead, parent = await first(ground.connection, "doctor/days_ahead") or (0, "history")
-    if ahead > ground.bounds.days_ahead:
-        return []
-    return [
-        warning(
-            f"{parent} has partitions for {ahead} days from today on, and workers make them for 15",
-            why="What ends on a day without a partition goes to the default partition, from which it is deleted row "
-            "by row.",
-            do="See that a worker runs, and that no transaction which has read history has been open for hours: days "
-            "are "
-            "made when no such lock is held.",
+    if ahead <= ground.bounds.days_ahead:
+        found.append(
+            warning(
+                f"{parent} has partitions for {ahead} days from today on, and workers make them for 15",
+                why="What ends on a day without a partition goes to the default partition, from which it is deleted "
+                "row by row.",
+                do="See that a worker runs, and that no transaction which has read history has been open for hours: "
+                "days are made when no such lock is held.",
+            )
         )
-    ]
+    if overdue := await value(ground.connection, "doctor/days_overdue"):
+        found.append(
+            warning(
+                f"{counted(overdue, 'day')} of history {'is' if overdue == 1 else 'are'} a week older than what is "
+                "kept, and nobody has archived them",
+                why="The installation drops no day before it was archived, so history grows.",
+                do="Run pgsched history archive DIRECTORY each day, or pgsched installation set --no-archive-history.",
+            )
+        )
+    return found
 
 
 async def secrets(ground: Ground) -> list[Finding]:

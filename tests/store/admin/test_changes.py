@@ -58,6 +58,7 @@ VERBS: dict[str, tuple[Callable[[Connection], Any], str]] = {
     "resume_queue": (lambda db: call(db, "pause_queue", name="default"), "pgsched.resume_queue('default')"),
     "drop_queue": (lambda db: call(db, "create_queue", name="orders"), "pgsched.drop_queue('orders')"),
     "set_installation": (lambda db: None, "pgsched.set_installation('{\"history_days\": 60}')"),
+    "mark_archived": (lambda db: None, "pgsched.mark_archived('2026-01-01')"),
     "hold_for_recovery": (lambda db: None, "pgsched.hold_installation('a copy')"),
     "release_installation": (lambda db: call(db, "hold_installation"), "pgsched.release_installation('seen')"),
     "set_limit": (lambda db: None, "pgsched.set_limit('client', 'shop', rate => 5)"),

@@ -91,15 +91,57 @@ comment on function pgsched_internal.attach_day(text, date)
 create or replace function pgsched_internal.rollup_days() returns integer language sql immutable parallel safe return 30;
 comment on function pgsched_internal.rollup_days() is 'For how many days rollups are kept.';
 
+create or replace function pgsched_internal.may_go(day date) returns boolean language sql stable as $$
+  select not exists (select from pgsched.installation i where i.archive_history)
+         or exists (select from pgsched_internal.archived_days a where a.day = may_go.day)
+$$;
+comment on function pgsched_internal.may_go(date) is 'Whether a day of history was archived, or need not be.';
+
+create or replace function pgsched_internal.days_to_archive() returns setof date
+  language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  with old as (
+    select (pgsched.now() at time zone 'UTC')::date - i.history_days as day from pgsched.installation i
+  ), found as (
+    select to_date(right(c.relname, 8), 'YYYYMMDD') as day from pg_class c
+     where c.relnamespace = 'pgsched_internal'::regnamespace and c.relkind = 'r' and c.relname ~ '^(history|attempts)_[0-9]{8}$'
+    union select (h.finished_at at time zone 'UTC')::date from pgsched_internal.history_default h
+    union select (a.finished_at at time zone 'UTC')::date from pgsched_internal.attempts_default a
+  )
+  select f.day from found f, old where f.day < old.day
+     and not exists (select from pgsched_internal.archived_days a where a.day = f.day) order by 1
+$$;
+comment on function pgsched_internal.days_to_archive()
+  is 'The days of history and attempts that are older than the installation keeps them, are there, and have not been archived.';
+
+-- What has ended on a day that is over stays as it is, but for what becomes of its dead letters.
+create or replace function pgsched.mark_archived(day date, actor text default null) returns boolean
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform pgsched_internal.check_said(null, mark_archived.actor);
+  perform pgsched_internal.check_administers();
+  if day is null or day >= (pgsched.now() at time zone 'UTC')::date then
+    perform pgsched_internal.refuse('PS002', format('%s is not over', coalesce(day::text, 'no day')), 'name a day before today, by UTC');
+  end if;
+  insert into pgsched_internal.archived_days as a (day) values (mark_archived.day) on conflict do nothing;
+  if not found then
+    return false;
+  end if;
+  perform pgsched_internal.write_log('mark archived', null, mark_archived.actor, null, 'day', day::text, null, jsonb_build_object('state', 'archived'));
+  return true;
+end $$;
+comment on function pgsched.mark_archived(date, text)
+  is 'Says that a day of history and attempts has been put away elsewhere, so that it may be dropped. False if that was said before; PS002 for a day that is not over.';
+
 create or replace function pgsched_internal.days_to_drop(kept integer) returns setof text
   language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select c.relname::text from pg_class c
    where c.relnamespace = 'pgsched_internal'::regnamespace and c.relkind = 'r' and c.relname ~ '^(history|attempts|rollups)_[0-9]{8}$'
      and to_date(right(c.relname, 8), 'YYYYMMDD')
          < (pgsched.now() at time zone 'UTC')::date - case when c.relname like 'rollups%' then pgsched_internal.rollup_days() else kept end
+     and (c.relname like 'rollups%' or pgsched_internal.may_go(to_date(right(c.relname, 8), 'YYYYMMDD')))
    order by right(c.relname, 8), c.relname
 $$;
-comment on function pgsched_internal.days_to_drop(integer) is 'The tables of days of history and attempts that are older than so many days, and of rollups that are older than theirs.';
+comment on function pgsched_internal.days_to_drop(integer) is 'The tables of days of history and attempts that are older than so many days, without those to be archived first, and of rollups that are older than theirs.';
 
 create or replace function pgsched_internal.drop_day(name text) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -139,13 +181,14 @@ declare
 begin
   delete from pgsched_internal.history_default d where d.ctid = any (array(
     select h.ctid from pgsched_internal.history_default h
-     where h.finished_at < oldest
+     where h.finished_at < oldest and pgsched_internal.may_go((h.finished_at at time zone 'UTC')::date)
        and not (h.status = 'failed' and h.dealt_with_at is null and pgsched_internal.is_kept(h.client_id, h.finished_at))
      limit most for update skip locked));
   get diagnostics count = row_count;
   total := count;
   delete from pgsched_internal.attempts_default d where d.ctid = any (array(
-    select a.ctid from pgsched_internal.attempts_default a where a.finished_at < oldest limit most for update skip locked));
+    select a.ctid from pgsched_internal.attempts_default a
+     where a.finished_at < oldest and pgsched_internal.may_go((a.finished_at at time zone 'UTC')::date) limit most for update skip locked));
   get diagnostics count = row_count;
   total := greatest(total, count);
   delete from pgsched_internal.rollups_default d where d.ctid = any (array(

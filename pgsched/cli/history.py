@@ -1,0 +1,61 @@
+"""``pgsched history``: days of history that are put away before they are dropped."""
+
+import gzip
+import os
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pgsched.cli.answers import Answer
+from pgsched.cli.commands import command
+from pgsched.cli.options import actor_option
+from pgsched.cli.reply import table
+from pgsched.settings import Settings
+from pgsched.store.admin import archive as store
+from pgsched.store.core.transactions import Lend, lending
+
+history = click.Group("history", help="Put days of history away before they are dropped.")
+
+
+@command(history, with_settings=True)
+@click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--most", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Most days at once.")
+@actor_option
+async def archive(connection: Any, settings: Settings, directory: Path, most: int, actor: str | None) -> Answer:
+    """Write the days that are kept no longer into a directory, as compressed CSV, and let workers drop them.
+
+    A day is two files, its executions and their failed attempts. A file that is there is replaced.
+    """
+    days = (await store.to_archive(connection))[:most]
+    await connection.commit()
+    _make(directory)
+    written: list[dict[str, Any]] = []
+    async with lending(settings.database_url or "") as lend:
+        for day in days:
+            for parent in store.PARENTS:
+                file = directory / f"{parent}_{day:%Y%m%d}.csv.gz"
+                await _write(lend, parent, day, file)
+                written.append({"day": day, "file": str(file), "bytes": file.stat().st_size})
+            async with lend() as marking:
+                await store.mark(marking, day, actor=actor)
+    lines = [[one["day"], one["file"], one["bytes"]] for one in written]
+    return Answer({"items": written}, table(("day", "file", "bytes"), lines) if lines else "no day is to be archived")
+
+
+def _make(directory: Path) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+
+
+async def _write(lend: Lend, parent: store.Parent, day: date, file: Path) -> None:
+    """The file has its name once it is complete, and on the disk."""
+    partial = file.with_suffix(".partial")
+    with partial.open("wb") as raw:
+        async with lend() as connection:
+            with gzip.open(raw, "wb", compresslevel=6) as compressed:
+                async for piece in store.read(connection, parent, day):
+                    compressed.write(piece)
+        raw.flush()
+        os.fsync(raw.fileno())
+    partial.replace(file)

@@ -1,0 +1,66 @@
+"""Days of history are put away, and dropped only after that where the installation wants it so."""
+
+import csv
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.cli.conftest import Run
+
+_DAY = "select (pgsched.now() at time zone 'UTC')::date - 40"
+_OLD = """
+select pgsched_internal.make_day('history', (pgsched.now() at time zone 'UTC')::date - 40),
+       pgsched_internal.attach_day('history', (pgsched.now() at time zone 'UTC')::date - 40)"""
+_ENDED = """
+insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt, client_id,
+                             target, payload)
+select f, f, f, f, pgsched.new_id(), 'succeeded', 0, 1, 'shop',
+       'python:settle', to_jsonb('a "quoted", line' || chr(10) || n)
+  from generate_series(1, 3) n, lateral (select pgsched.now() - %s::interval - n * interval '1 second') t(f)"""
+_DROPPED = "select count(*)::int from pgsched_internal.days_to_drop(30)"
+
+
+@pytest.fixture(autouse=True)
+def _here(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGSCHED_DATABASE_URL", database_url)
+
+
+def _droppable(db: psycopg.Connection[Any]) -> tuple[int, int]:
+    """Tables of days, and rows that are in none of them."""
+    [tables] = db.execute(_DROPPED).fetchone() or (0,)
+    with db.transaction(force_rollback=True):
+        [rows] = db.execute("select pgsched_internal.trim_default_days(30, 100)").fetchone() or (0,)
+    return tables, rows
+
+
+def test_a_day_is_dropped_only_once_it_was_archived(run: Run, db: psycopg.Connection[Any], tmp_path: Path) -> None:
+    db.execute(_OLD)
+    db.execute(_ENDED, ["40 days"])
+    db.execute(_ENDED, ["50 days"])  # of which there is no table
+    assert _droppable(db) == (1, 3)
+    assert run("installation", "set", "--archive-history").output == "set\n"
+    assert _droppable(db) == (0, 0)
+    [found] = [one for one in json.loads(run("doctor", "--json").stdout)["findings"] if "archived" in one["seen"]]
+    assert (found["check"], found["severity"]) == ("days", "warning")
+    items = json.loads(run("history", "archive", str(tmp_path / "put away"), "--actor", "ann", "--json").stdout)[
+        "items"
+    ]
+    assert {Path(one["file"]).name.partition("_")[0] for one in items} == {"history", "attempts"}
+    day = (db.execute(_DAY).fetchone() or (None,))[0]
+    with gzip.open(tmp_path / "put away" / f"history_{day:%Y%m%d}.csv.gz", "rt", newline="") as file:
+        found = list(csv.DictReader(file))
+    assert [(one["client_id"], one["status"]) for one in found] == [("shop", "succeeded")] * 3
+    assert {json.loads(one["payload"]) for one in found} == {f'a "quoted", line\n{n}' for n in (1, 2, 3)}
+    assert _droppable(db) == (1, 3)
+    assert run("history", "archive", str(tmp_path / "put away")).output == "no day is to be archived\n"
+    assert list((tmp_path / "put away").glob("*.partial")) == []
+
+
+def test_a_day_that_is_not_over_cannot_be_marked(db: psycopg.Connection[Any]) -> None:
+    with pytest.raises(psycopg.Error) as refused:
+        db.execute("select pgsched.mark_archived((pgsched.now() at time zone 'UTC')::date)")
+    assert refused.value.sqlstate == "PS002"
