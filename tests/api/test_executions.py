@@ -266,7 +266,7 @@ async def test_who_asks_for_many_pages_at_once_keeps_nobody_waiting_who_schedule
             " and database = (select oid from pg_database where datname = current_database())"
         )
         async with asyncio.timeout(20):
-            while db.execute(waiting).fetchone() != (3,):  # noqa: ASYNC110  the database has no event to wait on
+            while db.execute(waiting).fetchone() != (2,):  # noqa: ASYNC110  the database has no event to wait on
                 await asyncio.sleep(0.01)
         created = await api.post("/v1/jobs", json={"target": "notify:a"})
         assert created.status_code == 201
