@@ -15,6 +15,7 @@ import msgspec
 from pgsched.domain.duration import format_duration
 from pgsched.domain.schedule import Fire
 from pgsched.store.lookup.rows import Attempt, DeadLetter, Execution, JobRow, Json, LastOutcome, Progress
+from pgsched.store.lookup.throughput import Done
 from pgsched.store.schedule.calls import Outcome
 
 _Item = TypeVar("_Item")
@@ -36,6 +37,15 @@ class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["execution", "job"]
     outcome: Outcome
     next_fires: list[datetime]
+
+
+class Stats(msgspec.Struct, frozen=True, kw_only=True):
+    """What was done from ``start`` until ``end``: by steps of this length, or by queue or client."""
+
+    start: datetime
+    end: datetime
+    step: str | None
+    items: list[Done]
 
 
 class Changed(msgspec.Struct, frozen=True, kw_only=True):

@@ -39,6 +39,7 @@ from pgsched.api import (
     queues,
     replays,
     secrets,
+    stats,
     targets,
 )
 from pgsched.api.access import PUBLIC, SCOPE, Guard, grant_of
@@ -62,6 +63,7 @@ from pgsched.api.pages import jobs as job_pages
 from pgsched.api.pages import limits as limit_pages
 from pgsched.api.pages import queues as queue_pages
 from pgsched.api.pages import targets as target_pages
+from pgsched.api.pages.past import Looking
 from pgsched.api.pages.routing import refused as refused_page
 from pgsched.api.pages.routing import refused_by_litestar as page_refused_by_litestar
 from pgsched.api.pages.watching import Watching
@@ -103,6 +105,7 @@ _ROOMS = (
     keys,
     audit,
     doctor,
+    stats,
 )
 _WORK = (execution_pages, execution_changes, replay, bulk, job_pages, job_changes, backfill_pages, dead_letter_pages)
 _SETTINGS = (client_pages, limit_pages, target_pages, queue_pages)
@@ -150,7 +153,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
     browsers = Browsers(settings)
     read_only = settings.dashboard == "read-only"
     guard = Guard(authentication, browsers, only_shown=read_only)
-    watching = Watching(database.acting(EVERYBODY))
+    watching, looking = Watching(database.acting(EVERYBODY)), Looking(database.acting(EVERYBODY))
     ring = KeyRing.parse(settings.secret_keys)
     physician, requests = Doctor(database.acting(EVERYBODY), settings.database_url, ring), Requests()
     measured = Metrics(database.acting(EVERYBODY), physician, requests)
@@ -181,6 +184,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
             "feed": Provide(lambda: feed, sync_to_thread=False),
             "browsers": Provide(lambda: browsers, sync_to_thread=False),
             "watching": Provide(lambda: watching, sync_to_thread=False),
+            "looking": Provide(lambda: looking, sync_to_thread=False),
             "authentication": Provide(lambda: authentication, sync_to_thread=False),
             "actor": Provide(actor, sync_to_thread=False),
         },

@@ -9,9 +9,7 @@ from pgsched.cli.commands import command
 from pgsched.cli.reply import table
 from pgsched.store.lookup import forecast as coming
 
-_ADVICE = (
-    "More falls due in these minutes than the bound: give the jobs a jitter or a window, or one-shots other instants."
-)
+_ADVICE = "Spread what is too much: give jobs a jitter or a window, and one-shots other instants; or run more workers."
 
 
 @command()
@@ -26,19 +24,34 @@ _ADVICE = (
 @click.option(
     "--per-minute",
     type=click.IntRange(1, coming.MOST_PER_MINUTE),
-    default=10_000,
-    show_default=True,
     metavar="NUMBER",
-    help="A minute with more is hot.",
+    help="A minute with more is hot. Without it, the most attempts that workers made in a minute of the last 7 days.",
 )
-async def forecast(connection: Any, minutes: int, per_minute: int) -> Answer:
+async def forecast(connection: Any, minutes: int, per_minute: int | None) -> Answer:
     """Show how many executions fall due in each coming minute, and which minutes are hot.
 
     Of a hot minute no more is counted than shows that it is.
     """
-    found = await coming.forecast(connection, minutes=minutes, per_minute=per_minute)
+    if per_minute is None:
+        bound = await coming.bound_of_workers(connection)
+    else:
+        bound = coming.Bound(per_minute=per_minute, busiest=None)
+    found = await coming.forecast(connection, minutes=minutes, per_minute=bound.per_minute)
     hot = any(one.hot for one in found)
-    lines = [[f"{one.minute:%Y-%m-%d %H:%M}Z", f"{one.due:,}+" if one.hot else f"{one.due:,}"] for one in found]
-    text = table(("minute", "due"), lines) if found else "nothing falls due"
+    lines = [
+        [f"{one.minute:%Y-%m-%d %H:%M}Z", f"{one.due:,}+" if one.hot else f"{one.due:,}", "hot" if one.hot else ""]
+        for one in found
+    ]
+    parts = [table(("minute", "due", ""), lines) if found else "nothing falls due", _said(bound)]
     advice = _ADVICE if hot else None
-    return Answer({"minutes": found, "advice": advice}, f"{text}\n\n{advice}" if advice else text)
+    told = {"minutes": found, "per_minute": bound.per_minute, "busiest": bound.busiest, "advice": advice}
+    return Answer(told, "\n\n".join([*parts, *([advice] if advice else [])]))
+
+
+def _said(bound: coming.Bound) -> str:
+    if bound.busiest is None:
+        return f"More than {bound.per_minute:,} in a minute is hot."
+    return (
+        f"More than {bound.per_minute:,} in a minute is hot: "
+        f"in their busiest minute of the last 7 days workers made {bound.busiest:,} attempts."
+    )

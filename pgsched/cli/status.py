@@ -1,5 +1,6 @@
 """``pgsched status``: how the whole stands, at a glance."""
 
+from datetime import timedelta
 from typing import Any
 
 from pgsched.cli.answers import Answer, cells
@@ -7,32 +8,49 @@ from pgsched.cli.commands import command
 from pgsched.cli.reply import listing, table
 from pgsched.store.admin.installation import get_installation
 from pgsched.store.jobs.zone_rules import versions
-from pgsched.store.lookup import overview
+from pgsched.store.lookup import overview, throughput
+from pgsched.store.lookup.listings import time_of
+from pgsched.store.lookup.throughput import Done, Span
 
+_LATELY = timedelta(hours=1)
+_DONE = ("in the last hour", "ended", "failed", "attempts", "failed", "late p99", "took p99")
 _WORKER = ("id", "name", "queues", "release", "started_at")
 
 
 @command()
 async def status(connection: Any) -> Answer:
-    """Show executions by status, the workers, how late the oldest due execution is, and what no worker can deliver.
+    """Show executions by status, what was done in the last hour, the workers, how late the oldest due execution is, and
+    what no worker can deliver.
 
     Counts up to 10,000 of what is due, due later, held and ended, so that it is quick where there are millions. Names
     the transactions that are prepared and not ended: what they have locked waits for them.
     """
     counts = await overview.count(connection)
     state = await get_installation(connection)
+    until = await time_of(connection)
+    span = Span(start=until - _LATELY, end=until)
     found: dict[str, Any] = {
         "held_since": state.held_since,
         "held_because": state.reason,
         "executions": counts.executions,
         "at_least": counts.at_least,
         "oldest_due_seconds": await overview.oldest_due(connection),
+        "last_hour": await throughput.by_queue(connection, span),
         "tzdata": (await versions(connection)).planned_by,
         "workers": await overview.living_workers(connection),
         "undeliverable": await overview.undeliverable(connection),
         "prepared": await overview.prepared_transactions(connection),
     }
     return Answer(found, _text(found))
+
+
+def _done(one: Done) -> list[Any]:
+    counts = [f"{count:,}" for count in (one.ended, one.failed, one.attempts, one.failed_attempts)]
+    return [one.queue, *counts, *(_seconds(spread.p99) for spread in (one.lateness, one.duration))]
+
+
+def _seconds(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds:.3g} s"
 
 
 def _text(found: dict[str, Any]) -> str:
@@ -44,6 +62,8 @@ def _text(found: dict[str, Any]) -> str:
     if found["held_since"]:
         held = f"held for recovery since {found['held_since']:%Y-%m-%d %H:%M:%SZ}: {found['held_because']}"
         parts.insert(0, f"{held}\nsee what would fire, and let it go on: pgsched recover")
+    if found["last_hour"]:
+        parts.append(table(_DONE, [_done(one) for one in found["last_hour"]]))
     parts.append(table(_WORKER, cells(_WORKER, found["workers"])) if found["workers"] else "no workers")
     if found["undeliverable"]:
         lines = [[one.needs, one.held, one.workers or "none"] for one in found["undeliverable"]]

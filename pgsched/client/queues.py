@@ -1,11 +1,15 @@
-"""The methods of both clients for queues."""
+"""The methods of both clients for queues, and for what was done in them."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, TypedDict, Unpack
 
+from pgsched.answers import Stats
 from pgsched.client.methods import method
-from pgsched.client.requests import Call, body, check_names, path
+from pgsched.client.requests import Call, Instant, Length, between, body, check_names, path, present
+from pgsched.domain.duration import format_duration
 from pgsched.store.admin.queues import QueueRow
+from pgsched.store.lookup.throughput import By
 
 
 class QueueChanges(TypedDict, total=False):
@@ -23,6 +27,22 @@ class QueueMethods:
     def list_queues(self) -> Call[list[QueueRow]]:
         """All of them; what waits in each is counted up to 10,000."""
         return Call("GET", path("queues"), list[QueueRow], "items")
+
+    @method
+    def get_stats(
+        self,
+        *,
+        by: By = "time",
+        client: str | None = None,
+        queue: str | None = None,
+        start: Instant | None = None,
+        end: Instant | None = None,
+        step: Length | None = None,
+    ) -> Call[Stats]:
+        """What was done in a span, the last hour where none is given: by steps of time, by queue or by client."""
+        given = present({"by": by, "client": client, "queue": queue, "start": start, "end": end})
+        each = format_duration(step) if isinstance(step, timedelta) else step
+        return Call("GET", path("stats"), Stats, query={**between(given), "step": each})
 
     @method
     def get_queue(self, name: str) -> Call[QueueRow]:

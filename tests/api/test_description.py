@@ -9,6 +9,7 @@ from pgsched.version import __version__
 
 ROUTES = {
     ("/v1/doctor", "get"),
+    ("/v1/stats", "get"),
     ("/v1/jobs", "get"),
     ("/v1/jobs", "post"),
     ("/v1/jobs", "delete"),

@@ -223,7 +223,7 @@ def test_status_counts_and_tells_how_late_the_oldest_is(ask: Any, db: Db) -> Non
 
 
 def test_forecast_marks_the_minutes_with_more_than_the_bound(ask: Any, run: Any) -> None:
-    assert ask("forecast") == {"minutes": [], "advice": None}
+    assert ask("forecast") == {"minutes": [], "per_minute": 10_000, "busiest": None, "advice": None}
     ask("schedule", TARGET, "--delay", "10m")
     [minute] = ask("forecast", "--per-minute", "1")["minutes"]
     assert (minute["due"], minute["hot"]) == (1, False)
@@ -236,6 +236,24 @@ def test_forecast_marks_the_minutes_with_more_than_the_bound(ask: Any, run: Any)
     assert "nothing falls due" in run("forecast", "--minutes", "2").output
     for words in (["--minutes", "0"], ["--minutes", "241"], ["--per-minute", "0"], ["--per-minute", "100001"]):
         assert run("forecast", *words).exit_code == 2
+
+
+def test_what_workers_have_done_is_told_and_is_the_bound_of_the_forecast(ask: Any, run: Any, db: Db) -> None:
+    db.execute(
+        "insert into pgsched.rollups (minute, client_id, queue, attempts, failed_attempts, succeeded, failed, lateness)"
+        " select date_trunc('minute', now() - n * interval '1 minute', 'UTC'), '', 'default', n, 1, n - 1, 1,"
+        "        array[n, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] from generate_series(2, 3) n"
+    )
+    [done] = ask("status")["last_hour"]
+    assert (done["queue"], done["ended"], done["attempts"], done["failed_attempts"]) == ("default", 5, 5, 2)
+    assert done["lateness"] == {"p50": 0.0005, "p99": 0.00099}
+    assert "late p99" in run("status").output
+    for _ in range(8):  # so that four are in one minute, also if it turns between them
+        ask("schedule", TARGET, "--delay", "10m")
+    found = ask("forecast")
+    assert (found["per_minute"], found["busiest"]) == (3, 3)
+    assert any(one["hot"] for one in found["minutes"])
+    assert "in their busiest minute of the last 7 days workers made 3 attempts" in run("forecast").output
 
 
 def test_preview_shows_the_change_of_the_clocks(ask: Any) -> None:

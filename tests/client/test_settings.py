@@ -79,3 +79,19 @@ def test_a_full_queue_is_raised_by_the_client_and_in_a_transaction(client: Clien
         with pytest.raises(QueueFull, match="try again"):
             schedule(connection, "python:x")
         connection.execute("update pgsched.queues set max_waiting = null, full_since = null")
+
+
+def test_what_was_done_is_told(address: str, served_url: str) -> None:
+    put = (
+        "insert into pgsched.rollups (minute, client_id, queue, attempts, succeeded)"
+        " values (now(), '', 'default', 4, 4)"
+    )
+    with psycopg.connect(served_url) as connection:
+        connection.execute(put)
+    with Client(address) as client:
+        found = client.get_stats(step="5m")
+        assert (found.step, [one.ended for one in found.items]) == ("PT5M", [4])
+        assert found.items[0].lateness.p99 is None
+        assert [one.queue for one in client.get_stats(by="queue", start=found.start, end=found.end).items] == [
+            "default"
+        ]

@@ -27,6 +27,32 @@ class Chart:
     lines: Sequence[Line]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One bar of a row of bars, as SVG has it."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    is_hot: bool
+
+
+def bars(values: Sequence[int], *, above: int | None) -> list[Bar]:
+    """A bar for each value on one scale; those ``above`` a bound are hot."""
+    most, width = _rounded_up(max(values, default=0)), WIDTH / max(len(values), 1)
+    return [
+        Bar(
+            x=round(place * width, 1),
+            y=round(HEIGHT - value / most * HEIGHT, 1),
+            width=round(width * 0.8, 1),
+            height=round(value / most * HEIGHT, 1),
+            is_hot=above is not None and value > above,
+        )
+        for place, value in enumerate(values)
+    ]
+
+
 def chart(title: str, unit: str, at: Sequence[float], **series: Sequence[float]) -> Chart:
     """A chart of several series of the same moments, the last of which is now."""
     most = _rounded_up(max((value for values in series.values() for value in values), default=0.0))

@@ -1,33 +1,46 @@
 """*Now*: what is due, running and late, by queue, client, worker and gate."""
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from litestar import Request, Response
 from litestar.di import NamedDependency
+from litestar.params import QueryParameter
 from litestar.response import Redirect
 
 from pgsched.api.access import grant_of
 from pgsched.api.pages.charts import chart
+from pgsched.api.pages.past import SPANS, Looking
 from pgsched.api.pages.rendering import HEADERS, html
 from pgsched.api.pages.routing import shows
 from pgsched.api.pages.watching import Watching
 from pgsched.domain.api_key import Grant
 
 Watched = NamedDependency[Watching]
+Looked = NamedDependency[Looking]
+Back = Annotated[Literal["1h", "6h", "24h"], QueryParameter(name="span")]
 
 
 @shows("/", scope="read")
-async def show_now(request: Request[Any, Any, Any], watching: Watched) -> Response[Any]:
+async def show_now(
+    request: Request[Any, Any, Any], watching: Watched, looking: Looked, span: Back = "1h"
+) -> Response[Any]:
     """It is about all clients; whoever may see some has the executions of these as the first page."""
     if grant_of(request).clients is not None:
         return Redirect("/executions", status_code=303, headers=HEADERS)
-    return html(request, "now.html", **await _of(watching, grant_of(request)))
+    past = await looking.look(grant_of(request), span)
+    return html(request, "now.html", past=past, spans=SPANS, **await _of(watching, grant_of(request)))
 
 
 @shows("/now", scope="read", everywhere=True)
 async def show_now_alone(request: Request[Any, Any, Any], watching: Watched) -> Response[Any]:
     """The part of the page that is asked for every two seconds."""
     return html(request, "now_part.html", **await _of(watching, grant_of(request)))
+
+
+@shows("/now/past", scope="read", everywhere=True)
+async def show_past(request: Request[Any, Any, Any], looking: Looked, span: Back = "1h") -> Response[Any]:
+    """The part about the hours before and after, which is asked for twice a minute."""
+    return html(request, "past_part.html", past=await looking.look(grant_of(request), span))
 
 
 async def _of(watching: Watching, grant: Grant) -> dict[str, Any]:

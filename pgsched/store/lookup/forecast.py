@@ -7,9 +7,12 @@ from typing import Any
 from psycopg import AsyncConnection
 
 from pgsched.store.core.query import rows
+from pgsched.store.lookup.throughput import busiest_minute
 
 MOST_MINUTES = 240
 MOST_PER_MINUTE = 100_000
+UNKNOWN = 10_000
+"""What counts as too many where workers have done nothing yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +29,21 @@ class Minute:
 class _Due:
     minute: datetime
     due: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """More than ``per_minute`` in a minute is too many. ``busiest`` is how many attempts workers have made in their
+    busiest minute of the last 7 days, where the bound is that."""
+
+    per_minute: int
+    busiest: int | None
+
+
+async def bound_of_workers(connection: AsyncConnection[Any]) -> Bound:
+    """What workers are known to do in a minute, up to the most that is counted."""
+    busiest = await busiest_minute(connection)
+    return Bound(per_minute=min(busiest or UNKNOWN, MOST_PER_MINUTE), busiest=busiest)
 
 
 async def forecast(connection: AsyncConnection[Any], *, minutes: int, per_minute: int) -> list[Minute]:

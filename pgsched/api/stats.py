@@ -1,0 +1,73 @@
+"""What was done over time: executions that ended, attempts and their lateness, as the rollups tell it."""
+
+from datetime import timedelta
+from typing import Annotated, Any
+
+from litestar.params import QueryParameter
+from psycopg import AsyncConnection
+
+from pgsched.answers import Stats
+from pgsched.api.access import grant_of
+from pgsched.api.executions import bound
+from pgsched.api.parameters import INSTANT, OnlyClient, Pooled
+from pgsched.api.problems import Fault, Unreadable
+from pgsched.api.requests import ApiRequest
+from pgsched.api.routing import reads
+from pgsched.domain.duration import format_duration
+from pgsched.domain.request import length_of
+from pgsched.store.lookup import throughput
+from pgsched.store.lookup.listings import time_of
+from pgsched.store.lookup.throughput import LONGEST, By, Span, step_for
+
+_START = "At or after this, RFC 3339 with an offset; without it, an hour before to."
+_END = "Before this; without it, now."
+_STEP = "How long a step is, from 1m on, such as 15m or 1d; without it, one with which there are some 120 steps."
+_MOST_STEPS = 1500
+
+
+@reads("/stats", "What was done over time, by queue or by client")
+async def get_stats(
+    request: ApiRequest,
+    database: Pooled,
+    by: Annotated[
+        By, QueryParameter(name="by", description="Whether each item is a step, a queue or a client.")
+    ] = "time",
+    client: OnlyClient = None,
+    queue: Annotated[str | None, QueryParameter(name="queue", max_length=63, description="Only in this queue.")] = None,
+    start: Annotated[str | None, QueryParameter(name="from", description=_START, schema_extra=INSTANT)] = None,
+    end: Annotated[str | None, QueryParameter(name="to", description=_END, schema_extra=INSTANT)] = None,
+    step: Annotated[str | None, QueryParameter(name="step", max_length=40, description=_STEP)] = None,
+) -> Stats:
+    """Of the last 30 days, by the minute. Steps without anything are left out; of queues and clients the busiest 50 are
+    told. A key that is not for all clients is told of its own."""
+    allowed = grant_of(request).clients
+    clients = [client] if client is not None else None if allowed is None else sorted(allowed)
+    given = {"from": bound("from", start), "to": bound("to", end)}
+    each = length_of(step) if step is not None else None
+
+    async def answered(connection: AsyncConnection[Any]) -> Stats:
+        until = given["to"] or await time_of(connection)
+        span = Span(start=given["from"] or until - timedelta(hours=1), end=until, clients=clients, queue=queue)
+        _check(span, by, each)
+        if by == "time":
+            took = each or step_for(span)
+            items = await throughput.over_time(connection, span, step=took.total_seconds())
+            return Stats(start=span.start, end=span.end, step=format_duration(took), items=items)
+        ask = throughput.by_queue if by == "queue" else throughput.by_client
+        return Stats(start=span.start, end=span.end, step=None, items=await ask(connection, span))
+
+    return await database.ask(answered)
+
+
+def _check(span: Span, by: By, step: timedelta | None) -> None:
+    longest = LONGEST[by]
+    if not timedelta() < span.end - span.start <= longest:
+        raise _refused("from", f"it must be before to, by {format_duration(longest)} at the most")
+    if step is not None and step < timedelta(minutes=1):
+        raise _refused("step", "it must be a minute at least")
+    if step is not None and (span.end - span.start) / step > _MOST_STEPS:
+        raise _refused("step", f"there would be more than {_MOST_STEPS:,} steps: give a longer one")
+
+
+def _refused(parameter: str, why: str) -> Unreadable:
+    return Unreadable(f"{parameter}: {why}", faults=[Fault(parameter=parameter, detail=why)])

@@ -1,0 +1,134 @@
+"""What was done over time, by queue and by client, as the rollups tell it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from psycopg import AsyncConnection
+
+from pgsched.domain.histogram import quantile
+from pgsched.store.core.query import rows, value
+from pgsched.store.lookup.rollups import EVERYBODY
+
+By = Literal["time", "queue", "client"]
+LONGEST = {"time": timedelta(days=31), "queue": timedelta(days=31), "client": timedelta(hours=6)}
+"""How long a span may be. By client there are a thousand rows a minute."""
+_STEPS = [timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 360)]
+_WANTED = 120
+MOST_ITEMS = 50
+"""So many queues or clients are told of, those with the most attempts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """Seconds: half of the attempts, and 99 percent of them, took no longer; null where there were none."""
+
+    p50: float | None
+    p99: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """How many executions ended, and how; how many attempts ended and how many of them failed; how late they began and
+    how long they took. Of a step that began at ``starts_at``, a queue or a client."""
+
+    starts_at: datetime | None = None
+    queue: str | None = None
+    client: str | None = None
+    ended: int
+    succeeded: int
+    failed: int
+    cancelled: int
+    expired: int
+    skipped: int
+    attempts: int
+    failed_attempts: int
+    lateness: Spread
+    duration: Spread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """From an instant until another one; of some clients or, where they are None, of all; of a queue or of all."""
+
+    start: datetime
+    end: datetime
+    clients: Sequence[str] | None = None
+    queue: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    starts_at: datetime | None = None
+    queue: str | None = None
+    client: str | None = None
+    ended: int
+    succeeded: int
+    failed: int
+    cancelled: int
+    expired: int
+    skipped: int
+    attempts: int
+    failed_attempts: int
+    lateness: list[int | None]
+    duration: list[int | None]
+
+
+def step_for(span: Span) -> timedelta:
+    """A round length of which there are about 120 in the span."""
+    return next((step for step in _STEPS if (span.end - span.start) / step <= _WANTED), _STEPS[-1])
+
+
+async def over_time(connection: AsyncConnection[Any], span: Span, *, step: float) -> list[Done]:
+    """Steps of so many seconds in which anything was done, the earliest first."""
+    return await _done(connection, "lookup/done_by_time", span, clients=_together(span), step=step)
+
+
+async def by_queue(connection: AsyncConnection[Any], span: Span) -> list[Done]:
+    """The busiest queues."""
+    return await _done(connection, "lookup/done_by_queue", span, clients=_together(span), limit=MOST_ITEMS)
+
+
+async def by_client(connection: AsyncConnection[Any], span: Span) -> list[Done]:
+    """The busiest clients."""
+    clients = None if span.clients is None else list(span.clients)
+    return await _done(connection, "lookup/done_by_client", span, clients=clients, limit=MOST_ITEMS)
+
+
+async def busiest_minute(connection: AsyncConnection[Any]) -> int | None:
+    """How many attempts workers have made in their busiest minute of the last 7 days; None where they made none."""
+    found: int | None = await value(connection, "lookup/busiest_minute")
+    return found
+
+
+def _together(span: Span) -> list[str]:
+    return [EVERYBODY] if span.clients is None else list(span.clients)
+
+
+async def _done(connection: AsyncConnection[Any], statement: str, span: Span, **more: Any) -> list[Done]:
+    asked = {"start": span.start, "end": span.end, "queue": span.queue}
+    found = await rows(connection, _Row, statement, **asked, **more)
+    return [
+        Done(
+            starts_at=row.starts_at,
+            queue=row.queue,
+            client=row.client,
+            ended=row.ended,
+            succeeded=row.succeeded,
+            failed=row.failed,
+            cancelled=row.cancelled,
+            expired=row.expired,
+            skipped=row.skipped,
+            attempts=row.attempts,
+            failed_attempts=row.failed_attempts,
+            lateness=_spread(row.lateness),
+            duration=_spread(row.duration),
+        )
+        for row in found
+    ]
+
+
+def _spread(counts: Sequence[int | None]) -> Spread:
+    known = [count or 0 for count in counts]
+    return Spread(p50=quantile(known, 0.5), p99=quantile(known, 0.99))
