@@ -13,7 +13,7 @@ AND_TWO := -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 2)') --dist
 export PYTHONDONTWRITEBYTECODE :=
 ARGS ?=
 
-.PHONY: help run demo test check lint types imports test-18 test-15 smoke fuzz docs incident format constraints clean
+.PHONY: help run demo test check lint types imports test-18 test-15 smoke fuzz docs incident soak format constraints clean
 
 help:
 	@echo "make run    PostgreSQL, API and workers in this terminal (ARGS='--port 9000' passes flags on)"
@@ -22,6 +22,7 @@ help:
 	@echo "make smoke  a little of everything on PostgreSQL 15, 16, 17 and 18; make smoke-16 on one of them"
 	@echo "make fuzz   the API asked for all that its description allows and does not, for ten minutes"
 	@echo "make incident  a Prometheus watches while things break, and the right alerts fire; some six minutes"
+	@echo "make soak   every fault there is, made under load, and a table of what came of them; ARGS='--fault worker-killed'"
 	@echo "make docs   the documentation as a site, in build/docs"
 	@echo "make format, make clean; make constraints writes constraints.txt anew"
 
@@ -66,6 +67,9 @@ fuzz: $(VENV)/.dev
 
 incident: $(VENV)/.dev
 	$(BIN)/python -m tests.metrics.incident
+
+soak: $(VENV)/.dev
+	$(BIN)/python -m tests.faults.soak $(ARGS)
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/docs

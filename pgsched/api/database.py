@@ -5,6 +5,7 @@ import select
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from copy import copy
+from functools import partial
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from weakref import WeakValueDictionary
 
@@ -16,10 +17,12 @@ from pgsched.domain.api_key import NOBODY, Grant
 from pgsched.errors import SchemaMismatch, Unavailable
 from pgsched.events import Events
 from pgsched.store.core.exact import read_exactly
+from pgsched.store.core.lineage import Lineage
 from pgsched.store.core.pinned import AS_API, REQUEST, REQUEST_LOCALLY, pin
 from pgsched.store.core.pooling import is_pooled
 from pgsched.store.core.query import first
 from pgsched.store.core.refusals import refusal
+from pgsched.upkeep.primaries import Primaries
 
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
@@ -43,6 +46,11 @@ class _Connection(AsyncConnection[Any]):
     """One that remembers for whom its session acts; None before it acts for anybody."""
 
     acts_for: Grant | None = None
+
+    @classmethod
+    async def connect(cls, conninfo: str = "", *, lineage: Lineage, **ways: Any) -> Self:  # type: ignore[override]
+        """A connection to a primary that was not replaced."""
+        return await lineage.connect(partial(super().connect, **ways), conninfo)
 
 
 class _Places:
@@ -80,6 +88,8 @@ class Database:
     ) -> None:
         self._url, self._events, self._most = url, events, most
         self._wait, self._longest = wait, longest
+        self._lineage = Lineage()
+        self._looking: asyncio.Task[None] | None = None
         self._pool = self._made()
         self._places = _Places(most, 10, _EACH)
         self._pages = _Places(most, _LISTED, _LISTED_EACH)
@@ -112,6 +122,7 @@ class Database:
             check=_check,
             name="pgsched api",
             kwargs={
+                "lineage": self._lineage,
                 "autocommit": True,
                 "prepare_threshold": None,
                 "connect_timeout": 5,
@@ -122,8 +133,11 @@ class Database:
 
     async def open(self) -> None:
         await self._pool.open(wait=False)
+        self._looking = asyncio.create_task(Primaries(self._events, self._url, self._lineage).run())
 
     async def close(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
         pool, self._pool = self._pool, self._made()  # one that was closed cannot be opened again
         await pool.close()
 

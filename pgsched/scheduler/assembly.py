@@ -62,7 +62,7 @@ class Assembly(Foundation):
             self._renewing, self.roster, self.dispatcher, self.events, lease=self._lease, rejoin=self._rejoin
         )
         self.waker = Waker(
-            Link(self._url, "listen"),
+            self._link("listen"),
             self.roster,
             self.events,
             joined=self._joined,
@@ -110,7 +110,7 @@ class Assembly(Foundation):
 
     def _make_gatekeeper(self) -> Gatekeeper:
         return Gatekeeper(
-            self._leases(Link(self._url, "gates", warm=self.roster.check_in, patience=CLAIMING_PATIENCE)),
+            self._leases(self._link("gates", warm=self.roster.check_in, patience=CLAIMING_PATIENCE)),
             self.dispatcher,
             self._chores,
             admission=self.admission,
@@ -119,7 +119,7 @@ class Assembly(Foundation):
 
     def _make_rear(self) -> Rear:
         return Rear(
-            self._leases(Link(self._url, "rear", warm=self.roster.check_in, patience=CLAIMING_PATIENCE)),
+            self._leases(self._link("rear", warm=self.roster.check_in, patience=CLAIMING_PATIENCE)),
             self.dispatcher,
             batch=self.settings.batch,
             admission=self.admission,
@@ -129,7 +129,7 @@ class Assembly(Foundation):
 
     def _make_claimer(self) -> Claimer:
         return Claimer(
-            self._leases(Link(self._url, "claim", warm=self._warm_claims, patience=CLAIMING_PATIENCE)),
+            self._leases(self._link("claim", warm=self._warm_claims, patience=CLAIMING_PATIENCE)),
             self.dispatcher,
             batch=self.settings.batch,
             ahead=timedelta(seconds=self.settings.look_ahead),
@@ -148,7 +148,7 @@ class Assembly(Foundation):
         assert trials.tell is not None
         assert trials.over is not None
         return Trial(
-            self._leases(Link(self._url, "alone", warm=self.roster.check_in)),
+            self._leases(self._link("alone", warm=self.roster.check_in)),
             self.dispatcher,
             admission=self.admission,
             gatekeeper=self.gatekeeper,

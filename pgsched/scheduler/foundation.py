@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from pgsched.delivery.accounts import Accounts
 from pgsched.delivery.channel import Channel, Channels
@@ -23,9 +24,11 @@ from pgsched.sealing import KeyRing
 from pgsched.service import Signal
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Connection, Link, signed
+from pgsched.store.core.lineage import Lineage
 from pgsched.store.jobs.definitions import Definitions
 from pgsched.store.live.warming import warm_settles
 from pgsched.tracing import Tracing
+from pgsched.upkeep.primaries import Primaries
 from pgsched.upkeep.services import Upkeep
 from pgsched.worker.claim.claimer import Claimer
 from pgsched.worker.claim.claiming import Claiming
@@ -93,6 +96,8 @@ class Foundation:
             raise InvalidSettings("no database is named: set database_url, or PGSCHED_DATABASE_URL")
         instance = secrets.token_hex(8)
         self._url = url = signed(settings.database_url, instance)
+        lineage = Lineage()
+        self._link = partial(Link, url, lineage=lineage)
         self.settings, self.events, self._app = settings, events or Events(), app or App()
         self._lease = timedelta(seconds=settings.lease)
         self.clock, self.in_hand, self.book = DatabaseClock(), InHand(), Book()
@@ -100,11 +105,14 @@ class Foundation:
         self.roster = self._make_roster(instance, trials)
         # Rare single statements share one connection. Renewals have their own, so that they never wait behind one of
         # these.
-        self._chores, self._renewing = Link(url, "upkeep"), Link(url, "renew", raw=False)
-        self.vault = Vault(Link(url, "secrets", raw=False), KeyRing.parse(settings.secret_keys))
+        self._chores, self._renewing = self._link("upkeep"), self._link("renew", raw=False)
+        self.vault = Vault(self._link("secrets", raw=False), KeyRing.parse(settings.secret_keys))
         self.directory = Directory(self._chores, self.events, self.vault.open_signing)
         self.minutes = Minutes(self.clock, self.directory.has_settings)
-        self.upkeep = Upkeep(settings, url, self.events, self._chores, self.roster, self.clock, self.minutes)
+        primaries = Primaries(self.events, url, lineage)
+        self.upkeep = Upkeep(
+            settings, self._link, self.events, self._chores, self.roster, self.clock, self.minutes, primaries
+        )
         is_shared = self.directory.are_several
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS, is_shared=is_shared)
         self._over = trials.over
@@ -112,9 +120,9 @@ class Foundation:
             min(settings.concurrency, settings.handler_threads), is_shared=is_shared, spent=self._spent
         )
         self._failures, self._accounts = FailureLog(self.events), Accounts()
-        self._payloads = Payloads(Link(url, "payloads"), settings.in_hand_bytes, is_shared=is_shared)
-        self._beginnings = Beginnings(Link(url, "begin"))
-        self._reports = Reports(Link(url, "reports", raw=False))
+        self._payloads = Payloads(self._link("payloads"), settings.in_hand_bytes, is_shared=is_shared)
+        self._beginnings = Beginnings(self._link("begin"))
+        self._reports = Reports(self._link("reports", raw=False))
         self.circuits = Circuits(
             self._chores, self.events, self.book, after=settings.sideline_after, rate=settings.recovery_rate
         )
@@ -182,7 +190,7 @@ class Foundation:
 
     def _make_settler(self) -> Settler:
         return self.settler_type(
-            Link(self._url, "settle", warm=self._warm_settles, patience=SETTLING_PATIENCE),
+            self._link("settle", warm=self._warm_settles, patience=SETTLING_PATIENCE),
             self.clock,
             self.events,
             self.directory,

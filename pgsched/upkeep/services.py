@@ -1,5 +1,6 @@
 """The services that keep the database in order; each worker process runs all of them."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from pgsched.events import Events
@@ -10,6 +11,7 @@ from pgsched.upkeep.advancing import Backfiller, BulkChanger
 from pgsched.upkeep.days import Days
 from pgsched.upkeep.levels import Levels
 from pgsched.upkeep.planner import Planner
+from pgsched.upkeep.primaries import Primaries
 from pgsched.upkeep.pulled import PulledQueues
 from pgsched.upkeep.reaper import Reaper
 from pgsched.upkeep.releaser import Releaser
@@ -28,17 +30,18 @@ class Upkeep:
     def __init__(
         self,
         settings: Settings,
-        url: str,
+        link: Callable[..., Link],
         events: Events,
         chores: Link,
         roster: Roster,
         clock: DatabaseClock,
         minutes: Minutes,
+        primaries: Primaries,
     ) -> None:
         lease = timedelta(seconds=settings.lease)
         roles = ("plan", "backfill", "zones", "bulk")
-        planning, backfilling, rezoning, changing = (Link(url, role, raw=False) for role in roles)
-        pulling, watching = Link(url, "pulled"), Link(url, "watch", raw=False)
+        planning, backfilling, rezoning, changing = (link(role, raw=False) for role in roles)
+        pulling, watching = link("pulled"), link("watch", raw=False)
         self._links = (planning, backfilling, rezoning, changing, pulling, watching)
         self.reaper = Reaper(watching, chores, events, roster, lease=settings.lease)
         self.planner = Planner(planning, events)
@@ -54,6 +57,7 @@ class Upkeep:
             lease=lease,
             ended_by=self.reaper.liveness.ended_by,
         )
+        self.primaries = primaries
         self.zones = Zones(chores, rezoning, events, roster)
         self.backfiller = Backfiller(chores, backfilling, events)
         self.bulk_changer = BulkChanger(chores, changing, events)
@@ -65,6 +69,7 @@ class Upkeep:
         return [
             self.planner, self.reaper, self.releaser, self.days, self.backfiller, self.bulk_changer,
             self.zones, self.stuck_keys, self.levels, self.pulled, self.rollups,
+            self.primaries,
         ]  # fmt: skip
 
     async def close(self) -> None:

@@ -1,12 +1,8 @@
 """A whole installation, as it is deployed: a database, roles, worker processes and an API, with a client that is at
 work in it."""
 
-import json
-import os
 import secrets
-import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,11 +16,11 @@ from psycopg import sql
 from tests.adversary.account import Account, Ledger
 from tests.adversary.every_way import EveryWay
 from tests.adversary.metronome import Metronome
+from tests.adversary.programs import Programs
 from tests.adversary.trickle import Trickle
 from tests.adversary.turns import Turns
 
 Connection = psycopg.Connection[tuple[Any, ...]]
-_ROOT = Path(__file__).parents[2]
 LEASE = 5.0
 _TIMES = "--lease", str(LEASE), "--drain-timeout", "2"
 _DEADLOCKS = 5
@@ -42,14 +38,15 @@ _OURS = "select count(*) from pg_stat_activity where application_name like 'pgsc
 def as_login(url: str, role: str) -> str:
     """The address for a login of this room, whose passwords are all the same."""
     parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=f"{role}:x@{parts.hostname}:{parts.port}"))
+    hosts = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{role}:x@{hosts}"))
 
 
 class House:
     """The installation. ``first`` and ``mallory`` are clients with logins of their own; ``nobody`` is a bare login."""
 
     def __init__(self, url: str, directory: Path, turns: Turns) -> None:
-        self.url, self._directory, self.turns = url, directory, turns
+        self.url, self.turns = url, turns
         self.account = Account(Ledger(directory / "ledger"))
         self._suffix = secrets.token_hex(4)
         self.owner = psycopg.connect(url, autocommit=True, application_name="the test")
@@ -62,7 +59,7 @@ class House:
             self.owner.execute(
                 "insert into pgsched.clients (client_id, database_role) values (%s, %s)", [client, self.role(client)]
             )
-        self._processes: list[subprocess.Popen[str]] = []
+        self._programs = Programs(directory)
         self.api = ""
         self._trickle: Trickle | None = None
         self._more: list[EveryWay] = []
@@ -83,28 +80,17 @@ class House:
 
     def start(self) -> None:
         """Starts workers, API and the first client, and returns when all are at work."""
-        self._processes = [
-            self._run("worker", "--app", "tests.adversary.handlers:app", "--processes", "2", *_TIMES),
-            self._run("api", "--port", "0"),
-        ]
-        self._ready(self._processes[0])
-        self.api = self._ready(self._processes[1])["url"]
+        worker = self._run("worker", "--app", "tests.adversary.handlers:app", "--processes", "2", *_TIMES)
+        api = self._run("api", "--port", "0")
+        self._programs.ready(worker)
+        self.api = self._programs.ready(api)["url"]
         self._trickle = Trickle(self.first, self.api, self.account)
         self._trickle.start()
 
     def stop(self) -> None:
         if self._trickle is not None:
             self._trickle.end()
-        for process in self._processes:
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-        for process in self._processes:
-            try:
-                process.communicate(timeout=10)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.communicate()
-        self._processes = []
+        self._programs.stop()
         self._wait_until_gone()
 
     def _wait_until_gone(self) -> None:
@@ -157,36 +143,16 @@ class House:
 
     def log(self) -> str:
         """What the processes said last."""
-        found = [path.read_text()[-6_000:] for path in sorted(self._directory.glob("stderr-*"))[-2:]]
-        return "\n".join(found)
+        return self._programs.log()
 
     def _run(self, *words: str) -> subprocess.Popen[str]:
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("PGSCHED_")}
-        environment |= {
+        environment = {
             "PGSCHED_DATABASE_URL": self._front if words[0] == "api" else self._worker,
             "PGSCHED_ALLOW_PRIVATE_TARGETS": "true",
             "PGSCHED_SQL_LOGIN": "user={role} password=x",
             "ADVERSARY_LEDGER": str(self.account.ledger.path),
         }
-        number = len(list(self._directory.glob("stderr-*")))
-        with (self._directory / f"stderr-{number:04}").open("w") as log:
-            return subprocess.Popen(
-                [sys.executable, "-m", "pgsched.cli.main", *words, "--json"],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                stdin=subprocess.DEVNULL,
-                env=environment,
-                cwd=_ROOT,
-                text=True,
-                process_group=0,
-            )
-
-    def _ready(self, process: subprocess.Popen[str]) -> dict[str, Any]:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line, f"it ended before it was ready: {self.log()}"
-        found: dict[str, Any] = json.loads(line)
-        return found
+        return self._programs.run(*words, environment=environment)
 
 
 def _insist(connection: Connection, statement: str) -> None:

@@ -1,7 +1,6 @@
 """Small rounds of the longer benchmarks: they run, and account for every execution. Their figures do not matter."""
 
 from pgsched.embedded import EmbeddedPostgres
-from tests.benchmarks.chaos import run_chaos
 from tests.benchmarks.cost import run_cost
 from tests.benchmarks.fleet import run_fleet
 from tests.benchmarks.idle import run_idle
@@ -62,11 +61,3 @@ def test_each_statement_has_its_cost_at_each_batch_size(server: EmbeddedPostgres
 def test_two_idle_workers_send_fewer_than_ten_statements_a_second() -> None:
     # Some are sent every five seconds, all at once: twice that long has as many of them as any other time.
     assert run_idle(None, seconds=10, processes=2)["statements_per_second"] < 10
-
-
-def test_nothing_is_lost_while_workers_are_killed_and_the_server_restarts() -> None:
-    lines: list[str] = []
-    result = run_chaos(count=4_000, processes=2, seconds=10, progress=lines.append)
-    assert result["lost"] == result["settled_twice"] == 0, lines
-    assert result["kills"] >= 2
-    assert result["instants"] >= 6  # one a second from when the job was planned; that none is missing, the run asserts

@@ -1,4 +1,5 @@
-"""Programs that the tests put beside pgsched, of a version: PgBouncer, nginx, HAProxy, Prometheus, PHP, Ruby, systemd.
+"""Programs that the tests put beside pgsched, of a version: PgBouncer, nginx, HAProxy, Prometheus, PHP, Ruby, systemd;
+and libfaketime, a library.
 
 An installed one of that version is preferred. Otherwise the program and the libraries it needs are taken out of the
 packages of the Debian release that has it, into ``build/pgbouncer-1.24``: that needs no root, and nothing is
@@ -60,6 +61,7 @@ RELEASES = {
         "bookworm",
         [*SERVER, *BOOKWORM_SYSTEMD, *TRACING, "libopentracing-c-wrapper0", "libssl3", "liblua5.3-0"],
     ),
+    "libfaketime 0.9": ("bookworm", []),
     "haproxy 3.0": (
         "trixie",
         [*SERVER, *SYSTEMD, *TRACING, "libopentracing-c-wrapper0t64", "libssl3t64", "liblua5.4-0", "libjemalloc2"],
@@ -89,6 +91,12 @@ exit 1
 def debian_program(name: str, version: str) -> Path:
     """Its path. Raises CalledProcessError or OSError where it is neither installed nor to be had."""
     return installed(name, version) or fetched(name, version)
+
+
+def debian_library(name: str, version: str) -> Path:
+    """The path of a library that programs of this machine load. Raises as ``debian_program`` does."""
+    [found] = fetched(name, version).parent.glob(f"usr/lib/*/*/{name}.so.*")
+    return found
 
 
 def installed(name: str, version: str) -> Path | None:

@@ -29,26 +29,43 @@ class Standby:
     url: str
     either: str
 
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        with psycopg.connect(self.url) as connection:
+            [(found,)] = connection.execute("select pg_read_file('postmaster.pid')").fetchall()
+        return int(found.split()[0])
+
     def take_over(self) -> None:
         """The primary is lost with all its processes, and this one promoted."""
-        children = Path(f"/proc/{self.primary.pid}/task/{self.primary.pid}/children").read_text().split()
-        for pid in (self.primary.pid, *map(int, children)):
+        for pid in processes_of(self.primary.pid):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        self.promote()
+
+    def promote(self) -> None:
+        """This one takes writes from now on, whatever the primary does."""
         with psycopg.connect(self.url, autocommit=True) as connection:
             assert connection.execute("select pg_promote()").fetchone() == (True,)
 
 
+def processes_of(pid: int) -> list[int]:
+    """A server's process and those of its sessions."""
+    return [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
+
+
 @contextmanager
-def standby_of(primary: EmbeddedPostgres, place: Path, bin_dir: Path) -> Iterator[Standby]:
+def standby_of(primary: EmbeddedPostgres, place: Path, bin_dir: Path, *, synchronous: bool = True) -> Iterator[Standby]:
     """Runs a standby of this server in a new directory, and has the server's commits wait until it has them."""
     given = conninfo_to_dict(primary.url)
     with copy_of(primary, place, bin_dir, "-R") as url:
         port = conninfo_to_dict(url)["port"]
         with psycopg.connect(primary.url, autocommit=True) as connection:
-            connection.execute("alter system set synchronous_standby_names = '*'")
-            connection.execute("select pg_reload_conf()")
-            until(lambda: connection.execute("select from pg_stat_replication where sync_state = 'sync'").rowcount)
+            if synchronous:
+                connection.execute("alter system set synchronous_standby_names = '*'")
+                connection.execute("select pg_reload_conf()")
+            query = "select from pg_stat_replication where state = 'streaming' and sync_state = %s"
+            until(lambda: connection.execute(query, ["sync" if synchronous else "async"]).rowcount)
         both = f"{given['host']}:{given['port']},{given['host']}:{port}"
         either = primary.url.replace(f"{given['host']}:{given['port']}", both) + "?target_session_attrs=read-write"
         yield Standby(primary, primary.url, url, either)

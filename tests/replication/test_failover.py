@@ -1,6 +1,7 @@
 """A primary and its hot standby: before, while and after the one takes over from the other."""
 
 import asyncio
+import signal
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -16,9 +17,15 @@ from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from pgsched.store.admin.migrate import migrate
 from tests.api.serving import serving
+from tests.faults.site import signalled
 from tests.replication.pair import Connection, until
-from tests.replication.standby import Standby
+from tests.replication.standby import Standby, processes_of
 
+_ENDED = "select count(*) from pgsched.history where status = 'succeeded'"
+_OURS = (  # a session that waits for the standby does not notice that its client is gone
+    "select count(*) from pg_stat_activity"
+    " where application_name like 'pgsched %' and wait_event is distinct from 'SyncRep'"
+)
 _SCHEDULE = "select pgsched.schedule('python:note', to_jsonb(%s::int), key => %s)"
 
 
@@ -69,6 +76,38 @@ async def test_what_was_acknowledged_before_and_after_a_failover_is_done(standby
     finally:
         await worker.drain()
     assert acknowledged <= done
+
+
+async def test_a_primary_that_was_replaced_while_it_stood_still_is_left_by_worker_and_api(standby: Standby) -> None:
+    done: set[int] = set()
+    app = App()
+
+    @app.handler("note")
+    async def note(payload: int) -> None:
+        done.add(payload)
+
+    settings = Settings(database_url=standby.either, lease=5.0, concurrency=20, drain_timeout=5.0)
+    worker = Worker(settings, app=app, events=Events())
+    await worker.start()
+    try:
+        async with serving(create_app(settings)) as api:
+            await _until_ready(api)
+            with psycopg.connect(standby.primary_url, autocommit=True) as old:
+                await asyncio.to_thread(until, lambda: old.execute(_OURS).fetchone() != (0,))
+                with signalled(processes_of(standby.primary.pid), signal.SIGSTOP, signal.SIGCONT):
+                    await asyncio.to_thread(standby.promote)
+                await asyncio.to_thread(until, lambda: old.execute(_OURS).fetchone() == (0,))
+                old.execute("set synchronous_commit = 'local'")  # others wait for the standby, and for ever
+                old.execute(_SCHEDULE, [1, "old"])
+                await _until_ready(api)
+                assert (await api.post("/v1/jobs", json={"target": "python:note", "payload": 2})).status_code == 201
+                with psycopg.connect(standby.url, autocommit=True) as new:
+                    new.execute(_SCHEDULE, [3, "k3"])
+                    await asyncio.to_thread(until, lambda: new.execute(_ENDED).fetchone() == (2,))
+                assert old.execute("select count(*) from pgsched.executions").fetchone() == (1,)
+    finally:
+        await worker.drain()
+    assert done == {2, 3}
 
 
 def _schedule(url: str, half: Callable[[], None], over: threading.Event) -> set[int]:

@@ -11,6 +11,7 @@ from psycopg import AsyncConnection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from pgsched.store.core import wire
+from pgsched.store.core.lineage import Lineage
 from pgsched.store.core.pinned import SILENT, WORKER, pin, pin_now, waiting_for_locks
 
 Connection = AsyncConnection[tuple[Any, ...]]
@@ -83,6 +84,7 @@ class Link:
     """A role's connection that is made when it is needed, and made anew after it broke.
 
     ``warm`` is called with each new one before anybody gets it; where that raises, nobody does.
+    Links with the same ``lineage`` know of each other's servers, and leave one that was replaced.
     """
 
     def __init__(
@@ -93,8 +95,10 @@ class Link:
         raw: bool = True,
         warm: Callable[[Connection], Awaitable[None]] | None = None,
         patience: LiteralString = PATIENCE,
+        lineage: Lineage | None = None,
     ) -> None:
         self._url, self._role, self._raw, self._warm, self._patience = url, role, raw, warm, patience
+        self._lineage = lineage or Lineage()
         self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
 
@@ -105,7 +109,7 @@ class Link:
             return self._connection
 
     async def _connect(self) -> Connection:
-        connection = await connect(self._url, self._role, raw=self._raw, patience=self._patience)
+        connection = await self._lineage.connect(self._make, self._url)
         try:
             if self._warm:
                 await self._warm(connection)
@@ -113,6 +117,9 @@ class Link:
             await connection.close()
             raise
         return connection
+
+    async def _make(self, url: str) -> Connection:
+        return await connect(url, self._role, raw=self._raw, patience=self._patience)
 
     async def drop(self, error: Exception | None = None) -> None:
         """Lets go of the connection; after an error that left it usable it is kept. One to a server that takes no

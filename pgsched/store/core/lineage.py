@@ -1,0 +1,102 @@
+"""Keeps a process off a primary that has been replaced.
+
+Each promotion of a standby begins a new timeline. A primary that was only frozen or cut off goes on with the old one
+when it is back: it takes writes again, and knows nothing of the standby that has been promoted meanwhile. So each new
+connection is asked for the server's timeline. The newest one that was seen counts: a connection to a server with an
+older one is closed, also one that was made before, and if the address names several hosts the others are tried. A
+server that does not tell its timeline, as some managed ones, is taken as it is.
+
+What is remembered is this process's own. A process all of whose connections lead to the old primary learns of the new
+one by ``look_at_all``, if the address names both.
+"""
+
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from pgsched.store.core.sql import statement
+
+Session = TypeVar("Session", bound=AsyncConnection[Any])
+_WAYS: dict[str, Any] = {"connect_timeout": 2, "application_name": "pgsched"}
+_UNKNOWN = 0, 0
+
+
+class Lineage:
+    """The newest timeline that was seen of each server, and those of the connections that there are."""
+
+    def __init__(self) -> None:
+        self._newest: dict[int, int] = {}
+        self._of: WeakKeyDictionary[AsyncConnection[Any], tuple[int, int]] = WeakKeyDictionary()
+
+    async def connect(self, make: Callable[[str], Awaitable[Session]], url: str) -> Session:
+        """A connection to a primary that was not replaced. Raises OperationalError where there is none."""
+        found = await self._admitted(await make(url))
+        for address in [] if found else hosts_of(url):
+            with suppress(psycopg.OperationalError):
+                found = found or await self._admitted(await make(address))
+        if found is None:
+            raise psycopg.OperationalError(
+                "the server is a primary that another one has replaced: it has an older timeline than was seen before"
+            )
+        return found
+
+    async def note(self, connection: AsyncConnection[Any]) -> None:
+        """Takes note of the timeline of the connection's server. Connections to one that it has replaced break."""
+        server, timeline = self._of[connection] = await _read(connection)
+        if timeline > self._newest.get(server, 0):
+            self._newest[server] = timeline
+            for other in list(self._of):
+                if self._is_outdated(other):
+                    _break(other)
+
+    async def look_at_all(self, url: str) -> None:
+        """Takes note of every server among several that the address names; of none if it names a single one."""
+        hosts = hosts_of(url)
+        for address in hosts if len(hosts) > 1 else []:
+            with suppress(psycopg.Error):
+                connection = await AsyncConnection.connect(address, autocommit=True, **_WAYS)
+                async with connection:
+                    await self.note(connection)
+
+    def _is_outdated(self, connection: AsyncConnection[Any]) -> bool:
+        """Whether its server has been replaced since the connection was made."""
+        server, timeline = self._of.get(connection, _UNKNOWN)
+        return timeline < self._newest.get(server, 0)
+
+    async def _admitted(self, connection: Session) -> Session | None:
+        await self.note(connection)
+        if not self._is_outdated(connection):
+            return connection
+        await connection.close()
+        return None
+
+
+def hosts_of(url: str) -> list[str]:
+    """The same address for each single one of its hosts."""
+    given = conninfo_to_dict(url)
+    hosts, ports = (str(given.get(name) or "").split(",") for name in ("host", "port"))
+    if len(ports) == 1:
+        ports *= len(hosts)
+    return [make_conninfo(url, host=host, port=port or None) for host, port in zip(hosts, ports, strict=False)]
+
+
+def _break(connection: AsyncConnection[Any]) -> None:
+    """Has whoever waits for an answer on it get an error at once: a commit there may wait for a standby for ever."""
+    with suppress(psycopg.OperationalError, OSError), socket.socket(fileno=os.dup(connection.fileno())) as found:
+        found.shutdown(socket.SHUT_RDWR)
+
+
+async def _read(connection: AsyncConnection[Any]) -> tuple[int, int]:
+    with suppress(psycopg.errors.Error):  # it stands by, or does not tell
+        async with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
+            await cursor.execute(statement("core/timeline"), prepare=False)
+            if row := await cursor.fetchone():
+                return int(row[0]), int(row[1])
+    return _UNKNOWN

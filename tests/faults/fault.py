@@ -1,0 +1,69 @@
+"""A fault: how it is made, how it is undone, and what is promised for it."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+
+from tests.faults.site import Site
+from tests.faults.verdict import Verdict, judge
+
+Make = Callable[[Site], Iterator[None]]
+CLOCK, PAIR, LAGGING_PAIR, PROXY, SMALL_DISK = "clock", "pair", "lagging pair", "proxy", "small disk"
+"""What a fault may need beside a plain server: a clock that can be set, a standby, for which commits
+wait or do not wait, a network in between, a disk of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """``within`` is how many seconds after it is undone all is to be as usual; ``repeats`` says for what reason
+    executions may be delivered again, if any may; ``needs`` what kind of server it is done to."""
+
+    name: str
+    make: Callable[[Site], AbstractContextManager[None]]
+    promised: str
+    seconds: float
+    within: float
+    repeats: str | None
+    keeps_order: bool
+    needs: str | None
+
+
+FAULTS: dict[str, Fault] = {}
+
+
+def fault(
+    *,
+    promised: str,
+    seconds: float = 5.0,
+    within: float = 5.0,
+    repeats: str | None = None,
+    keeps_order: bool = True,
+    needs: str | None = None,
+) -> Callable[[Make], Make]:
+    """Puts a fault on the list: a generator that makes it, yields while it lasts, and undoes it."""
+
+    def listed(make: Make) -> Make:
+        name = make.__name__.replace("_", "-")
+        FAULTS[name] = Fault(name, contextmanager(make), promised, seconds, within, repeats, keeps_order, needs)
+        return make
+
+    return listed
+
+
+def endure(
+    site: Site, fault: Fault, *, seconds: float | None = None, before: float = 1.0, after: float = 6.0
+) -> Verdict:
+    """Makes a fault under load, undoes it, and judges all that was acknowledged from just before it until some time
+    after."""
+    known, lines = set(site.load.book.promises), site.programs.lines()
+    time.sleep(before)
+    with fault.make(site):
+        time.sleep(fault.seconds if seconds is None else seconds)
+    repaired = time.time()
+    time.sleep(after)
+    promises = {id: promise for id, promise in list(site.load.book.promises.items()) if id not in known}
+    verdict = judge(site, promises, repaired=repaired, keeps_order=fault.keeps_order)
+    verdict.explained = fault.repeats
+    verdict.log_lines = site.programs.lines() - lines
+    return verdict

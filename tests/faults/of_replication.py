@@ -1,0 +1,50 @@
+"""What happens to a primary and the standby that follows it."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+from tests.faults.fault import LAGGING_PAIR, PAIR, fault
+from tests.faults.site import Site, signalled
+from tests.replication.standby import processes_of
+
+
+@fault(promised="nothing twice", seconds=20, needs=PAIR)
+def standby_away(site: Site) -> Iterator[None]:
+    """All commits wait for it."""
+    assert site.standby is not None
+    with signalled(processes_of(site.standby.pid), signal.SIGSTOP, signal.SIGCONT):
+        yield
+
+
+@fault(promised="nothing twice", seconds=0, needs=PAIR)
+def promotion(site: Site) -> Iterator[None]:
+    """The primary is killed, and the standby takes over."""
+    assert site.standby is not None
+    site.standby.take_over()
+    yield
+
+
+@fault(promised="nothing lost; what was not replicated: again, or never acknowledged", seconds=0, needs=LAGGING_PAIR)
+def promotion_of_one_that_lags(site: Site) -> Iterator[None]:
+    """The standby does not replay what comes in for two seconds before the primary is killed."""
+    assert site.standby is not None
+    with signalled(processes_of(site.standby.pid), signal.SIGSTOP, signal.SIGCONT):
+        time.sleep(2)
+        for pid in processes_of(site.standby.primary.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    site.standby.promote()
+    yield
+
+
+@fault(promised="nothing twice", seconds=10, needs=PAIR)
+def primary_wakes_after_promotion(site: Site) -> Iterator[None]:
+    """The primary stands still, the standby takes over, and the primary goes on."""
+    assert site.standby is not None
+    with signalled(processes_of(site.standby.primary.pid), signal.SIGSTOP, signal.SIGCONT):
+        site.standby.promote()
+        time.sleep(5)
+    yield

@@ -1,0 +1,74 @@
+"""What happens between workers, API and database, and between workers and those whom they call."""
+
+import socket
+import struct
+import time
+from collections.abc import Iterator
+
+from tests.faults.fault import PROXY, fault
+from tests.faults.proxy import CUT, PASS, SILENT, SLOW, TRICKLE
+from tests.faults.site import Site
+
+_NOTHING_TWICE = "nothing twice"
+_UNKNOWN_ANSWER = "calls whose answer was lost: again"
+
+
+def _network(site: Site, state: str) -> Iterator[None]:
+    assert site.proxy is not None
+    site.proxy.state = state
+    yield
+    site.proxy.state = PASS
+
+
+@fault(promised=_NOTHING_TWICE, within=3, needs=PROXY)
+def network_cut(site: Site) -> Iterator[None]:
+    yield from _network(site, CUT)
+
+
+@fault(promised=_NOTHING_TWICE, seconds=15, needs=PROXY)
+def network_silent(site: Site) -> Iterator[None]:
+    """Sessions are half open: neither end hears of it."""
+    yield from _network(site, SILENT)
+
+
+@fault(promised=_NOTHING_TWICE, seconds=10, needs=PROXY)
+def network_slow(site: Site) -> Iterator[None]:
+    yield from _network(site, SLOW)
+
+
+@fault(promised=_NOTHING_TWICE, seconds=10, needs=PROXY)
+def network_trickles(site: Site) -> Iterator[None]:
+    yield from _network(site, TRICKLE)
+
+
+def _hang(connection: socket.socket) -> None:
+    time.sleep(30)
+
+
+def _stream(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+    for _ in range(3000):
+        connection.sendall(b"1\r\nx\r\n")
+        time.sleep(0.01)
+
+
+def _reset(connection: socket.socket) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def _close_early(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf")
+
+
+_BEHAVIOURS = _hang, _stream, _reset, _close_early
+
+
+@fault(promised=_UNKNOWN_ANSWER, seconds=12, within=5)
+def receivers_misbehave(site: Site) -> Iterator[None]:
+    """They hang, stream without end, reset the connection, and close it in the middle of an answer, in turn."""
+    for behaviour in _BEHAVIOURS:
+        site.load.receiver.behave = behaviour
+        time.sleep(3)
+    yield
+    site.load.receiver.behave = None

@@ -1,0 +1,246 @@
+"""What happens to PostgreSQL: its processes, its sessions, its locks, its clock."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from random import Random
+
+import psycopg
+
+from pgsched.embedded import EmbeddedPostgres
+from tests.adversary.house import as_login
+from tests.faults.fault import CLOCK, fault
+from tests.faults.site import Site, descendants, signalled
+
+_NOTHING_TWICE = "nothing twice"
+_OURS = "application_name like 'pgsched%%' and pid <> pg_backend_pid()"
+HOT = (
+    "pgsched.executions", "pgsched.history", "pgsched.attempts", "pgsched.workers", "pgsched.jobs", "pgsched.clients",
+    "pgsched_internal.gates", "pgsched_internal.locks", "pgsched_internal.orderings",
+)  # fmt: skip
+
+
+def _restarted(site: Site, number: signal.Signals) -> None:
+    server = site.server
+    assert isinstance(server, EmbeddedPostgres)
+    os.kill(server.pid, number)
+    while server.exit_status is None:
+        time.sleep(0.01)
+    server.restart()
+
+
+@fault(promised=_NOTHING_TWICE, seconds=0, within=3)
+def postgresql_stopped_fast(site: Site) -> Iterator[None]:
+    _restarted(site, signal.SIGINT)
+    yield
+
+
+@fault(promised=_NOTHING_TWICE, seconds=0, within=3)
+def postgresql_stopped_immediately(site: Site) -> Iterator[None]:
+    _restarted(site, signal.SIGQUIT)
+    yield
+
+
+@fault(promised=_NOTHING_TWICE, seconds=0, within=3)
+def postgresql_killed(site: Site) -> Iterator[None]:
+    _restarted(site, signal.SIGKILL)
+    yield
+
+
+@fault(promised=_NOTHING_TWICE, seconds=0, within=3)
+def backend_killed(site: Site) -> Iterator[None]:
+    """The server ends all sessions and recovers, since a backend may have left shared memory in disorder."""
+    with site.owner() as db:
+        [(pid,)] = db.execute(f"select pid from pg_stat_activity where {_OURS} limit 1".encode(), []).fetchall()
+    os.kill(pid, signal.SIGKILL)
+    site.owner_patiently().close()
+    yield
+
+
+@fault(promised=_NOTHING_TWICE, seconds=0, within=1)
+def sessions_terminated(site: Site) -> Iterator[None]:
+    with site.owner() as db:
+        db.execute(f"select pg_terminate_backend(pid) from pg_stat_activity where {_OURS}".encode(), [])
+    yield
+
+
+@fault(promised=_NOTHING_TWICE, seconds=20)
+def postgresql_frozen(site: Site) -> Iterator[None]:
+    with signalled([site.server.pid, *descendants(site.server.pid)], signal.SIGSTOP, signal.SIGCONT):
+        yield
+
+
+@fault(promised=_NOTHING_TWICE)
+def connections_exhausted(site: Site) -> Iterator[None]:
+    """All sessions of ours are terminated, and others have all there are."""
+    with ExitStack() as stack:
+        with site.owner() as db:
+            db.execute(f"select pg_terminate_backend(pid) from pg_stat_activity where {_OURS}".encode(), [])
+        with suppress(psycopg.OperationalError):
+            while True:
+                stack.enter_context(psycopg.connect(as_login(site.url, "faults_first"), connect_timeout=5))
+        yield
+
+
+@contextmanager
+def _transaction(site: Site, *statements: str) -> Iterator[None]:
+    """A transaction that has done this and stays open."""
+    with psycopg.connect(site.url, application_name="the faults") as db:
+        for statement in statements:
+            db.execute(statement.encode())
+        yield
+        db.rollback()
+
+
+@fault(promised=_NOTHING_TWICE, seconds=18)
+def each_hot_table_locked(site: Site) -> Iterator[None]:
+    """One after the other, each for two seconds, while the fault lasts."""
+    ended = threading.Event()
+
+    def lock() -> None:
+        for table in HOT:
+            if not ended.is_set():
+                with suppress(psycopg.Error), _transaction(site, f"lock table {table} in access exclusive mode"):
+                    ended.wait(2)
+
+    with _beside(lock, ended):
+        yield
+
+
+@contextmanager
+def _beside(work: Callable[[], None], ended: threading.Event) -> Iterator[None]:
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@fault(promised=_NOTHING_TWICE, seconds=10)
+def tables_rewritten(site: Site) -> Iterator[None]:
+    """VACUUM FULL and CREATE INDEX, as somebody does them by hand."""
+    ended = threading.Event()
+
+    def rewrite() -> None:
+        with site.owner() as db:
+            while not ended.is_set():
+                for table in HOT[:4]:
+                    with suppress(psycopg.errors.DeadlockDetected):
+                        db.execute(f"vacuum full {table}".encode())
+                db.execute("create index of_the_faults on pgsched.executions (created_at)")
+                db.execute("drop index pgsched.of_the_faults")
+                ended.wait(1)
+
+    with _beside(rewrite, ended):
+        yield
+
+
+@fault(promised=_NOTHING_TWICE, seconds=20)
+def old_snapshot(site: Site) -> Iterator[None]:
+    with _transaction(site, "set transaction isolation level repeatable read", "select 1 from pgsched.executions"):
+        yield
+
+
+_LATE = """
+insert into pgsched.executions (client_id, target, fire_at)
+values ('limited', 'python:mallory', now() + interval '80 ms')"""
+
+
+@fault(promised=_NOTHING_TWICE, seconds=10)
+def writer_commits_late(site: Site) -> Iterator[None]:
+    """What it has scheduled is long due by then."""
+    with psycopg.connect(site.url, application_name="the faults") as db:
+        [(id,)] = db.execute((_LATE + " returning id").encode()).fetchall()
+        yield
+        db.commit()
+    deadline = time.monotonic() + 20
+    with site.owner() as db:
+        while not db.execute("select from pgsched.history where id = %s", [id]).rowcount:
+            assert time.monotonic() < deadline, "what was committed late has not run"
+            time.sleep(0.05)
+
+
+@fault(promised=_NOTHING_TWICE, seconds=8)
+def many_due_at_once(site: Site) -> Iterator[None]:
+    with site.owner() as db:
+        db.execute("insert into pgsched.clients (client_id) values ('crowd') on conflict do nothing")
+        db.execute(
+            "insert into pgsched.executions (client_id, target, fire_at) select 'crowd', 'python:mallory',"
+            " now() + interval '2 seconds' from generate_series(1, 200000)"
+        )
+    yield
+    _until_none_waits(site, "crowd")
+
+
+def _until_none_waits(site: Site, client: str) -> None:
+    deadline = time.monotonic() + 240
+    with site.owner() as db:
+        while db.execute("select from pgsched.executions where client_id = %s limit 1", [client]).rowcount:
+            assert time.monotonic() < deadline, f"executions of {client} are left"
+            time.sleep(0.2)
+
+
+@fault(promised=_NOTHING_TWICE)
+def deadlocks(site: Site) -> Iterator[None]:
+    """Others lock due rows in an order of their own, hold them for half a second, and lock more."""
+    ended = threading.Event()
+
+    def lock() -> None:
+        random = Random(1)
+        while not ended.is_set():
+            with suppress(psycopg.Error), psycopg.connect(site.url, application_name="the faults") as db:
+                db.execute("set deadlock_timeout = '100ms'")
+                for _ in range(4):
+                    order = random.choice(["asc", "desc"])
+                    query = f"select from pgsched.executions order by fire_at {order} limit 20 for update"
+                    db.execute(query.encode())
+                    ended.wait(0.1)
+                db.rollback()
+
+    with _beside(lock, ended), _beside(lock, ended):
+        yield
+
+
+@fault(promised=_NOTHING_TWICE, seconds=10)
+def notification_queue_full(site: Site) -> Iterator[None]:
+    """A session that listens stays in a transaction, so that nothing leaves the queue; then that is filled."""
+    with psycopg.connect(site.url, autocommit=True, application_name="the faults") as listening, site.owner() as db:
+        listening.execute("listen faults")
+        listening.execute("begin")
+        listening.execute("select 1")
+        with suppress(psycopg.OperationalError):
+            while True:
+                db.execute("select pg_notify('faults', repeat('x', 7900) || n) from generate_series(1, 1000) n")
+        yield
+        listening.execute("rollback")
+
+
+def _stepped(site: Site, seconds: int) -> Iterator[None]:
+    assert site.clock is not None
+    with site.owner() as db:
+        before = db.execute("select extract(epoch from clock_timestamp())::float8").fetchone()
+        site.clock.step(seconds)
+        after = db.execute("select extract(epoch from clock_timestamp())::float8").fetchone()
+        assert before is not None
+        assert after is not None
+        assert abs(after[0] - before[0] - seconds) < 30, "the server's clock has not been set"
+    yield
+    if seconds < 0:  # what was scheduled before waits for its instant
+        site.clock.step(0)
+
+
+@fault(promised=_NOTHING_TWICE, seconds=15, keeps_order=False, needs=CLOCK)
+def clock_forward(site: Site) -> Iterator[None]:
+    """By an hour, for good."""
+    yield from _stepped(site, 3600)
+
+
+@fault(promised=_NOTHING_TWICE, seconds=15, keeps_order=False, needs=CLOCK)
+def clock_back(site: Site) -> Iterator[None]:
+    """By an hour, and forward again."""
+    yield from _stepped(site, -3600)

@@ -1,0 +1,52 @@
+"""What happens to the processes that deliver, and what their handlers do to them."""
+
+import signal
+from collections.abc import Iterator
+
+from tests.faults.fault import fault
+from tests.faults.site import LEASE, Site, signalled
+
+_LOST = "the worker was lost"
+_HARM = "select pgsched.schedule(%s, %s::jsonb, client => 'limited', options => %s::jsonb)"
+
+
+@fault(promised="in hand: again", seconds=0, within=2, repeats=_LOST)
+def worker_killed(site: Site) -> Iterator[None]:
+    with signalled([site.worker()], signal.SIGKILL, signal.SIGKILL):
+        yield
+
+
+@fault(promised="in hand: again, within the lease", seconds=LEASE + 6, repeats=_LOST)
+def worker_frozen(site: Site) -> Iterator[None]:
+    with signalled([site.worker()], signal.SIGSTOP, signal.SIGCONT):
+        yield
+
+
+def _harm(site: Site, handler: str, payload: str, options: str = '{"timeout": "4s", "max_attempts": 2}') -> None:
+    with site.owner() as db:
+        db.execute(_HARM, [f"python:{handler}", payload, options])
+
+
+@fault(promised="begun: again, if it is lost", seconds=8, repeats=_LOST)
+def handler_blocks(site: Site) -> Iterator[None]:
+    _harm(site, "mallory_blocks", '{"seconds": 3}')
+    yield
+
+
+@fault(promised="held after it ran alone; others again", seconds=8, repeats=_LOST)
+def handler_exits(site: Site) -> Iterator[None]:
+    _harm(site, "mallory_exits", "1", '{"max_attempts": 3}')
+    yield
+
+
+@fault(promised="ended at its timeout; others again", seconds=8, repeats=_LOST)
+def handler_never_ends(site: Site) -> Iterator[None]:
+    _harm(site, "mallory_waits", "1")
+    yield
+
+
+@fault(promised="nothing twice")
+def result_of_50_megabytes(site: Site) -> Iterator[None]:
+    for _ in range(4):
+        _harm(site, "large", "1")
+    yield

@@ -1,0 +1,134 @@
+"""What a fault has cost: by the ledger, which is outside the system, by history, and by what was acknowledged."""
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from tests.adversary.account import percentile
+from tests.faults.load import JOBS, Promise
+from tests.faults.site import Connection, Site
+
+LATE = 0.05
+"""Seconds of lateness (p99) at which an installation serves as usual. What the machine itself oversleeps is added."""
+_UNTIMED = "limited", "after", "deferred", "pulled", "call"  # held back by a limit, by others, or by what is called
+_LEFT = "select count(*) from pgsched.executions where job_id is null"
+_ENDS = """
+select id::text, count(*), min(status::text) from pgsched.history where id = any (%s::uuid[]) group by id"""
+_WHY = "select execution_id::text, max(error) from pgsched.attempts where execution_id = any (%s::uuid[]) group by 1"
+_INSTANTS = """
+select scheduled_for, coalesce(last_scheduled_for, scheduled_for), reason
+  from pgsched.history h where client_id = 'first' and job_id = (select id from pgsched.jobs where key = %s)
+union all
+select coalesce(e.scheduled_for, e.fire_at), coalesce(e.scheduled_for, e.fire_at), 'waits'
+  from pgsched.executions e where job_id = (select id from pgsched.jobs where key = %s)
+ order by 1"""
+_LONGEST = 90.0
+
+
+@dataclass(slots=True)
+class Verdict:
+    """``repeated`` counts executions that arrived more than once, by the reason that the database has for it; any other
+    than the one that is ``explained`` is a defect. ``recovery`` is None where nothing was as usual again while it was
+    watched."""
+
+    acknowledged: int = 0
+    lost: list[str] = field(default_factory=list)
+    settled_twice: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    repeated: Counter[str] = field(default_factory=Counter)
+    out_of_order: list[str] = field(default_factory=list)
+    instants: list[str] = field(default_factory=list)
+    recovery: float | None = None
+    memory: float = 0.0
+    log_lines: int = 0
+    explained: str | None = None
+
+    @property
+    def broken(self) -> dict[str, list[str]]:
+        """What must not be, whatever happens."""
+        found = {
+            "lost": self.lost, "settled twice": self.settled_twice, "failed": self.failed,
+            "out of order": self.out_of_order, "instants": self.instants,
+            "repeated": [f"{count}: {why}" for why, count in self.repeated.items() if why != self.explained],
+        }  # fmt: skip
+        return {name: them[:5] for name, them in found.items() if them}
+
+
+def judge(site: Site, promises: dict[str, Promise], *, repaired: float, keeps_order: bool = True) -> Verdict:
+    """Waits until all of these have ended, and says what came of them."""
+    verdict = Verdict(acknowledged=len(promises), memory=site.memory)
+    with site.owner_patiently() as db:
+        _await_ends(db, promises)
+        _read_ends(db, site, promises, verdict)
+        _read_instants(db, verdict)
+    if keeps_order:
+        verdict.out_of_order = _out_of_order(site, promises)
+    verdict.recovery = recovered(site, promises, repaired)
+    return verdict
+
+
+def _await_ends(db: Connection, promises: dict[str, Promise]) -> None:
+    deadline = time.monotonic() + _LONGEST
+    query = "select count(*) from pgsched.executions where id = any (%s::uuid[])"
+    while db.execute(query, [list(promises)]).fetchone() != (0,) and time.monotonic() < deadline:
+        time.sleep(0.2)
+
+
+def _read_ends(db: Connection, site: Site, promises: dict[str, Promise], verdict: Verdict) -> None:
+    ends = {id: (count, status) for id, count, status in db.execute(_ENDS, [list(promises)])}
+    site.ledger.read()
+    arrived = site.ledger.arrivals
+    verdict.lost = [f"{promises[id].kind} {id}" for id in promises if id not in ends or id not in arrived]
+    verdict.settled_twice = [id for id, (count, _) in ends.items() if count > 1]
+    verdict.failed = [
+        f"{promises[id].kind} {id}: {status}" for id, (_, status) in ends.items() if status != "succeeded"
+    ]
+    twice = [id for id in promises if len(arrived.get(id, [])) > 1]
+    why: dict[str, str] = dict(db.execute(_WHY, [twice]).fetchall())
+    verdict.repeated = Counter(why.get(id, "no reason") for id in twice)
+
+
+def _read_instants(db: Connection, verdict: Verdict) -> None:
+    """Each second of each job has one account: a row, or a range of which it is one."""
+    for key in JOBS:
+        rows: list[Any] = db.execute(_INSTANTS, [key, key]).fetchall()
+        for before, after in pairwise(rows):
+            if (gap := (after[0] - before[1]).total_seconds()) != 1:
+                verdict.instants.append(f"{key}: {gap:g} s from {before} to {after}")
+
+
+def _out_of_order(site: Site, promises: dict[str, Promise]) -> list[str]:
+    """No attempt at one comes after an attempt at one that was to come later."""
+    came: dict[str, list[tuple[float, int]]] = {}
+    for id, promise in promises.items():
+        if promise.order is not None:
+            key, number = promise.order
+            came.setdefault(key, []).extend((arrival.at, number) for arrival in site.ledger.arrivals.get(id, []))
+    return [
+        f"{key}: {after[1]} after {before[1]}"
+        for key, them in came.items()
+        for before, after in pairwise(sorted(them))
+        if after[1] < before[1]
+    ]
+
+
+def recovered(site: Site, promises: dict[str, Promise], repaired: float) -> float | None:
+    """Seconds from the repair until a second in which what is owed arrives as usual, with nothing left from before."""
+    first = {
+        id: min(arrival.at for arrival in site.ledger.arrivals[id])
+        for id, promise in promises.items()
+        if promise.kind not in _UNTIMED and id in site.ledger.arrivals
+    }
+    owed = sorted((promises[id].owed, at) for id, at in first.items())
+    end = max((moment for moment, _ in owed), default=repaired)
+    tenth = 0
+    while (moment := repaired + tenth / 10) + 1 <= end:
+        usual = LATE + site.metronome.overslept(moment, moment + 1)
+        late = [at - due for due, at in owed if moment <= due < moment + 1]
+        left = any(at > moment + 1 for due, at in owed if due < moment)
+        if late and not left and percentile(late, 0.99) <= usual:
+            return tenth / 10
+        tenth += 1
+    return None
