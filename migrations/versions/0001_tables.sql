@@ -425,6 +425,8 @@ create table pgsched.blocked_keys (
   blocked_at   timestamptz not null default pgsched.now(),
   primary key (client_id, ordering_key, partition)
 );
+create index blocked_keys_execution on pgsched.blocked_keys (execution_id);
+create index blocked_keys_client on pgsched.blocked_keys (client_id, execution_id);
 
 -- What holds executions back: a limit of a client, a target host, a queue or a key of a client's own, or the circuit of a
 -- failing target. An execution that may not pass is held, fire_at = infinity and gate = the name, and fed from there.
@@ -444,6 +446,9 @@ create table pgsched_internal.gates (
   updated_at    timestamptz not null default pgsched.now(),
   constraint events_have_a_period check (num_nonnulls(events, period) <> 1)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 100, autovacuum_vacuum_cost_delay = 0);
+
+-- The targets that are left alone for a client, by the expression that the view pgsched.sidelined has for it.
+create index gates_of_client on pgsched_internal.gates ((case when name like 'circuit:%' then substr(name, strpos(name, ' ') + 1) end), name);
 
 -- What an execution waits for: it is held until each of them has ended. The one waited for is marked as awaited, so that
 -- whoever settles it knows. Where delay is given, the execution fires so long after the end.
@@ -616,6 +621,14 @@ create table pgsched.workers (
   expires_at timestamptz not null,
   lost_since timestamptz
 ) with (fillfactor = 50);
+
+-- The workers that somebody has told to begin nothing more, and why. It refers to none of them by a key, which would have whoever keeps
+-- a transaction open keep a worker from taking its row away.
+create table pgsched_internal.draining (
+  worker integer primary key,
+  since  timestamptz not null default pgsched.now(),
+  reason text
+);
 
 -- How many executions each worker has in hand of those that passed a gate with a concurrency.
 create table pgsched_internal.gate_use (

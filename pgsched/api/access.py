@@ -37,7 +37,7 @@ class Guard:
             return
         method, headers = str(connection.scope.get("method")), connection.headers
         if handler.opt.get(PAGE):
-            grant = await self._authentication.grant(header_of(connection))
+            grant = await self._authentication.grant(header_of(connection), page=True)
             self._browsers.check_page(method, headers)
             if self._only_shown and method not in SAFE:
                 raise Refused("the dashboard is read-only here: use the command line or the API")

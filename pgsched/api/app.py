@@ -41,6 +41,7 @@ from pgsched.api import (
     secrets,
     stats,
     targets,
+    workers,
 )
 from pgsched.api.access import PUBLIC, SCOPE, Guard, grant_of
 from pgsched.api.arrivals import Arrivals
@@ -61,9 +62,12 @@ from pgsched.api.pages import dead_letters as dead_letter_pages
 from pgsched.api.pages import executions as execution_pages
 from pgsched.api.pages import jobs as job_pages
 from pgsched.api.pages import limits as limit_pages
+from pgsched.api.pages import provider as provider_pages
 from pgsched.api.pages import queues as queue_pages
 from pgsched.api.pages import targets as target_pages
+from pgsched.api.pages import workers as worker_pages
 from pgsched.api.pages.past import Looking
+from pgsched.api.pages.provider import Providers
 from pgsched.api.pages.routing import refused as refused_page
 from pgsched.api.pages.routing import refused_by_litestar as page_refused_by_litestar
 from pgsched.api.pages.watching import Watching
@@ -99,6 +103,7 @@ _ROOMS = (
     clients,
     secrets,
     queues,
+    workers,
     limits,
     targets,
     ordering_keys,
@@ -108,8 +113,8 @@ _ROOMS = (
     stats,
 )
 _WORK = (execution_pages, execution_changes, replay, bulk, job_pages, job_changes, backfill_pages, dead_letter_pages)
-_SETTINGS = (client_pages, limit_pages, target_pages, queue_pages)
-_PAGES = (entry, now, *_WORK, *_SETTINGS, database_page)
+_SETTINGS = (client_pages, limit_pages, target_pages, queue_pages, worker_pages)
+_PAGES = (entry, provider_pages, now, *_WORK, *_SETTINGS, database_page)
 
 
 def _handlers(rooms: Iterable[ModuleType]) -> list[HTTPRouteHandler]:
@@ -147,7 +152,8 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
     events = events or Events()
     database = Database(settings.database_url, events, wait=wait)
     arrivals = Arrivals(settings.database_url, database.acting(EVERYBODY), events)
-    authentication = Authentication(database, is_open=is_loopback(settings.host), bearer=_bearer(settings, events))
+    bearer, providers = _identity(settings, events)
+    authentication = Authentication(database, is_open=is_loopback(settings.host), bearer=bearer)
     gathering, tracing = Gathering(), Tracing(settings, "pgsched-api")
     feed = Feed(database, events)
     browsers = Browsers(settings)
@@ -185,6 +191,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
             "browsers": Provide(lambda: browsers, sync_to_thread=False),
             "watching": Provide(lambda: watching, sync_to_thread=False),
             "looking": Provide(lambda: looking, sync_to_thread=False),
+            "providers": Provide(lambda: providers, sync_to_thread=False),
             "authentication": Provide(lambda: authentication, sync_to_thread=False),
             "actor": Provide(actor, sync_to_thread=False),
         },
@@ -204,14 +211,17 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
     )
 
 
-def _bearer(settings: Settings, events: Events) -> Bearer | None:
+def _identity(settings: Settings, events: Events) -> tuple[Bearer | None, Providers]:
+    """What takes tokens of providers, and where people sign in."""
     if not settings.takes_tokens:
-        return None
+        return None, Providers()
     try:
         from pgsched.api.bearer import BearerTokens  # with a library that nobody else needs
+        from pgsched.api.sign_in import SignIns
     except ImportError as error:
         raise InvalidSettings("oidc needs PyJWT and cryptography: pip install 'pgsched[oidc]'") from error
-    return BearerTokens(settings, events)
+    tokens = BearerTokens(settings, events)
+    return tokens, SignIns(settings, tokens)
 
 
 def _described() -> OpenAPIConfig:

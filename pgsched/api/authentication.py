@@ -56,7 +56,7 @@ class _Kept:
 class Bearer(Protocol):
     """What tells whom a token that is no key stands for."""
 
-    async def grant(self, text: str, *, counted: bool = True) -> Grant: ...
+    async def grant(self, text: str, *, counted: bool = True, page: bool = False) -> Grant: ...
 
 
 class Authentication:
@@ -71,16 +71,17 @@ class Authentication:
         self._paces = Paces()
         self._look_ups = Batched(self._ask)
 
-    async def grant(self, header: str | None) -> Grant:
-        """Raises Unauthenticated, TooManyRequests for whoever asks too often, and Unavailable where the database
-        does not say in time what it is worth."""
-        return await self._grant(header, counted=True)
+    async def grant(self, header: str | None, *, page: bool = False) -> Grant:
+        """For a ``page`` also by the token that somebody has signed in with at a provider. Raises Unauthenticated,
+        TooManyRequests for whoever asks too often, and Unavailable where the database does not say in time what it is
+        worth."""
+        return await self._grant(header, counted=True, page=page)
 
     async def still(self, header: str | None) -> Grant:
         """The same for who was let in before: it is no request that counts."""
         return await self._grant(header, counted=False)
 
-    async def _grant(self, header: str | None, *, counted: bool) -> Grant:
+    async def _grant(self, header: str | None, *, counted: bool, page: bool = False) -> Grant:
         if header is None:
             if await self._takes_anybody():
                 return ANYBODY
@@ -88,7 +89,7 @@ class Authentication:
         scheme, _, text = header.partition(" ")
         token = Token.parse(text.strip()) if scheme.lower() == "bearer" else None
         if token is None and self._bearer is not None and scheme.lower() == "bearer" and text.count(".") == 2:
-            return await self._bearer.grant(text.strip(), counted=counted)
+            return await self._bearer.grant(text.strip(), counted=counted, page=page)
         if token is None:
             raise Unauthenticated(f"this is no key; {_HOW}")
         kept = self._kept.get(token.id)

@@ -4,6 +4,7 @@ The algorithm is one that the setting names and that the key is for, whatever th
 with the token, or an address of one, is not looked at.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import jwt
@@ -36,9 +37,21 @@ class BearerTokens:
         context = trusting_context(settings.tls_authorities)
         self._keys = {issuer: SigningKeys(issuer, context, events) for issuer in self._providers}
 
-    async def grant(self, text: str, *, counted: bool = True) -> Grant:
-        """What the holder of a token may do. Raises Unauthenticated; Refused where it is valid and nothing is allowed;
-        TooManyRequests where it asks too often; Unavailable where its issuer does not tell its keys."""
+    async def grant(self, text: str, *, counted: bool = True, page: bool = False) -> Grant:
+        """What the holder of a token may do; to a ``page`` it may be one that the dashboard got when they signed in.
+        Raises Unauthenticated; Refused where it is valid and nothing is allowed; TooManyRequests where it asks too
+        often; Unavailable where its issuer does not tell its keys."""
+        provider = self._read(text)[1]
+        audiences = [provider.audience]
+        if page and provider.sign_in is not None:
+            audiences.append(provider.sign_in.client_id)
+        found = provider.grant(await self.claims(text, audiences))
+        if counted and provider.rate is not None:
+            self._paces.take(found.subject, provider.rate, provider.burst or provider.rate)
+        return found
+
+    async def claims(self, text: str, audiences: Sequence[str]) -> dict[str, Any]:
+        """What a token says that is for one of these audiences. Raises Unauthenticated, Unavailable."""
         head, provider = self._read(text)
         algorithm = head.get("alg")
         if algorithm not in provider.algorithms:
@@ -48,10 +61,7 @@ class BearerTokens:
             raise Unauthenticated("the token does not say by its kid which key has signed it")
         for data in await self._keys[provider.issuer].find(id):
             if (key := _usable(data, algorithm)) is not None:
-                found = provider.grant(_checked(text, key, provider))
-                if counted and provider.rate is not None:
-                    self._paces.take(found.subject, provider.rate, provider.burst or provider.rate)
-                return found
+                return _checked(text, key, provider, audiences)
         raise Unauthenticated("the token's issuer has no such key")
 
     def _read(self, text: str) -> tuple[dict[str, Any], Provider]:
@@ -84,14 +94,14 @@ def _usable(data: dict[str, Any], algorithm: str) -> PyJWK | None:
     return key if getattr(key.key, "key_size", 0) <= _LARGEST_KEY else None
 
 
-def _checked(text: str, key: PyJWK, provider: Provider) -> dict[str, Any]:
+def _checked(text: str, key: PyJWK, provider: Provider, audiences: Sequence[str]) -> dict[str, Any]:
     """The claims of a token. Why they are not taken, is told to those alone who have a signature."""
     try:
         return jwt.decode(
             text,
             key,
             algorithms=[key.algorithm_name],
-            audience=provider.audience,
+            audience=list(audiences),
             issuer=provider.issuer,
             leeway=provider.leeway,
             options={"require": _CLAIMS, "enforce_minimum_key_length": True},

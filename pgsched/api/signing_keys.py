@@ -20,7 +20,8 @@ from pgsched.events import Events
 
 _FRESH, _STALE = 300.0, 3600.0
 _AGAIN = 30.0
-_LONGEST = 5.0
+LONGEST = 5.0
+"""Seconds that are waited for what a provider answers."""
 _LARGEST = 256 * 1024
 _MOST = 100
 Keys = Mapping[str, list[dict[str, Any]]]
@@ -60,7 +61,7 @@ class SigningKeys:
 
     async def _refresh(self) -> None:
         try:
-            async with asyncio.timeout(_LONGEST):
+            async with asyncio.timeout(LONGEST):
                 found = await self._ask()
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, Unusable) as error:
             self._failed = f"{type(error).__name__}: {error}"[:300].rstrip(": ")
@@ -71,20 +72,31 @@ class SigningKeys:
             self._tried = time.monotonic()
 
     async def _ask(self) -> Keys:
-        async with httpx.AsyncClient(
-            verify=self._context, follow_redirects=False, timeout=_LONGEST, headers={"Accept-Encoding": "identity"}
-        ) as client:
-            told = await _read(client, f"{self._issuer.rstrip('/')}/.well-known/openid-configuration")
-            if told.get("issuer") != self._issuer:
-                raise Unusable("the discovery document is another issuer's")
+        async with asking(self._context) as client:
+            told = await discovered(client, self._issuer)
             address = told.get("jwks_uri")
             if not isinstance(address, str) or not may_be_asked(address):
                 raise Unusable("jwks_uri is no URL that begins with https://")
-            return _by_id((await _read(client, address)).get("keys"))
+            return _by_id((await answered(client, "GET", address)).get("keys"))
 
 
-async def _read(client: httpx.AsyncClient, url: str) -> dict[str, Any]:
-    async with client.stream("GET", url) as answer:
+def asking(context: ssl.SSLContext) -> httpx.AsyncClient:
+    """What asks a provider: it follows no redirect, and waits no longer than five seconds for anything."""
+    headers = {"Accept-Encoding": "identity", "Accept": "application/json"}
+    return httpx.AsyncClient(verify=context, follow_redirects=False, timeout=LONGEST, headers=headers)
+
+
+async def discovered(client: httpx.AsyncClient, issuer: str) -> dict[str, Any]:
+    """The discovery document of an issuer. Raises Unusable, or what httpx raises."""
+    told = await answered(client, "GET", f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+    if told.get("issuer") != issuer:
+        raise Unusable("the discovery document is another issuer's")
+    return told
+
+
+async def answered(client: httpx.AsyncClient, method: str, url: str, **given: Any) -> dict[str, Any]:
+    """The JSON object that a provider answers with, of a bounded size. Raises Unusable, or what httpx raises."""
+    async with client.stream(method, url, **given) as answer:
         if answer.status_code != 200:
             raise Unusable(f"{url} answers {answer.status_code}")
         if answer.headers.get("content-encoding", "identity") != "identity":

@@ -14,7 +14,8 @@ from pgsched.version import __version__
 
 _COMMANDS = (
     *("up", "migrate", "api", "worker", "schedule", "jobs", "executions", "bulk", "events", "dead-letters"),
-    *("clients", "queues", "limits", "keys", "secrets", "targets", "ordering-keys", "installation", "history", "audit"),
+    *("clients", "queues", "limits", "workers", "keys"),
+    *("secrets", "targets", "ordering-keys", "installation", "history", "audit"),
     *("status", "top", "doctor", "recover"),
     *("forecast", "preview", "apply", "import", "demo", "bench", "completion"),
 )

@@ -32,6 +32,7 @@ from pgsched.client.transaction import schedule_outcome_async as schedule_outcom
 from pgsched.domain.schedule import Fire as Fire
 from pgsched.store.admin.clients import ClientRow as ClientRow
 from pgsched.store.admin.clients import SecretHint as SecretHint
+from pgsched.store.admin.draining import WorkerRow as WorkerRow
 from pgsched.store.admin.queues import QueueRow as QueueRow
 from pgsched.store.ends.bulk_changes import BulkChange as BulkChange
 from pgsched.store.ends.bulk_changes import ChangingMany as ChangingMany

@@ -21,6 +21,7 @@ from pgsched.client.methods import AsyncBase, SyncBase
 from pgsched.client.pull import PullMethods, claim_for_ever
 from pgsched.client.queues import QueueMethods
 from pgsched.client.requests import Call, Length, check_address, headers_of, unavailable
+from pgsched.client.workers import WorkerMethods
 from pgsched.store.lookup.rows import Event
 from pgsched.store.pull.messages import Message
 
@@ -35,6 +36,7 @@ class _Methods(
     PullMethods,
     ClientMethods,
     QueueMethods,
+    WorkerMethods,
     GateMethods,
 ):
     """The methods of both clients."""

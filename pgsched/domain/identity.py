@@ -5,6 +5,7 @@ that none fits may do nothing. So nobody gets the clients of one rule with the s
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,8 @@ ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA")
 _MOST_CLIENTS, _LONGEST = 100, 100
 _SUBJECT = 180
 _FASTEST = 1_000_000
-_PROVIDER = frozenset({"audience", "algorithms", "leeway", "rate", "burst", "rules"})
+_PROVIDER = frozenset({"audience", "algorithms", "leeway", "rate", "burst", "rules", "sign_in"})
+_SIGN_IN = frozenset({"client_id", "client_secret_file", "scopes", "name"})
 _RULE = frozenset({"claims", "clients", "scopes"})
 
 
@@ -49,9 +51,20 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SignIn:
+    """How people sign in to the dashboard at a provider: as the users of this client of it. One without a file with its
+    secret is a public client. ``name`` is what the button says."""
+
+    client_id: str
+    client_secret_file: str | None
+    scopes: tuple[str, ...]
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """One whose tokens are taken, if they are for this audience and signed by one of these algorithms. Each subject may
-    ask ``rate`` times a second, where there is one."""
+    """One whose tokens are taken, if they are for this audience and signed by one of these algorithms; at which people
+    sign in where ``sign_in`` says how. Each subject may ask ``rate`` times a second, where there is one."""
 
     issuer: str
     audience: str
@@ -60,6 +73,7 @@ class Provider:
     rate: int | None
     burst: int | None
     rules: tuple[Rule, ...]
+    sign_in: SignIn | None = None
 
     def grant(self, claims: Mapping[str, Any]) -> Grant:
         """What the holder of a token with these claims may do. Raises Unauthenticated where it does not say who that
@@ -96,7 +110,10 @@ def _provider(issuer: str, given: Any) -> Provider:
     if not may_be_asked(issuer):
         raise _invalid(issuer, "the issuer must be a URL that begins with https://, as the tokens have it in iss")
     if not isinstance(given, dict) or given.keys() - _PROVIDER or not isinstance(given.get("audience"), str):
-        raise _invalid(issuer, "write audience and rules, and algorithms, leeway, rate and burst where they differ")
+        raise _invalid(
+            issuer,
+            "write audience and rules; algorithms, leeway, rate and burst where they differ; sign_in for the dashboard",
+        )
     algorithms, leeway, rules = (
         given.get("algorithms", ["RS256", "ES256", "EdDSA"]),
         given.get("leeway", 5),
@@ -117,6 +134,32 @@ def _provider(issuer: str, given: Any) -> Provider:
         rate=_count(issuer, given, "rate"),
         burst=_count(issuer, given, "burst"),
         rules=parsed,
+        sign_in=_sign_in(issuer, given["sign_in"]) if "sign_in" in given else None,
+    )
+
+
+def _sign_in(issuer: str, given: Any) -> SignIn:
+    texts = {name: given[name] for name in given if name != "scopes"} if isinstance(given, dict) else {}
+    scopes = given.get("scopes", ["openid"]) if isinstance(given, dict) else []
+    if (
+        not isinstance(given, dict)
+        or given.keys() - _SIGN_IN
+        or "client_id" not in given
+        or not all(isinstance(text, str) and text for text in texts.values())
+        or not isinstance(scopes, list)
+        or not all(isinstance(one, str) and re.fullmatch(r"[!#-\[\]-~]{1,100}", one) for one in scopes)
+        or "openid" not in scopes
+    ):
+        raise _invalid(
+            issuer,
+            "sign_in has the client_id that the dashboard has there, and client_secret_file, scopes (a list with "
+            "openid) and name where they differ",
+        )
+    return SignIn(
+        client_id=given["client_id"],
+        client_secret_file=given.get("client_secret_file"),
+        scopes=tuple(scopes),
+        name=given.get("name", str(urlsplit(issuer).hostname)),
     )
 
 

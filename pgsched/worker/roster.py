@@ -3,8 +3,9 @@
 Every worker sees the same list of living workers, so each can work out its own share without asking. The partitions of
 a queue are dealt out in turn among the workers that serve it; a capability that not all of them have adds a share among
 those that have it. Shares are a preference, never a right: a worker with nothing to do helps where rows are overdue.
-Nothing is claimed from a queue that is paused, and nothing at all while the installation is held for recovery: before a
-worker claims on a new connection, it compares the server with the one on which the workers were before.
+Nothing is claimed from a queue that is paused, nor by a worker that was told to drain, and nothing at all while the
+installation is held for recovery: before a worker claims on a new connection, it compares the server with the one on
+which the workers were before.
 """
 
 import asyncio
@@ -52,6 +53,7 @@ class Roster:
         self._joining = asyncio.Lock()
         self.held: str | None = None
         self.hold_changed: Signal[[]] = Signal()
+        self._is_draining = False
         self.number = 0
         self.queue_names: Mapping[int, str] = {}
         self.partitions: list[int] = []
@@ -96,6 +98,7 @@ class Roster:
             alone=self._alone,
             lease=self._lease,
             term=self.term,
+            former=self.number,
         )
         self.number = await workers.register(connection, introduction)
         self.own = self.own or list(self.open)
@@ -110,10 +113,10 @@ class Roster:
         me = next((worker for worker in alive if worker.id == self.number), None)
         if me is None or me.lost:
             return False
-        before = self.open
+        before, self._is_draining = self.open, me.draining
         self._note_hold(me.held)
         self._take(me.served, me.paused)
-        if not me.gone:  # which it cannot be, but an answer may be old
+        if not me.gone and not me.draining:  # gone it cannot be, but an answer may be old
             self.own = [partition for queue in me.served for partition in self._own_of(queue, alive)]
         return self.open != before
 
@@ -122,7 +125,7 @@ class Roster:
         peers = {
             worker.id: frozenset(worker.delivers)
             for worker in alive
-            if queue in worker.served and not (worker.gone or worker.lost or worker.alone)
+            if queue in worker.served and not (worker.gone or worker.lost or worker.alone or worker.draining)
         }
         shares = [(len(crew), crew.index(self.number)) for crew in crews(peers[self.number], peers)]
         partitions = enumerate(partitions_from([queue]))
@@ -131,5 +134,5 @@ class Roster:
 
     def _take(self, served: Sequence[int], paused: Sequence[int]) -> None:
         self.partitions = partitions_from(served)
-        self.open = partitions_from(queue for queue in served if queue not in paused)
+        self.open = partitions_from(queue for queue in served if queue not in paused and not self._is_draining)
         self.own = [partition for partition in self.own if partition in self.open]

@@ -14,10 +14,13 @@ from pgsched.api.access import PAGE, PUBLIC, SCOPE
 from pgsched.domain.api_key import SCOPES, Token
 from tests.conftest import Connection
 from tests.store.ends.dead_letter_arrange import dead_letter
-from tests.store.store_arrange import call, column, rotate, schedule
+from tests.store.store_arrange import call, column, rotate, schedule, value
 
 MARK = "zq-mark"
 """Stands in all that belongs to the client shop, and in nothing that a request says."""
+_WORKER = """
+insert into pgsched.workers (name, queues, release, expires_at)
+values ('here:1', '{default}', '1', now() + interval '1 h') returning id"""
 _BODIES: dict[str, dict[str, Any]] = {
     "create": {"target": "python:note", "client": "shop"},
     "create_many": {"target": "python:note", "client": "shop"},
@@ -153,6 +156,7 @@ def things_of_shop(db: Connection) -> dict[str, list[str]]:
     call(db, "sideline", host=f"{MARK}.example", client="shop")
     db.execute("insert into pgsched.blocked_keys values ('shop', %s, 0, pgsched.new_id(), %s)", [f"{MARK}-order", MARK])
     key = make_key(db, clients=["shop"], subject=MARK)
+    worker = value(db, _WORKER.encode())
     found: dict[str, list[UUID | str]] = {
         "job_id": [job],
         "execution_id": [waiting, letter],
@@ -163,13 +167,15 @@ def things_of_shop(db: Connection) -> dict[str, list[str]]:
         "queue": ["orders"],
         "name": ["default"],
         "key_id": [key.id],
+        "worker": [str(worker)],
     }
     return {name: [str(thing) for thing in things] for name, things in found.items()}
 
 
 _WRITTEN = (
     "pgsched.executions", "pgsched.jobs", "pgsched.history", "pgsched.clients", "pgsched.queues", "pgsched.backfills",
-    "pgsched.bulk_changes", "pgsched.blocked_keys", "pgsched_internal.gates", "pgsched_internal.kept_dead_letters",
+    "pgsched.bulk_changes", "pgsched.blocked_keys",
+    "pgsched_internal.draining", "pgsched_internal.gates", "pgsched_internal.kept_dead_letters",
     "pgsched_internal.signing_secrets", "pgsched_internal.api_keys",
 )  # fmt: skip
 

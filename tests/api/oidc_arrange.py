@@ -91,6 +91,10 @@ def faked_provider(path: str = "") -> Iterator[Faked]:
             except OSError:
                 return  # whoever asked has read enough
 
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.do_GET()
+
         def log_message(self, *_: Any) -> None:
             """Says nothing."""
 

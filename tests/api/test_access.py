@@ -66,13 +66,14 @@ def test_every_route_declares_its_scope_and_is_in_a_table_unless_it_is_for_every
             elif methods:
                 closed += len(methods)
     assert closed == len(routes_of(app)) + len(pages_of(app))  # test_page_access has the pages
-    assert public == {"/healthz", "/readyz", *_SCHEMA, "/sign-in", "/sign-out", "/static/{name:str}"}
+    entries = {"/sign-in", "/sign-in/at", "/sign-in/return", "/sign-out", "/static/{name:str}"}
+    assert public == {"/healthz", "/readyz", *_SCHEMA, *entries}
 
 
 def test_what_concerns_all_clients_asks_for_a_key_of_all_that_administers(app: Litestar) -> None:
     everywhere = [route for route in routes_of(app) if route.everywhere]
     assert {route.template for route in everywhere if route.scope != "admin"} == {"/metrics"}
-    rooms = ("/v1/queues", "/v1/limits", "/v1/keys")
+    rooms = ("/v1/queues", "/v1/limits", "/v1/keys", "/v1/workers")
     of_rooms = [route for route in routes_of(app) if route.template.startswith(rooms) and route.name != "claim"]
     assert {route.name for route in of_rooms if not route.everywhere} == {"list_queues", "get_queue"}
 
@@ -87,7 +88,7 @@ async def test_without_a_key_that_is_taken_every_route_is_closed(
         db.execute("update pgsched_internal.api_keys set expires_at = pgsched.now() - interval '1 ms'")
     elif kind == "revoked":
         db.execute("select pgsched_internal.revoke_key(%s)", [made.id])
-    nothing = {name: ["0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47"] for name in _NAMES}
+    nothing = {name: ["0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47"] for name in _NAMES} | {"worker": ["7"]}
     for route in routes_of(app):
         for path in route.paths(nothing):
             answer = await route.ask(api, path, keys.get(kind, made))

@@ -285,7 +285,7 @@ async def test_a_provider_that_does_not_answer_is_waited_for_so_long(
 ) -> None:
     go_on = threading.Event()
     provider.answer = lambda path: (go_on.wait(10), provider.properly(path))[1]
-    monkeypatch.setattr(signing_keys, "_LONGEST", 0.1)
+    monkeypatch.setattr(signing_keys, "LONGEST", 0.1)
     with pytest.raises(Unavailable, match="Timeout"):
         await bearer.grant(provider.token())
     go_on.set()

@@ -75,6 +75,10 @@ ROUTES = {
     ("/v1/queues/{name}", "delete"),
     ("/v1/queues/{name}/pause", "post"),
     ("/v1/queues/{name}/resume", "post"),
+    ("/v1/workers", "get"),
+    ("/v1/workers/{worker}", "get"),
+    ("/v1/workers/{worker}/drain", "post"),
+    ("/v1/workers/{worker}/resume", "post"),
     ("/v1/limits", "get"),
     ("/v1/limits/{kind}/{name}", "get"),
     ("/v1/limits/{kind}/{name}", "put"),
@@ -142,6 +146,8 @@ def test_no_generated_client_has_to_send_a_body_that_is_optional(description: An
         "release_client",
         "pause_queue",
         "resume_queue",
+        "drain_worker",
+        "resume_worker",
     }
     assert optional == notes | {"cancel_execution", "rotate_signing_secret", "rotate_key", "replay"}
 

@@ -316,6 +316,10 @@ def test_every_page_says_who_may_see_it(page_app: Litestar) -> None:
         "/queues/{name:str}/pause": "admin",
         "/queues/{name:str}/resume": "admin",
         "/queues/{name:str}/settings": "admin",
+        "/workers": "admin",
+        "/workers/{worker:int}": "admin",
+        "/workers/{worker:int}/drain": "admin",
+        "/workers/{worker:int}/resume": "admin",
         "/database": "admin",
     }
     assert PUBLIC not in found.values()

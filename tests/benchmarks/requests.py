@@ -66,7 +66,7 @@ def run_requests(
         token = str(make_key(connection)) if api_key else None
         for number in range(1, queues):
             connection.execute("select pgsched.create_queue(%s)", [f"queue-{number}"])
-        with _api(own) as address:
+        with api_of(own) as address:
             load = Load(callers=callers, seconds=seconds, prefix=None, rate=rate, token=token)
             _measure(connection, address, replace(load, seconds=min(seconds, 1), rate=None))  # to warm up
             measured = [_round(connection, address, load, number, progress) for number in range(rounds)]
@@ -181,7 +181,7 @@ class _Caller(asyncio.Protocol):
 
 
 @contextmanager
-def _api(url: str) -> Iterator[str]:
+def api_of(url: str) -> Iterator[str]:
     """The address of an API in a process of its own."""
     here, there = CONTEXT.Pipe()
     process = CONTEXT.Process(target=_serve, args=(url, there), daemon=True)

@@ -43,6 +43,7 @@ table pgsched_internal.archived_days
 table pgsched_internal.circles
 table pgsched_internal.counts_to_roll_up with (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
 table pgsched_internal.days
+table pgsched_internal.draining
 table pgsched_internal.ends_to_mark with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
 table pgsched_internal.facts
 table pgsched_internal.fleet with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
@@ -374,6 +375,9 @@ column pgsched_internal.counts_to_roll_up.05 partition smallint not null
 column pgsched_internal.counts_to_roll_up.06 bucket smallint
 column pgsched_internal.counts_to_roll_up.07 client_id text not null
 column pgsched_internal.days.01 name text not null
+column pgsched_internal.draining.01 worker integer not null
+column pgsched_internal.draining.02 since timestamp with time zone not null default pgsched.now()
+column pgsched_internal.draining.03 reason text
 column pgsched_internal.ended.01 id uuid
 column pgsched_internal.ended.02 client_id text
 column pgsched_internal.ended.03 key text
@@ -631,6 +635,7 @@ constraint pgsched_internal.archived_days.archived_days_pkey PRIMARY KEY (day)
 constraint pgsched_internal.circles.circles_pkey PRIMARY KEY (client_id)
 constraint pgsched_internal.counts_to_roll_up.counts_to_roll_up_pkey PRIMARY KEY (id)
 constraint pgsched_internal.days.days_pkey PRIMARY KEY (name)
+constraint pgsched_internal.draining.draining_pkey PRIMARY KEY (worker)
 constraint pgsched_internal.ends_to_mark.ends_to_mark_pkey PRIMARY KEY (execution_id, after_id)
 constraint pgsched_internal.facts.facts_pkey PRIMARY KEY (name)
 constraint pgsched_internal.fleet.fleet_pkey PRIMARY KEY (singleton)
@@ -669,6 +674,8 @@ CREATE INDEX audit_log_name ON pgsched.audit_log USING btree (name, kind, id) WH
 CREATE INDEX audit_log_subject ON pgsched.audit_log USING btree (subject, id) WHERE (subject IS NOT NULL)
 CREATE INDEX backfills_active ON pgsched.backfills USING btree (id) WHERE (state = 'active'::text)
 CREATE INDEX backfills_job ON pgsched.backfills USING btree (job_id)
+CREATE INDEX blocked_keys_client ON pgsched.blocked_keys USING btree (client_id, execution_id)
+CREATE INDEX blocked_keys_execution ON pgsched.blocked_keys USING btree (execution_id)
 CREATE INDEX bulk_changes_active ON pgsched.bulk_changes USING btree (id) WHERE (state = 'active'::text)
 CREATE INDEX dependencies_after ON pgsched.dependencies USING btree (after_id, execution_id) WHERE (status IS NULL)
 CREATE INDEX ends_to_mark_after ON pgsched_internal.ends_to_mark USING btree (after_id)
@@ -679,6 +686,7 @@ CREATE INDEX executions_key ON ONLY pgsched.executions USING btree (client_id, k
 CREATE INDEX executions_labelled ON ONLY pgsched.executions USING btree (client_id, id) WHERE (labels IS NOT NULL)
 CREATE INDEX executions_ordering ON ONLY pgsched.executions USING btree (client_id, ordering_key, COALESCE((scheduled_for)::timestamp with time zone, (fire_at)::timestamp with time zone), id) WHERE (ordering_key IS NOT NULL)
 CREATE INDEX executions_priority ON ONLY pgsched.executions USING btree (((((options)::jsonb ->> 'priority'::text))::smallint), fire_at) WHERE ((options)::jsonb ? 'priority'::text)
+CREATE INDEX gates_of_client ON pgsched_internal.gates USING btree (( CASE WHEN (name ~~ 'circuit:%'::text) THEN substr(name, (strpos(name, ' '::text) + 1)) ELSE NULL::text END), name)
 CREATE INDEX history_awaited ON ONLY pgsched.history USING btree (id) WHERE awaited
 CREATE INDEX history_failed ON ONLY pgsched.history USING btree (id, client_id, dealt_with_at) WHERE (status = 'failed'::pgsched.execution_status)
 CREATE INDEX history_job ON ONLY pgsched.history USING btree (job_id, scheduled_for) WHERE (job_id IS NOT NULL)
@@ -711,6 +719,7 @@ CREATE UNIQUE INDEX clients_pkey ON pgsched.clients USING btree (client_id)
 CREATE UNIQUE INDEX counts_to_roll_up_pkey ON pgsched_internal.counts_to_roll_up USING btree (id)
 CREATE UNIQUE INDEX days_pkey ON pgsched_internal.days USING btree (name)
 CREATE UNIQUE INDEX dependencies_pkey ON pgsched.dependencies USING btree (execution_id, after_id)
+CREATE UNIQUE INDEX draining_pkey ON pgsched_internal.draining USING btree (worker)
 CREATE UNIQUE INDEX ends_to_mark_pkey ON pgsched_internal.ends_to_mark USING btree (execution_id, after_id)
 CREATE UNIQUE INDEX executions_head ON ONLY pgsched.executions USING btree (client_id, ordering_key, partition) WHERE at_head
 CREATE UNIQUE INDEX executions_job ON ONLY pgsched.executions USING btree (job_id, scheduled_for, partition) WHERE (job_id IS NOT NULL)
@@ -873,6 +882,7 @@ function pgsched.count_executions(jsonb,interval) returns record volatility v pa
 function pgsched.create_queue(text,jsonb,text) returns smallint volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=1s
 function pgsched.discard(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.discard_all(jsonb,integer,text,text) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp, enable_sort=off, enable_hashjoin=off
+function pgsched.drain_worker(integer,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.drop_client(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.drop_limit(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.drop_queue(text,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=1s
@@ -906,6 +916,7 @@ function pgsched.restore(text,text,text) returns boolean volatility v parallel u
 function pgsched.resume(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.resume_all(text,jsonb,text,text) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.resume_queue(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.resume_worker(integer,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) returns uuid volatility v parallel u
 function pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.secrets(text) returns SETOF record volatility s parallel u security definer set search_path=pg_catalog, pg_temp
@@ -1007,6 +1018,7 @@ function pgsched_internal.check_said(text,text) returns boolean volatility i par
 function pgsched_internal.check_spec(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_target(text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_told(jsonb,text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.check_worker(integer) returns void volatility v parallel u
 function pgsched_internal.check_zone(text) returns boolean volatility s parallel s
 function pgsched_internal.circle_refused() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.circuit_of(text,text) returns text volatility i parallel s
@@ -1299,6 +1311,8 @@ grant execute on pgsched.discard(uuid,text,text) to pgsched_worker
 grant execute on pgsched.discard_all(jsonb,integer,text,text) to pgsched_api
 grant execute on pgsched.discard_all(jsonb,integer,text,text) to pgsched_client
 grant execute on pgsched.discard_all(jsonb,integer,text,text) to pgsched_worker
+grant execute on pgsched.drain_worker(integer,text,text) to pgsched_api
+grant execute on pgsched.drain_worker(integer,text,text) to pgsched_worker
 grant execute on pgsched.drop_client(text,text) to pgsched_api
 grant execute on pgsched.drop_client(text,text) to pgsched_worker
 grant execute on pgsched.drop_limit(text,text,text) to pgsched_api
@@ -1383,6 +1397,8 @@ grant execute on pgsched.resume_all(text,jsonb,text,text) to pgsched_client
 grant execute on pgsched.resume_all(text,jsonb,text,text) to pgsched_worker
 grant execute on pgsched.resume_queue(text,text,text) to pgsched_api
 grant execute on pgsched.resume_queue(text,text,text) to pgsched_worker
+grant execute on pgsched.resume_worker(integer,text,text) to pgsched_api
+grant execute on pgsched.resume_worker(integer,text,text) to pgsched_worker
 grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_api
 grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_client
 grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_worker
@@ -1857,6 +1873,9 @@ grant select on pgsched_internal.api_keys (scopes) to pgsched_worker
 grant select on pgsched_internal.api_keys (subject) to pgsched_api
 grant select on pgsched_internal.api_keys (subject) to pgsched_reader
 grant select on pgsched_internal.api_keys (subject) to pgsched_worker
+grant select on pgsched_internal.draining to pgsched_api
+grant select on pgsched_internal.draining to pgsched_reader
+grant select on pgsched_internal.draining to pgsched_worker
 grant select on pgsched_internal.ended to pgsched_api
 grant select on pgsched_internal.ended to pgsched_client
 grant select on pgsched_internal.ended to pgsched_reader
@@ -1889,6 +1908,7 @@ grant update on pgsched.jobs (planned_revision) to pgsched_api
 grant update on pgsched.jobs (reason) to pgsched_api
 grant update on pgsched.jobs (state) to pgsched_api
 grant update on pgsched.jobs (updated_at) to pgsched_api
+grant update on pgsched_internal.draining (worker) to pgsched_worker
 grant update on pgsched_internal.secrets (sealed) to pgsched_worker
 grant update on pgsched_internal.signing_secrets (sealed) to pgsched_worker
 grant usage on pgsched.audit_log_id_seq to pgsched_worker
@@ -1918,6 +1938,7 @@ comment on pgsched.create_queue(text,jsonb,text) is 'Makes a queue with partitio
 comment on pgsched.dead_letters is 'The executions that failed for good and what was done about them, until they expire.'
 comment on pgsched.discard(uuid,text,text) is 'Takes a dead letter off the open ones; in history it stays. False if it was discarded before; PS010 for an unknown id, PS011 for one that has not failed, was replayed or has expired.'
 comment on pgsched.discard_all(jsonb,integer,text,text) is 'Discards the open dead letters that a filter names, no more than most and for some seconds at most: how many, and whether these were all. PS000 or PS002 for a filter that cannot be meant.'
+comment on pgsched.drain_worker(integer,text,text) is 'Has one worker begin nothing more; what it has in hand goes on, and others take its share. False if it was told so before.'
 comment on pgsched.drop_client(text,text) is 'Forgets all that was set for a client, its signing secrets and a hold too; its jobs and executions stay, and go by the defaults. False where nothing was set. PS011 for the client default and for one with API keys.'
 comment on pgsched.drop_limit(text,text,text) is 'Takes a limit away: what it held back goes on at once. False where there was none.'
 comment on pgsched.drop_queue(text,text) is 'Drops a queue in which nothing waits or runs, its partitions and its limit; history stays. PS010 for an unknown queue, PS011 for one that is not empty or has jobs, and for default.'
@@ -1952,6 +1973,7 @@ comment on pgsched.restore(text,text,text) is 'Calls a target host again that wa
 comment on pgsched.resume(uuid,text,text) is 'Resumes a paused or an invalid job from its next instant on. False if it was active already.'
 comment on pgsched.resume_all(text,jsonb,text,text) is 'Resumes the paused jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.resume_queue(text,text,text) is 'Ends the pause of a queue; false if it was not paused.'
+comment on pgsched.resume_worker(integer,text,text) is 'Has a worker that was drained begin again; false if it was not.'
 comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id. Scheduled again under the same client and key it replaces what still waits; what is running or succeeded less than pgsched.key_retention (24 hours) ago answers with its id instead of firing twice: pgsched.schedule_outcome says which. on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions, named by id or key, have succeeded, or with after_outcome => ''any'' until they have ended.'
 comment on pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) is 'As pgsched.schedule, and says what it came to. The outcome is created; replaced, where it took the place of what waited under the key; existing, where what stands under the key was left as it is, because it runs or was to be kept; or ended, where that succeeded less than pgsched.key_retention ago and nothing was scheduled. fires_at is null for a job, and for what runs, waits for others or has ended.'
 comment on pgsched.secrets(text) is 'The names of a client''s secrets, and when each was made and last replaced. Nothing where the session does not act for the client.'
@@ -2056,6 +2078,7 @@ comment on pgsched_internal.check_said(text,text) is 'True for what the audit lo
 comment on pgsched_internal.check_spec(jsonb) is 'True for one more schedule of a job; raises PS002 with what to write otherwise.'
 comment on pgsched_internal.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.'
 comment on pgsched_internal.check_told(jsonb,text) is 'True where the target that is told the outcome can be called; raises PS004 or PS001 with what to write otherwise.'
+comment on pgsched_internal.check_worker(integer) is 'Raises PS010 where no worker has this number, or it is lost.'
 comment on pgsched_internal.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.'
 comment on pgsched_internal.circle_refused() is 'Refuses a job that would come after itself, directly or through others.'
 comment on pgsched_internal.circuit_of(text,text) is 'The gate between a client and a target host, or between all clients and it; PS000 for a name that cannot be.'

@@ -15,11 +15,25 @@ async function provider(issuer) {
     jwks: { keys },
     clients: [
       { client_id: 'shop-backend', client_secret: 'hush', grant_types: ['client_credentials'], redirect_uris: [], response_types: [] },
+      // People sign in here: a client of this machine, which may come from any port.
+      {
+        client_id: 'dashboard', token_endpoint_auth_method: 'none', application_type: 'native', grant_types: ['authorization_code'],
+        redirect_uris: ['http://127.0.0.1/sign-in/return'], response_types: ['code'],
+      },
+      {
+        client_id: 'confidential', client_secret: 'hush hush', application_type: 'native', grant_types: ['authorization_code'],
+        redirect_uris: ['http://127.0.0.1/sign-in/return'], response_types: ['code'],
+      },
     ],
+    // Whoever signs in with any password, is whom they say; ann is on call.
+    findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id, groups: id === 'ann' ? ['oncall'] : [] }) }),
+    claims: { openid: ['sub', 'groups'] },
+    conformIdTokenClaims: false,
+    cookies: { keys: ['for tests alone'] },
     extraTokenClaims: () => ({ pgsched_clients: ['shop'], realm_access: { roles: ['scheduling'] } }),
     features: {
       clientCredentials: { enabled: true },
-      devInteractions: { enabled: false },
+      devInteractions: { enabled: true },
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo: (_, resource) => ({

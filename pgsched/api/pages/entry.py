@@ -11,6 +11,7 @@ from litestar.response import Redirect
 from pgsched.api.access import PUBLIC, SCOPE
 from pgsched.api.authentication import Authentication
 from pgsched.api.browsers import Browsers
+from pgsched.api.pages.provider import Offered
 from pgsched.api.pages.rendering import HEADERS, html
 from pgsched.api.pages.session import LONGEST, cookie, local
 from pgsched.errors import NotFound, Unauthenticated
@@ -22,8 +23,9 @@ _CACHED = {"Cache-Control": "max-age=3600", "X-Content-Type-Options": "nosniff"}
 
 
 @get("/sign-in", **_PUBLIC)
-async def show_sign_in(request: Request[Any, Any, Any]) -> Response[Any]:
-    return html(request, "sign_in.html", next=local(request.query_params.get("next")), fault=None)
+async def show_sign_in(request: Request[Any, Any, Any], providers: Offered) -> Response[Any]:
+    next = local(request.query_params.get("next"))
+    return html(request, "sign_in.html", next=next, fault=None, providers=providers.names)
 
 
 @post("/sign-in", **_PUBLIC)
@@ -31,6 +33,7 @@ async def sign_in(
     request: Request[Any, Any, Any],
     authentication: NamedDependency[Authentication],
     browsers: NamedDependency[Browsers],
+    providers: Offered,
 ) -> Response[Any]:
     """Keeps the key if it is one. The form of another site signs nobody in."""
     browsers.check_page(request.method, request.headers)
@@ -44,7 +47,8 @@ async def sign_in(
             raise Unauthenticated(f"this is longer than the {LONGEST} characters that a browser keeps: use a key")
         await authentication.grant(f"Bearer {key}")
     except Unauthenticated as error:
-        return html(request, "sign_in.html", status=401, next=next, fault=str(error).partition(";")[0])
+        fault = str(error).partition(";")[0]
+        return html(request, "sign_in.html", status=401, next=next, fault=fault, providers=providers.names)
     return Redirect(next, status_code=303, headers=HEADERS, cookies=[cookie(request, key)])
 
 

@@ -41,6 +41,7 @@ _DONE = {
     "reschedule": "It is due now.",
     "start": "Begun: this is how far it is.",
     "stop": "Stopped. What was done stays done.",
+    "drain": "It drains: it begins nothing more, and finishes what it has in hand.",
     "nothing": "Nothing was to be done: it was so already.",
 }
 

@@ -1,8 +1,8 @@
 """Who looks: the key that somebody has signed in with, in a cookie that scripts and other sites do not get.
 
-The cookie is the key itself. So any process can check it as it checks the key in a header, it is worth nothing within
-a second of the key's end, and no list of sessions has to be kept. The browser sends it to pages alone: under ``/v1``
-only the header counts.
+The cookie is the key itself, or the token that a provider has given. So any process can check it as it checks what
+comes in a header, it is worth nothing within a second of its end, and no list of sessions has to be kept. The browser
+sends it to pages alone: under ``/v1`` only the header counts.
 """
 
 from typing import Any
@@ -13,7 +13,9 @@ from litestar.connection import ASGIConnection
 from litestar.datastructures import Cookie
 
 COOKIE = "pgsched_key"
-_KEPT = 12 * 3600
+BEGUN = "pgsched_sign_in"
+"""The cookie of a browser that is at a provider to sign in."""
+_KEPT, _AWAY = 12 * 3600, 600
 LONGEST = 3_800
 """Characters of a key or token for which browsers have room in a cookie."""
 
@@ -31,10 +33,29 @@ def cookie(request: Request[Any, Any, Any], key: str) -> Cookie:
         value=key,
         max_age=_KEPT if key else 0,
         httponly=True,
-        secure=request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https",
+        secure=is_secure(request),
         samesite="strict",
         path="/",
     )
+
+
+def begun_cookie(request: Request[Any, Any, Any], begun: str) -> Cookie:
+    """Keeps for ten minutes what a sign-in at a provider began with; an empty one forgets it. It comes back with the
+    provider's redirect, so it is not kept to this site as strictly as the key is."""
+    return Cookie(
+        key=BEGUN,
+        value=begun,
+        max_age=_AWAY if begun else 0,
+        httponly=True,
+        secure=is_secure(request),
+        samesite="lax",
+        path="/sign-in",
+    )
+
+
+def is_secure(request: Request[Any, Any, Any]) -> bool:
+    """Whether the browser has come over TLS, to here or to a proxy."""
+    return request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
 
 
 def sign_in_url(connection: ASGIConnection[Any, Any, Any, Any]) -> str:

@@ -21,7 +21,8 @@ class RegisteredWorker:
 
     ``held``: why the installation is held, if it is.
 
-    ``gone``: none of its sessions is there; ``lost``: it was declared so, and its rows are taken back. ``tries``: it
+    ``gone``: none of its sessions is there; ``lost``: it was declared so, and its rows are taken back; ``draining``:
+    it was told to begin nothing more. ``tries``: it
     runs what may end its process in a process of its own, and ``alone``: it is such a process.
     """
 
@@ -35,6 +36,7 @@ class RegisteredWorker:
     gone: bool
     lost: bool
     held: str | None = None
+    draining: bool = False
     delivers: list[str] = field(default_factory=list)
     tries: bool = False
     alone: bool = False
@@ -42,7 +44,8 @@ class RegisteredWorker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Introduction:
-    """What a worker says of itself (see RegisteredWorker); ``instance`` is the name that all its sessions carry."""
+    """What a worker says of itself (see RegisteredWorker); ``instance`` is the name that all its sessions carry, and
+    ``former`` the number that it had before, 0 for none."""
 
     name: str
     instance: str
@@ -51,6 +54,7 @@ class Introduction:
     delivers: Sequence[str]
     lease: timedelta
     term: timedelta
+    former: int = 0
     tries: bool = False
     alone: bool = False
 

@@ -18,7 +18,7 @@ class _Silent:
 
 
 async def workers(ground: Ground) -> list[Finding]:
-    """Workers that are lost, or frozen: still there, and silent for longer than they may be."""
+    """Workers that are lost, drained, or frozen: still there, and silent for longer than they may be."""
     bounds = ground.bounds
     found = [fault for worker in await watch(ground.connection) if (fault := _fault_of(worker))]
     silent = await rows(ground.connection, _Silent, "doctor/unregistered", seconds=bounds.silent, most=bounds.most)
@@ -38,7 +38,7 @@ def _frozen_for_long(one: _Silent, seconds: float) -> Finding:
 def _fault_of(worker: RegisteredWorker) -> Finding | None:
     silent = seconds_in(worker.now - worker.expires_at)
     if worker.expires_at > worker.now and not (worker.lost or worker.gone):
-        return None
+        return _drained(worker) if worker.draining else None
     if worker.lost or worker.gone:
         return warning(
             f"worker {worker.id} is lost: its process has ended without handing back what it had in hand",
@@ -50,6 +50,14 @@ def _fault_of(worker: RegisteredWorker) -> Finding | None:
         f"worker {worker.id} is frozen: its sessions are there, and it has been due to say that it lives for {silent}",
         why="It may have stopped in the middle of what it has in hand; others take that back, and it may run twice.",
         do="Look at that process: is it stopped, starved of CPU, or does a handler block its event loop? Restart it.",
+    )
+
+
+def _drained(worker: RegisteredWorker) -> Finding:
+    return note(
+        f"worker {worker.id} drains: it begins nothing more, because somebody said so",
+        why="What is due is left to the other workers of its queues.",
+        do=f"Stop its process once it has nothing in hand, or pgsched workers resume {worker.id}.",
     )
 
 

@@ -16,7 +16,9 @@ from pgsched.store.lookup.overview import LivingWorker, QueueState, living_worke
 
 MOST = 250
 """So many rows of each partition are counted, the oldest first: of a queue 4,000 at the most."""
-_QUEUES, _GATES, _HELD = 50, 20, 1_000
+QUEUES = 50
+"""So many queues are looked at, the first by name."""
+_GATES, _HELD = 20, 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +70,11 @@ class Now:
 
 async def look(connection: AsyncConnection[Any]) -> Now:
     """Looks at it all; at fifty queues and twenty gates at the most."""
-    flows = await rows(connection, Flow, "lookup/now_flows", queues=_QUEUES)
+    flows = await rows(connection, Flow, "lookup/now_flows", queues=QUEUES)
     return Now(
-        edges=await rows(connection, Edge, "lookup/now_edges", queues=_QUEUES, most=MOST),
+        edges=await rows(connection, Edge, "lookup/now_edges", queues=QUEUES, most=MOST),
         flows={flow.queue: flow for flow in flows},
-        queues=(await queue_states(connection))[:_QUEUES],
+        queues=(await queue_states(connection))[:QUEUES],
         workers=await living_workers(connection),
         held_back=await rows(connection, Held, "lookup/held_back", gates=_GATES, most=_HELD),
         sidelined=await sidelined(connection, limit=_GATES),

@@ -120,7 +120,7 @@ class Claimer(Claiming):
             self._looked_at = float("-inf")
         if time.monotonic() - self._looked_at >= min(self._poll, self._watch.look_interval):
             await self._look()
-        if self._watch.called and self._dispatcher.free:
+        if self._watch.called and self._dispatcher.free and self._roster.open:
             await self._watch.enter(await self._link.get(), self._roster.number, self._roster.partitions)
         if self._watch.on:
             return await self._keep_watch()

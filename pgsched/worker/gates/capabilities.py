@@ -79,7 +79,7 @@ class Capabilities(Service):
         """Takes what the living workers can deliver."""
         peers: dict[int, list[frozenset[str]]] = {}
         for worker in alive:
-            if worker.id != number and not (worker.gone or worker.lost or worker.alone):
+            if worker.id != number and not (worker.gone or worker.lost or worker.alone or worker.draining):
                 for first in worker.served:
                     peers.setdefault(queue_of(first), []).append(frozenset(worker.delivers))
         others = {worker.id: frozenset(worker.delivers) for worker in alive if not worker.gone}

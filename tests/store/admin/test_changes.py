@@ -37,6 +37,18 @@ def blocked(db: Connection) -> None:
     )
 
 
+def worker(db: Connection) -> None:
+    db.execute(
+        "insert into pgsched.workers (id, name, queues, release, expires_at) overriding system value"
+        " values (7, 'here:1', '{default}', '1', now() + interval '1 h')"
+    )
+
+
+def drained(db: Connection) -> None:
+    worker(db)
+    call(db, "drain_worker", worker=7)
+
+
 def replay(db: Connection) -> Any:
     return call(db, "replay_all", filter={"client": "shop"})
 
@@ -56,6 +68,8 @@ VERBS: dict[str, tuple[Callable[[Connection], Any], str]] = {
     "set_queue": (lambda db: None, "pgsched.set_queue('default', '{\"weight\": 5}')"),
     "pause_queue": (lambda db: None, "pgsched.pause_queue('default', 'stop')"),
     "resume_queue": (lambda db: call(db, "pause_queue", name="default"), "pgsched.resume_queue('default')"),
+    "drain_worker": (worker, "pgsched.drain_worker(7, 'replaced')"),
+    "resume_worker": (drained, "pgsched.resume_worker(7)"),
     "drop_queue": (lambda db: call(db, "create_queue", name="orders"), "pgsched.drop_queue('orders')"),
     "set_installation": (lambda db: None, "pgsched.set_installation('{\"history_days\": 60}')"),
     "mark_archived": (lambda db: None, "pgsched.mark_archived('2026-01-01')"),

@@ -26,6 +26,14 @@ async def test_a_worker_that_is_there_and_silent_is_frozen(database_url: str) ->
     assert text.startswith("worker 1 is frozen")
 
 
+async def test_a_worker_that_was_told_to_drain_is_noted(db: Connection, database_url: str) -> None:
+    await register(database_url)
+    db.execute("select pgsched.drain_worker(1)")
+    with session_of_the_worker(database_url):
+        [(severity, text)] = await seen(database_url, "workers")
+    assert (severity, text.startswith("worker 1 drains")) == ("note", True)
+
+
 async def test_a_process_that_was_declared_lost_and_is_still_there_is_told(database_url: str) -> None:
     with session_of_the_worker(database_url):
         assert await seen(database_url, "workers") == []  # it may be about to register

@@ -60,6 +60,23 @@ select 'ann', 'pause', pgsched.new_id() from generate_series(%(first)s::bigint, 
 """
 
 
+_CLIENTS = """
+insert into pgsched.clients (client_id)
+select 'client-' || n from generate_series(%(first)s::bigint, %(last)s::bigint) n
+"""
+_GATES = """
+insert into pgsched_internal.gates (name, concurrency, shut_until)
+select kind || ':' || n || '.example' || case kind when 'circuit' then ' client-' || n % 10 else '' end,
+       case kind when 'key' then 5 end, case kind when 'circuit' then now() + interval '1 hour' end
+  from generate_series(%(first)s::bigint, %(last)s::bigint) n, unnest(array['circuit', 'key']) kind
+"""
+_BLOCKED = """
+insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id)
+select 'client-' || n % 10, 'order-' || n, n % 16, pgsched.new_id()
+  from generate_series(%(first)s::bigint, %(last)s::bigint) n
+"""
+
+
 def make_days(db: Db) -> None:
     """Partitions of history for the last days, as workers make them ahead."""
     for back in range(DAYS + 1, -2, -1):
@@ -78,17 +95,23 @@ def act_as_client(db: Db) -> None:
     db.execute("insert into pgsched.clients (client_id, database_role) values ('big', 'big')")
 
 
+_FILLED = ((_ENDED, 80), (_LIVE, 20), (_JOBS, 10), (_AUDIT, 10), (_CLIENTS, 5), (_GATES, 5), (_BLOCKED, 5))
+_TABLES = (
+    "pgsched.history, pgsched.executions, pgsched.jobs, pgsched.audit_log, pgsched.clients, pgsched_internal.gates,"
+    " pgsched.blocked_keys"
+)
+
+
 def fill(db: Db, *, behind: int, up_to: int, all_rows: int) -> None:
     """Adds the rows from one number to the next, of so many that there are to be in the end; and has them counted."""
     db.execute(_HELD_BACK)
     db.execute(_ID_AT)
-    for query, tenths in ((_ENDED, 8), (_LIVE, 2), (_JOBS, 1)):
-        first, last, most = (count * tenths // 10 for count in (behind, up_to, all_rows))
+    for query, hundredths in _FILLED:
+        first, last, most = (count * hundredths // 100 for count in (behind, up_to, all_rows))
         db.execute(
             query.replace("%", "%%").replace("%%(", "%(").encode(), {"first": first + 1, "last": last, "all": most}
         )
-    db.execute(_AUDIT, {"first": behind + 1, "last": up_to})
-    db.execute("vacuum analyze pgsched.history, pgsched.executions, pgsched.jobs, pgsched.audit_log")
+    db.execute(f"vacuum analyze {_TABLES}".encode())
 
 
 @contextmanager

@@ -135,9 +135,29 @@ _COUNTS: dict[str, dict[str, Any]] = {
     "lookup/now_edges": {"queues": 50, "most": 5},
     "lookup/held_back": {"gates": 5, "most": 50},
     "lookup/now_flows": {"queues": 50},
+    "admin/clients": {"client": None, "after": "client-5", "start": None, "limit": 51},
+    "admin/weights": {"clients": [f"client-{n}" for n in range(50)]},
+    "admin/workers": {"worker": None},
+    "lookup/in_hand": {"worker": 1, "queues": 50, "most": 250, "limit": 50},
     "admin/queues": {"name": None, "most": MOST_COUNTED // 10},
     "lookup/last_outcomes": {"jobs": [UUID(JOB)], "most": 10},
     "lookup/attempts": {"execution": UUID(JOB)},
+}
+
+
+_NONE: dict[str, Any] = {"client": None, "kind": None, "name": None, "after": None, "start": None, "limit": 51}
+_GATES: dict[str, tuple[str, dict[str, Any]]] = {
+    "clients from a name on": ("admin/clients", _NONE | {"start": "client-5"}),
+    "one client": ("admin/clients", _NONE | {"client": "client-77"}),
+    "limits": ("gates/limits", _NONE),
+    "limits of a kind": ("gates/limits", _NONE | {"kind": "key"}),
+    "limits of a kind of which there are none": ("gates/limits", _NONE | {"kind": "host"}),
+    "one limit": ("gates/limits", _NONE | {"kind": "key", "name": "7.example"}),
+    "targets left alone": ("gates/sidelined", _NONE),
+    "targets left alone for a client": ("gates/sidelined", _NONE | {"client": "client-7"}),
+    "targets left alone for a client of none": ("gates/sidelined", _NONE | {"client": "nobody"}),
+    "blocked ordering keys": ("gates/blocked_keys", _NONE),
+    "blocked ordering keys of a client": ("gates/blocked_keys", _NONE | {"client": "client-7"}),
 }
 
 
@@ -161,6 +181,8 @@ class Lookups:
             self.asked[f"SQL as a client's role: {name}"] = partial(self._as_client, _SQL[name])
         for name, parameters in _COUNTS.items():
             self.asked[f"count: {name}"] = partial(self._cost, statement(name), parameters)
+        for name, (of, parameters) in _GATES.items():
+            self.asked[f"gates: {name}"] = partial(self._cost, statement(of), parameters)
         for name, wanted in _EXECUTIONS.items():
             for order in Order:
                 asked = partial(self._executions, ExecutionFilter(**wanted), order)

@@ -9,6 +9,9 @@ _FAILED = """
 insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt, client_id,
                              target)
 values (now(), now(), now(), now(), %s, 'failed', 0, 1, 'default', 'https://a')"""
+_WORKER = """
+insert into pgsched.workers (id, name, queues, release, expires_at) overriding system value
+values (1, 'here:1', '{default}', '1', now() + interval '1 h')"""
 _FILTER = '{"key": "k"}'
 
 
@@ -25,6 +28,7 @@ class House:
         self.replay = self._one("select pgsched.replay_all(%s)", _FILTER)
         self.failed = uuid4()
         db.execute(_FAILED.encode(), [self.failed])
+        db.execute(_WORKER)
         db.execute("select pgsched.schedule('queue:', queue => 'pulled')")
         claimed: Any = db.execute("select id, token from pgsched.claim('pulled', 'w', batch => 1)").fetchone()
         self.claimed, self.token = claimed
@@ -102,6 +106,8 @@ class House:
             "set_queue": {"name": "pulled", "changes": weight},
             "pause_queue": {"name": "pulled"},
             "resume_queue": {"name": "pulled"},
+            "drain_worker": {"worker": 1},
+            "resume_worker": {"worker": 1},
             "set_limit": {"kind": "client", "name": "shop", "rate": 1},
             "drop_limit": {"kind": "client", "name": "shop"},
             "sideline": {"host": "shop.example"},

@@ -20,7 +20,8 @@ create or replace function pgsched_internal.stalls() returns jsonb
                                                            else 'waits: no worker serves the queue' end), '{}')
     from pgsched.queues q cross join (select exists (select from pgsched.installation i where i.held_since is not null)) h(held)
    where h.held or q.paused_at is not null
-      or not q.pulled and not exists (select from pgsched.workers w where q.name = any (w.queues) and pgsched_internal.is_living(w))
+      or not q.pulled and not exists (select from pgsched.workers w where q.name = any (w.queues) and pgsched_internal.is_living(w)
+                                        and not exists (select from pgsched_internal.draining d where d.worker = w.id))
 $$;
 comment on function pgsched_internal.stalls()
   is 'Why nothing begins in a queue though it is due, by the queue''s first partition: all is held, it is paused, or no worker serves it.';

@@ -9,6 +9,7 @@ with recursive held as (
 select substr(h.gate, length('worker:') + 1) as needs,
        (select count(*) from (select from pgsched.executions e where e.gate = h.gate and not isfinite(e.fire_at) limit 10000) found) as held,
        array(select w.id from pgsched.workers w where substr(h.gate, length('worker:') + 1) = any (w.delivers) and pgsched_internal.is_living(w)
+                and not exists (select from pgsched_internal.draining d where d.worker = w.id)
               order by w.id) as workers
   from held h where h.gate like 'worker:%';
 comment on view pgsched.undeliverable is 'What workers lack to deliver what is due: the handler or the class of targets, how many executions wait for it, counted up to

@@ -15,5 +15,6 @@ select w.id, w.queues,
        extract(epoch from w.expires_at)::float8 as expires_at, extract(epoch from w.lease)::float8 as lease,
        extract(epoch from pgsched.now())::float8 as now,
        not exists (select from sessions s where s.instance = w.instance and s.login = w.login) as gone,
-       w.lost_since is not null as lost
+       w.lost_since is not null as lost,
+       exists (select from pgsched_internal.draining d where d.worker = w.id) as draining
   from pgsched.workers w order by w.id

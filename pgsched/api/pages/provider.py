@@ -1,0 +1,93 @@
+"""Signing in at a provider: there with what is to come back, and back with a code."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from litestar import Request, Response, get
+from litestar.di import NamedDependency
+from litestar.response import Redirect
+
+from pgsched.api.access import PUBLIC, SCOPE
+from pgsched.api.authentication import Authentication
+from pgsched.api.browsers import Browsers
+from pgsched.api.pages.begun import Begun
+from pgsched.api.pages.rendering import HEADERS, html
+from pgsched.api.pages.session import BEGUN, LONGEST, begun_cookie, cookie, is_secure, local
+from pgsched.errors import PgschedError, Refused, TooManyRequests, Unauthenticated, Unavailable
+
+_PUBLIC: Any = {"opt": {SCOPE: PUBLIC}, "include_in_schema": False}
+_RETURN = "/sign-in/return"
+
+
+class Providers:
+    """Where people sign in: nowhere, but with a key. ``pgsched.api.sign_in`` has those of the setting ``oidc``."""
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What the buttons say, by issuer."""
+        return {}
+
+    async def begin(self, issuer: str, next: str, returns_to: str) -> tuple[Begun, str]:
+        """What the browser is to keep, and where it goes. Raises Unauthenticated for an issuer at which nobody signs
+        in, and Unavailable."""
+        raise Unauthenticated("nobody signs in at a provider here")
+
+    async def finish(self, begun: Begun, answer: Mapping[str, str], returns_to: str) -> str:
+        """The identity token of who has signed in. Raises Unauthenticated, Unavailable."""
+        raise Unauthenticated("nobody signs in at a provider here")
+
+
+Offered = NamedDependency[Providers]
+
+
+@get("/sign-in/at", **_PUBLIC)
+async def begin_sign_in(
+    request: Request[Any, Any, Any], browsers: NamedDependency[Browsers], providers: Offered
+) -> Response[Any]:
+    """To the provider, under the name alone that the API answers by."""
+    browsers.check_page(request.method, request.headers)
+    issuer, next = request.query_params.get("issuer", ""), local(request.query_params.get("next"))
+    try:
+        begun, address = await providers.begin(issuer, next, _returns_to(request))
+    except (Unauthenticated, Unavailable) as error:
+        return _again(request, providers, next, error)
+    return Redirect(address, status_code=303, headers=HEADERS, cookies=[begun_cookie(request, begun.written())])
+
+
+@get(_RETURN, **_PUBLIC)
+async def finish_sign_in(
+    request: Request[Any, Any, Any],
+    browsers: NamedDependency[Browsers],
+    authentication: NamedDependency[Authentication],
+    providers: Offered,
+) -> Response[Any]:
+    """From the provider. What follows is a page that leads on by itself: the cookie is not sent with a redirect, which
+    the browser takes for a part of the other site's."""
+    browsers.check_page(request.method, request.headers)
+    next = "/"
+    try:
+        begun = Begun.read(request.cookies.get(BEGUN))
+        next = local(begun.next)
+        token = await providers.finish(begun, dict(request.query_params), _returns_to(request))
+        if len(token) > LONGEST:
+            raise Unauthenticated(
+                f"the token is longer than the {LONGEST} characters that a browser keeps: ask for less"
+            )
+        grant = await authentication.grant(f"Bearer {token}", page=True)
+    except (Unauthenticated, Unavailable, Refused, TooManyRequests) as error:
+        return _again(request, providers, next, error)
+    found = html(request, "signed_in.html", next=next, name=grant.subject)
+    found.cookies += [cookie(request, token), begun_cookie(request, "")]
+    return found
+
+
+def _again(request: Request[Any, Any, Any], providers: Providers, next: str, error: PgschedError) -> Response[Any]:
+    status = 503 if isinstance(error, Unavailable) else 401
+    found = html(request, "sign_in.html", status=status, next=next, fault=str(error), providers=providers.names)
+    found.cookies.append(begun_cookie(request, ""))
+    return found
+
+
+def _returns_to(request: Request[Any, Any, Any]) -> str:
+    """This API's address as the browser has it; that its name is one of ours was checked before."""
+    return f"{'https' if is_secure(request) else 'http'}://{request.headers['host']}{_RETURN}"

@@ -1,0 +1,53 @@
+"""The workers: what each serves and has in hand; drained and resumed."""
+
+from typing import Annotated
+
+import msgspec
+from litestar.params import PathParameter
+
+from pgsched.api.parameters import Actor, Noted, Pooled, note_in
+from pgsched.api.routing import acts, reads
+from pgsched.store.admin import draining
+from pgsched.store.admin.draining import WorkerRow
+
+WorkerNumber = Annotated[int, PathParameter(ge=1, le=2**31 - 1, description="A worker's number.")]
+
+
+class WorkerList(msgspec.Struct, frozen=True, kw_only=True):
+    """All workers, in the order in which they came."""
+
+    items: list[WorkerRow]
+
+
+class WorkerChanged(msgspec.Struct, frozen=True, kw_only=True):
+    """``changed`` is false when it was so before."""
+
+    id: int
+    changed: bool
+
+
+@reads("/workers", "List the workers", scope="admin", everywhere=True)
+async def list_workers(database: Pooled) -> WorkerList:
+    """in_hand is counted among the 250 oldest due executions of each partition; cut says that there may be more."""
+    async with database.page() as connection:
+        return WorkerList(items=await draining.all_workers(connection))
+
+
+@reads("/workers/{worker:int}", "One worker", 404, scope="admin", everywhere=True)
+async def get_worker(worker: WorkerNumber, database: Pooled) -> WorkerRow:
+    async with database.page() as connection:
+        return await draining.get_worker(connection, worker)
+
+
+@acts("/workers/{worker:int}/drain", "Drain a worker", 404, scope="admin", everywhere=True)
+async def drain_worker(worker: WorkerNumber, database: Pooled, actor: Actor, data: Noted = None) -> WorkerChanged:
+    """It begins nothing more, finishes what it has in hand and then stands idle, until it is stopped or resumed. The
+    others take its share."""
+    changed = await database.ask(draining.drain_worker, worker, note=note_in(data), actor=actor)
+    return WorkerChanged(id=worker, changed=changed)
+
+
+@acts("/workers/{worker:int}/resume", "Resume a worker that is drained", 404, scope="admin", everywhere=True)
+async def resume_worker(worker: WorkerNumber, database: Pooled, actor: Actor, data: Noted = None) -> WorkerChanged:
+    changed = await database.ask(draining.resume_worker, worker, note=note_in(data), actor=actor)
+    return WorkerChanged(id=worker, changed=changed)

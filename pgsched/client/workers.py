@@ -1,0 +1,29 @@
+"""The methods of both clients for workers."""
+
+from pgsched.client.methods import method
+from pgsched.client.requests import Call, path
+from pgsched.store.admin.draining import WorkerRow
+
+
+class WorkerMethods:
+    """The methods of both clients for workers."""
+
+    @method
+    def list_workers(self) -> Call[list[WorkerRow]]:
+        """All of them; what each has in hand is counted among the oldest that are due."""
+        return Call("GET", path("workers"), list[WorkerRow], "items")
+
+    @method
+    def get_worker(self, worker: int) -> Call[WorkerRow]:
+        """One worker."""
+        return Call("GET", path("workers", str(worker)), WorkerRow)
+
+    @method
+    def drain_worker(self, worker: int, *, note: str | None = None) -> Call[bool]:
+        """Has it begin nothing more; what it has in hand goes on. False if it was told so before."""
+        return Call("POST", path("workers", str(worker), "drain"), bool, "changed", body={"note": note})
+
+    @method
+    def resume_worker(self, worker: int, *, note: str | None = None) -> Call[bool]:
+        """Has a worker that was drained begin again; false if it was not."""
+        return Call("POST", path("workers", str(worker), "resume"), bool, "changed", body={"note": note})

@@ -1,0 +1,99 @@
+"""The workers as an operator sees them: what each serves and has in hand, drained and resumed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg import AsyncConnection
+
+from pgsched.errors import NotFound
+from pgsched.store.core.query import rows, value
+from pgsched.store.lookup.now import MOST, QUEUES, Edge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerRow:
+    """A worker. ``delivers`` are its handlers and the kinds of targets that it can call; ``state`` is ``active``,
+    ``draining`` (it begins nothing more) or ``lost``; ``alone``: it is a process in which executions run that may have
+    ended their worker's. ``in_hand`` is counted among the oldest due executions of each partition; where it was ``cut``
+    there may be more."""
+
+    id: int
+    name: str
+    state: str
+    queues: list[str]
+    delivers: list[str]
+    release: str
+    alone: bool
+    started_at: datetime
+    draining_since: datetime | None
+    reason: str | None
+    in_hand: int
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InHand:
+    """An execution that a worker has in hand."""
+
+    id: UUID
+    client: str
+    key: str | None
+    target: str
+    attempt: int
+    fire_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Registered:
+    id: int
+    name: str
+    state: str
+    queues: list[str]
+    delivers: list[str]
+    release: str
+    alone: bool
+    started_at: datetime
+    draining_since: datetime | None
+    reason: str | None
+
+
+async def all_workers(connection: AsyncConnection[Any], worker: int | None = None) -> list[WorkerRow]:
+    """Those that are registered, in the order in which they came; with ``worker`` that one alone."""
+    found = await rows(connection, _Registered, "admin/workers", worker=worker)
+    edges = await rows(connection, Edge, "lookup/now_edges", queues=QUEUES, most=MOST) if found else []
+    held = {edge.worker: edge for edge in edges if edge.worker is not None}
+    return [_with_hand(one, held.get(one.id, Edge())) for one in found]
+
+
+async def get_worker(connection: AsyncConnection[Any], worker: int) -> WorkerRow:
+    """Raises NotFound."""
+    for one in await all_workers(connection, worker):
+        return one
+    raise NotFound(f"there is no worker {worker}; it has left, or look in the list of workers")
+
+
+async def in_hand_of(connection: AsyncConnection[Any], worker: int, *, limit: int) -> Sequence[InHand]:
+    """The oldest that it has in hand, as far as they are among the oldest due of each partition."""
+    return await rows(connection, InHand, "lookup/in_hand", worker=worker, queues=QUEUES, most=MOST, limit=limit)
+
+
+async def drain_worker(
+    connection: AsyncConnection[Any], worker: int, *, note: str | None = None, actor: str | None
+) -> bool:
+    """Has it begin nothing more; False where it was told so before. Raises NotFound."""
+    return bool(await value(connection, "admin/drain_worker", worker=worker, note=note, actor=actor))
+
+
+async def resume_worker(
+    connection: AsyncConnection[Any], worker: int, *, note: str | None = None, actor: str | None
+) -> bool:
+    """Has it begin again; False where it was not drained. Raises NotFound."""
+    return bool(await value(connection, "admin/resume_worker", worker=worker, note=note, actor=actor))
+
+
+def _with_hand(one: _Registered, edge: Edge) -> WorkerRow:
+    named: dict[str, Any] = {name: getattr(one, name) for name in one.__slots__}
+    return WorkerRow(**named, in_hand=edge.in_hand, cut=edge.cut)

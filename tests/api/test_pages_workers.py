@@ -1,0 +1,51 @@
+"""The pages of workers: what each can deliver and has in hand; drained and resumed."""
+
+import httpx
+
+from tests.api.access_arrange import things_of_shop
+from tests.conftest import Connection
+from tests.store.store_arrange import call, column, schedule
+
+
+async def test_a_worker_is_shown_with_what_it_has_in_hand_drained_and_resumed(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
+    call(db, "create_queue", name="orders")
+    [worker] = things_of_shop(db)["worker"]
+    db.execute("update pgsched.workers set delivers = '{python:settle}'")
+    id = schedule(db, client="shop", key="in-hand", fire_at="2020-01-01T00:00:00Z")
+    db.execute(
+        "update pgsched.executions set lease_owner = %s, lease_token = 1, lease_expires_at = now() where id = %s",
+        [worker, id],
+    )
+    listed = (await page.get("/workers")).text
+    assert f'href="/workers/{worker}"' in listed
+    shown = (await page.get(f"/workers/{worker}")).text
+    for text in ("python:settle", "in-hand", f"/executions/{id}", "In hand: 1"):
+        assert text in shown
+    did = await page.post(f"/workers/{worker}/drain", data={"note": "new machine"})
+    drained = (await page.get(did.headers["location"])).text
+    for text in ("It drains:", 'class="status draining"', "new machine", "finishes what it has in hand"):
+        assert text in drained
+    did = await page.post(f"/workers/{worker}/resume")
+    assert "Resumed." in (await page.get(did.headers["location"])).text
+    done = column(db, "select action from pgsched.audit_log where authenticated ~ 'ann' order by id")
+    assert done == ["drain worker", "resume worker"]
+    assert (await page.get("/workers/99")).status_code == 404
+
+
+async def test_a_worker_is_drained_over_rest(api: httpx.AsyncClient, db: Connection) -> None:
+    call(db, "create_queue", name="orders")
+    db.execute(
+        "insert into pgsched.workers (name, queues, release, expires_at)"
+        " values ('here:1', '{default}', '1', now() + interval '1 h')"
+    )
+    [one] = (await api.get("/v1/workers")).json()["items"]
+    assert (one["state"], one["in_hand"], one["name"]) == ("active", 0, "here:1")
+    path = f"/v1/workers/{one['id']}"
+    drained = [(await api.post(f"{path}/drain", json={"note": "why"})).json() for _ in range(2)]
+    assert drained == [{"id": one["id"], "changed": True}, {"id": one["id"], "changed": False}]
+    found = (await api.get(path)).json()
+    assert (found["state"], found["reason"]) == ("draining", "why")
+    assert (await api.post(f"{path}/resume")).json() == {"id": one["id"], "changed": True}
+    assert (await api.post("/v1/workers/99/drain")).status_code == 404

@@ -1,0 +1,93 @@
+"""A worker that was told to drain finishes what it has in hand and begins nothing more, until it is resumed."""
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from pgsched.delivery.python import App
+from pgsched.store.admin.workers import RegisteredWorker as Seen
+from pgsched.worker.roster import Roster
+from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
+
+POLL: dict[str, Any] = {"poll_interval": 30.0}
+SCHEDULE = "select pgsched.schedule('python:slow')"
+
+
+async def _drained(worker: Any) -> bool:
+    return not worker.roster.open
+
+
+async def test_what_it_has_in_hand_goes_on_and_nothing_else_begins_until_it_is_resumed(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
+    app, begun, go_on = App(), asyncio.Event(), asyncio.Event()
+
+    @app.handler("slow")
+    async def slow() -> None:
+        begun.set()
+        await go_on.wait()
+
+    async with running(app) as worker:
+        await db.execute(SCHEDULE)
+        await begun.wait()
+        number = worker.roster.number
+        await db.execute("select pgsched.drain_worker(%s)", [number])
+        await until(lambda: _drained(worker))
+        await db.execute(SCHEDULE)
+        go_on.set()
+        await until_history(db, 1)
+        await worker.claimer.turn()
+        left = "select count(*) from pgsched.executions where lease_token is null"
+        assert await value(db, left) == 1
+        stall = "select reason from pgsched.status where status = 'scheduled'"
+        assert await value(db, stall) == "waits: no worker serves the queue"
+        await db.execute("select pgsched.resume_worker(%s)", [number])
+        await until_history(db, 2)
+
+
+async def test_it_stays_drained_where_it_has_to_register_anew(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
+    async with running(App()) as worker:
+        await recorder.wait_for("worker.joined")
+        former = worker.roster.number
+        await db.execute("select pgsched.drain_worker(%s)", [former])
+        await until(lambda: _drained(worker))
+        await db.execute("update pgsched.workers set lost_since = now()")
+        await until(lambda: value(db, "select count(*) = 1 from pgsched.workers where lost_since is null"))
+        number = await value(db, "select id from pgsched.workers where lost_since is null")
+        assert number != former
+        assert await value(db, "select worker from pgsched_internal.draining") == number
+        assert await _drained(worker)
+
+
+async def test_who_keeps_a_transaction_open_that_drains_it_does_not_keep_it_from_renewing_or_leaving(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
+    async with running(App()) as worker:
+        await recorder.wait_for("worker.joined")
+        async with db.transaction():
+            await db.execute("select pgsched.drain_worker(%s)", [worker.roster.number])
+            async with asyncio.timeout(20):
+                assert await worker.roster.renew(await worker._renewing.get())
+                await worker.drain()
+    assert await value(db, "select count(*) from pgsched.workers") == 0
+
+
+def _seen(id: int, **more: Any) -> Seen:
+    given: dict[str, Any] = {"queues": ["default"], "served": [0], "paused": [], "expires_at": 0.0, "lease": 30.0}
+    return Seen(id=id, now=0.0, gone=False, lost=False, **given, **more)
+
+
+def test_the_others_have_its_share() -> None:
+    roster = Roster(name="a", instance="a", queues=["default"], lease=timedelta(seconds=30))
+    roster.number = 1
+    both = [_seen(1), _seen(2)]
+    roster.share(both)
+    assert len(roster.own) == 8
+    roster.share([both[0], replace(both[1], draining=True)])
+    assert len(roster.own) == 16
+    assert roster.share([replace(both[0], draining=True), both[1]])
+    assert (roster.own, roster.open) == ([], [])
+    assert len(roster.partitions) == 16
