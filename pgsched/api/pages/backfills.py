@@ -16,7 +16,7 @@ from pgsched.store.jobs import backfills
 from pgsched.store.jobs.backfills import Backfilled, Range
 from pgsched.store.lookup import listings
 
-_RATE = 10.0
+_RATE = 10
 
 
 @shows("/jobs/{job_id:uuid}/backfill", scope="operate")

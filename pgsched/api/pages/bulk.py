@@ -32,7 +32,7 @@ from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import ExecutionFilter
 
 _OF_EXECUTIONS, _OF_LETTERS = ("cancel", "reschedule"), ("replay", "discard")
-_RATES = {"cancel": 1000.0, "reschedule": 1000.0, "replay": 10.0}
+_RATES = {"cancel": 1000, "reschedule": 1000, "replay": 10}
 
 
 @shows("/executions/bulk", scope="operate")

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -32,6 +33,13 @@ def content(value: Any) -> Content:
         return Content(text=text, size=len(raw), cut=False)
     begin = text or raw[: 4 * MOST_SHOWN].decode(errors="ignore")
     return Content(text=begin[:MOST_SHOWN], size=len(raw), cut=True)
+
+
+def field_of_instant(at: datetime | None) -> str:
+    """An instant as a field of a form has it: browsers take no more than milliseconds."""
+    if at is None:
+        return ""
+    return at.replace(tzinfo=None).isoformat(timespec="milliseconds" if at.microsecond else "seconds")
 
 
 def without_secrets(options: Any) -> Any:

@@ -62,7 +62,7 @@ class Known:
 
 def course_of(row: Execution, known: Known, now: datetime) -> list[Step]:
     """In the order in which it happened; what is yet to come is last."""
-    steps = [Step(at=row.created_at, kind="plain", title="Scheduled", text=f"for {row.target}")]
+    steps = [Step(at=row.created_at, kind="plain", title="Scheduled", text=_for_when(row))]
     steps += [_did(one) for one in known.changes]
     steps += [_waited_for(one) for one in known.dependencies if one.finished_at is not None]
     if row.scheduled_for is not None and row.scheduled_for <= now and row.scheduled_for > row.created_at:
@@ -72,6 +72,13 @@ def course_of(row: Execution, known: Known, now: datetime) -> list[Step]:
     if row.finished_at is not None:
         return [*steps, _end(row)]
     return [*steps, *_now(row, known, now)]
+
+
+def _for_when(row: Execution) -> str:
+    if row.scheduled_for is None:
+        return "for no instant: it is held"
+    is_later = row.scheduled_for - row.created_at >= _NOTICED
+    return f"for {row.scheduled_for:%Y-%m-%d %H:%M:%S} UTC" if is_later else "for at once"
 
 
 def _attempts(row: Execution, attempts: Sequence[Attempt]) -> list[Step]:

@@ -29,7 +29,7 @@ async def show_dead_letters(
     wanted = letter_filter(asked)
     async with database.page() as connection:
         how: Any = {"state": chosen, "limit": 50, "after": position(after or None)}
-        found = await listings.list_dead_letters(connection, wanted, **how)
+        found = await listings.list_dead_letters(connection, wanted, contents=False, **how)
         reasons = [] if after else await listings.reasons_of(connection, wanted, state=chosen, most=_GROUPED)
     return html(
         request,

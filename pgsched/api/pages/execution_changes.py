@@ -1,7 +1,6 @@
 """What the pages of executions do with one that waits or runs: cancel it, run it at once, edit it."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -9,12 +8,13 @@ import msgspec
 from litestar import Request, Response
 from psycopg import AsyncConnection
 
-from pgsched.api.pages.content import as_fields, parsed, with_secrets, without_secrets
+from pgsched.api.pages.content import as_fields, field_of_instant, parsed, with_secrets, without_secrets
 from pgsched.api.pages.filters import changed_fields, instant_in
 from pgsched.api.pages.forms import sent
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import check_unchanged, check_writable, does, done, shows, status_for
 from pgsched.api.parameters import Actor, ExecutionId, Pooled
+from pgsched.api.problems import Unreadable
 from pgsched.api.versions import version_of_execution
 from pgsched.errors import Conflict, PgschedError
 from pgsched.store.lookup import listings
@@ -95,7 +95,10 @@ def _changes(row: Execution, form: Mapping[str, str]) -> dict[str, Any]:
             case "target":
                 found[name] = text
             case "fire_at":
-                found[name] = instant_in("fire_at", text)
+                if not text:
+                    raise Unreadable("fire_at: write the instant at which it is to fire")
+                if instant_in(name, text) != instant_in(name, field_of_instant(row.scheduled_for)):
+                    found[name] = instant_in(name, text)
             case "options":
                 found[name] = with_secrets(text, row.options) if text else None
             case "labels":
@@ -107,12 +110,8 @@ def _changes(row: Execution, form: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _as_fields(row: Execution) -> dict[str, str]:
-    found = {"target": row.target, "fire_at": _local(row.scheduled_for)}
+    found = {"target": row.target, "fire_at": field_of_instant(row.scheduled_for)}
     return found | as_fields(payload=row.payload, options=without_secrets(row.options), labels=row.labels)
-
-
-def _local(at: datetime | None) -> str:
-    return "" if at is None else at.replace(tzinfo=None).isoformat()
 
 
 def _edit_form(

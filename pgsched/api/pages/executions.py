@@ -37,7 +37,8 @@ async def show_executions(
     wanted = execution_filter(asked, chosen)
     order = Order.OLDEST if sort == "oldest" else Order.NEWEST
     async with database.page() as connection:
-        found = await listings.list_executions(connection, wanted, limit=50, after=position(after or None), order=order)
+        how: Any = {"after": position(after or None), "order": order}
+        found = await listings.list_executions(connection, wanted, limit=50, contents=False, **how)
     return html(
         request,
         "executions.html",

@@ -84,7 +84,7 @@ async def show_job(request: Request[Any, Any, Any], job_id: JobId, database: Poo
         if row is None:
             raise NotFound(f"there is no job {job_id}, or it is not of a client that you may see")
         fires = await next_fires(connection, row)
-        runs = await listings.list_executions(connection, ExecutionFilter(job=job_id), limit=_RUNS, after=None)
+        runs = await listings.list_executions(connection, ExecutionFilter(job=job_id), limit=_RUNS, contents=False)
         last = await listings.last_outcomes(connection, [job_id], MOST_OUTCOMES)
         filled = await backfills.begun(connection, job_id, limit=_BACKFILLS)
         now = await listings.time_of(connection)

@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from litestar import Request, Response
 
 from pgsched.api.access import grant_of
-from pgsched.api.pages.content import content
+from pgsched.api.pages.content import content, field_of_instant
 from pgsched.domain.duration import format_duration
 from pgsched.version import __version__
 
@@ -115,7 +115,7 @@ def local(text: str) -> str:
         found = datetime.fromisoformat(text.replace(" ", "+"))
     except ValueError:
         return ""
-    return (found if found.utcoffset() is None else found.astimezone(UTC).replace(tzinfo=None)).isoformat()
+    return field_of_instant(found if found.utcoffset() is None else found.astimezone(UTC))
 
 
 def without_after(query: str) -> str:

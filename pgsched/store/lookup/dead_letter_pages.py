@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from pgsched.store.core import tables
 from pgsched.store.lookup.labelled import labelled
 from pgsched.store.lookup.order import Order
+from pgsched.store.lookup.pages import LARGE
 from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter
 
 _letters = tables.dead_letters.c
@@ -29,11 +30,12 @@ def page_of_dead_letters(
     after: UUID | None,
     reach: UUID | None = None,
     order: Order = Order.NEWEST,
+    contents: bool = True,
 ) -> sa.Select[Any]:
-    """Those that come after the one with the id ``after``, as far as ``reach``."""
+    """Those that come after the one with the id ``after``, as far as ``reach``; without ``contents`` as executions."""
     conditions = [*_IN_STATE[state], *_conditions(wanted)]
     conditions += [*order.beyond(_letters.id, after), *order.within(_letters.id, reach)]
-    return _letter().where(*conditions).order_by(order.by(_letters.id)).limit(limit)
+    return _letter(contents=contents).where(*conditions).order_by(order.by(_letters.id)).limit(limit)
 
 
 def reasons_of_dead_letters(
@@ -64,8 +66,9 @@ def one_dead_letter(id: UUID) -> sa.Select[Any]:
     return _letter().where(_letters.id == id).limit(1)
 
 
-def _letter() -> sa.Select[Any]:
-    columns = {**_letters, "client": _letters.client_id}
+def _letter(*, contents: bool = True) -> sa.Select[Any]:
+    columns: dict[str, Any] = {**_letters, "client": _letters.client_id}
+    columns |= {} if contents else {name: sa.null() for name in LARGE}
     return sa.select(*(columns[name].label(name) for name in DeadLetter.__dataclass_fields__))
 
 

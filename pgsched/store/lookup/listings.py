@@ -49,12 +49,22 @@ async def list_executions(
     limit: int,
     after: UUID | None = None,
     order: Order = Order.NEWEST,
+    contents: bool = True,
 ) -> RowPage[Execution]:
-    """At most ``limit`` executions that come after the one with the id ``after``."""
+    """At most ``limit`` executions that come after the one with the id ``after``; without ``contents``
+    their payloads and results are None."""
     return await _look(
         connection,
         partial(asked, reach_of_executions, wanted, fixed=("statuses", "share", "order"), after=after, order=order),
-        partial(page, page_of_executions, wanted, fixed=("statuses", "order"), after=after, order=order),
+        partial(
+            page,
+            page_of_executions,
+            wanted,
+            fixed=("statuses", "order", "contents"),
+            after=after,
+            order=order,
+            contents=contents,
+        ),
         Execution,
         limit,
     )
@@ -83,8 +93,10 @@ async def list_dead_letters(
     limit: int,
     after: UUID | None = None,
     order: Order = Order.NEWEST,
+    contents: bool = True,
 ) -> RowPage[DeadLetter]:
-    """At most ``limit`` dead letters in this state that come after the one with the id ``after``."""
+    """At most ``limit`` dead letters in this state that come after the one with the id ``after``; without ``contents``
+    their payloads and results are None."""
     return await _look(
         connection,
         partial(
@@ -96,7 +108,16 @@ async def list_dead_letters(
             after=after,
             order=order,
         ),
-        partial(page, page_of_dead_letters, wanted, fixed=("state", "order"), state=state, after=after, order=order),
+        partial(
+            page,
+            page_of_dead_letters,
+            wanted,
+            fixed=("state", "order", "contents"),
+            state=state,
+            after=after,
+            order=order,
+            contents=contents,
+        ),
         DeadLetter,
         limit,
     )

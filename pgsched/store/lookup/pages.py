@@ -18,6 +18,8 @@ from pgsched.store.lookup.labelled import labelled
 from pgsched.store.lookup.order import Order
 from pgsched.store.lookup.rows import Execution, ExecutionFilter
 
+LARGE = {"payload", "result"}
+"""Columns that listings for people leave out."""
 _queues = tables.queues
 
 
@@ -55,8 +57,10 @@ def page_of_executions(
     after: UUID | None,
     reach: UUID | None = None,
     order: Order = Order.NEWEST,
+    contents: bool = True,
 ) -> sa.Select[Any]:
-    """Those that come after the one with the id ``after``, as far as ``reach``."""
+    """Those that come after the one with the id ``after``, as far as ``reach``. Without ``contents`` they have neither
+    payload nor result, each of which may be a MiB: what is not asked for is not read."""
     bounds = partial(_conditions, wanted=wanted, after=after, reach=reach, order=order)
     halves: list[sa.Select[Any]] = []
     live = [condition for name, condition in _AS_LIVE.items() if name in wanted.statuses]
@@ -67,7 +71,7 @@ def page_of_executions(
         halves.append(_ended(_history, bounds(_history) + _any_of(ended), order, queue=wanted.queue, limit=limit))
     if not wanted.statuses or "failed" in wanted.statuses:
         halves.append(_ended(_kept, bounds(_kept), order, queue=wanted.queue, limit=limit))
-    return _first(halves, order, limit=limit)
+    return _first(halves, order, limit=limit, contents=contents)
 
 
 def _status(name: str) -> sa.ColumnElement[Any]:
@@ -149,6 +153,8 @@ def _as_row(half: sa.FromClause, queue: sa.ColumnElement[Any]) -> list[sa.Column
     return [columns[name].label(name) for name in Execution.__dataclass_fields__]
 
 
-def _first(halves: Sequence[sa.Select[Any]], order: Order, *, limit: int) -> sa.Select[Any]:
+def _first(halves: Sequence[sa.Select[Any]], order: Order, *, limit: int, contents: bool) -> sa.Select[Any]:
     rows = sa.union_all(*halves).subquery("rows") if len(halves) > 1 else halves[0].subquery("rows")
-    return sa.select(rows).order_by(order.by(rows.c.id)).limit(limit)
+    left_out = set() if contents else LARGE
+    columns = (sa.null().label(column.name) if column.name in left_out else column for column in rows.c)
+    return sa.select(*columns).order_by(order.by(rows.c.id)).limit(limit)

@@ -142,6 +142,9 @@ _COUNTS: dict[str, dict[str, Any]] = {
     "admin/queues": {"name": None, "most": MOST_COUNTED // 10},
     "lookup/last_outcomes": {"jobs": [UUID(JOB)], "most": 10},
     "lookup/attempts": {"execution": UUID(JOB)},
+    "ends/dependencies_of": {"id": UUID(JOB), "most": 100},
+    "ends/bulk_changes": {"change": None, "after": None, "limit": 50},
+    "jobs/backfills_begun": {"backfill": None, "job": UUID(JOB), "limit": 5},
 }
 
 
@@ -244,7 +247,9 @@ class Lookups:
     def _executions(self, wanted: ExecutionFilter, order: Order = Order.NEWEST) -> Cost:
         return self._page(
             reach_of_executions(wanted, after=None, order=order),
-            lambda last: page_of_executions(wanted, limit=LIMIT, after=None, reach=last, order=order),
+            lambda last: page_of_executions(
+                wanted, limit=LIMIT, after=None, reach=last, order=order, contents=order is Order.NEWEST
+            ),
         )
 
     def _letters(self, wanted: DeadLetterFilter, state: str, order: Order = Order.NEWEST) -> Cost:
