@@ -29,7 +29,7 @@ class Browsers:
         self._check_origin(headers)
         if method in SAFE:
             return
-        if "origin" not in headers and headers.get("sec-fetch-site", "none") not in _NEAR:
+        if headers.get("sec-fetch-site", "none") not in _NEAR:
             raise Refused("a page of another site may not change anything here")
         is_json = headers.get("content-type", "").partition(";")[0].strip().lower() in _NO_FORMS
         if not is_json and not any(name in headers for name in _OWN_HEADERS):
@@ -42,7 +42,8 @@ class Browsers:
         """Raises Refused. A form of ours is told from another site's by what the browser says of where it comes from; a
         request of which no browser says that changes nothing."""
         self._check_origin(headers)
-        if method not in SAFE and "origin" not in headers and headers.get("sec-fetch-site") != "same-origin":
+        told = headers.get("sec-fetch-site", "same-origin" if "origin" in headers else None)
+        if method not in SAFE and told != "same-origin":
             raise Refused("only the dashboard's own forms change something here; programs use the API under /v1")
 
     def _check_origin(self, headers: Mapping[str, str]) -> None:

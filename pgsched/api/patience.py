@@ -30,8 +30,13 @@ _MOST = 2000
 _MOST_AHEAD = 64
 _IDLE = 130.0
 _LARGEST_HEAD = 64 * 1024
+_ONCE = (b"host", b"origin", b"authorization")
+"""Headers of which a proxy may read one and the API another, were there two."""
 _TOO_LARGE = unread(431, "the line and the headers of the request are over 64 KiB: send what is large in the body")
-_UNREADABLE = unread(400, "this is no request of HTTP/1.1 that can be read, or there are more than 64 ahead of it")
+_UNREADABLE = unread(
+    400,
+    "this is no request of HTTP/1.1 that can be read, it has two of a header, or there are more than 64 ahead of it",
+)
 
 
 class _Flow(FlowControl):
@@ -57,6 +62,10 @@ class _Flow(FlowControl):
 
 class _TooManyAhead(Exception):
     """More requests have arrived ahead of their answers than are kept."""
+
+
+class _Ambiguous(Exception):
+    """A header comes twice that says who asks or whom."""
 
 
 class _Patient(HttpToolsProtocol):
@@ -98,6 +107,9 @@ class _Patient(HttpToolsProtocol):
         if len(self.pipeline) >= _MOST_AHEAD:
             raise _TooManyAhead  # ends the parser, which would go on through all that has arrived
         self._head, self._in_body = 0, True
+        names = [name for name, _ in self.headers]
+        if any(names.count(name) > 1 for name in _ONCE):
+            raise _Ambiguous
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:

@@ -49,6 +49,7 @@ def test_what_programs_and_own_pages_send_is_taken(method: str, headers: dict[st
         ("POST", _JSON | {"origin": "http://evil.test/127.0.0.1:8080"}),
         ("POST", _JSON | {"sec-fetch-site": "cross-site"}),
         ("POST", _JSON | {"sec-fetch-site": "same-site"}),
+        ("POST", _JSON | {"sec-fetch-site": "cross-site", "origin": "http://127.0.0.1:8080"}),
         ("POST", {}),
         ("POST", {"content-type": "text/plain"}),
         ("POST", {"content-type": "application/x-www-form-urlencoded"}),
@@ -79,6 +80,15 @@ def test_a_head_of_many_bytes_is_refused_before_it_has_come(served: tuple[str, P
             pass
         assert sent < 10_000_000
     assert httpx.get(f"{served[0]}/healthz").status_code == 200
+
+
+@pytest.mark.parametrize("name", ["Host", "Origin", "Authorization"])
+def test_a_header_that_says_who_asks_comes_once(served: tuple[str, Process], name: str) -> None:
+    address = urlsplit(served[0])
+    with socket.create_connection((str(address.hostname), address.port or 0), timeout=30) as connection:
+        head = f"GET /v1/jobs HTTP/1.1\r\nHost: {address.netloc}\r\n"
+        connection.sendall(f"{head}{name}: {address.netloc}\r\n{name}: evil.test\r\n\r\n".encode())
+        assert connection.recv(4096).startswith(b"HTTP/1.1 400 ")
 
 
 def test_many_requests_on_one_connection_are_each_counted_anew(served: tuple[str, Process]) -> None:
