@@ -40,6 +40,7 @@ WARNINGS = frozenset(
         "tzdata.behind",
         "api.failed",
         "api.open",
+        "attempt.failed",
         "oidc.unavailable",
         "listener.lost",
         "client.invalid",

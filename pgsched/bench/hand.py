@@ -14,6 +14,8 @@ import uvloop
 from pgsched.bench.report import Report, Trace
 from pgsched.delivery.python import App
 from pgsched.events import Events, logging_listener
+from pgsched.metrics.files import Counting
+from pgsched.metrics.tally import Tally
 from pgsched.observer import BatchClaimed, BatchSettled, Observer
 from pgsched.process import tune_interpreter
 from pgsched.scheduler import Worker
@@ -42,11 +44,13 @@ async def _work(settings: Settings, number: int, signals: Signals, path: Path) -
     with path.open("wb") as file:
         trace = Trace(file)
         app = _handlers(report, trace, _ahead_of_server(settings))
-        events = Events(
-            logging_listener(logging.getLogger("pgsched.bench")),
-            observers=[_Counting(report, signals.counts, number)],
-        )
-        worker = Worker(settings, app=app, events=events)
+        log, noting = logging_listener(logging.getLogger("pgsched.bench")), _Counting(report, signals.counts, number)
+        counting = Counting(Tally(), _directory_for_metrics(path)) if settings.metrics else None
+        if counting is None:
+            events = Events(log, observers=[noting])
+        else:
+            events = Events(log, counting.tally, observers=[noting, counting.tally])
+        worker = Worker(settings, app=app, events=events, counting=counting)
         signals.ready.wait(60)
         await loop.run_in_executor(None, signals.go.wait)
         cpu, report.last = time.process_time(), time.monotonic()
@@ -56,6 +60,13 @@ async def _work(settings: Settings, number: int, signals: Signals, path: Path) -
         await worker.drain()
         trace.flush()
     signals.reports.put(report)
+
+
+def _directory_for_metrics(path: Path) -> Path:
+    """Where this process counts for Prometheus, as one does whose settings say ``metrics``. Nobody reads it."""
+    directory = path.with_suffix(".metrics")
+    directory.mkdir()
+    return directory
 
 
 def _handlers(report: Report, trace: Trace, ahead: float) -> App:

@@ -1,6 +1,7 @@
-"""Logs why handlers failed: each failed attempt with its traceback, as long as there are not too many.
+"""Logs why attempts failed, as long as there are not too many: those of handlers with their traceback.
 
-The row keeps only the last line, as its reason; the log also says where in the application the failure came from.
+The row keeps only the last line, as its reason; the log also says where in the application the failure came from. What
+is called elsewhere is told of when its outcome is taken, by ``failed``; what a handler raised is told of once.
 
 The message of an exception comes from the handler's code: it may be hundreds of megabytes, take long, or raise in turn,
 and a chain of causes may be thousands long or lead back to its beginning. So each message is read once, where the
@@ -15,13 +16,16 @@ from pathlib import Path
 
 from pgsched.delivery.channel import cause_of, declared, describe
 from pgsched.domain.execution import Execution
+from pgsched.domain.gate import host_of
 from pgsched.domain.outcome import Failed, Outcome
-from pgsched.events import Events
+from pgsched.events import Events, Field
 
 LONGEST_TRACEBACK = 6_000
 """Characters of a traceback that are logged, counted from its end."""
 _AT_ONCE, _A_SECOND = 10.0, 1.0
-_LONGEST_REASON = 500
+_ALL_AT_ONCE, _ALL_A_SECOND = 50.0, 5.0
+_MOST_WATCHED = 1_000
+_LONGEST_REASON, _LONGEST_TARGET = 500, 300
 _DEEPEST = 40
 _MOST_TOLD = 8
 _OURS = str(Path(__file__).parent)
@@ -44,49 +48,91 @@ class Raised:
 
 @dataclass(slots=True)
 class _Allowance:
-    """How many failures of one target may still be logged, and how many were left out."""
+    """How many failures may still be logged, and how many were left out."""
 
+    most: float
+    a_second: float
     left: float
     since: float
     untold: int = 0
 
+    def fill(self, now: float) -> None:
+        self.left = min(self.most, self.left + (now - self.since) * self.a_second)
+        self.since = now
+
 
 class FailureLog:
-    """Logs ten failures of a target at once and then one a second, each with the number of failures left out since the
-    one before."""
+    """Logs ten failures of a handler or a host at once and then one a second, each with the number of failures left out
+    since the one before; and of all together fifty at once and then five a second. Of those that fail, a thousand are
+    told apart."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
         self._allowances: dict[str, _Allowance] = {}
+        self._all = _Allowance(_ALL_AT_ONCE, _ALL_A_SECOND, _ALL_AT_ONCE, time.monotonic())
+        self._noted: set[bytes] = set()
 
     def note(self, execution: Execution, error: BaseException | Raised, reason: str | None = None) -> None:
-        """An attempt failed by this exception; ``reason`` is why, where the exception does not say it."""
-        allowance = self._allowance_of(execution.target)
-        if allowance.left < 1.0:
-            allowance.untold += 1
+        """A handler failed by this exception; ``reason`` is why, where the exception does not say it."""
+        if len(self._noted) >= _MOST_WATCHED:
+            self._noted.clear()
+        self._noted.add(execution.id)
+        untold = self._take(execution.target)
+        if untold is None:
             return
-        allowance.left -= 1.0
-        untold, allowance.untold = allowance.untold, 0
         raised = error if isinstance(error, Raised) else Raised(error)
+        self._tell("handler.failed", execution, reason or raised.said[0][2], untold, traceback=traceback_of(raised))
+
+    def failed(self, execution: Execution, outcome: Failed) -> None:
+        """An attempt has this outcome. What ``note`` was told of is not told again."""
+        if execution.id in self._noted:
+            self._noted.discard(execution.id)
+            return
+        untold = self._take(host_of(execution.target) or execution.target)
+        if untold is not None:
+            code: dict[str, Field] = {} if outcome.status_code is None else {"status_code": outcome.status_code}
+            self._tell("attempt.failed", execution, outcome.error, untold, **code)
+
+    def _tell(self, event: str, execution: Execution, reason: str, untold: int, **more: Field) -> None:
         self._events.emit(
-            "handler.failed",
-            target=execution.target,
+            event,
+            target=_shown(execution.target),
             execution=execution.uuid,
             client=execution.client_id,
+            key=execution.key,
             attempt=execution.attempt,
-            reason=(reason or raised.said[0][2])[:_LONGEST_REASON],
+            reason=reason[:_LONGEST_REASON],
             untold=untold,
-            traceback=traceback_of(raised),
+            **more,
         )
 
-    def _allowance_of(self, target: str) -> _Allowance:
+    def _take(self, of: str) -> int | None:
+        """How many failures were left out before one that may be logged; None where this one may not."""
+        found = self._allowance_of(of)
+        if found.left < 1.0 or self._all.left < 1.0:
+            found.untold += 1
+            return None
+        found.left -= 1.0
+        self._all.left -= 1.0
+        untold, found.untold = found.untold, 0
+        return untold
+
+    def _allowance_of(self, of: str) -> _Allowance:
         now = time.monotonic()
-        found = self._allowances.get(target)
+        found = self._allowances.get(of)
         if found is None:
-            found = self._allowances[target] = _Allowance(_AT_ONCE, now)
-        found.left = min(_AT_ONCE, found.left + (now - found.since) * _A_SECOND)
-        found.since = now
+            if len(self._allowances) >= _MOST_WATCHED:
+                self._allowances.pop(next(iter(self._allowances)))
+            found = self._allowances[of] = _Allowance(_AT_ONCE, _A_SECOND, _AT_ONCE, now)
+        found.fill(now)
+        self._all.fill(now)
         return found
+
+
+def _shown(target: str) -> str:
+    """A target without its query string, in which people put tokens."""
+    path, mark, _ = target.partition("?")
+    return path[:_LONGEST_TARGET] + ("?…" if mark else "")
 
 
 def _chain_of(error: BaseException) -> Iterator[tuple[BaseException, str]]:

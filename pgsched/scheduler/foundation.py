@@ -128,6 +128,7 @@ class Foundation:
         )
         self.settler = self._make_settler()
         self.settler.counted.connect(self.minutes.ended)
+        self.settler.failed.connect(self._failures.failed)
         self.channels, self.tracing = self._make_channels(), Tracing(settings, "pgsched-worker")
         self.terms = Terms(self.clock, self.directory.defaults)
         self.relieved: Signal[[]] = Signal()

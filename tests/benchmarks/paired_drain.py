@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -31,13 +32,17 @@ FIGURES = {
 }
 
 
-def drain(count: int, rounds: int, processes: int) -> None:
+def drain(count: int, rounds: int, processes: int, metrics: str | None) -> None:
     """One of the two: drains of the pgsched that is imported, each begun when a line comes in."""
     import psycopg
 
     from pgsched.bench.drain import measure_drain, settings_of
     from pgsched.bench.ground import ground
     from pgsched.bench.load import load
+    from pgsched.settings import Settings
+
+    def settings(url: str) -> Settings:
+        return replace(settings_of(url), metrics=metrics) if metrics else settings_of(url)
 
     def load_and_wait(*given: Any, **named: Any) -> float:
         seconds = load(*given, **named)
@@ -49,7 +54,7 @@ def drain(count: int, rounds: int, processes: int) -> None:
         connection.execute("set pgsched.notify = off")
         with patch("pgsched.bench.drain.load", load_and_wait):
             for _ in range(rounds):
-                _tell(json.dumps(measure_drain(connection, settings_of(url), count=count, processes=processes)))
+                _tell(json.dumps(measure_drain(connection, settings(url), count=count, processes=processes)))
 
 
 def _wait_for_the_other(told: str) -> None:
@@ -66,7 +71,8 @@ def _tell(line: str) -> None:
 def compare(before: Path, after: Path, asked: argparse.Namespace) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """What each round measured of both."""
     found = []
-    with _drains_of(before, asked) as first, _drains_of(after, asked) as second:
+    metrics = ["--metrics"] if asked.metrics else []
+    with _drains_of(before, asked) as first, _drains_of(after, asked, *metrics) as second:
         _begin_together(first, second)
         for _ in range(asked.rounds):
             _begin_together(first, second)
@@ -77,11 +83,11 @@ def compare(before: Path, after: Path, asked: argparse.Namespace) -> list[tuple[
 
 
 @contextmanager
-def _drains_of(checkout: Path, asked: argparse.Namespace) -> "Iterator[subprocess.Popen[str]]":
+def _drains_of(checkout: Path, asked: argparse.Namespace, *more: str) -> "Iterator[subprocess.Popen[str]]":
     given = [f"--{name}={getattr(asked, name)}" for name in ("count", "rounds", "processes")]
     place = checkout.resolve()
     with subprocess.Popen(
-        [sys.executable, "-P", __file__, "--one", *given],  # not this folder's modules: those of the checkout
+        [sys.executable, "-P", __file__, "--one", *given, *more],  # not this folder's modules: those of the checkout
         cwd=place,
         env=os.environ | {"PYTHONPATH": str(place)},
         stdin=subprocess.PIPE,
@@ -119,10 +125,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--count", type=int, default=300_000, help="executions of one drain")
     parser.add_argument("--processes", type=int, default=1, help="workers of each checkout")
+    parser.add_argument(
+        "--metrics", action="store_true", help="the second one counts for Prometheus; the first does not"
+    )
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.one:
-        drain(asked.count, asked.rounds, asked.processes)
+        drain(asked.count, asked.rounds, asked.processes, "127.0.0.1:0" if asked.metrics else None)
         return
     if len(asked.checkouts) != 2 or asked.rounds < 2:
         parser.error("name two checkouts of pgsched, and two rounds at least")

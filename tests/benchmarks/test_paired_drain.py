@@ -16,7 +16,7 @@ def compared(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_what_both_need_is_told_as_ratios() -> None:
-    result = compared(str(ROOT), str(ROOT), "--rounds=2", "--count=1000")
+    result = compared(str(ROOT), str(ROOT), "--rounds=2", "--count=1000", "--metrics")
     assert result.returncode == 0, result.stderr
     assert re.search(r"^executions a second: \d+\.\d{3} \(mean \d+\.\d{3} ± \d+\.\d{3}\)$", result.stdout, re.MULTILINE)
     assert len(re.findall(r"^\d+/s and \d+/s$", result.stderr, re.MULTILINE)) == 2

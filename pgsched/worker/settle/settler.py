@@ -63,7 +63,8 @@ class Settler(Service):
     """Takes outcomes from the dispatcher, and has the database decide and record what becomes of each row.
 
     ``expected`` names the partition and instant of rows that fire again, ``held`` the gate at which a row waits for
-    another worker; ``ended`` says that rows have ended, and ``counted`` what the attempts of a batch came to.
+    another worker; ``ended`` says that rows have ended, ``failed`` names each attempt that has, and ``counted`` what
+    the attempts of a batch came to.
     """
 
     name = "settler"
@@ -87,6 +88,7 @@ class Settler(Service):
         self.expected: Signal[[int, int]] = Signal()
         self.held: Signal[[str]] = Signal()
         self.ended: Signal[[]] = Signal()
+        self.failed: Signal[[Execution, Failed]] = Signal()
         self.counted: Signal[[AttemptsEnded]] = Signal()
         for observer in events.observers:
             self.counted.connect(observer.ended)
@@ -121,6 +123,8 @@ class Settler(Service):
     def _put(self, batch: Batch, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
         if type(outcome) is Failed or self._circuits.is_watching:
             self._circuits.note(row, outcome)
+            if type(outcome) is Failed:
+                self.failed(row, outcome)
         if type(outcome) is Succeeded and options.on_success is None and not self._counts(row):
             keeps = self._clients.keeps_success(row.client_id)
             if outcome.result is None:
