@@ -1,27 +1,54 @@
 """The API behind nginx and HAProxy, which keep connections to it, and say for whom they ask."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from urllib.parse import urlsplit
 
 import httpx
+import psycopg
 import pytest
 
-from tests.api.test_server import served as served
+from pgsched.settings import Settings
 from tests.conftest import Connection
+from tests.databases import Databases
 from tests.delivery.servers import PROXIES, server
+from tests.processes import serving_alone
 
 
-@pytest.fixture(params=PROXIES)
-async def proxied(request: pytest.FixtureRequest, served: tuple[str, object]) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the proxy, whose connections to it are closed while it thinks."""
-    port = urlsplit(served[0]).port or 0
-    with server(str(request.param), idle=0.05, behind=port) as front:
-        transport = httpx.AsyncHTTPTransport(retries=0)
-        async with httpx.AsyncClient(
-            base_url=front.url, transport=transport, timeout=60, headers={"X-Requested-With": "tests"}
-        ) as client:
-            yield client
+@pytest.fixture(scope="module")
+def behind(databases: Databases) -> Iterator[tuple[str, int]]:
+    """The database and the port of an API that is soon out of patience, behind one proxy after another."""
+    with databases.lent() as url:
+        settings = Settings(database_url=url, port=0, receive_timeout=1.0, send_timeout=0.2)
+        with serving_alone(settings) as (address, _):
+            yield url, urlsplit(address).port or 0
+
+
+@pytest.fixture(scope="module", params=PROXIES)
+def front(request: pytest.FixtureRequest, behind: tuple[str, int]) -> Iterator[str]:
+    """The address of a proxy that closes connections to its clients while they think."""
+    with server(str(request.param), idle=0.05, behind=behind[1]) as found:
+        yield found.url
+
+
+@pytest.fixture
+def db(behind: tuple[str, int]) -> Iterator[Connection]:
+    """A connection to the API's database, which is empty of what the tests make."""
+    with psycopg.connect(behind[0], autocommit=True) as connection:
+        connection.execute("delete from pgsched.executions")
+        connection.execute("delete from pgsched.jobs")
+        connection.execute("delete from pgsched.audit_log")
+        yield connection
+
+
+@pytest.fixture
+async def proxied(front: str, db: Connection) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the proxy."""
+    transport = httpx.AsyncHTTPTransport(retries=0)
+    async with httpx.AsyncClient(
+        base_url=front, transport=transport, timeout=60, headers={"X-Requested-With": "tests"}
+    ) as client:
+        yield client
 
 
 async def test_each_of_many_calls_is_made_once(proxied: httpx.AsyncClient, db: Connection) -> None:
@@ -39,9 +66,10 @@ async def test_each_of_many_calls_is_made_once(proxied: httpx.AsyncClient, db: C
 
 
 async def test_a_long_poll_gets_what_comes(proxied: httpx.AsyncClient) -> None:
-    await proxied.post("/v1/queues", json={"name": "pulled", "pulled": True})
-    due = {"queue": "pulled", "target": "queue:", "schedule": {"delay": "PT1S"}}
-    asking = asyncio.create_task(proxied.post("/v1/queues/pulled/claim", json={"worker": "svc", "wait": "PT20S"}))
+    queue = f"pulled-{proxied.base_url.port}"  # behind this proxy
+    assert (await proxied.post("/v1/queues", json={"name": queue, "pulled": True})).status_code == 201
+    due = {"queue": queue, "target": "queue:", "schedule": {"delay": "PT1S"}}
+    asking = asyncio.create_task(proxied.post(f"/v1/queues/{queue}/claim", json={"worker": "svc", "wait": "PT20S"}))
     assert (await proxied.post("/v1/jobs", json=due)).status_code == 201
     assert len((await asking).json()["items"]) == 1
 
