@@ -9,7 +9,7 @@ from alembic import context
 from sqlalchemy import NullPool, create_engine, event
 
 from pgsched.store.admin.ddl import VERSION_TABLE, after_upgrade, before_upgrade
-from pgsched.store.core.pinned import PINNED_LOCALLY
+from pgsched.store.core.pinned import COMMAND_LOCALLY
 from pgsched.store.core.transactions import connect
 
 config = context.config
@@ -30,7 +30,7 @@ def online() -> None:
     # libpq reads the address: SQLAlchemy knows no address of several hosts.
     address = url.replace("+psycopg://", "://", 1)
     engine = create_engine("postgresql+psycopg://", creator=lambda: connect(address), poolclass=NullPool)
-    event.listen(engine, "begin", lambda begun: begun.connection.driver_connection.execute(PINNED_LOCALLY))
+    event.listen(engine, "begin", lambda begun: begun.connection.driver_connection.execute(COMMAND_LOCALLY))
     with engine.begin() as connection:
         context.configure(connection=connection, transaction_per_migration=False, **VERSION_TABLE)
         before_upgrade()

@@ -21,7 +21,7 @@ from pgsched.domain.partitions import queue_of
 from pgsched.errors import PgschedError, Unavailable
 from pgsched.events import Events
 from pgsched.store.core.listening import listen
-from pgsched.store.core.pinned import pin
+from pgsched.store.core.pinned import KEPT_ALIVE, KEPT_ALIVE_BY_THE_SERVER, pin
 from pgsched.store.core.pooling import has_sessions
 from pgsched.store.pull import messages
 
@@ -112,9 +112,9 @@ class Arrivals:
                 if not await has_sessions(self._url):  # nothing is heard there; the look a second has to do
                     return
                 async with await AsyncConnection.connect(
-                    self._url, autocommit=True, connect_timeout=5, application_name="pgsched api listen"
+                    self._url, autocommit=True, **(KEPT_ALIVE | {"application_name": "pgsched api listen"})
                 ) as connection:
-                    await pin(connection)
+                    await pin(connection, KEPT_ALIVE_BY_THE_SERVER)
                     await listen(connection, CHANNEL)
                     for queue in self._queues.values():
                         queue.told.set()

@@ -18,7 +18,7 @@ from pgsched.errors import SchemaMismatch, Unavailable
 from pgsched.events import Events
 from pgsched.store.core.exact import read_exactly
 from pgsched.store.core.lineage import Lineage
-from pgsched.store.core.pinned import AS_API, REQUEST, REQUEST_LOCALLY, pin
+from pgsched.store.core.pinned import AS_API, KEPT_ALIVE, KEPT_ALIVE_BY_THE_SERVER, REQUEST, REQUEST_LOCALLY, pin
 from pgsched.store.core.pooling import is_pooled
 from pgsched.store.core.query import first
 from pgsched.store.core.refusals import refusal
@@ -121,12 +121,11 @@ class Database:
             configure=_configure,
             check=_check,
             name="pgsched api",
-            kwargs={
+            kwargs=KEPT_ALIVE
+            | {
                 "lineage": self._lineage,
                 "autocommit": True,
                 "prepare_threshold": None,
-                "connect_timeout": 5,
-                "tcp_user_timeout": 10_000,
                 "application_name": "pgsched api",
             },
         )
@@ -224,7 +223,7 @@ async def _configure(connection: AsyncConnection[Any]) -> None:
         await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
         await connection.set_autocommit(False)
     else:
-        await pin(connection, REQUEST)
+        await pin(connection, KEPT_ALIVE_BY_THE_SERVER + REQUEST)
     read_exactly(connection)
 
 

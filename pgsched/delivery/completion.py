@@ -14,7 +14,7 @@ from pgsched.delivery.places import Places, alone
 from pgsched.domain.execution import Execution
 from pgsched.domain.policy import parse_options
 from pgsched.errors import StaleLease
-from pgsched.store.core.pinned import pin_reading
+from pgsched.store.core.pinned import KEPT_ALIVE, pin_handler
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import register_arrays
 from pgsched.store.gates.ordering import let_next_at_commit
@@ -35,8 +35,8 @@ class TransactionalCompletion:
             max_size=connections,
             open=False,
             timeout=30,
-            configure=pin_reading,
-            kwargs={"application_name": "pgsched handler"},
+            configure=pin_handler,
+            kwargs=KEPT_ALIVE | {"application_name": "pgsched handler"},
         )
         self._opened = False
 

@@ -12,19 +12,11 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from pgsched.store.core import wire
 from pgsched.store.core.lineage import Lineage
-from pgsched.store.core.pinned import SILENT, WORKER, pin, pin_now, waiting_for_locks
+from pgsched.store.core.pinned import KEPT_ALIVE, SILENT, WORKER, pin, pin_now, waiting_for_locks
 
 Connection = AsyncConnection[tuple[Any, ...]]
 
 PATIENCE: LiteralString = "250ms"
-KEPT_ALIVE: dict[str, Any] = {
-    "connect_timeout": 5,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 10_000,
-}
-"""Connection parameters by which a session notices within seconds that its server is gone."""
 _INSTANCE = "fallback_application_name"
 _PREPARED = 1000  # texts over each partition of a queue, and over all of them: some dozens for each queue
 

@@ -15,6 +15,15 @@ from typing import Any, LiteralString
 
 from psycopg import AsyncConnection, Connection
 
+KEPT_ALIVE: dict[str, Any] = {
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+"""Connection parameters by which a session notices within seconds that its server is gone."""
+
 READING: LiteralString = (
     "set timezone = 'UTC'; set datestyle = 'ISO, MDY'; set intervalstyle = 'postgres'; set bytea_output = 'hex'; "
     "set extra_float_digits = 1; set client_encoding = 'UTF8'; set standard_conforming_strings = on; "
@@ -36,9 +45,14 @@ def locally(statements: LiteralString) -> LiteralString:
 
 PINNED_LOCALLY = locally(PINNED)
 
+# By this a server notices within half a minute that the machine of its client has vanished, and lets go of what that
+# had locked. Over a Unix socket it is without effect.
+KEPT_ALIVE_BY_THE_SERVER: LiteralString = (
+    "set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3; "
+)
 # The statements of a worker's role are short by construction. One that is not has met a lock or a bad plan: better an
 # error and a new connection than a worker that stands still.
-WORKER: LiteralString = (
+WORKER: LiteralString = KEPT_ALIVE_BY_THE_SERVER + (
     "set statement_timeout = '30s'; set idle_in_transaction_session_timeout = '30s'; "
     "set enable_seqscan = off; set enable_bitmapscan = off; "
     "set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; "
@@ -47,7 +61,19 @@ WORKER: LiteralString = (
 # What a claim inserts (successors) goes into a partition that its own worker reads: nobody has to be notified, and no
 # queue is too full for it.
 SILENT: LiteralString = "set pgsched.notify = off; set pgsched.unbounded = on; "
-REQUEST: LiteralString = "set statement_timeout = '15s'; set lock_timeout = '10s'; set jit = off; "
+# A batch may be read for two minutes, in one transaction, from a client who sends it slowly.
+REQUEST: LiteralString = (
+    "set statement_timeout = '15s'; set lock_timeout = '10s'; "
+    "set idle_in_transaction_session_timeout = '150s'; set jit = off; "
+)
+# Somebody waits for a command, and can end it; then the server ends its statement. How long that takes depends on what
+# is asked.
+COMMAND_LOCALLY = locally(
+    f"set lock_timeout = '30s'; set idle_in_transaction_session_timeout = '5min'; {KEPT_ALIVE_BY_THE_SERVER}"
+    f"set client_connection_check_interval = '2s'; {PINNED}"
+)
+# How long a handler's transaction takes is for its execution's timeout to bound.
+HANDLER: LiteralString = KEPT_ALIVE_BY_THE_SERVER + "set client_connection_check_interval = '2s'; "
 # Whatever else its login may do, a request does as the API.
 AS_API: LiteralString = "set role pgsched_api"
 REQUEST_LOCALLY = locally(f"{REQUEST}{PINNED}; {AS_API}")
@@ -56,9 +82,13 @@ DOCTOR_LOCALLY = locally("set statement_timeout = '3s'; set lock_timeout = '500m
 # A server notices by itself that a client is gone, also in the middle of a function that would never end. Names are
 # looked up as the role has it: they are those in its functions, and none of ours.
 CALL: LiteralString = (
-    "set statement_timeout = '30s'; set idle_in_transaction_session_timeout = '30s'; "
-    "set client_connection_check_interval = '2s'; "
-) + READING
+    KEPT_ALIVE_BY_THE_SERVER
+    + (
+        "set statement_timeout = '30s'; set idle_in_transaction_session_timeout = '30s'; "
+        "set client_connection_check_interval = '2s'; "
+    )
+    + READING
+)
 QUIETLY: LiteralString = "set local client_min_messages = warning"
 
 
@@ -74,9 +104,9 @@ async def pin(connection: AsyncConnection[Any], more: LiteralString = "") -> Non
     await _set(connection, more + PINNED)
 
 
-async def pin_reading(connection: AsyncConnection[Any]) -> None:
-    """The same without the ``search_path``, for sessions in which others' names are looked up besides ours."""
-    await _set(connection, READING)
+async def pin_handler(connection: AsyncConnection[Any]) -> None:
+    """The same without the ``search_path``, for sessions in which handlers look their own names up besides ours."""
+    await _set(connection, HANDLER + READING)
 
 
 async def _set(connection: AsyncConnection[Any], statements: LiteralString) -> None:

@@ -23,8 +23,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
 from pgsched.errors import InvalidSettings, Unavailable
-from pgsched.store.core.connect import KEPT_ALIVE
-from pgsched.store.core.pinned import CALL
+from pgsched.store.core.pinned import CALL, KEPT_ALIVE
 from pgsched.store.core.pooling import check_sessions
 from pgsched.store.core.sql import statement
 

@@ -11,11 +11,11 @@ from typing import Any
 import psycopg
 from psycopg import AsyncConnection, Connection, IsolationLevel
 
-from pgsched.store.core.pinned import PINNED_LOCALLY
+from pgsched.store.core.pinned import COMMAND_LOCALLY, KEPT_ALIVE
 
 Lend = Callable[[], AbstractAsyncContextManager[AsyncConnection[Any]]]
 """Lends a connection for the time of a block."""
-_WAYS: dict[str, Any] = {
+_WAYS: dict[str, Any] = KEPT_ALIVE | {
     "connect_timeout": 10,
     "application_name": "pgsched",
     "prepare_threshold": None,
@@ -27,7 +27,7 @@ _WAYS: dict[str, Any] = {
 def transaction(url: str) -> Iterator[Connection[Any]]:
     """Committed when the block ends, undone when it raises. Raises psycopg.OperationalError where no server is."""
     with connect(url) as connection:
-        connection.execute(PINNED_LOCALLY)
+        connection.execute(COMMAND_LOCALLY)
         yield connection
 
 
@@ -42,7 +42,7 @@ def connect(url: str) -> Connection[Any]:
 async def transaction_async(url: str) -> AsyncIterator[AsyncConnection[Any]]:
     """``transaction`` for who awaits."""
     async with await _connected(url) as connection:
-        await connection.execute(PINNED_LOCALLY)
+        await connection.execute(COMMAND_LOCALLY)
         yield connection
 
 
@@ -58,7 +58,7 @@ async def lending(url: str) -> AsyncIterator[Lend]:
         if kept is None or kept.closed:
             kept = await _connected(url)
         async with kept.transaction():
-            await kept.execute(PINNED_LOCALLY)
+            await kept.execute(COMMAND_LOCALLY)
             yield kept
 
     try:

@@ -7,8 +7,8 @@ import time
 from psycopg import AsyncConnection
 
 from pgsched.errors import Unavailable
-from pgsched.store.core.connect import KEPT_ALIVE
 from pgsched.store.core.listening import listen
+from pgsched.store.core.pinned import KEPT_ALIVE
 from pgsched.store.core.pooling import has_sessions, is_pooled
 from pgsched.store.core.query import value
 from pgsched.store.core.sql import statement

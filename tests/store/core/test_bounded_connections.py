@@ -1,0 +1,114 @@
+"""Every connection of pgsched is bounded: in how long it waits for a lock and stands in a transaction, and in how long
+it takes until both sides notice that the other one has vanished."""
+
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import psycopg
+import pytest
+
+from pgsched.api.database import Database
+from pgsched.delivery.completion import TransactionalCompletion
+from pgsched.domain.api_key import Grant
+from pgsched.events import Events
+from pgsched.store.core.connect import connect
+from pgsched.store.core.sessions import Sessions
+from pgsched.store.core.transactions import lending, transaction_async
+from tests.docs.fences import ROOT
+
+Opened = AsyncIterator[psycopg.AsyncConnection[Any]]
+
+_BOUNDS = """
+select current_setting('statement_timeout'), current_setting('lock_timeout'),
+       current_setting('idle_in_transaction_session_timeout'), current_setting('client_connection_check_interval'),
+       current_setting('tcp_keepalives_idle')"""
+
+
+@asynccontextmanager
+async def _of_a_worker(url: str) -> Opened:
+    connection = await connect(url, "test")
+    yield connection
+    await connection.close()
+
+
+@asynccontextmanager
+async def _of_the_api(url: str) -> Opened:
+    database = Database(url, Events())
+    await database.open()
+    async with database.acting(Grant(subject="test", clients=None, scopes=frozenset())).connection() as connection:
+        yield connection
+    await database.close()
+
+
+@asynccontextmanager
+async def _of_a_command(url: str) -> Opened:
+    async with transaction_async(url) as connection:
+        yield connection
+
+
+@asynccontextmanager
+async def _of_several_questions(url: str) -> Opened:
+    async with lending(url) as lend, lend() as connection:
+        yield connection
+
+
+@asynccontextmanager
+async def _of_a_handler(url: str) -> Opened:
+    completion = TransactionalCompletion(url, connections=1)
+    await completion._pool.open()
+    async with completion._pool.connection() as connection:
+        yield connection
+    await completion.close()
+
+
+_KINDS: dict[Callable[..., Any], tuple[str, ...]] = {
+    _of_a_worker: ("30s", "250ms", "30s", "0", "10"),
+    _of_the_api: ("15s", "10s", "150s", "0", "10"),
+    _of_a_command: ("0", "30s", "5min", "2s", "10"),
+    _of_several_questions: ("0", "30s", "5min", "2s", "10"),
+    _of_a_handler: ("0", "0", "0", "2s", "10"),
+}
+
+
+@pytest.mark.parametrize("opened", _KINDS, ids=lambda opened: opened.__name__)
+async def test_a_connection_is_bounded_and_noticed(database_url: str, opened: Callable[..., Any]) -> None:
+    async with opened(database_url) as connection:
+        assert await (await connection.execute(_BOUNDS)).fetchone() == _KINDS[opened]
+        parameters = connection.info.get_parameters()
+        assert (parameters["keepalives_idle"], parameters["tcp_user_timeout"]) == ("10", "10000")
+        assert int(parameters["connect_timeout"]) <= 10
+
+
+async def test_a_session_of_a_client_is_bounded_and_noticed(database_url: str) -> None:
+    found: list[Any] = []
+
+    async def ask(connection: psycopg.AsyncConnection[Any]) -> None:
+        found.append(await (await connection.execute(_BOUNDS)).fetchone())
+
+    sessions = Sessions(database_url, "", most=1)
+    await sessions.work("any", ask)
+    await sessions.close()
+    assert found == [("30s", "0", "30s", "2s", "10")]
+
+
+_MADE = re.compile(r"(?:psycopg|AsyncConnection)\.connect\(|ConnectionPool(?:\[.*\])?\($", re.M)
+_WHERE = {
+    "api/arrivals.py", "api/database.py", "delivery/completion.py", "store/core/connect.py", "store/core/sessions.py",
+    "store/core/transactions.py",
+    # for as long as one question takes, and within a bound of time
+    "store/admin/logins.py", "store/core/lineage.py", "store/core/pooling.py", "store/doctor/access.py",
+    "embedded/server.py",
+}  # fmt: skip
+
+
+def test_connections_are_made_in_the_places_that_are_looked_at_here() -> None:
+    package = ROOT / "pgsched"
+    modules = [
+        file
+        for file in package.rglob("*.py")
+        if file.relative_to(package).parts[0] not in {"bench", "testing", "client"}
+    ]
+    made = {str(file.relative_to(package)) for file in modules if _MADE.search(file.read_text(encoding="utf-8"))}
+    assert made == _WHERE
