@@ -38,6 +38,7 @@ _LONG = (
     "test_the_go_of_the_page",
     "test_each_example_takes_what_is_genuine",
     "test_calls_survive",
+    "test_faults",
     "test_stopped_processes",
     "test_quarantine",
     "test_up_ends",
