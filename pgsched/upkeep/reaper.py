@@ -44,6 +44,7 @@ class Walk:
         self.owners, self.partitions, self.ended_by = list(owners), list(partitions), ended_by
         self.returned = self.failed = 0
         self.parked: list[SetAside] = []
+        self.begun_at = time.monotonic()
         self._depth = depth
         self._marks = dict.fromkeys(self.partitions, LONG_AGO)
 
@@ -154,13 +155,18 @@ class Reaper(Service):
     def _begin_walks(self, lost: Sequence[RegisteredWorker]) -> None:
         now = time.monotonic()
         self._lost = {worker.id: self._lost.get(worker.id, now) for worker in lost}
-        self._walks = {id: walk for id, walk in self._walks.items() if id in self._lost or id == _NO_WORKER}
+        self._walks = {id: walk for id, walk in self._walks.items() if id in self._lost or self._still_holds(id, walk)}
         for worker in lost:
             if worker.id not in self._walks and (
                 worker.id in self._declared or now - self._lost[worker.id] >= _HELP_AFTER
             ):
                 served = partitions_from(worker.served)
                 self._walks[worker.id] = Walk([worker.id], served, ended_by=0.0, depth=_EDGE)
+
+    def _still_holds(self, id: int, walk: Walk) -> bool:
+        """Whether leases are still known to have run out by the moment that was taken for it: if the clock has been set
+        back since, leases that were made after that end before that moment, too."""
+        return id == _NO_WORKER and self.liveness.is_steady_since(walk.begun_at)
 
     async def _finish(self, id: int, walk: Walk) -> None:
         connection = await self._link.get()

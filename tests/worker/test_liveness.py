@@ -19,6 +19,7 @@ from pgsched.events import Events
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from pgsched.store.admin.migrate import migrate
+from pgsched.upkeep.reaper import Walk
 from tests.installed import find_bin_dir
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
@@ -124,6 +125,24 @@ async def test_a_step_of_the_databases_clock_has_nothing_run_twice(
         await until_history(db, 10)
     assert len(slow.calls) == 10
     assert not recorder.named("worker.lost")
+
+
+async def test_leases_that_are_being_taken_back_as_run_out_are_left_once_the_clock_was_set_back(
+    db: Connection, running: Running
+) -> None:
+    slow = Slow()
+    async with running(slow.app) as judge, running(slow.app):
+        await schedule(db, 10)
+        await slow.begun(10)
+        await db.execute("update pgsched.workers set expires_at = now() + interval '1 hour'")
+        ahead = await value(db, "select extract(epoch from now() + interval '1 hour')::float8")
+        reaper = judge.upkeep.reaper
+        reaper._walks[0] = Walk([], judge.roster.partitions, ended_by=ahead, depth=1000)
+        reaper.liveness.interrupt()
+        await seen_since(judge, 4)
+        slow.go.set()
+        await until_history(db, 10)
+    assert len(slow.calls) == 10
 
 
 async def test_a_lost_worker_that_served_one_more_queue_is_forgotten_and_its_gates_are_free(
