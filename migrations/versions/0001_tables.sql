@@ -95,6 +95,8 @@ create table pgsched.clients (
   dead_letter_target pgsched_internal.target,
   dead_letters_for   interval not null default interval '365 days' constraint dead_letters_for_is_1_hour_to_3653_days
                        check (dead_letters_for between interval '1 hour' and interval '3653 days'),
+  late_after     interval constraint late_after_is_1_millisecond_to_1_hour check (late_after between interval '1 ms' and interval '1 hour'),
+  on_time_share  float8 not null default 0.99 constraint on_time_share_is_a_half_to_nearly_all check (on_time_share between 0.5 and 0.9999),
   created_at     timestamptz not null default pgsched.now()
 );
 insert into pgsched.clients (client_id) values ('default');

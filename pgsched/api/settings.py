@@ -36,6 +36,8 @@ class ClientSettings(_Settings, frozen=True, kw_only=True, forbid_unknown_fields
     channels: Annotated[list[ChannelName], Meta(min_length=1, max_length=20)] | UnsetType | None = UNSET
     dead_letter_target: Told | UnsetType | None = UNSET
     dead_letters_for: Duration | UnsetType | None = UNSET
+    late_after: Duration | UnsetType | None = UNSET
+    on_time_share: Annotated[float, Meta(ge=0.5, le=0.9999)] | UnsetType | None = UNSET
 
 
 class QueueSettings(_Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -16,7 +16,10 @@ from pgsched.settings import Settings
 from pgsched.store.admin import clients as store
 
 _COLUMNS = ("client", "state", "weight", "keep", "options", "database_role", "channels", "reason")
-_CLEARABLE = ("keep", "options", "weight", "database-role", "channels", "dead-letter-target", "dead-letters-for")
+_CLEARABLE = (
+    "keep", "options", "weight", "database-role", "channels", "dead-letter-target", "dead-letters-for", "late-after",
+    "on-time-share",
+)  # fmt: skip
 
 clients = click.Group("clients", help="List, show, set, hold and release clients, and rotate their signing secrets.")
 
@@ -45,6 +48,8 @@ async def show(connection: Any, client: str) -> Answer:
 @click.option("--channel", "channels", multiple=True, type=click.Choice(CHANNELS), help="All that it may have called.")
 @click.option("--dead-letter-target", metavar="TARGET", help="Target that is told of its dead letters.")
 @click.option("--dead-letters-for", metavar="DURATION", help="How long they are kept, such as 90d.")
+@click.option("--late-after", metavar="DURATION", help="An attempt that begins later is late, such as 1s.")
+@click.option("--on-time-share", type=float, metavar="SHARE", help="How many shall not be late, such as 0.99.")
 @click.option("--clear", type=click.Choice(_CLEARABLE), multiple=True, help="Back to its default.")
 @actor_option
 async def set_client(connection: Any, client: str, actor: str | None, **given: Any) -> Answer:

@@ -10,10 +10,11 @@ from pgsched.store.admin.installation import get_installation
 from pgsched.store.jobs.zone_rules import versions
 from pgsched.store.lookup import overview, throughput
 from pgsched.store.lookup.listings import time_of
-from pgsched.store.lookup.throughput import Done, Span
+from pgsched.store.lookup.throughput import Done, Objective, Span
 
 _LATELY = timedelta(hours=1)
 _DONE = ("in the last hour", "ended", "failed", "attempts", "failed", "late p99", "took p99")
+_OBJECTIVE = ("objective of", "on time", "attempts in the last hour", "on time", "")
 _WORKER = ("id", "name", "queues", "release", "started_at")
 
 
@@ -36,6 +37,7 @@ async def status(connection: Any) -> Answer:
         "at_least": counts.at_least,
         "oldest_due_seconds": await overview.oldest_due(connection),
         "last_hour": await throughput.by_queue(connection, span),
+        "objectives": await throughput.objectives(connection),
         "tzdata": (await versions(connection)).planned_by,
         "workers": await overview.living_workers(connection),
         "undeliverable": await overview.undeliverable(connection),
@@ -47,6 +49,12 @@ async def status(connection: Any) -> Answer:
 def _done(one: Done) -> list[Any]:
     counts = [f"{count:,}" for count in (one.ended, one.failed, one.attempts, one.failed_attempts)]
     return [one.queue, *counts, *(_seconds(spread.p99) for spread in (one.lateness, one.duration))]
+
+
+def _objective(one: Objective) -> list[Any]:
+    wanted = f"{one.on_time_share:.6g} within {one.late_after.total_seconds():g} s"
+    met = "" if one.on_time is None else f"{one.on_time:.4f}"
+    return [one.client, wanted, f"{one.attempts:,}", met, "missed" if (one.burn or 0.0) > 1.0 else ""]
 
 
 def _seconds(seconds: float | None) -> str:
@@ -64,6 +72,8 @@ def _text(found: dict[str, Any]) -> str:
         parts.insert(0, f"{held}\nsee what would fire, and let it go on: pgsched recover")
     if found["last_hour"]:
         parts.append(table(_DONE, [_done(one) for one in found["last_hour"]]))
+    if found["objectives"]:
+        parts.append(table(_OBJECTIVE, [_objective(one) for one in found["objectives"]]))
     parts.append(table(_WORKER, cells(_WORKER, found["workers"])) if found["workers"] else "no workers")
     if found["undeliverable"]:
         lines = [[one.needs, one.held, one.workers or "none"] for one in found["undeliverable"]]

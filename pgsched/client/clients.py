@@ -20,6 +20,8 @@ class ClientChanges(TypedDict, total=False):
     channels: Sequence[str] | None
     dead_letter_target: str | None
     dead_letters_for: Length | None
+    late_after: Length | None
+    on_time_share: float | None
 
 
 class ClientMethods:

@@ -256,6 +256,24 @@ def test_what_workers_have_done_is_told_and_is_the_bound_of_the_forecast(ask: An
     assert "in their busiest minute of the last 7 days workers made 3 attempts" in run("forecast").output
 
 
+def test_whether_a_clients_objective_was_met_is_told(ask: Any, run: Any, db: Db) -> None:
+    assert ask("status")["objectives"] == []
+    ask("clients", "set", "shop", "--late-after", "250ms", "--on-time-share", "0.9")
+    ask("clients", "set", "bank", "--late-after", "1s")
+    db.execute(
+        "insert into pgsched.rollups (minute, client_id, queue, attempts, lateness)"
+        " values (now() - interval '5 minutes', 'shop', 'default', 8,"
+        "         array[6, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0])"
+    )
+    bank, shop = ask("status")["objectives"]
+    assert (bank["client"], bank["attempts"], bank["on_time"], bank["burn"]) == ("bank", 0, None, None)
+    assert (shop["late_after"], shop["on_time_share"], shop["attempts"]) == ("PT0.25S", 0.9, 8)
+    assert (shop["on_time"], shop["burn"]) == (0.75, pytest.approx(2.5))
+    assert "missed" in run("status").output
+    ask("clients", "set", "shop", "--clear", "late-after")
+    assert [one["client"] for one in ask("status")["objectives"]] == ["bank"]
+
+
 def test_preview_shows_the_change_of_the_clocks(ask: Any) -> None:
     found = ask(
         "preview",

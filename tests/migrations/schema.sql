@@ -141,7 +141,9 @@ column pgsched.clients.07 database_role name
 column pgsched.clients.08 channels text[]
 column pgsched.clients.09 dead_letter_target pgsched_internal.target
 column pgsched.clients.10 dead_letters_for interval not null default '365 days'::interval
-column pgsched.clients.11 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.clients.11 late_after interval
+column pgsched.clients.12 on_time_share double precision not null default 0.99
+column pgsched.clients.13 created_at timestamp with time zone not null default pgsched.now()
 column pgsched.dead_letters.01 id uuid
 column pgsched.dead_letters.02 client_id text
 column pgsched.dead_letters.03 key text
@@ -584,6 +586,8 @@ constraint pgsched.clients.client_id_is_1_to_100_characters CHECK (((length(clie
 constraint pgsched.clients.client_is_active_or_held CHECK ((state = ANY (ARRAY['active'::text, 'held'::text])))
 constraint pgsched.clients.clients_pkey PRIMARY KEY (client_id)
 constraint pgsched.clients.dead_letters_for_is_1_hour_to_3653_days CHECK (((dead_letters_for >= '01:00:00'::interval) AND (dead_letters_for <= '3653 days'::interval)))
+constraint pgsched.clients.late_after_is_1_millisecond_to_1_hour CHECK (((late_after >= '00:00:00.001'::interval) AND (late_after <= '01:00:00'::interval)))
+constraint pgsched.clients.on_time_share_is_a_half_to_nearly_all CHECK (((on_time_share >= (0.5)::double precision) AND (on_time_share <= (0.9999)::double precision)))
 constraint pgsched.dependencies.delay_is_0_to_3653_days CHECK (((delay >= '00:00:00'::interval) AND (delay <= '3653 days'::interval)))
 constraint pgsched.dependencies.dependencies_pkey PRIMARY KEY (execution_id, after_id)
 constraint pgsched.dependencies.outcome_is_success_or_any CHECK ((outcome = ANY (ARRAY['success'::text, 'any'::text])))
@@ -1760,6 +1764,12 @@ grant select on pgsched.clients (dead_letters_for) to pgsched_reader
 grant select on pgsched.clients (keep) to pgsched_api
 grant select on pgsched.clients (keep) to pgsched_client
 grant select on pgsched.clients (keep) to pgsched_reader
+grant select on pgsched.clients (late_after) to pgsched_api
+grant select on pgsched.clients (late_after) to pgsched_client
+grant select on pgsched.clients (late_after) to pgsched_reader
+grant select on pgsched.clients (on_time_share) to pgsched_api
+grant select on pgsched.clients (on_time_share) to pgsched_client
+grant select on pgsched.clients (on_time_share) to pgsched_reader
 grant select on pgsched.clients (options) to pgsched_api
 grant select on pgsched.clients (options) to pgsched_client
 grant select on pgsched.clients (options) to pgsched_reader
@@ -1977,7 +1987,7 @@ comment on pgsched.resume_worker(integer,text,text) is 'Has a worker that was dr
 comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id. Scheduled again under the same client and key it replaces what still waits; what is running or succeeded less than pgsched.key_retention (24 hours) ago answers with its id instead of firing twice: pgsched.schedule_outcome says which. on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions, named by id or key, have succeeded, or with after_outcome => ''any'' until they have ended.'
 comment on pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) is 'As pgsched.schedule, and says what it came to. The outcome is created; replaced, where it took the place of what waited under the key; existing, where what stands under the key was left as it is, because it runs or was to be kept; or ended, where that succeeded less than pgsched.key_retention ago and nothing was scheduled. fires_at is null for a job, and for what runs, waits for others or has ended.'
 comment on pgsched.secrets(text) is 'The names of a client''s secrets, and when each was made and last replaced. Nothing where the session does not act for the client.'
-comment on pgsched.set_client(text,jsonb,text) is 'Sets what is named of a client: keep, options (the defaults of its executions), weight, database_role, channels (those it may use), dead_letter_target, dead_letters_for; null is the default. True if anything is different now, or the client is new. PS000, PS001 or PS004 for what cannot be meant, PS012 where the session may not.'
+comment on pgsched.set_client(text,jsonb,text) is 'Sets what is named of a client: keep, options (the defaults of its executions), weight, database_role, channels (those it may use), dead_letter_target, dead_letters_for, late_after and on_time_share (how large a part of its attempts shall begin no later); null is the default. True if anything is different now, or the client is new. PS000, PS001 or PS004 for what cannot be meant, PS012 where the session may not.'
 comment on pgsched.set_installation(jsonb,text) is 'Sets what is named of the installation: history_days, audit_days (0: for ever), archive_history, hold_after_restart, hold_after_promotion, hold_after_absence (null: never). True if anything is different now. PS000 for what cannot be meant.'
 comment on pgsched.set_limit(text,text,integer,interval,integer,integer,text) is 'Lets no more than rate executions begin in each such time, burst of them at once after a lull, and no more than concurrency run at once: of a client, for a host, in a queue or under a key. It takes the place of the limit there was; true if anything is different now. PS000 for what cannot be meant, PS010 for an unknown queue, PS011 for one that consumers pull from.'
 comment on pgsched.set_queue(text,jsonb,text) is 'Sets what is named of a queue: options (the defaults of its executions), weight, max_waiting; null is the default. True if anything is different now. PS010 for an unknown queue, PS000 or PS004 for what cannot be meant.'

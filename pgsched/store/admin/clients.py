@@ -44,6 +44,8 @@ class ClientRow:
     channels: list[str] | None
     dead_letter_target: str | None
     dead_letters_for: timedelta
+    late_after: timedelta | None
+    on_time_share: float
     created_at: datetime
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.histogram import quantile
+from pgsched.domain.histogram import quantile, share_within
 from pgsched.store.core.query import rows, value
 from pgsched.store.lookup.rollups import EVERYBODY
 
@@ -16,6 +16,7 @@ LONGEST = {"time": timedelta(days=31), "queue": timedelta(days=31), "client": ti
 """How long a span may be. By client there are a thousand rows a minute."""
 _STEPS = [timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 360)]
 _WANTED = 120
+_MOST_OBJECTIVES = 100
 MOST_ITEMS = 50
 """So many queues or clients are told of, those with the most attempts."""
 
@@ -94,6 +95,46 @@ async def by_client(connection: AsyncConnection[Any], span: Span) -> list[Done]:
     """The busiest clients."""
     clients = None if span.clients is None else list(span.clients)
     return await _done(connection, "lookup/done_by_client", span, clients=clients, limit=MOST_ITEMS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objective:
+    """A client's objective, and which part of its attempts in the last hour has met it; null where there were none.
+    ``burn`` is how many times as many were late as may be."""
+
+    client: str
+    late_after: timedelta
+    on_time_share: float
+    attempts: int
+    on_time: float | None
+    burn: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Aim:
+    client: str
+    late_after: timedelta
+    on_time_share: float
+    attempts: int
+    lateness: list[int | None]
+
+
+async def objectives(connection: AsyncConnection[Any]) -> list[Objective]:
+    """Those of the first hundred clients that have one, as the last hour has met them, by client."""
+    found = await rows(connection, _Aim, "lookup/objectives", most=_MOST_OBJECTIVES)
+    return [_measured(aim) for aim in found]
+
+
+def _measured(aim: _Aim) -> Objective:
+    on_time = share_within([count or 0 for count in aim.lateness], aim.late_after.total_seconds())
+    return Objective(
+        client=aim.client,
+        late_after=aim.late_after,
+        on_time_share=aim.on_time_share,
+        attempts=aim.attempts,
+        on_time=on_time,
+        burn=None if on_time is None else (1 - on_time) / (1 - aim.on_time_share),
+    )
 
 
 async def busiest_minute(connection: AsyncConnection[Any]) -> int | None:

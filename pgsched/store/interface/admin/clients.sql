@@ -71,7 +71,7 @@ comment on function pgsched_internal.check_channels(jsonb) is 'True for a list o
 create or replace function pgsched_internal.check_client_changes(changes jsonb) returns boolean
   language plpgsql stable as $$
 begin
-  perform pgsched_internal.check_members(changes, array['keep', 'options', 'weight', 'database_role', 'channels', 'dead_letter_target', 'dead_letters_for']);
+  perform pgsched_internal.check_members(changes, array['keep', 'options', 'weight', 'database_role', 'channels', 'dead_letter_target', 'dead_letters_for', 'late_after', 'on_time_share']);
   if changes ? 'keep' and (jsonb_typeof(changes -> 'keep') not in ('string', 'null')
       or changes ->> 'keep' not in ('all', 'failures', 'nothing')) then
     return pgsched_internal.refuse('PS000', format('keep cannot be %s', left((changes -> 'keep')::text, 100)), 'write all, failures or nothing');
@@ -92,6 +92,13 @@ begin
   elsif changes ->> 'dead_letters_for' is not null and not pgsched_internal.is_duration(changes -> 'dead_letters_for', '1 hour', '3653 days') then
     return pgsched_internal.refuse('PS000', format('dead letters cannot be kept for %s', left((changes -> 'dead_letters_for')::text, 100)),
       'write 1 hour to 3653 days, such as "90d"');
+  elsif changes ->> 'late_after' is not null and not pgsched_internal.is_duration(changes -> 'late_after', '1 ms', '1 hour') then
+    return pgsched_internal.refuse('PS000', format('late_after cannot be %s', left((changes -> 'late_after')::text, 100)),
+      'write 1 millisecond to 1 hour, such as "1s"');
+  elsif changes ->> 'on_time_share' is not null and not coalesce(jsonb_typeof(changes -> 'on_time_share') = 'number'
+      and length(changes ->> 'on_time_share') < 20 and (changes ->> 'on_time_share')::numeric between 0.5 and 0.9999, false) then
+    return pgsched_internal.refuse('PS000', format('on_time_share cannot be %s', left((changes -> 'on_time_share')::text, 100)),
+      'write a number from 0.5 to 0.9999, such as 0.99');
   elsif changes ->> 'dead_letter_target' is not null then
     return pgsched_internal.check_target(changes ->> 'dead_letter_target');
   end if;
@@ -103,7 +110,7 @@ comment on function pgsched_internal.check_client_changes(jsonb)
 create or replace function pgsched.set_client(client text, changes jsonb default '{}', actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  defaults constant jsonb := '{"keep": "all", "weight": 1, "dead_letters_for": "365 days"}';
+  defaults constant jsonb := '{"keep": "all", "weight": 1, "dead_letters_for": "365 days", "on_time_share": 0.99}';
   given jsonb := changes;
   before pgsched.clients;
   after pgsched.clients;
@@ -120,7 +127,8 @@ begin
   if after is distinct from before then
     update pgsched.clients c
        set keep = after.keep, options = after.options, weight = after.weight, database_role = after.database_role, channels = after.channels,
-           dead_letter_target = after.dead_letter_target, dead_letters_for = after.dead_letters_for
+           dead_letter_target = after.dead_letter_target, dead_letters_for = after.dead_letters_for, late_after = after.late_after,
+           on_time_share = after.on_time_share
      where c.client_id = client;
   elsif not made then
     return false;
@@ -131,7 +139,7 @@ begin
 end $$;
 comment on function pgsched.set_client(text, jsonb, text)
   is 'Sets what is named of a client: keep, options (the defaults of its executions), weight, database_role, channels (those it may use), dead_letter_target,
-dead_letters_for; null is the default. True if anything is different now, or the client is new. PS000, PS001 or PS004 for what cannot be meant, PS012 where the session
+dead_letters_for, late_after and on_time_share (how large a part of its attempts shall begin no later); null is the default. True if anything is different now, or the client is new. PS000, PS001 or PS004 for what cannot be meant, PS012 where the session
 may not.';
 
 create or replace function pgsched.drop_client(client text, actor text default null) returns boolean

@@ -165,7 +165,7 @@ begin
     pgsched.blocked_keys, pgsched.queues, pgsched.schema_version, pgsched.installation, pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.undeliverable, pgsched.audit_log,
     pgsched.workers, pgsched_internal.draining, pgsched_internal.facts, pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.gates to pgsched_api;
   grant select (client_id, keep, options, weight, state, reason, database_role, channels, dead_letter_target, dead_letters_for,
-    created_at) on pgsched.clients to pgsched_api;
+    late_after, on_time_share, created_at) on pgsched.clients to pgsched_api;
   grant select (id, subject, clients, scopes, created_at, expires_at, last_used_at, revoked_at, former_until, rate, burst) on pgsched_internal.api_keys to pgsched_api;
   grant insert (fire_at, scheduled_for, job_id, plan, partition, client_id, target, payload, options, ordering_key) on pgsched.executions to pgsched_api;
   grant update (state, reason, updated_at, planned_revision, paused_at) on pgsched.jobs to pgsched_api;
@@ -231,7 +231,7 @@ begin
     pgsched_internal.draining, pgsched_internal.live, pgsched_internal.ended, pgsched.schema_version to pgsched_reader;
   grant select (id, subject, clients, scopes, created_at, expires_at, last_used_at, revoked_at, former_until, rate, burst) on pgsched_internal.api_keys to pgsched_reader;
   grant select (client_id, keep, options, weight, state, reason, database_role, channels, dead_letter_target, dead_letters_for,
-    created_at) on pgsched.clients to pgsched_reader;
+    late_after, on_time_share, created_at) on pgsched.clients to pgsched_reader;
   perform pgsched_internal.grant_execute(array['pgsched.now', 'pgsched.secrets', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched_internal.catalogue', 'pgsched_internal.count_live', 'pgsched_internal.first_partition_of',
     'pgsched_internal.is_living', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.sealed_with', 'pgsched_internal.buckets', 'pgsched.quantile', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress', 'pgsched.dependencies',
@@ -259,7 +259,7 @@ begin
     client_id, target, payload, options, key, ordering_key, gate, consumer, reason, labels) on pgsched.executions to pgsched_client;
   grant select (name, first_partition, weight, max_waiting, full_since, paused_at, reason, pulled) on pgsched.queues to pgsched_client;
   grant select (client_id, keep, options, weight, state, reason, database_role, channels, dead_letter_target, dead_letters_for,
-    created_at) on pgsched.clients to pgsched_client;
+    late_after, on_time_share, created_at) on pgsched.clients to pgsched_client;
   grant insert (fire_at, partition, client_id, target, payload, options, key, ordering_key, labels) on pgsched.executions to pgsched_client;
   grant insert (client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor, gap, overlap)
     on pgsched.jobs to pgsched_client;

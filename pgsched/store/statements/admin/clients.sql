@@ -1,6 +1,6 @@
 -- What is set for clients, by name, behind one or from one on; signing secrets by their last characters alone. Index: the primary key.
 select c.client_id as client, c.keep::text, c.options, c.weight, c.state, c.reason, c.database_role::text, c.channels, c.dead_letter_target,
-       c.dead_letters_for, c.created_at,
+       c.dead_letters_for, c.late_after, c.on_time_share, c.created_at,
        coalesce((select jsonb_agg(jsonb_build_object('hint', s.hint, 'valid_until', s.valid_until))
                    from pgsched.signing_secrets(c.client_id) s), '[]') as signing_secrets
   from pgsched.clients c
