@@ -1,6 +1,7 @@
 """The pages of workers: what each can deliver and has in hand; drained and resumed."""
 
 import httpx
+import psycopg
 
 from tests.api.access_arrange import things_of_shop
 from tests.conftest import Connection
@@ -49,3 +50,16 @@ async def test_a_worker_is_drained_over_rest(api: httpx.AsyncClient, db: Connect
     assert (found["state"], found["reason"]) == ("draining", "why")
     assert (await api.post(f"{path}/resume")).json() == {"id": one["id"], "changed": True}
     assert (await api.post("/v1/workers/99/drain")).status_code == 404
+
+
+async def test_the_page_of_the_database_shows_tables_and_who_keeps_them_from_being_cleaned(
+    page: httpx.AsyncClient, db: Connection, database_url: str
+) -> None:
+    schedule(db, client="shop")
+    db.execute("vacuum analyze pgsched.executions")
+    with psycopg.connect(database_url, application_name="a long report") as report:
+        report.execute("set transaction isolation level repeatable read")
+        report.execute("select 1 from pgsched.executions")
+        found = (await page.get("/database")).text
+    for text in ("a long report", '<th scope="row">executions</th>', "Days are made ahead for", "KiB"):
+        assert text in found, text

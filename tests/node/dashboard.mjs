@@ -36,7 +36,7 @@ const look = async (path) => {
   if (!(await page.$("main"))) return; // a part of a page, which another one has
   const id = /[0-9a-f]{8}-[0-9a-f-]{27}/;
   const { pathname, searchParams } = new URL(path, address);
-  const plain = pathname === "/" ? "now" : pathname.slice(1).replace(id, "one").replace(/[^a-z]+/g, "-");
+  const plain = pathname === "/" ? "now" : pathname.slice(1).replace(id, "one").replace(/\d+$/, "one").replace(/[^a-z]+/g, "-");
   const name = named.has(plain) ? `${plain}-${[...searchParams.keys()].join("-")}` : plain;
   named.add(name);
   for (const way of ways) {

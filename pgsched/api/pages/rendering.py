@@ -83,6 +83,7 @@ def _environment() -> Environment:
         "number": number,
         "json": pretty,
         "short": short,
+        "bytes": size,
         "part": part,
     }
     made.filters["duration"] = format_duration
@@ -129,6 +130,14 @@ def number(value: float | None) -> str:
     if value is None:
         return "—"
     return f"{value:,.1f}" if isinstance(value, float) and value < 100 and value != int(value) else f"{value:,.0f}"
+
+
+def size(value: int) -> str:
+    """Bytes in the unit that suits them."""
+    for unit, name in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if value >= unit:
+            return f"{value / unit:.1f} {name}"
+    return f"{value} B"
 
 
 def part(value: float | None) -> str:

@@ -1,6 +1,9 @@
 """Who holds on to something for long: old snapshots, prepared transactions, locks, statements that take long."""
 
 from dataclasses import dataclass
+from typing import Any
+
+from psycopg import AsyncConnection
 
 from pgsched.store.core.query import rows, value
 from pgsched.store.doctor.finding import Finding, Ground, counted, error, identifier, literal, note, seconds_in, warning
@@ -28,11 +31,16 @@ class Holder:
     writes: bool
 
 
+async def holders(connection: AsyncConnection[Any], *, most: int) -> list[Holder]:
+    """Those with the oldest snapshots and transactions of every database, the oldest first."""
+    return await rows(connection, Holder, "doctor/horizons", most=most)
+
+
 async def horizon(ground: Ground) -> list[Finding]:
     """Who keeps the server from cleaning up: sessions, prepared transactions, standbys and slots, also of other
     databases."""
     here = ground.connection.info.dbname
-    found = await rows(ground.connection, Holder, "doctor/horizons", most=ground.bounds.most)
+    found = await holders(ground.connection, most=ground.bounds.most)
     held = [_held(one, here) for one in found if _is_long(one, ground, here)]
     hidden = [one for one in found if one.kind == "session" and one.seconds is None and not _is_long(one, ground, here)]
     return [*held, _unseen(len(hidden), ground)] if hidden else held

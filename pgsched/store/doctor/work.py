@@ -6,6 +6,7 @@ from uuid import UUID
 from pgsched.store.core.query import first, rows, value
 from pgsched.store.doctor.finding import Finding, Ground, counted, error, note, seconds_in, warning
 from pgsched.store.lookup import overview
+from pgsched.store.lookup.tables import days_ahead
 
 _MORE_CONSUMERS = "Its consumers do not come, or cannot keep up: start more of them."
 _MORE_WORKERS = (
@@ -102,7 +103,7 @@ async def changes(ground: Ground) -> list[Finding]:
 async def days(ground: Ground) -> list[Finding]:
     """For how many days ahead history has its partitions, and whether old days wait to be archived."""
     found = []
-    ahead, parent = await first(ground.connection, "doctor/days_ahead") or (0, "history")
+    ahead, parent = await days_ahead(ground.connection)
     if ahead <= ground.bounds.days_ahead:
         found.append(
             warning(

@@ -137,6 +137,7 @@ _COUNTS: dict[str, dict[str, Any]] = {
     "lookup/now_flows": {"queues": 50},
     "admin/clients": {"client": None, "after": "client-5", "start": None, "limit": 51},
     "admin/weights": {"clients": [f"client-{n}" for n in range(50)]},
+    "lookup/table_sizes": {"most": 20},
     "admin/workers": {"worker": None},
     "lookup/in_hand": {"worker": 1, "queues": 50, "most": 250, "limit": 50},
     "admin/queues": {"name": None, "most": MOST_COUNTED // 10},
