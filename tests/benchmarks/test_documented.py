@@ -10,7 +10,7 @@ import pytest
 _HERE = Path(__file__).parent
 _PAGE = _HERE.parents[1] / "docs" / "reference" / "benchmarks.md"
 _PAIRED = "paired_drain"  # drains two checkouts, and imports pgsched from neither
-_NAMES = sorted(path.stem for path in _HERE.glob("[a-z]*.py") if not path.stem.startswith("test_"))
+_NAMES = sorted(path.stem for path in _HERE.glob("[a-z]*.py") if not path.stem.startswith(("test_", "conftest")))
 
 
 def _sections() -> dict[str, str]:
