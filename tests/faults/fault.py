@@ -52,18 +52,19 @@ def fault(
 
 
 def endure(
-    site: Site, fault: Fault, *, seconds: float | None = None, before: float = 1.0, after: float = 6.0
+    site: Site, fault: Fault, *, seconds: float | None = None, before: float = 2.0, after: float = 6.0
 ) -> Verdict:
     """Makes a fault under load, undoes it, and judges all that was acknowledged from just before it until some time
     after."""
     known, lines = set(site.load.book.promises), site.programs.lines()
     time.sleep(before)
+    broken = time.time()
     with fault.make(site):
         time.sleep(fault.seconds if seconds is None else seconds)
     repaired = time.time()
     time.sleep(after)
     promises = {id: promise for id, promise in list(site.load.book.promises.items()) if id not in known}
-    verdict = judge(site, promises, repaired=repaired, keeps_order=fault.keeps_order)
+    verdict = judge(site, promises, broken=broken, repaired=repaired, keeps_order=fault.keeps_order)
     verdict.explained = fault.repeats
     verdict.log_lines = site.programs.lines() - lines
     return verdict

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from tests.adversary.account import percentile
-from tests.faults.load import JOBS, Promise
+from tests.faults.load import DELAY, JOBS, Promise
 from tests.faults.site import Connection, Site
 
 LATE = 0.05
@@ -56,7 +56,9 @@ class Verdict:
         return {name: them[:5] for name, them in found.items() if them}
 
 
-def judge(site: Site, promises: dict[str, Promise], *, repaired: float, keeps_order: bool = True) -> Verdict:
+def judge(
+    site: Site, promises: dict[str, Promise], *, broken: float, repaired: float, keeps_order: bool = True
+) -> Verdict:
     """Waits until all of these have ended, and says what came of them."""
     verdict = Verdict(acknowledged=len(promises), memory=site.memory)
     with site.owner_patiently() as db:
@@ -65,7 +67,7 @@ def judge(site: Site, promises: dict[str, Promise], *, repaired: float, keeps_or
         _read_instants(db, verdict)
     if keeps_order:
         verdict.out_of_order = _out_of_order(site, promises)
-    verdict.recovery = recovered(site, promises, repaired)
+    verdict.recovery = recovered(site, promises, broken, repaired)
     return verdict
 
 
@@ -114,20 +116,21 @@ def _out_of_order(site: Site, promises: dict[str, Promise]) -> list[str]:
     ]
 
 
-def recovered(site: Site, promises: dict[str, Promise], repaired: float) -> float | None:
-    """Seconds from the repair until a second in which what is owed arrives as usual, with nothing left from before."""
-    first = {
-        id: min(arrival.at for arrival in site.ledger.arrivals[id])
+def recovered(site: Site, promises: dict[str, Promise], broken: float, repaired: float) -> float | None:
+    """Seconds from the repair until a second in which what is owed arrives as usual, with nothing left from before. On
+    a machine that is busy with something else the usual is what it was before the fault."""
+    owed = sorted(
+        (promise.owed, min(arrival.at for arrival in site.ledger.arrivals[id]))
         for id, promise in promises.items()
         if promise.kind not in _UNTIMED and id in site.ledger.arrivals
-    }
-    owed = sorted((promises[id].owed, at) for id, at in first.items())
+    )
+    before = percentile([at - due for due, at in owed if due < broken - DELAY], 0.99)
     end = max((moment for moment, _ in owed), default=repaired)
     tenth = 0
     while (moment := repaired + tenth / 10) + 1 <= end:
-        usual = LATE + site.metronome.overslept(moment, moment + 1)
+        usual = max(LATE, 1.5 * before) + site.metronome.overslept(moment, moment + 1)
         late = [at - due for due, at in owed if moment <= due < moment + 1]
-        left = any(at > moment + 1 for due, at in owed if due < moment)
+        left = any(at > moment + 1 + usual for due, at in owed if due < moment)
         if late and not left and percentile(late, 0.99) <= usual:
             return tenth / 10
         tenth += 1
