@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from uuid import UUID
 
 from pgsched.api.app import create_app
 from pgsched.settings import Settings
@@ -17,7 +18,7 @@ from tests.conftest import Connection
 from tests.node.running import HERE, install, node
 from tests.processes import Process
 from tests.store.ends.dead_letter_arrange import dead_letter
-from tests.store.store_arrange import call, column
+from tests.store.store_arrange import call, column, finish, planned
 
 
 def _arrange(db: Connection) -> dict[str, list[str]]:
@@ -33,6 +34,17 @@ def _arrange(db: Connection) -> dict[str, list[str]]:
         db, reason="cannot connect to shop.example:443: ConnectionRefusedError: [Errno 111] Connect call failed"
     )
     dead_letter(db, reason="503 Service Unavailable")
+    [job], [_, letter] = things["job_id"], things["execution_id"]
+    for hours, ended in enumerate(("succeeded", "failed", "succeeded", "succeeded")):
+        finish(db, planned(db, UUID(job), ahead=f"-{hours + 2} hours"), ended=ended)
+    db.execute(
+        "insert into pgsched.attempts"
+        " (finished_at, execution_id, attempt, client_id, error, duration, worker, traceback)"
+        " select created_at + n * interval '40 s', id, n, client_id, 'TimeoutError: no answer within 30 s', '30 s', 1,"
+        " E'Traceback (most recent call last):\\n  File \"shop.py\", line 12, in settle' from pgsched.history,"
+        " generate_series(1, 3) n where id = %s",
+        [letter],
+    )
     return things
 
 
@@ -45,12 +57,15 @@ def test_it_is_used_by_keyboard_and_axe_finds_nothing(
     things = _arrange(db)
     app = create_app(Settings(database_url=database_url))
     shown = [one for one in pages_of(app) if one.method == "GET"]
+    letter = things["execution_id"][1]
     paths = [next(iter(one.paths(things))) for one in shown] + ["/jobs?job_state=none", "/limits?change=client:shop"]
+    paths += [f"/executions/{letter}?letter", f"/executions/{letter}/replay?letter"]
     install()
     given = {
         "address": address,
         "key": str(key),
         "paths": paths,
+        "things": things,
         "pictures": os.environ.get("PGSCHED_TEST_PICTURES"),
         "unpacked": str(Path(sys.prefix, ".browser")),
     }
@@ -68,7 +83,20 @@ def test_it_is_used_by_keyboard_and_axe_finds_nothing(
         "Restored: a few executions a second go there first, then more.",
         "Paused.",
         "Resumed.",
+        "Changed.",
+        "It is due now.",
+        "Begun: this is how far it is.",
+        "Stopped. What was done stays done.",
+        "Changed.",
+        "Paused.",
+        "Resumed.",
+        "A run was scheduled, besides the schedule.",
+        "Begun: this is how far it is.",
+        "Stopped. What was done stays done.",
+        "Begun: this is how far it is.",
+        "Replayed: this is the new execution.",
     ]
     assert set(found["looked_at"]) == {*paths, "/sign-in"}
     done = column(db, "select distinct action from pgsched.audit_log where authenticated ~ 'test'")
     assert {"cancel", "hold client", "sideline", "pause queue", "set limit"} <= set(done)
+    assert {"edit execution", "reschedule", "cancel executions", "trigger", "replay", "replay all"} <= set(done)

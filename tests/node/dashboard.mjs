@@ -5,8 +5,9 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import chromium from "@sparticuz/chromium";
 import puppeteer from "puppeteer-core";
+import { work } from "./dashboard_work.mjs";
 
-const { address, key, paths, pictures, unpacked } = JSON.parse(readFileSync(0, "utf8"));
+const { address, key, paths, pictures, things, unpacked } = JSON.parse(readFileSync(0, "utf8"));
 mkdirSync(unpacked, { recursive: true });
 process.env.TMPDIR = unpacked;
 const axe = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
@@ -98,6 +99,8 @@ await does(() => page.click('form[action="/targets/restore"]:has([value="down.ex
 await page.goto(address + "/queues");
 await does(() => page.click('form[action="/queues/emails/pause"] button'));
 await does(() => page.click('form[action="/queues/emails/resume"] button'));
+
+await work({ page, address, does, led_by, fill, things });
 
 const heard = [...said];
 await page.setBypassCSP(true);

@@ -1,0 +1,42 @@
+// What somebody does on the pages of executions, jobs and dead letters; `does` notes what the page says of each deed.
+export const work = async ({ page, address, does, led_by, fill, things }) => {
+  const [execution] = things.execution_id;
+  const [job] = things.job_id;
+  await page.goto(`${address}/executions/${execution}/edit`);
+  await page.$eval("[name=target]", (field) => (field.value += "?again"));
+  await does(() => fill(`/executions/${execution}/edit`, { note: "wrong order" }));
+  await does(() => page.click('form[action$="/run-now"] button'));
+
+  await page.goto(`${address}/executions?client=shop`);
+  await led_by(() => page.click('a[href*="verb=cancel"]'));
+  await does(() => page.click("main form button.danger"));
+  await page.waitForResponse((answer) => answer.url().includes("/bulk-changes/") && answer.ok()); // it goes on by itself
+  await does(() => page.click('#live form button.danger'));
+
+  await page.goto(`${address}/jobs/${job}/edit`);
+  await page.$eval("[name=every]", (field) => (field.value = "30m"));
+  await led_by(() => page.click("button[value=preview]"));
+  await does(() => page.click("button[value=save]"));
+  await does(() => page.click('form[action$="/pause"] button'));
+  await does(() => page.click('form[action$="/resume"] button'));
+  await does(() => page.click('form[action$="/trigger"] button'));
+  await page.goto(`${address}/jobs?key=close-day`);
+  await led_by(() => page.click("tbody td.long a"));
+  await led_by(() => page.click('a[href$="/backfill"]'));
+  await page.$eval("[name=from]", (field) => (field.value = "2020-01-01T00:00"));
+  await page.$eval("[name=to]", (field) => (field.value = "2020-02-01T00:00"));
+  await led_by(() => page.click("button[value=count]"));
+  await does(() => page.click("button[value=start]"));
+  await does(() => page.click("#live form button.danger"));
+
+  await page.goto(`${address}/jobs/week`);
+  await led_by(() => page.click(".week a"));
+  if (!(await page.$("#hour ~ .wide tbody a"))) throw new Error("no job is named for an hour in which one fires");
+
+  await page.goto(`${address}/dead-letters`);
+  await led_by(() => page.click('td a[href*="verb=replay"]'));
+  await does(() => page.click("main form button"));
+  await page.goto(`${address}/dead-letters`);
+  await led_by(() => page.click('tbody a.button[href$="/replay"]'));
+  await does(() => page.click("main form button"));
+};
