@@ -13,7 +13,7 @@ AND_TWO := -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 2)') --dist
 export PYTHONDONTWRITEBYTECODE :=
 ARGS ?=
 
-.PHONY: help run demo test check lint types imports test-18 test-15 smoke fuzz docs incident soak format constraints clean
+.PHONY: help run demo test check lint types imports test-18 test-15 smoke fuzz docs incident pictures soak format constraints clean
 
 help:
 	@echo "make run    PostgreSQL, API and workers in this terminal (ARGS='--port 9000' passes flags on)"
@@ -23,6 +23,7 @@ help:
 	@echo "make fuzz   the API asked for all that its description allows and does not, for ten minutes"
 	@echo "make incident  a Prometheus watches while things break, and the right alerts fire; some six minutes"
 	@echo "make soak   every fault there is, made under load, and a table of what came of them; ARGS='--fault worker-killed'"
+	@echo "make pictures  every page of the dashboard in Chromium, on a desktop and a phone, light and dark, in build/pictures"
 	@echo "make docs   the documentation as a site, in build/docs"
 	@echo "make format, make clean; make constraints writes constraints.txt anew"
 
@@ -70,6 +71,10 @@ incident: $(VENV)/.dev
 
 soak: $(VENV)/.dev
 	$(BIN)/python -m tests.faults.soak $(ARGS)
+
+pictures: $(VENV)/.dev
+	mkdir -p build/pictures
+	PGSCHED_TEST_PICTURES="$$PWD/build/pictures" $(BIN)/pytest tests/api/test_pages_browser.py
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/docs

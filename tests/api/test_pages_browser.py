@@ -1,7 +1,7 @@
 """The dashboard in a real browser: signed in by keyboard, a page that goes on by itself, forms, and axe on each page
 that there is.
 
-Set PGSCHED_TEST_PICTURES to a directory to have pictures of all pages as well.
+``make pictures`` has pictures of all pages as well: PGSCHED_TEST_PICTURES names the directory for them.
 """
 
 import json
