@@ -44,6 +44,7 @@ class Bounds:
 
     late: float = 60.0
     very_late: float = 600.0
+    few_attempts: int = 100
     days_ahead: int = 7
     stands_still: float = 300.0
     unplanned: float = 60.0

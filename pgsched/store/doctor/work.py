@@ -1,11 +1,11 @@
-"""What is to be done, and whether it is: lateness, planning, long changes, the coming days, secrets."""
+"""What is to be done, and whether it is: lateness, objectives, planning, long changes, the coming days, secrets."""
 
 from dataclasses import dataclass
 from uuid import UUID
 
 from pgsched.store.core.query import first, rows, value
 from pgsched.store.doctor.finding import Finding, Ground, counted, error, note, seconds_in, warning
-from pgsched.store.lookup import overview
+from pgsched.store.lookup import overview, throughput
 from pgsched.store.lookup.tables import days_ahead
 
 _MORE_CONSUMERS = "Its consumers do not come, or cannot keep up: start more of them."
@@ -31,6 +31,24 @@ async def late(ground: Ground) -> list[Finding]:
             )
         )
     return found[: ground.bounds.most]
+
+
+async def objectives(ground: Ground) -> list[Finding]:
+    """Clients whose objective the last hour has missed. A few late attempts of a handful are no miss."""
+    missed = [
+        one
+        for one in await throughput.objectives(ground.connection)
+        if one.attempts >= ground.bounds.few_attempts and (one.burn or 0.0) > 1.0
+    ]
+    return [
+        warning(
+            f"{1 - (one.on_time or 0.0):.2%} of the attempts of the client {one.client} in the last hour began more "
+            f"than {one.late_after.total_seconds():g} s late; {1 - one.on_time_share:.2%} may",
+            why="Its objective says how late its attempts may begin, and how many may be later.",
+            do=_MORE_WORKERS,
+        )
+        for one in missed[: ground.bounds.most]
+    ]
 
 
 async def jobs(ground: Ground) -> list[Finding]:

@@ -30,6 +30,23 @@ async def test_what_nobody_serves_is_left_to_the_check_of_queues(db: Connection,
     assert await seen(database_url, "late") == []
 
 
+async def test_an_objective_that_the_last_hour_has_missed_is_told(db: Connection, database_url: str) -> None:
+    objective = """select pgsched.set_client(%s, '{"late_after": "1s", "on_time_share": 0.9}')"""
+    put = """insert into pgsched.rollups (minute, client_id, queue, attempts, lateness)
+             values (now() - %s::interval, %s, 'default', %s,
+                     array_fill(0, array[9]) || array[%s, 0, %s] || array_fill(0, array[6]))"""
+    for client, ago, on_time, late in (
+        ("shop", "5 minutes", 160, 40),
+        ("well", "5 minutes", 190, 10),
+        ("few", "5 minutes", 1, 4),
+        ("earlier", "2 hours", 1, 400),
+    ):
+        db.execute(objective, [client])
+        db.execute(put, [ago, client, on_time + late, on_time, late])
+    told = "20.00% of the attempts of the client shop in the last hour began more than 1 s late; 10.00% may"
+    assert await seen(database_url, "objectives") == [("warning", told)]
+
+
 async def test_jobs_that_wait_for_a_planner_and_jobs_that_are_invalid_are_counted(
     db: Connection, database_url: str
 ) -> None:

@@ -7,4 +7,4 @@ select (select count(*) from (
                       and c.relname = p.name || to_char(today.day + n, '_YYYYMMDD'))) over (order by n) as made
             from (select (pgsched.now() at time zone 'UTC')::date as day) today, generate_series(0, 14) n) days
          where days.made)::integer as days, p.name as parent
-  from unnest(array['history', 'attempts', 'rollups']) p(name) order by 1, 2 desc limit 1
+  from unnest(array['history', 'attempts', 'rollups']) p(name) order by 1, p.name <> 'history' limit 1
