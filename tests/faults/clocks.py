@@ -13,7 +13,7 @@ from tests.programs.debian import debian_library
 
 _WRAPPED = """#!/bin/sh
 export LD_PRELOAD='{place}/libfaketime.so' FAKETIME_TIMESTAMP_FILE='{place}/offset'
-export FAKETIME_CACHE_DURATION=1
+export FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1 FAKETIME_DISABLE_SHM=1
 exec '{program}' "$@"
 """
 
