@@ -21,6 +21,10 @@ CLAIM = "/v1/queues/orders/claim"
 ORDERS = """select pgsched.create_queue('orders', '{"pulled": true}'); delete from pgsched.audit_log"""
 UNKNOWN = UUID(int=7)
 LISTENERS = "select count(*) from pg_stat_activity where query = 'listen \"pgsched_wake\"'"
+ASKING = (
+    "select max(query_start) > clock_timestamp() - interval '300 ms' from pg_stat_activity"
+    " where application_name = 'pgsched api'"
+)
 STATEMENTS = "select pid, query_start from pg_stat_activity where application_name = 'pgsched api'"
 
 
@@ -58,7 +62,8 @@ async def waiting(api: Api, db: Connection) -> AsyncIterator[Callable[..., Await
         async with asyncio.timeout(20):
             while not value(db, LISTENERS):  # noqa: ASYNC110  the database has no event to wait on
                 await asyncio.sleep(0.01)
-        await asyncio.sleep(0.3)  # each of them has claimed in vain
+            while value(db, ASKING):  # noqa: ASYNC110  until each of them has claimed in vain
+                await asyncio.sleep(0.05)
         return tasks
 
     yield wait
