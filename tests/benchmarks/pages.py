@@ -1,6 +1,9 @@
 """How long the API takes for each page of the dashboard, among many executions and while others are delivered."""
 
+import os
 import statistics
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -15,9 +18,7 @@ from pgsched.api.app import create_app
 from pgsched.api.pages.session import COOKIE
 from pgsched.bench.ground import ground
 from pgsched.bench.load import Progress
-from pgsched.bench.processes import CONTEXT
 from pgsched.cli.bench import COUNT, on_server, progress, tell
-from pgsched.process import run_worker
 from pgsched.settings import Settings
 from tests.api.access_arrange import make_key, things_of_shop
 from tests.api.page_arrange import pages_of
@@ -115,8 +116,9 @@ def _living(url: str, rate: int) -> Iterator[None]:
             while not over.wait(_ROUND):
                 db.execute(_TICK, [round(rate * _ROUND)])
 
-    feeding, worker = threading.Thread(target=feed), CONTEXT.Process(target=_work, args=(url,), daemon=True)
-    worker.start()
+    command = [sys.executable, "-m", "pgsched.cli.main", "worker", "--queues", "live"]
+    worker = subprocess.Popen(command, env=os.environ | {"PGSCHED_DATABASE_URL": url}, stderr=subprocess.DEVNULL)
+    feeding = threading.Thread(target=feed)
     feeding.start()
     try:
         yield
@@ -124,11 +126,7 @@ def _living(url: str, rate: int) -> Iterator[None]:
         over.set()
         feeding.join()
         worker.terminate()
-        worker.join(30)
-
-
-def _work(url: str) -> None:
-    run_worker(Settings(database_url=url, queues="live"))
+        worker.wait(30)
 
 
 @click.command()
