@@ -108,7 +108,7 @@ async def live_on(pair: Pair) -> None:
     await asyncio.to_thread(
         until, lambda: value(db, "select pgsched_internal.drop_day((select min(name) from pgsched_internal.days))")
     )
-    assert value(db, "select count(*) from pgsched_internal.days") == 29
+    assert value(db, "select count(*) from pgsched_internal.days") == 44
 
 
 async def test_a_copy_of_single_partitions_has_every_row_once_it_was_refreshed(follow: Follow) -> None:
