@@ -25,7 +25,7 @@ pytestmark = pytest.mark.smoke
 BY_PARENT = "with (publish_via_partition_root = true)"
 NO_DAYS = "select count(*) = 0 from pg_class where relname ~ '^history_[0-9]{8}$'"
 ENDED = "select count(*) >= %s and not exists (select from pgsched.dependencies) from pgsched.history"
-UNTIL_DAYS = "select count(*) = 30 from pgsched_internal.days"
+UNTIL_DAYS = "select count(*) = 45 from pgsched_internal.days"
 CHAIN = """
 select pgsched.schedule('python:note', key => 'first', delay => '0.2 s');
 select pgsched.schedule('python:note', key => 'second', after => array['first']);
