@@ -25,6 +25,8 @@ select now(), now(), now(), now(), '00000000-0000-7000-8000-00000000000a', 'fail
 select pgsched.replay_all('{"key": "nothing"}');
 insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id)
 values ('default', 'o', 0, '00000000-0000-7000-8000-00000000000a');
+insert into pgsched.workers (id, name, queues, release, lease, expires_at) overriding system value
+values (7, 'w', '{default}', '0', '30 s', now() + interval '1 hour');
 """  # noqa: E501
 _IDS = """
 select (select id::text from pgsched.jobs), (select id::text from pgsched.executions where key = 'k'),
@@ -56,12 +58,13 @@ def test_every_command_that_shows_something_needs_no_more_than_a_reader(
 ) -> None:
     job, execution, _, change = _ids(db)
     shown = {"jobs": job, "executions": execution, "dead-letters": _LETTER, "bulk": change}
-    shown |= {"clients": "shop", "queues": "default", "secrets": "shop"}
+    shown |= {"clients": "shop", "queues": "default", "secrets": "shop", "workers": "7"}
     refused = {}
     commands = list(_commands(cli))
     assert len(commands) > 12
     for words in commands:
-        subject = [shown[words[0]]] if words[-1] in {"show", "backfills"} or words[0] == "secrets" else []
+        one = words[-1] in {"show", "backfills"} and words[0] != "installation"
+        subject = [shown[words[0]]] if one or words[0] == "secrets" else []
         result = run(*words, *subject, "--json", env=at(reader_url))
         if result.exit_code != (1 if words == ("doctor",) else 0):  # no worker is there, and it says so
             refused[words] = result.output[-300:]

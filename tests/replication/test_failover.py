@@ -26,6 +26,7 @@ _OURS = (  # a session that waits for the standby does not notice that its clien
     "select count(*) from pg_stat_activity"
     " where application_name like 'pgsched %' and wait_event is distinct from 'SyncRep'"
 )
+_GIVE_UP = "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'"
 _SCHEDULE = "select pgsched.schedule('python:note', to_jsonb(%s::int), key => %s)"
 
 
@@ -97,8 +98,10 @@ async def test_a_primary_that_was_replaced_while_it_stood_still_is_left_by_worke
                 with signalled(processes_of(standby.primary.pid), signal.SIGSTOP, signal.SIGCONT):
                     await asyncio.to_thread(standby.promote)
                 await asyncio.to_thread(until, lambda: old.execute(_OURS).fetchone() == (0,))
-                old.execute("set synchronous_commit = 'local'")  # others wait for the standby, and for ever
-                old.execute(_SCHEDULE, [1, "old"])
+                # Whoever commits there waits for the standby, and for ever, and may keep others from committing.
+                old.execute("set synchronous_commit = 'local'")
+                old.execute(_GIVE_UP)
+                await asyncio.to_thread(old.execute, _SCHEDULE, [1, "old"])
                 await _until_ready(api)
                 assert (await api.post("/v1/jobs", json={"target": "python:note", "payload": 2})).status_code == 201
                 with psycopg.connect(standby.url, autocommit=True) as new:

@@ -112,4 +112,9 @@ class House:
             "drop_limit": {"kind": "client", "name": "shop"},
             "sideline": {"host": "shop.example"},
             "restore": {"host": "shop.example"},
+            "hold_installation": {},
+            "release_installation": {},
+            "set_installation": {"changes": '{"history_days": 40}'},
+            "mark_archived": {"day": "2020-01-01"},
+            "quantile": {"counts": [1, 2], "share": 0.5},
         }
