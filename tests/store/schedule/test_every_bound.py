@@ -41,6 +41,7 @@ _ANSWERED = {
     ("drop_secret", "name"): "a client has no secret of such a name",
     ("status_of", "client"): "looked up in an index, and neither kept nor said",
     ("status_of", "key"): "the same",
+    ("quantile", "counts"): "nothing but its arguments is looked at: PostgreSQL refuses what is no list of numbers",
     ("call_target", "schema"): "with the caller's own rights: PostgreSQL cuts names off",
     ("call_target", "function"): "the same",
     ("call_target", "client"): "a setting of the caller's own session",
