@@ -318,8 +318,9 @@ def test_no_look_up_costs_more_among_ten_times_the_rows(costs: dict[str, tuple[C
     dear = []
     for name, (few, many) in costs.items():
         sys.stdout.write(f"{name}: {few.pages} pages, then {many.pages} in {many.milliseconds:.1f} ms\n")
-        # So many rows a page may visit, each in a block of its own; those that it shows are reached once more, by an
-        # index.
-        if many.pages > 1.5 * few.pages + VISITS + 3 * LIMIT:
+        # So many rows may be visited to see how far a page reaches, and again for the page, each in a block of its own:
+        # an analyze beside the vacuum keeps it from marking blocks as visible to all. Those that are shown are reached
+        # once more, by an index.
+        if many.pages > 1.5 * few.pages + 2 * VISITS + 3 * LIMIT:
             dear.append(f"{name}: {few.pages} pages, then {many.pages}")
     assert dear == []
