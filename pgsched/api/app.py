@@ -52,7 +52,7 @@ from pgsched.api.database import WAIT, Database
 from pgsched.api.description import Description, name_of
 from pgsched.api.doctor import Doctor
 from pgsched.api.feed import Feed
-from pgsched.api.gathering import Gathering
+from pgsched.api.gathering import Gathering, Intake
 from pgsched.api.metrics import Metrics
 from pgsched.api.pages import backfills as backfill_pages
 from pgsched.api.pages import bulk, entry, execution_changes, job_changes, now, replay
@@ -167,6 +167,9 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
     def acting(request: Request[Any, Any, Any]) -> Database:
         return database.acting(grant_of(request))
 
+    def taking_in(request: Request[Any, Any, Any]) -> Intake:
+        return Intake(acting(request), gathering, tracing)
+
     @asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
         await database.open()
@@ -183,8 +186,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
             "database": Provide(acting, sync_to_thread=False),
             "arrivals": Provide(lambda: arrivals, sync_to_thread=False),
             "ring": Provide(lambda: ring, sync_to_thread=False),
-            "tracing": Provide(lambda: tracing, sync_to_thread=False),
-            "gathering": Provide(lambda: gathering, sync_to_thread=False),
+            "intake": Provide(taking_in, sync_to_thread=False),
             "doctor": Provide(lambda: physician, sync_to_thread=False),
             "metrics": Provide(lambda: measured, sync_to_thread=False),
             "feed": Provide(lambda: feed, sync_to_thread=False),

@@ -14,8 +14,7 @@ from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 from psycopg import AsyncConnection
 
 from pgsched.answers import Scheduled
-from pgsched.api.gathering import Gathering
-from pgsched.api.parameters import Pooled
+from pgsched.api.gathering import Intake
 from pgsched.api.requests import CreateJob
 from pgsched.api.routing import makes
 from pgsched.domain.trace import traceparent_in
@@ -25,7 +24,6 @@ from pgsched.store.lookup.listings import get_job, planned_instant
 from pgsched.store.lookup.rows import JobRow
 from pgsched.store.schedule import calls
 from pgsched.store.schedule.order import Order, order_of
-from pgsched.tracing import Tracing
 
 SHOWN = 5
 """The number of next instants in an answer."""
@@ -60,9 +58,7 @@ _EXAMPLES = [
 )
 async def create(
     data: Annotated[CreateJob, Body(examples=_EXAMPLES)],
-    database: Pooled,
-    gathering: NamedDependency[Gathering],
-    tracing: NamedDependency[Tracing],
+    intake: NamedDependency[Intake],
     idempotency_key: Annotated[
         str | None,
         HeaderParameter(
@@ -79,12 +75,12 @@ async def create(
     """Without a schedule it fires now. Scheduled again under the same client and key it replaces what still waits,
     unless on_conflict says otherwise. 201 says that it is new; with 200, outcome says what stands under the key.
     """
-    with tracing.scheduling(traceparent_in(traceparent), data.target) as trace:
+    with intake.tracing.scheduling(traceparent_in(traceparent), data.target) as trace:
         order = order_in(data, idempotency_key, trace)
         if order.when.recurs:
-            answer = await database.ask(_place_job, order)
+            answer = await intake.database.ask(_place_job, order)
         else:
-            placed = await gathering.schedule(database, order)
+            placed = await intake.gathering.schedule(intake.database, order)
             fires = [] if placed.fire_at is None else [placed.fire_at]
             answer = Scheduled(id=placed.id, kind="execution", outcome=placed.outcome, next_fires=fires)
     rooms = {"job": "jobs", "execution": "executions"}
