@@ -40,6 +40,7 @@ check: test
 lint: $(VENV)/.dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/squawk --config migrations/squawk.toml migrations/versions/*.sql
 
 types: $(VENV)/.dev
 	$(BIN)/mypy --num-workers auto
