@@ -70,4 +70,4 @@ def _check(span: Span, by: By, step: timedelta | None) -> None:
 
 
 def _refused(parameter: str, why: str) -> Unreadable:
-    return Unreadable(f"{parameter}: {why}", faults=[Fault(parameter=parameter, detail=why)])
+    return Unreadable(f"{parameter}: {why}", status=422, faults=[Fault(parameter=parameter, detail=why)])
