@@ -3,7 +3,6 @@
 import http.client
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,12 +11,10 @@ import click
 import orjson
 import psycopg
 
-from pgsched.api.server import serve
 from pgsched.bench.ground import ground
 from pgsched.bench.load import Progress, medians
-from pgsched.bench.processes import CONTEXT
 from pgsched.cli.bench import COUNT, ROUNDS, on_server, progress, tell
-from pgsched.settings import Settings
+from tests.benchmarks.requests import api_of
 
 _PIECE = 2_000  # lines that are sent at once
 _WITHIN = 60
@@ -27,7 +24,7 @@ _MODES = ("all", "each")
 def run_batch(url: str | None, *, count: int, rounds: int = 1, progress: Progress = lambda _: None) -> dict[str, Any]:
     """Lines a second of one batch in each mode, from the first byte to the last id, and the API's peak memory. Then a
     batch whose last line but one is broken: it has to leave nothing."""
-    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection, _api(own) as (address, pid):
+    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection, api_of(own) as (address, pid):
         measured: list[dict[str, Any]] = []
         for number in range(rounds):
             found: dict[str, Any] = {}
@@ -97,25 +94,6 @@ def _peak_mb(pid: int) -> float | None:
     status = Path(f"/proc/{pid}/status")
     lines = status.read_text().splitlines() if status.exists() else []
     return next((round(int(line.split()[1]) / 1024, 1) for line in lines if line.startswith("VmHWM:")), None)
-
-
-@contextmanager
-def _api(url: str) -> Iterator[tuple[str, int]]:
-    """The address of an API in a process of its own, and that process."""
-    here, there = CONTEXT.Pipe()
-    process = CONTEXT.Process(target=_serve, args=(url, there), daemon=True)
-    process.start()
-    try:
-        if not here.poll(_WITHIN) or process.pid is None:
-            raise AssertionError("the API did not start")
-        yield here.recv(), process.pid
-    finally:
-        process.terminate()
-        process.join(_WITHIN)
-
-
-def _serve(url: str, started: Any) -> None:
-    serve(Settings(database_url=url, host="127.0.0.1", port=0), listening=started.send)
 
 
 @click.command()

@@ -68,7 +68,7 @@ def run_pages(
         things = _filled(db, count)
         progress(f"{count} executions stand after {time.monotonic() - started:.0f} s")
         paths = _paths(own, things)
-        with api_of(own) as address, _living(own, rate), httpx.Client(base_url=address, timeout=60) as browser:
+        with api_of(own) as (address, _), _living(own, rate), httpx.Client(base_url=address, timeout=60) as browser:
             browser.cookies.set(COOKIE, str(make_key(db)))
             measured = {path: _measured(browser, path, rounds) for path in paths}
         settled = db.execute("select count(*) from pgsched.history where client_id = 'live'").fetchone()

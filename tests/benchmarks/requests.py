@@ -18,6 +18,7 @@ from pgsched.api.server import serve
 from pgsched.bench.ground import ground
 from pgsched.bench.load import Progress, medians
 from pgsched.bench.processes import CONTEXT
+from pgsched.bench.server_cpu import SECONDS_A_TICK, ticks
 from pgsched.cli.bench import COUNT, ROUNDS, on_server, progress, tell
 from pgsched.settings import Settings
 from tests.api.access_arrange import make_key
@@ -60,29 +61,32 @@ def run_requests(
 
     With a ``rate`` requests are due at even intervals, whatever became of those before, and take as long as from that
     instant to their answer. Nobody works on what is scheduled. Every answer is one row, by its id. The more ``queues``
-    there are, the more partitions: what looks a key up in all of them takes longer.
+    there are, the more partitions: what looks a key up in all of them takes longer. The CPU time of the API's process
+    for each tells two runs apart where the machine is shared with others.
     """
     with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
         token = str(make_key(connection)) if api_key else None
         for number in range(1, queues):
             connection.execute("select pgsched.create_queue(%s)", [f"queue-{number}"])
-        with api_of(own) as address:
+        with api_of(own) as (address, pid):
             load = Load(callers=callers, seconds=seconds, prefix=None, rate=rate, token=token)
             _measure(connection, address, replace(load, seconds=min(seconds, 1), rate=None))  # to warm up
-            measured = [_round(connection, address, load, number, progress) for number in range(rounds)]
+            measured = [_round(connection, address, pid, load, number, progress) for number in range(rounds)]
     asked = {"callers": callers, "seconds": seconds, "queues": queues, "rate": rate, "api_key": api_key}
     return asked | medians(measured)
 
 
 def _round(
-    connection: psycopg.Connection[Any], address: str, load: Load, number: int, progress: Progress
+    connection: psycopg.Connection[Any], address: str, pid: int, load: Load, number: int, progress: Progress
 ) -> dict[str, Any]:
     """Both once; who comes first alternates with the rounds."""
     found: dict[str, Any] = {}
     for way in _WAYS if number % 2 == 0 else reversed(_WAYS):
+        before = ticks(pid)
         took = _measure(connection, address, replace(load, prefix=f"round-{number}" if way == "keyed" else None))
         found |= {f"{way}_rate": round(len(took) / load.seconds)}
         found |= {f"{way}_p{part}_ms": round(took[len(took) * part // 100] * 1000, 1) for part in (50, 99)}
+        found |= {f"{way}_api_cpu_us": round((ticks(pid) - before) * SECONDS_A_TICK / len(took) * 1e6)}
     progress(", ".join(f"{name} {value}" for name, value in found.items()))
     return found | {"ratio": round(found["keyed_rate"] / found["plain_rate"], 3)}
 
@@ -181,15 +185,15 @@ class _Caller(asyncio.Protocol):
 
 
 @contextmanager
-def api_of(url: str) -> Iterator[str]:
-    """The address of an API in a process of its own."""
+def api_of(url: str) -> Iterator[tuple[str, int]]:
+    """The address of an API in a process of its own, and that process."""
     here, there = CONTEXT.Pipe()
     process = CONTEXT.Process(target=_serve, args=(url, there), daemon=True)
     process.start()
     try:
-        if not here.poll(_WITHIN):
+        if not here.poll(_WITHIN) or process.pid is None:
             raise AssertionError("the API did not start")
-        yield here.recv()
+        yield here.recv(), process.pid
     finally:
         process.terminate()
         process.join(_WITHIN)

@@ -29,6 +29,7 @@ def test_requests_compares_calls_with_a_key_with_those_without(server: EmbeddedP
     assert result["plain_rate"] > 0
     assert result["keyed_rate"] > 0
     assert result["ratio"] > 0
+    assert result["keyed_api_cpu_us"] > 0
 
 
 def test_batch_gives_back_the_id_of_every_line(server: EmbeddedPostgres) -> None:
