@@ -50,13 +50,15 @@ class BatchSettled:
 
 
 class Timed(NamedTuple):
-    """How late an attempt began and how long it took, in seconds. It stands for ``weight`` attempts."""
+    """How late an attempt began and how long it took, in seconds. It stands for ``weight`` attempts. ``unclaimed`` is
+    the part of the lateness that passed before it was claimed; None where that is not known."""
 
     queue: int
     client: str
     lateness: float
     duration: float
     weight: int
+    unclaimed: float | None = None
 
 
 class Ended(NamedTuple):

@@ -18,6 +18,7 @@ from pgsched.domain.api_key import EVERYBODY, Grant
 from pgsched.errors import PgschedError
 from pgsched.metrics.database import findings, measured
 from pgsched.metrics.exposition import CONTENT_TYPE, page
+from pgsched.metrics.objectives import Objectives
 from pgsched.metrics.snapshot import Sum, Value
 
 _KEPT, _FINDINGS_KEPT, _LONGEST = 5.0, 60.0, 5.0  # seconds
@@ -31,7 +32,7 @@ class Metrics:
 
     def __init__(self, database: Database, doctor: Doctor, requests: Requests) -> None:
         self._database, self._doctor, self._requests = database, doctor, requests
-        self._turn = asyncio.Lock()
+        self._turn, self._objectives = asyncio.Lock(), Objectives()
         self._values: list[Value] = []
         self._asked_at = float("-inf")
 
@@ -55,6 +56,7 @@ class Metrics:
         try:
             async with asyncio.timeout(_LONGEST), self._database.connection() as connection, connection.transaction():
                 found = await measured(connection)
+                found += await self._objectives.counted(connection)
             found += findings(await self._doctor.report(EVERYBODY, kept=_FINDINGS_KEPT))
         except (psycopg.Error, PgschedError, OSError, TimeoutError):
             return [Value("pgsched_database_up", (), 0)]

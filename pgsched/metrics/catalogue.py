@@ -1,4 +1,5 @@
-"""All metrics, by name: what they are and what their labels say. No label has more values than there are queues.
+"""All metrics, by name: what they are and what their labels say. No label has more values than there are queues, but
+for ``client``, the hundred of ``throughput.objectives``, and ``process``, as many as a command has at a time.
 
 Names and units are Prometheus's: https://prometheus.io/docs/practices/naming/. A counter's name ends in ``_total``
 where it is shown.
@@ -21,6 +22,12 @@ class Metric:
 OF_WORKERS: Mapping[str, Metric] = {
     "pgsched_attempts": Metric("counter", ("queue", "outcome"), "Attempts that have ended, by how."),
     "pgsched_lateness_seconds": Metric("histogram", ("queue",), "From when an attempt was due until it began."),
+    "pgsched_queue_time_seconds": Metric(
+        "histogram", ("queue",), "From when an attempt was due until a worker had claimed it; 0 if it did so ahead."
+    ),
+    "pgsched_worker_wait_seconds": Metric(
+        "histogram", ("queue",), "From when an attempt was both due and claimed until it began."
+    ),
     "pgsched_attempt_duration_seconds": Metric("histogram", ("queue",), "How long attempts took."),
     "pgsched_claims": Metric("counter", (), "Claims that were answered."),
     "pgsched_claimed_executions": Metric("counter", (), "Executions that claims have brought."),
@@ -33,6 +40,9 @@ OF_WORKERS: Mapping[str, Metric] = {
     "pgsched_worker_in_hand": Metric("gauge", (), "Executions that worker processes have claimed and not settled."),
     "pgsched_worker_capacity": Metric("gauge", (), "Executions that they would have in hand at the most, just now."),
     "pgsched_worker_running": Metric("gauge", (), "Attempts under way."),
+    "pgsched_worker_room": Metric(
+        "gauge", ("process",), "How many more executions a worker process could take in hand."
+    ),
     "pgsched_worker_processes": Metric("gauge", (), "Processes of this command that have counted within a minute."),
 }
 OF_THE_API: Mapping[str, Metric] = {
@@ -56,6 +66,15 @@ OF_THE_DATABASE: Mapping[str, Metric] = {
     "pgsched_workers": Metric("gauge", (), "Living worker processes."),
     "pgsched_dead_rows": Metric("gauge", ("table",), "Dead rows of the tables through which executions go."),
     "pgsched_wal_bytes": Metric("counter", (), "Bytes that the server has written to its log ahead of its tables."),
+    "pgsched_objective_attempts": Metric(
+        "counter", ("client",), "Attempts that have begun, of the first hundred clients that have an objective."
+    ),
+    "pgsched_objective_late_attempts": Metric(
+        "counter", ("client",), "Those that began later than the objective says."
+    ),
+    "pgsched_objective_on_time_share": Metric(
+        "gauge", ("client",), "Which part of the attempts shall begin on time, by the objective."
+    ),
     "pgsched_finding": Metric(
         "gauge", ("check",), "What each check of pgsched doctor finds: 0 nothing, 1 a warning, 2 an error."
     ),

@@ -15,6 +15,7 @@ from threading import Lock
 import msgspec
 
 from pgsched.events import Events
+from pgsched.metrics.catalogue import OF_WORKERS
 from pgsched.metrics.snapshot import Snapshot, Sum, Value
 from pgsched.metrics.tally import Tally
 from pgsched.service import Service
@@ -60,34 +61,51 @@ class Writing(Service):
 
 
 class Reading:
-    """Adds up what the processes of a directory have counted, those that have ended among them."""
+    """Adds up what the processes of a directory have counted, those that have ended among them.
+
+    Processes are numbered from 1. One that is started takes the number of one that has ended, so numbers do not grow.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._directory, self._ended = directory, Sum()
+        self._numbers: dict[str, int] = {}
         self._turn = Lock()
 
     def read(self) -> Sum:
         """May be called in any thread."""
         with self._turn:
             found, fresh = Sum(), 0
-            for file in self._directory.glob("*"):
-                if file.name.isdigit():
-                    fresh += self._add(file, found)
+            files = [file for file in self._directory.glob("*") if file.name.isdigit()]
+            self._number({file.name for file in files if _lives(int(file.name))})
+            for file in files:
+                fresh += self._add(file, found)
             found.add_all(self._ended)
             found.add_values([Value("pgsched_worker_processes", (), fresh)])
             return found
 
     def _add(self, file: Path, found: Sum) -> bool:
         """Adds a file; whether its process counts on. One that has ended is added to those that had."""
-        lives = _lives(int(file.name))
+        number = self._numbers.get(file.name)
         with contextlib.suppress(FileNotFoundError, msgspec.DecodeError):
             counted, written_at = _decode(file.read_bytes()), file.stat().st_mtime
-            if lives:
+            if number is not None:
+                counted.gauges = [_of_process(gauge, number) for gauge in counted.gauges]
                 found.add(counted)
                 return time.time() - written_at < _FRESH
             self._ended.add(counted, is_alive=False)
             file.unlink()
         return False
+
+    def _number(self, living: set[str]) -> None:
+        self._numbers = {name: number for name, number in self._numbers.items() if name in living}
+        free = sorted(set(range(1, len(living) + 1)) - set(self._numbers.values()))
+        for name in sorted(living - self._numbers.keys(), key=int):
+            self._numbers[name] = free.pop(0)
+
+
+def _of_process(gauge: Value, number: int) -> Value:
+    """The gauge with the number of its process, where each process has one of its own."""
+    return Value(gauge.name, (str(number),), gauge.value) if OF_WORKERS[gauge.name].labels else gauge
 
 
 def _lives(process: int) -> bool:

@@ -11,11 +11,21 @@ from pgsched.observer import AttemptsEnded, BatchClaimed, BatchSettled, Observer
 class _Queue:
     """What is counted of a queue."""
 
-    __slots__ = ("duration", "lateness", "outcomes")
+    __slots__ = ("duration", "lateness", "outcomes", "unclaimed", "waiting")
 
     def __init__(self) -> None:
         self.outcomes: Counter[str] = Counter()
         self.lateness, self.duration = Histogram(), Histogram()
+        self.unclaimed, self.waiting = Histogram(), Histogram()
+
+    def distributions(self, name: str) -> list[Distribution]:
+        """Its histograms, under the name of the queue."""
+        return [
+            Distribution("pgsched_lateness_seconds", (name,), self.lateness),
+            Distribution("pgsched_queue_time_seconds", (name,), self.unclaimed),
+            Distribution("pgsched_worker_wait_seconds", (name,), self.waiting),
+            Distribution("pgsched_attempt_duration_seconds", (name,), self.duration),
+        ]
 
 
 class Tally(Observer):
@@ -46,9 +56,13 @@ class Tally(Observer):
             self._statuses["succeeded"] += attempts.committed
         for which, clients in attempts.clients.items():
             self._queues[which.queue].outcomes[which.outcome] += len(clients)
-        for queue, _, lateness, duration, weight in attempts.timed:
-            self._queues[queue].lateness.observe(lateness, weight)
-            self._queues[queue].duration.observe(duration, weight)
+        for number, _, lateness, duration, weight, unclaimed in attempts.timed:
+            queue = self._queues[number]
+            queue.lateness.observe(lateness, weight)
+            queue.duration.observe(duration, weight)
+            if unclaimed is not None:
+                queue.unclaimed.observe(unclaimed, weight)
+                queue.waiting.observe(lateness - unclaimed, weight)
 
     def snapshot(self, queue_names: Mapping[int, str], gauges: Mapping[str, float]) -> Snapshot:
         """All that was counted. A queue that has no name by now has its number."""
@@ -56,8 +70,7 @@ class Tally(Observer):
         for number, queue in self._queues.items():
             name = queue_names.get(number, str(number))
             found.counters += [Value("pgsched_attempts", (name, outcome), n) for outcome, n in queue.outcomes.items()]
-            found.histograms.append(Distribution("pgsched_lateness_seconds", (name,), queue.lateness))
-            found.histograms.append(Distribution("pgsched_attempt_duration_seconds", (name,), queue.duration))
+            found.histograms += queue.distributions(name)
         found.counters += [Value("pgsched_settled_executions", (name,), n) for name, n in self._statuses.items()]
         found.counters += [Value("pgsched_events", (name,), n) for name, n in self._events.items()]
         found.counters += [Value("pgsched_claims", (), self._claims)]

@@ -166,6 +166,7 @@ class Assembly(Foundation):
                 "pgsched_worker_in_hand": len(self.in_hand),
                 "pgsched_worker_capacity": self.dispatcher.capacity,
                 "pgsched_worker_running": len(self.dispatcher.running),
+                "pgsched_worker_room": self.dispatcher.spare,
             }
 
         return Writing(self.events, counting, queue_names=lambda: self.roster.queue_names, gauges=gauges)

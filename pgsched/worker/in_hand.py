@@ -20,6 +20,7 @@ from pgsched.service import Signal
 _NEVER = float("-inf")
 _QUICKEST = 1e-5
 _MOST_WAITING = 4_000
+_MOST_TOKENS = 10_000
 WEIGHT = 0.02
 """How much one attempt counts in the typical duration."""
 
@@ -30,6 +31,8 @@ class InHand:
 
     def __init__(self) -> None:
         self.rows: dict[bytes, Execution] = {}
+        self.claimed_at: dict[int, float] = {}
+        """The monotonic moment at which the rows of a token were taken, of the last few thousand tokens."""
         self.announced: set[bytes] = set()
         self.unrecorded: set[bytes] = set()
         """Rows that have ended but cannot be recorded yet, because somebody has locked them. They take no room."""
@@ -39,9 +42,12 @@ class InHand:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def take(self, rows: Iterable[Execution]) -> None:
-        """Takes claimed rows. A row that is claimed again is in hand under its new token only."""
+    def take(self, rows: Sequence[Execution]) -> None:
+        """Takes the rows of a claim. A row that is claimed again is in hand under its new token only."""
         self.rows |= {row.id: row for row in rows}
+        self.claimed_at |= dict.fromkeys([row.token for row in rows], time.monotonic())
+        while len(self.claimed_at) > _MOST_TOKENS:
+            del self.claimed_at[next(iter(self.claimed_at))]
 
     def has(self, row: Execution) -> bool:
         """Whether the row is in hand under this token."""

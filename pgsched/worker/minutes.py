@@ -39,7 +39,7 @@ class Minutes(Observer):
                 counted.update(clients)
                 if len(counted) > _MOST_UNSIFTED:
                     self._sift(counted)
-        for queue, client, lateness, duration, weight in attempts.timed:
+        for queue, client, lateness, duration, weight, _ in attempts.timed:
             owner = minute, queue, client
             self._lateness[owner][bisect_left(BUCKETS, lateness)] += weight
             self._duration[owner][bisect_left(BUCKETS, duration)] += weight

@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.smoke]
 def test_the_state_of_the_database_and_the_requests_are_shown(db: Connection, served: tuple[str, Process]) -> None:
     db.execute("select pgsched.create_queue('idle'), pgsched.pause_queue('idle')")
     db.execute("select pgsched.schedule('python:note', fire_at => now() - interval '2 minutes')")
-    db.execute("select pgsched.hold_client('shop')")
+    db.execute("""select pgsched.hold_client('shop'), pgsched.set_client('shop', '{"late_after": "1s"}')""")
     db.execute("select pgsched.schedule('python:note', client => 'shop')")
     dead_letter(db)
     with httpx.Client(base_url=served[0]) as client:
@@ -48,6 +48,9 @@ def test_the_state_of_the_database_and_the_requests_are_shown(db: Connection, se
     assert (found["pgsched_queue_paused", ("idle",)], found["pgsched_queue_paused", ("default",)]) == (1, 0)
     assert found["pgsched_queue_workers", ("idle",)] == found["pgsched_workers", ()] == 0
     assert found["pgsched_dead_letters", ()] == 1
+    assert found["pgsched_objective_on_time_share", ("shop",)] == 0.99
+    assert found["pgsched_objective_attempts_total", ("shop",)] == 0
+    assert found["pgsched_objective_late_attempts_total", ("shop",)] == 0
     assert found["pgsched_dead_rows", ("executions",)] >= 0
     assert found["pgsched_wal_bytes_total", ()] > 0
     assert found["pgsched_finding", ("queues",)] == 2

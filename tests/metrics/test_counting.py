@@ -31,10 +31,17 @@ def read(text: bytes) -> Read:
 
 
 def attempts(
-    *outcomes: str, queue: int = 0, lateness: float = 1.0, seconds: float = 0.5, weight: int = 1, committed: int = 0
+    *outcomes: str,
+    queue: int = 0,
+    lateness: float = 1.0,
+    seconds: float = 0.5,
+    weight: int = 1,
+    committed: int = 0,
+    unclaimed: float | None = None,
 ) -> AttemptsEnded:
     """Attempts of one client, of which those that took place were timed."""
-    timed = [Timed(queue, "shop", lateness, seconds, weight) for one in outcomes if one not in ("late", "released")]
+    one = Timed(queue, "shop", lateness, seconds, weight, unclaimed)
+    timed = [one for outcome in outcomes if outcome not in ("late", "released")]
     clients = {Ended(queue, outcome): ["shop"] * count for outcome, count in Counter(outcomes).items()}
     return AttemptsEnded(clients=clients, timed=timed, committed=committed)
 
@@ -73,6 +80,16 @@ def test_an_attempt_that_was_timed_stands_for_others() -> None:
     assert found["pgsched_lateness_seconds_bucket", ("q", "0.5")] == 0
     assert found["pgsched_lateness_seconds_bucket", ("q", "+Inf")] == 16
     assert found["pgsched_lateness_seconds_count", ("q",)] == 16
+
+
+def test_what_waits_in_the_database_and_in_the_worker_are_told_apart() -> None:
+    told = attempts("succeeded", weight=3, unclaimed=0.9), attempts("succeeded", lateness=0.004, unclaimed=0.0)
+    found = page_of(tally_of(*told, attempts("succeeded")).snapshot({0: "q"}, {}))  # of the last it is not known
+    assert found["pgsched_queue_time_seconds_bucket", ("q", "0.001")] == 1
+    assert found["pgsched_queue_time_seconds_sum", ("q",)] == pytest.approx(2.7)
+    assert found["pgsched_worker_wait_seconds_sum", ("q",)] == pytest.approx(0.304)
+    assert found["pgsched_worker_wait_seconds_count", ("q",)] == 4
+    assert found["pgsched_lateness_seconds_count", ("q",)] == 5
 
 
 def test_batches_and_events_are_counted() -> None:
@@ -116,6 +133,30 @@ def test_what_a_process_counted_stays_when_it_ends_and_what_it_had_in_hand_does_
     assert [file.name for file in tmp_path.iterdir()] == [str(os.getpid())]
 
 
+def test_each_process_has_room_of_its_own_and_a_new_one_takes_over_a_number(tmp_path: Path) -> None:
+    def writing(room: int) -> None:
+        gauges = {"pgsched_worker_room": float(room), "pgsched_worker_running": 1.0}
+        Writing(Events(), Counting(Tally(), tmp_path), queue_names=dict, gauges=lambda: gauges).write()
+
+    def rooms() -> dict[str, float]:
+        found = read(page(reading.read()))
+        return {labels[0]: room for (name, labels), room in found.items() if name == "pgsched_worker_room"}
+
+    reading, mine = Reading(tmp_path), tmp_path / str(os.getpid())
+    writing(7)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        mine.rename(tmp_path / str(other.pid))
+        assert rooms() == {"1": 7}
+        writing(9)
+        assert rooms() == {"1": 7, "2": 9}
+        assert read(page(reading.read()))["pgsched_worker_running", ()] == 2
+        other.kill()
+    assert rooms() == {"2": 9}
+    mine.rename(tmp_path / str(os.getppid()))
+    writing(5)
+    assert rooms() == {"1": 5, "2": 9} or rooms() == {"1": 9, "2": 5}
+
+
 def test_a_process_that_does_not_write_any_more_is_not_counted_among_those_at_work(tmp_path: Path) -> None:
     Writing(Events(), Counting(Tally(), tmp_path), queue_names=dict, gauges=dict).write()
     os.utime(tmp_path / str(os.getpid()), (0, 0))
@@ -157,4 +198,5 @@ def test_names_keep_to_prometheus_conventions() -> None:
         assert not name.endswith(("_total", "_count", "_sum", "_bucket"))
         assert metric.kind != "histogram" or name.endswith("_seconds")
         assert metric.text.endswith(".")
-        assert not set(metric.labels) & {"client", "key", "host", "target", "execution"}
+        bounded = {"client"} if name.startswith("pgsched_objective_") else set()
+        assert not set(metric.labels) & {"client", "key", "host", "target", "execution"} - bounded

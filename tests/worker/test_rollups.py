@@ -5,6 +5,7 @@ import pytest
 
 from pgsched.domain.histogram import BUCKETS
 from pgsched.events import Events
+from pgsched.metrics.tally import Tally
 from pgsched.observer import AttemptsEnded, Ended, Timed
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
@@ -37,7 +38,8 @@ async def test_each_end_is_counted_once_and_each_attempt(db: Connection, databas
     await db.execute(MANY, ['"well"', '{"on_success": "python:do"}', "bank", 1])  # it is told, and that succeeds
     await db.execute(MANY, ['"fail"', None, "bank", 3])
     await db.execute(MANY, ['"retry"', ONCE_MORE, "shop", 2])
-    worker = Worker(Settings(database_url=database_url, concurrency=20), app=an_app())
+    tally = Tally()
+    worker = Worker(Settings(database_url=database_url, concurrency=20), app=an_app(), events=Events(observers=[tally]))
     await worker.start()
     try:
         for status, count in (("succeeded", 307), ("failed", 5)):
@@ -54,6 +56,12 @@ async def test_each_end_is_counted_once_and_each_attempt(db: Connection, databas
     assert counted is not None
     assert counted[0] == 314
     assert counted[1] > 290  # the others are retries, and what is told of an end
+    spread = {one.name: one.value for one in tally.snapshot({}, {}).histograms if one.labels == ("0",)}
+    late, unclaimed, waiting = (spread[f"pgsched_{name}_seconds"] for name in ("lateness", "queue_time", "worker_wait"))
+    assert sum(late.counts) == sum(unclaimed.counts) == sum(waiting.counts) == 314
+    assert unclaimed.total > 290 * 2.5
+    assert waiting.total > 0.0
+    assert late.total == pytest.approx(unclaimed.total + waiting.total)
 
 
 async def test_what_the_database_does_not_take_is_kept_for_the_next_turn(db: Connection, database_url: str) -> None:

@@ -121,8 +121,34 @@ class _Aim:
 
 async def objectives(connection: AsyncConnection[Any]) -> list[Objective]:
     """Those of the first hundred clients that have one, as the last hour has met them, by client."""
-    found = await rows(connection, _Aim, "lookup/objectives", most=_MOST_OBJECTIVES)
-    return [_measured(aim) for aim in found]
+    return [_measured(aim) for aim in await _aims(connection, None)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Punctuality:
+    """How many attempts of a client began, how many of them later than its objective says, and what it asks for."""
+
+    client: str
+    attempts: int
+    late: float
+    on_time_share: float
+
+
+async def punctuality(connection: AsyncConnection[Any], *, start: datetime) -> list[Punctuality]:
+    """That of the clients of ``objectives`` since the minute ``start``, of the attempts whose lateness is in the
+    rollups."""
+    return [_punctual(aim) for aim in await _aims(connection, start)]
+
+
+def _punctual(aim: _Aim) -> Punctuality:
+    counts = [count or 0 for count in aim.lateness]
+    attempts, on_time = sum(counts), share_within(counts, aim.late_after.total_seconds())
+    late = 0.0 if on_time is None else round((1 - on_time) * attempts, 3)
+    return Punctuality(client=aim.client, attempts=attempts, late=late, on_time_share=aim.on_time_share)
+
+
+async def _aims(connection: AsyncConnection[Any], start: datetime | None) -> list[_Aim]:
+    return await rows(connection, _Aim, "lookup/objectives", most=_MOST_OBJECTIVES, start=start)
 
 
 def _measured(aim: _Aim) -> Objective:

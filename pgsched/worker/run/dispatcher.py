@@ -94,9 +94,14 @@ class Dispatcher:
     @property
     def free(self) -> int:
         """How many more rows there is room for. Asking while there is little makes ``room`` be called once there is."""
-        left = self._places_left if self.tenure.is_alive and not self._payloads.is_full else 0
+        left = self.spare
         self._wants_room = left <= self.capacity // 2
-        return max(left, 0)
+        return left
+
+    @property
+    def spare(self) -> int:
+        """The same, for those who claim nothing."""
+        return max(self._places_left, 0) if self.tenure.is_alive and not self._payloads.is_full else 0
 
     def taken(self) -> Counter[str]:
         """How much of the room each client takes."""

@@ -38,8 +38,8 @@ class Weighing:
     """Lets each attempt that was measured stand for as many of its queue as fall to it. Where none of a batch was
     measured, its attempts fall to the next that are."""
 
-    def __init__(self, clock: DatabaseClock) -> None:
-        self._clock = clock
+    def __init__(self, clock: DatabaseClock, claimed_at: Mapping[int, float]) -> None:
+        self._clock, self._claimed_at = clock, claimed_at
         self._unmeasured: Counter[int] = Counter()
 
     def attempts_of(self, clients: Mapping[Ended, Sequence[str]], measured: Sequence[Measured]) -> AttemptsEnded:
@@ -55,16 +55,20 @@ class Weighing:
             weight = unmeasured[queue] // left[queue]
             unmeasured[queue] -= weight
             left[queue] -= 1
-            late = max(at - seconds - self._clock.monotonic(row.fire_at), 0.0)
-            timed.append(Timed(queue, row.client_id, late, seconds, weight))
+            timed.append(self._timed(queue, row, seconds, at, weight))
         return AttemptsEnded(clients=clients, timed=timed)
 
     def attempt_alone(self, row: Execution, seconds: float) -> AttemptsEnded:
         """One attempt whose execution ended in the transaction of its handler."""
         queue = queue_of(row.partition)
-        late = max(time.monotonic() - seconds - self._clock.monotonic(row.fire_at), 0.0)
-        timed = [Timed(queue, row.client_id, late, seconds, 1)]
+        timed = [self._timed(queue, row, seconds, time.monotonic(), 1)]
         return AttemptsEnded(clients={Ended(queue, "succeeded"): [row.client_id]}, timed=timed, committed=1)
+
+    def _timed(self, queue: int, row: Execution, seconds: float, at: float, weight: int) -> Timed:
+        due, claimed = self._clock.monotonic(row.fire_at), self._claimed_at.get(row.token)
+        late = max(at - seconds - due, 0.0)
+        unclaimed = None if claimed is None else min(max(claimed - due, 0.0), late)
+        return Timed(queue, row.client_id, late, seconds, weight, unclaimed)
 
 
 def ended_in(batch: Batch) -> Iterator[tuple[Ended, Iterable[tuple[bytes, int]]]]:

@@ -99,7 +99,7 @@ class Settler(Service):
         self._again, self._wary_until = DutyCycle(_AGAIN_ONE_IN, every=_AGAIN), float("-inf")
         self._since = 0.0
         self._window = _SHORTEST_WINDOW
-        self._weighing = Weighing(clock)
+        self._weighing = Weighing(clock, in_hand.claimed_at)
         self._measured: list[Measured] = []
         self._sent_measured: list[Measured] = []
         self._measured_one_in = 1

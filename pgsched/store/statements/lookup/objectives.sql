@@ -1,4 +1,4 @@
--- objectives: how late the attempts of the last hour began, of the first clients that have an objective. Locks nothing. Index: the primary
+-- objectives: how late attempts began, from an instant (the last hour where it is null), of the first clients that have an objective. Locks nothing. Index: the primary
 -- key of each day, at one client after the other.
 select c.client_id as client, c.late_after, c.on_time_share, coalesce(sum(r.attempts), 0)::bigint as attempts,
        array[sum(r.lateness[1]), sum(r.lateness[2]), sum(r.lateness[3]), sum(r.lateness[4]), sum(r.lateness[5]), sum(r.lateness[6]),
@@ -6,5 +6,5 @@ select c.client_id as client, c.late_after, c.on_time_share, coalesce(sum(r.atte
          sum(r.lateness[13]), sum(r.lateness[14]), sum(r.lateness[15]), sum(r.lateness[16]), sum(r.lateness[17]), sum(r.lateness[18])]::bigint[] as lateness
   from (select c.client_id, c.late_after, c.on_time_share from pgsched.clients c
          where c.late_after is not null order by c.client_id limit %(most)s) c
-  left join pgsched.rollups r on r.client_id = c.client_id and r.minute > pgsched.now() - interval '1 hour'
+  left join pgsched.rollups r on r.client_id = c.client_id and r.minute >= coalesce(%(start)s::timestamptz, pgsched.now() - interval '1 hour')
  group by c.client_id, c.late_after, c.on_time_share order by c.client_id
