@@ -10,20 +10,21 @@ from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
 from pgsched.api.authentication import Authentication
-from pgsched.api.browsers import SAFE, Browsers
+from pgsched.api.browsers import Browsers
 from pgsched.api.pages.session import header_of
 from pgsched.domain.api_key import NOBODY, Grant
 from pgsched.errors import PgschedError, Refused
 
 PUBLIC = "public"
 """The scope of a route for which no key is asked."""
-SCOPE, EVERYWHERE, PAGE = "scope", "everywhere", "page"
-"""What a route's ``opt`` has of it: its scope, whether it concerns all clients, and whether it is a page for people."""
+SCOPE, EVERYWHERE, PAGE, FORM = "scope", "everywhere", "page", "form"
+"""What a route's ``opt`` has of it: its scope, whether it concerns all clients, whether it is a page for people, and
+whether that page is a form, or takes one."""
 Connection = ASGIConnection[Any, Any, Any, Any]
 
 
 class Guard:
-    """Lets a request in, or raises what it is refused with. With ``only_shown`` no form of a page is."""
+    """Lets a request in, or raises what it is refused with. With ``only_shown`` it refuses every form of a page."""
 
     def __init__(self, authentication: Authentication, browsers: Browsers, *, only_shown: bool = False) -> None:
         self._authentication, self._browsers, self._only_shown = authentication, browsers, only_shown
@@ -39,13 +40,13 @@ class Guard:
         if handler.opt.get(PAGE):
             grant = await self._authentication.grant(header_of(connection), page=True)
             self._browsers.check_page(method, headers)
-            if self._only_shown and method not in SAFE:
-                raise Refused("the dashboard is read-only here: use the command line or the API")
         else:
             grant = await self._authentication.grant(headers.get("authorization"))
             self._browsers.check(method, headers)
         check_scope(grant, scope, everywhere=bool(handler.opt.get(EVERYWHERE)))
         connection.scope["auth"] = grant
+        if self._only_shown and handler.opt.get(FORM):
+            raise Refused("the dashboard is read-only here: use the command line or the API")
 
 
 def check_scope(grant: Grant, scope: str, *, everywhere: bool) -> None:

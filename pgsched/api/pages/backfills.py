@@ -8,7 +8,7 @@ from pgsched.api.backfills import BackfillId
 from pgsched.api.pages.filters import instant_in, number_in
 from pgsched.api.pages.forms import sent
 from pgsched.api.pages.rendering import html
-from pgsched.api.pages.routing import check_writable, does, done, shows, status_for
+from pgsched.api.pages.routing import does, done, shows, status_for
 from pgsched.api.parameters import Actor, JobId, Pooled
 from pgsched.api.problems import Unreadable
 from pgsched.errors import NotFound, PgschedError
@@ -19,9 +19,8 @@ from pgsched.store.lookup import listings
 _RATE = 10
 
 
-@shows("/jobs/{job_id:uuid}/backfill", scope="operate")
+@shows("/jobs/{job_id:uuid}/backfill", scope="operate", form=True)
 async def show_backfill_form(request: Request[Any, Any, Any], job_id: JobId, database: Pooled) -> Response[Any]:
-    check_writable(request)
     return await _form(request, job_id, database, {})
 
 
@@ -30,7 +29,6 @@ async def backfill_by_form(
     request: Request[Any, Any, Any], job_id: JobId, database: Pooled, actor: Actor
 ) -> Response[Any]:
     """Counts first, and starts what was counted."""
-    check_writable(request)
     form = await sent(request)
     given = {name: form.get(name, "") for name in ("from", "to", "rate")}
     starts = form.get("do") == "start"
@@ -52,12 +50,9 @@ async def show_backfill(request: Request[Any, Any, Any], backfill_id: BackfillId
 
 
 @does("/backfills/{backfill_id:uuid}/cancel", scope="operate")
-async def cancel_backfill_of_page(
-    request: Request[Any, Any, Any], backfill_id: BackfillId, database: Pooled, actor: Actor
-) -> Response[Any]:
-    check_writable(request)
+async def cancel_backfill_of_page(backfill_id: BackfillId, database: Pooled, actor: Actor) -> Response[Any]:
     changed = await database.ask(backfills.cancel, backfill_id, actor=actor)
-    return done(f"/backfills/{backfill_id}", "stop" if changed else "nothing")
+    return done(f"/backfills/{backfill_id}", "stop", changed=changed)
 
 
 def _range(given: dict[str, str]) -> Range:

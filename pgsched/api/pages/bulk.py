@@ -1,6 +1,7 @@
 """Changes of many: what a filter names is counted, then changed at a rate, shown and stopped."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,36 +22,42 @@ from pgsched.api.pages.filters import (
 )
 from pgsched.api.pages.forms import Text, link_to, sent
 from pgsched.api.pages.rendering import HEADERS, html
-from pgsched.api.pages.routing import check_writable, does, done, shows
+from pgsched.api.pages.routing import does, done, shows
 from pgsched.api.paging import cursor, position
 from pgsched.api.parameters import Actor, Pooled
 from pgsched.domain.duration import parse_shift
 from pgsched.errors import InvalidInput, PgschedError
 from pgsched.store.ends import bulk_changes, dead_letters
-from pgsched.store.ends.bulk_changes import ChangingMany, How
+from pgsched.store.ends.bulk_changes import COUNTED_WITHIN, ChangingMany, How
+from pgsched.store.ends.dead_letters import Replaying
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import ExecutionFilter
 
 _OF_EXECUTIONS, _OF_LETTERS = ("cancel", "reschedule"), ("replay", "discard")
 _RATES = {"cancel": 1000, "reschedule": 1000, "replay": 10}
+GLANCE = 0.1
+"""Seconds that a page counts for, unless whoever looks asks it to go on."""
 
 
-@shows("/executions/bulk", scope="operate")
+@shows("/executions/bulk", scope="operate", form=True)
 async def count_executions(request: Request[Any, Any, Any], database: Pooled, verb: Text = None) -> Response[Any]:
-    check_writable(request)
     verb = _known(verb, _OF_EXECUTIONS)
     asked, chosen, wanted = _executions(request, request.query_params, request.query_params.getall("status", []))
-    found = await database.ask(bulk_changes.cancel_many, wanted, How(dry_run=True))
-    return _form(request, verb, asked, found, chosen=chosen)
+    how = How(dry_run=True, counted_within=_seconds(request))
+    return _form(request, verb, asked, await database.ask(bulk_changes.cancel_many, wanted, how), chosen=chosen)
 
 
 @does("/executions/bulk", scope="operate")
 async def change_executions(request: Request[Any, Any, Any], database: Pooled, actor: Actor) -> Response[Any]:
-    check_writable(request)
     form = await sent(request)
     verb = _known(form.get("verb"), _OF_EXECUTIONS)
     asked, chosen, wanted = _executions(request, form, [one for one in form.get("statuses", "").split(",") if one])
-    how = How(rate=number_in("rate", form.get("rate"), _RATES[verb]), note=form.get("note") or None, actor=actor)
+    how = How(
+        rate=number_in("rate", form.get("rate"), _RATES[verb]),
+        note=form.get("note") or None,
+        actor=actor,
+        counted_within=GLANCE,
+    )
     try:
         if verb == "cancel":
             made = await database.ask(bulk_changes.cancel_many, wanted, how)
@@ -59,14 +66,13 @@ async def change_executions(request: Request[Any, Any, Any], database: Pooled, a
             moved: Any = {"fire_at": fire_at, "shift": parse_shift(shift) if shift else None}
             made = await database.ask(bulk_changes.reschedule_many, wanted, how, **moved)
     except InvalidInput as error:
-        counted = await database.ask(bulk_changes.cancel_many, wanted, How(dry_run=True))
+        counted = await database.ask(bulk_changes.cancel_many, wanted, replace(how, dry_run=True))
         return _form(request, verb, asked, counted, chosen=chosen, fault=error, given=form)
-    return done(f"/bulk-changes/{made.id}?of={made.matched}", "start")
+    return _begun(made)
 
 
-@shows("/dead-letters/bulk", scope="operate")
+@shows("/dead-letters/bulk", scope="operate", form=True)
 async def count_letters(request: Request[Any, Any, Any], database: Pooled, verb: Text = None) -> Response[Any]:
-    check_writable(request)
     verb = _known(verb, _OF_LETTERS)
     asked = filled(request.query_params, OF_LETTERS)
     if not asked:  # all there are by now
@@ -76,7 +82,6 @@ async def count_letters(request: Request[Any, Any, Any], database: Pooled, verb:
 
 @does("/dead-letters/bulk", scope="operate")
 async def change_letters(request: Request[Any, Any, Any], database: Pooled, actor: Actor) -> Response[Any]:
-    check_writable(request)
     form = await sent(request)
     verb, asked = _known(form.get("verb"), _OF_LETTERS), filled(form, OF_LETTERS)
     wanted, note = letter_filter(asked), form.get("note") or None
@@ -86,12 +91,13 @@ async def change_letters(request: Request[Any, Any, Any], database: Pooled, acto
         before = _count(form.get("discarded", "")) or 0
         query = urlencode({**asked, "verb": verb, "discarded": before + gone.discarded})
         return Redirect(f"/dead-letters/bulk?{query}", status_code=303, headers=HEADERS)
-    how: Any = {"rate": number_in("rate", form.get("rate"), _RATES[verb]), "target": form.get("new_target") or None}
+    rate = number_in("rate", form.get("rate"), _RATES[verb])
+    how: Any = {"rate": rate, "target": form.get("new_target") or None, "counted_within": GLANCE}
     try:
         made = await database.ask(dead_letters.replay_all, wanted, dry_run=False, note=note, actor=actor, **how)
     except InvalidInput as error:
         return _form(request, verb, asked, await _counted(request, database, asked), fault=error, given=form)
-    return done(f"/bulk-changes/{made.id}?of={made.matched}", "start")
+    return _begun(made)
 
 
 @shows("/bulk-changes", scope="read")
@@ -111,12 +117,18 @@ async def show_change(
 
 
 @does("/bulk-changes/{change_id:uuid}/cancel", scope="operate")
-async def cancel_change(
-    request: Request[Any, Any, Any], change_id: ChangeId, database: Pooled, actor: Actor
-) -> Response[Any]:
-    check_writable(request)
+async def cancel_change(change_id: ChangeId, database: Pooled, actor: Actor) -> Response[Any]:
     changed = await database.ask(bulk_changes.cancel_bulk_change, change_id, actor=actor)
-    return done(f"/bulk-changes/{change_id}", "stop" if changed else "nothing")
+    return done(f"/bulk-changes/{change_id}", "stop", changed=changed)
+
+
+def _begun(made: ChangingMany | Replaying) -> Redirect:
+    """To the page of a change, which is told how many it is to change where all were counted."""
+    return done(f"/bulk-changes/{made.id}{f'?of={made.matched}' if made.complete else ''}", "start")
+
+
+def _seconds(request: Request[Any, Any, Any]) -> float:
+    return COUNTED_WITHIN if request.query_params.get("count") == "on" else GLANCE
 
 
 def _known(verb: str | None, verbs: tuple[str, ...]) -> str:
@@ -142,7 +154,7 @@ def _executions(
 async def _counted(request: Request[Any, Any, Any], database: Pooled, asked: Mapping[str, str]) -> ChangingMany:
     wanted = letter_filter(asked)
     check_clients(grant_of(request), [wanted.client])
-    how: Any = {"rate": 1.0, "target": None, "note": None, "actor": None}
+    how: Any = {"rate": 1.0, "target": None, "note": None, "actor": None, "counted_within": _seconds(request)}
     found = await database.ask(dead_letters.replay_all, wanted, dry_run=True, **how)
     return ChangingMany(id=None, matched=found.matched, complete=found.complete)
 
@@ -171,5 +183,6 @@ def _form(
         fault=None if fault is None else str(fault),
         fields=fields,
         rate=given.get("rate") or _RATES.get(verb),
+        counts_on=None if found.complete or fault or "count" in request.query_params else link_to(request, count="on"),
         discarded=_count(request.query_params.get("discarded", "")),
     )

@@ -113,7 +113,7 @@ async def hold_client_of_page(request: Request[Any, Any, Any], database: Pooled,
     form = await sent(request)
     client = _client_in(request, form)
     changed = await database.ask(clients.hold_client, client, note=form.get("note") or None, actor=actor)
-    return done(_page_of(client), "hold" if changed else "nothing")
+    return done(_page_of(client), "hold", changed=changed)
 
 
 @does("/client/release", scope="operate")
@@ -121,7 +121,7 @@ async def release_client_of_page(request: Request[Any, Any, Any], database: Pool
     form = await sent(request)
     client = _client_in(request, form)
     changed = await database.ask(clients.release_client, client, note=form.get("note") or None, actor=actor)
-    return done(_page_of(client), "release" if changed else "nothing")
+    return done(_page_of(client), "release", changed=changed)
 
 
 @does("/client/settings", scope="admin")
@@ -131,7 +131,7 @@ async def set_client_of_page(request: Request[Any, Any, Any], database: Pooled, 
     client = _client_in(request, form)
     settings = struct_of(ClientSettings, form, ("weight", "keep", "dead_letter_target", "dead_letters_for"))
     changed = await database.ask(clients.set_client, client, settings.changes(), actor=actor)
-    return done(_page_of(client), "set" if changed else "nothing")
+    return done(_page_of(client), "set", changed=changed)
 
 
 def _client_in(request: Request[Any, Any, Any], form: Mapping[str, str]) -> str:

@@ -12,7 +12,7 @@ from pgsched.api.pages.content import as_fields, field_of_instant, parsed, with_
 from pgsched.api.pages.filters import changed_fields, instant_in
 from pgsched.api.pages.forms import sent
 from pgsched.api.pages.rendering import html
-from pgsched.api.pages.routing import check_unchanged, check_writable, does, done, shows, status_for
+from pgsched.api.pages.routing import check_unchanged, does, done, shows, status_for
 from pgsched.api.parameters import Actor, ExecutionId, Pooled
 from pgsched.api.problems import Unreadable
 from pgsched.api.versions import version_of_execution
@@ -24,31 +24,24 @@ from pgsched.store.schedule.edits import Named, changes_of
 
 
 @does("/executions/{execution_id:uuid}/cancel", scope="schedule")
-async def cancel_execution(
-    request: Request[Any, Any, Any], execution_id: ExecutionId, database: Pooled, actor: Actor
-) -> Response[Any]:
-    check_writable(request)
+async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: Actor) -> Response[Any]:
     changed = await database.ask(calls.cancel, execution_id, note=None, actor=actor)
-    return done(f"/executions/{execution_id}", "cancel" if changed else "nothing")
+    return done(f"/executions/{execution_id}", "cancel", changed=changed)
 
 
 @does("/executions/{execution_id:uuid}/run-now", scope="schedule")
-async def run_execution_now(
-    request: Request[Any, Any, Any], execution_id: ExecutionId, database: Pooled, actor: Actor
-) -> Response[Any]:
+async def run_execution_now(execution_id: ExecutionId, database: Pooled, actor: Actor) -> Response[Any]:
     """Moves it to this instant."""
-    check_writable(request)
     async with database.connection() as connection:
         now = await listings.time_of(connection)
         await calls.reschedule(connection, execution_id, now, actor=actor)
     return done(f"/executions/{execution_id}", "reschedule")
 
 
-@shows("/executions/{execution_id:uuid}/edit", scope="schedule")
+@shows("/executions/{execution_id:uuid}/edit", scope="schedule", form=True)
 async def show_execution_edit(
     request: Request[Any, Any, Any], execution_id: ExecutionId, database: Pooled
 ) -> Response[Any]:
-    check_writable(request)
     row = await database.ask(Named(id=execution_id).read)
     if not is_editable(row):
         raise Conflict(f"execution {execution_id} is a job's, or has begun: only what has not begun can be changed")
@@ -60,7 +53,6 @@ async def edit_execution_by_form(
     request: Request[Any, Any, Any], execution_id: ExecutionId, database: Pooled, actor: Actor
 ) -> Response[Any]:
     """Changes what differs from what the form was filled with, unless somebody else has changed it since."""
-    check_writable(request)
     form = await sent(request)
     version = form.get("version", "")
     row = await database.ask(Named(id=execution_id).read)
@@ -69,7 +61,7 @@ async def edit_execution_by_form(
     except PgschedError as error:
         given = {name: form.get(name, "") for name in _as_fields(row)}
         return _edit_form(request, row, given, version, fault=error)
-    return done(f"/executions/{execution_id}", "edit" if changed else "nothing")
+    return done(f"/executions/{execution_id}", "edit", changed=changed)
 
 
 def is_editable(row: Execution) -> bool:

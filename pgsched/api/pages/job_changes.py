@@ -14,7 +14,7 @@ from pgsched.api.pages.content import as_fields, parsed, with_secrets, without_s
 from pgsched.api.pages.filters import changed_fields
 from pgsched.api.pages.forms import sent
 from pgsched.api.pages.rendering import html
-from pgsched.api.pages.routing import check_unchanged, check_writable, does, done, shows, status_for
+from pgsched.api.pages.routing import check_unchanged, does, done, shows, status_for
 from pgsched.api.parameters import Actor, JobId, Pooled
 from pgsched.api.versions import version_of_job
 from pgsched.domain.duration import format_duration
@@ -31,32 +31,25 @@ _SHOWN = 10
 
 
 @does("/jobs/{job_id:uuid}/cancel", scope="schedule")
-async def cancel_job_of_page(
-    request: Request[Any, Any, Any], job_id: JobId, database: Pooled, actor: Actor
-) -> Response[Any]:
-    check_writable(request)
+async def cancel_job_of_page(job_id: JobId, database: Pooled, actor: Actor) -> Response[Any]:
     changed = await database.ask(calls.cancel, job_id, note=None, actor=actor)
-    return done(f"/jobs/{job_id}", "cancel" if changed else "nothing")
+    return done(f"/jobs/{job_id}", "cancel", changed=changed)
 
 
 @does("/jobs/{job_id:uuid}/{verb:str}", scope="operate")
-async def change_job(
-    request: Request[Any, Any, Any], job_id: JobId, verb: FromPath[str], database: Pooled, actor: Actor
-) -> Response[Any]:
+async def change_job(job_id: JobId, verb: FromPath[str], database: Pooled, actor: Actor) -> Response[Any]:
     """Pauses or resumes it, or runs it now."""
-    check_writable(request)
     if verb == "trigger":
         await database.ask(calls.trigger, job_id, actor=actor)
         return done(f"/jobs/{job_id}", verb)
     if verb not in _VERBS:
         raise NotFound(f"a job cannot be {verb!r}")
     changed = await database.ask(_VERBS[verb], job_id, note=None, actor=actor)
-    return done(f"/jobs/{job_id}", verb if changed else "nothing")
+    return done(f"/jobs/{job_id}", verb, changed=changed)
 
 
-@shows("/jobs/{job_id:uuid}/edit", scope="schedule")
+@shows("/jobs/{job_id:uuid}/edit", scope="schedule", form=True)
 async def show_job_edit(request: Request[Any, Any, Any], job_id: JobId, database: Pooled) -> Response[Any]:
-    check_writable(request)
     row = await _job(database, job_id)
     return _form(request, row, _as_fields(row), version_of_job(row.updated_at))
 
@@ -66,7 +59,6 @@ async def edit_job_by_form(
     request: Request[Any, Any, Any], job_id: JobId, database: Pooled, actor: Actor
 ) -> Response[Any]:
     """First shows when it would fire; then saves what was looked at, unless somebody else has changed it since."""
-    check_writable(request)
     form = await sent(request)
     row, version = await _job(database, job_id), form.get("version", "")
     given = {name: form.get(name, "") for name in _as_fields(row) if name in form}
@@ -81,7 +73,7 @@ async def edit_job_by_form(
             case "save":
                 force = form.get("force") == "on"
                 changed = await database.ask(_save, job_id, changes, version, actor=actor, force=force)
-                return done(f"/jobs/{job_id}", "edit" if changed else "nothing")
+                return done(f"/jobs/{job_id}", "edit", changed=changed)
     except PgschedError as error:
         return _form(request, row, given, version, fault=error)
     return _form(request, row, given, version)

@@ -55,11 +55,11 @@ async def set_limit_of_page(request: Request[Any, Any, Any], database: Pooled, a
     amount = Amount(rate=given.rate, per=parse_duration(given.per), burst=given.burst, concurrency=given.concurrency)
     kind, name = field_of(form, "kind"), field_of(form, "name")
     changed = await database.ask(limits.set_limit, kind, name, amount, actor=actor)
-    return done("/limits", "set" if changed else "nothing")
+    return done("/limits", "set", changed=changed)
 
 
 @does("/limits/drop", scope="admin", everywhere=True)
 async def drop_limit_of_page(request: Request[Any, Any, Any], database: Pooled, actor: Actor) -> Response[Any]:
     form = await sent(request)
     changed = await database.ask(limits.drop_limit, field_of(form, "kind"), field_of(form, "name"), actor=actor)
-    return done("/limits", "drop" if changed else "nothing")
+    return done("/limits", "drop", changed=changed)

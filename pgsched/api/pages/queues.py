@@ -28,13 +28,13 @@ async def pause_queue_of_page(
 ) -> Response[Any]:
     form = await sent(request)
     changed = await database.ask(queues.pause_queue, name, note=form.get("note") or None, actor=actor)
-    return done("/queues", "pause" if changed else "nothing")
+    return done("/queues", "pause", changed=changed)
 
 
 @does("/queues/{name:str}/resume", scope="admin", everywhere=True)
 async def resume_queue_of_page(name: FromPath[str], database: Pooled, actor: Actor) -> Response[Any]:
     changed = await database.ask(queues.resume_queue, name, note=None, actor=actor)
-    return done("/queues", "resume" if changed else "nothing")
+    return done("/queues", "resume", changed=changed)
 
 
 @does("/queues/{name:str}/settings", scope="admin", everywhere=True)
@@ -44,4 +44,4 @@ async def set_queue_of_page(
     """Sets the fields that the form has; an empty one is the default."""
     settings = struct_of(QueueSettings, await sent(request), ("weight", "max_waiting"))
     changed = await database.ask(queues.set_queue, name, settings.changes(), actor=actor)
-    return done("/queues", "set" if changed else "nothing")
+    return done("/queues", "set", changed=changed)

@@ -11,7 +11,7 @@ from pgsched.api.pages.content import as_fields, parsed, with_secrets, without_s
 from pgsched.api.pages.filters import changed_fields
 from pgsched.api.pages.forms import sent
 from pgsched.api.pages.rendering import html
-from pgsched.api.pages.routing import check_writable, does, done, shows, status_for
+from pgsched.api.pages.routing import does, done, shows, status_for
 from pgsched.api.parameters import Actor, ExecutionId, Pooled
 from pgsched.errors import NotFound, PgschedError
 from pgsched.store.ends import dead_letters
@@ -20,9 +20,8 @@ from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import DeadLetter
 
 
-@shows("/executions/{execution_id:uuid}/replay", scope="operate")
+@shows("/executions/{execution_id:uuid}/replay", scope="operate", form=True)
 async def show_replay(request: Request[Any, Any, Any], execution_id: ExecutionId, database: Pooled) -> Response[Any]:
-    check_writable(request)
     letter = await _letter(database, execution_id)
     return html(request, "replay.html", letter=letter, fields=_as_fields(letter), fault=None)
 
@@ -32,7 +31,6 @@ async def replay_execution(
     request: Request[Any, Any, Any], execution_id: ExecutionId, database: Pooled, actor: Actor
 ) -> Response[Any]:
     """As it was, or with what the form has changed of it."""
-    check_writable(request)
     form = await sent(request)
     note = form.get("note", "") or None
     letter = await _letter(database, execution_id)
@@ -71,9 +69,6 @@ def _as_fields(letter: DeadLetter) -> dict[str, str]:
 
 
 @does("/executions/{execution_id:uuid}/discard", scope="operate")
-async def discard_execution(
-    request: Request[Any, Any, Any], execution_id: ExecutionId, database: Pooled, actor: Actor
-) -> Response[Any]:
-    check_writable(request)
+async def discard_execution(execution_id: ExecutionId, database: Pooled, actor: Actor) -> Response[Any]:
     changed = await database.ask(dead_letters.discard, execution_id, note=None, actor=actor)
-    return done(f"/executions/{execution_id}", "discard" if changed else "nothing")
+    return done(f"/executions/{execution_id}", "discard", changed=changed)

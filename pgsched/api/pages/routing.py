@@ -8,36 +8,33 @@ from litestar.exceptions import HTTPException
 from litestar.handlers import HTTPRouteHandler
 from litestar.response import Redirect
 
-from pgsched.api.access import EVERYWHERE, PAGE, SCOPE
+from pgsched.api.access import EVERYWHERE, FORM, PAGE, SCOPE
 from pgsched.api.pages.rendering import HEADERS, html
 from pgsched.api.pages.session import sign_in_url
 from pgsched.api.problems import Unreadable, status_of
 from pgsched.domain.api_key import Scope
-from pgsched.errors import PgschedError, Refused, Unauthenticated
+from pgsched.errors import PgschedError, Unauthenticated
 
 _Method = TypeVar("_Method", bound=HTTPRouteHandler)
 
 
-def _route(method: type[_Method], path: str, *, scope: Scope, everywhere: bool = False, **more: Any) -> _Method:
-    opt = {SCOPE: scope, EVERYWHERE: everywhere, PAGE: True}
+def _route(
+    method: type[_Method], path: str, *, scope: Scope, everywhere: bool = False, form: bool = False, **more: Any
+) -> _Method:
+    opt = {SCOPE: scope, EVERYWHERE: everywhere, PAGE: True, FORM: form}
     return method(path, opt=opt, include_in_schema=False, media_type="text/html", **more)
 
 
 shows = partial(_route, get)
-"""A page."""
-does = partial(_route, post, status_code=303)
+"""A page; with ``form`` one that is there for the form that it shows, which a read-only dashboard leaves out."""
+does = partial(_route, post, status_code=303, form=True)
 """What a form of a page does; the answer leads to a page."""
 
 
-def done(where: str, what: str) -> Redirect:
-    """Back to a page, which says what was done."""
-    return Redirect(f"{where}{'&' if '?' in where else '?'}done={what}", status_code=303, headers=HEADERS)
-
-
-def check_writable(request: Request[Any, Any, Any]) -> None:
-    """Raises Refused where the dashboard only shows."""
-    if request.app.state.read_only:
-        raise Refused("the dashboard is read-only here: use the command line or the API")
+def done(where: str, what: str, *, changed: bool = True) -> Redirect:
+    """Back to a page, which says what was done; or, unless anything was ``changed``, that it was so already."""
+    said = what if changed else "nothing"
+    return Redirect(f"{where}{'&' if '?' in where else '?'}done={said}", status_code=303, headers=HEADERS)
 
 
 def check_unchanged(read: str, there: str) -> None:

@@ -40,7 +40,7 @@ async def sideline_of_page(request: Request[Any, Any, Any], database: Pooled, ac
     until = instant_of(given.until, "until") if given.until is not None else None
     named: Any = {"client": given.client, "until": until, "note": given.note}
     changed = await database.ask(targets.sideline, given.host, **named, actor=actor)
-    return done("/targets", "sideline" if changed else "nothing")
+    return done("/targets", "sideline", changed=changed)
 
 
 @does("/targets/restore", scope="operate")
@@ -49,7 +49,7 @@ async def restore_of_page(request: Request[Any, Any, Any], database: Pooled, act
     given = struct_of(TargetHost, form, ("host", "client"), empty=False)
     check_clients(grant_of(request), [given.client])
     changed = await database.ask(targets.restore, given.host, client=given.client, actor=actor)
-    return done("/targets", "restore" if changed else "nothing")
+    return done("/targets", "restore", changed=changed)
 
 
 @shows("/ordering-keys", scope="read")
@@ -72,4 +72,4 @@ async def unblock_of_page(request: Request[Any, Any, Any], database: Pooled, act
     given = struct_of(OrderingKey, form, ("client", "ordering_key"))
     check_clients(grant_of(request), [given.client])
     changed = await database.ask(blocked_keys.unblock, given.client, given.ordering_key, actor=actor)
-    return done("/ordering-keys", "unblock" if changed else "nothing")
+    return done("/ordering-keys", "unblock", changed=changed)

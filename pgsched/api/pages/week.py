@@ -1,7 +1,6 @@
 """The coming week of jobs: how often each hour has them fire, worked out from their schedules and not from rows."""
 
 import time
-from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,6 +23,8 @@ _LISTED = 100
 _MOST_TIMES = 4
 _HOUR = timedelta(hours=1)
 _MICROSECOND = timedelta(microseconds=1)
+_LANE = 64
+"""Bits for each hour in a number that holds a whole week, so that two weeks are added like two numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +76,8 @@ class Day:
 def week_of(jobs: Sequence[Definition], start: datetime, hour: datetime | None, *, within: float) -> Week:
     """The week that begins with the day of ``start``, as far as it can be worked out in so many seconds."""
     first = _midnight(start)
-    until, counts, firing = time.monotonic() + within, [0] * 24 * DAYS, list[Firing]()
-    unclear = looked_at = 0
+    until, firing = time.monotonic() + within, list[Firing]()
+    total = unclear = looked_at = 0
     place = None if hour is None else (hour - first) // _HOUR
     for job in jobs:
         if looked_at >= _AT_LEAST and time.monotonic() > until:
@@ -84,12 +85,12 @@ def week_of(jobs: Sequence[Definition], start: datetime, hour: datetime | None, 
         looked_at += 1
         found = _hours_of(job, first)
         unclear += found is None
-        for at, fires in zip(found[::2], found[1::2], strict=True) if found else ():
-            counts[at] += fires
-            if at == place:
-                firing.append(Firing(id=job.id, client=job.client, key=job.key, fires=fires))
+        total += found or 0
+        if found and place is not None and (fires := _at(found, place)):
+            firing.append(Firing(id=job.id, client=job.client, key=job.key, fires=fires))
     firing.sort(key=lambda one: -one.fires)
-    hours, most = [first + n * _HOUR for n in range(24 * DAYS)], max(counts)
+    hours, counts = [first + n * _HOUR for n in range(24 * DAYS)], [_at(total, n) for n in range(24 * DAYS)]
+    most = max(counts)
     cells = [Hour(at=at, fires=fires, shade=_shade(fires, most)) for at, fires in zip(hours, counts, strict=True)]
     return Week(
         days=hours[::24],
@@ -126,7 +127,12 @@ def _shade(fires: int, most: int) -> int:
     return ceil(_SHADES * log1p(fires) / log1p(most)) if fires else 0
 
 
-def _hours_of(job: Definition, first: datetime) -> "array[int] | None":
+def _at(week: int, hour: int) -> int:
+    """How often the hour of this number has something fire."""
+    return week >> _LANE * hour & (1 << _LANE) - 1 if hour >= 0 else 0
+
+
+def _hours_of(job: Definition, first: datetime) -> int | None:
     """As ``_counted``; None where nobody can say beforehand, as an interval counts from the end of each run or the
     schedule makes no sense."""
     rules = bytes(job.rules) if isinstance(job.rules, msgspec.Raw) else None
@@ -137,11 +143,9 @@ def _hours_of(job: Definition, first: datetime) -> "array[int] | None":
 
 
 @lru_cache(maxsize=8192)
-def _counted(
-    parts: tuple[Any, ...], who: tuple[str, str | None, UUID | None] | None, first: datetime
-) -> "array[int] | None":
-    """The hours from ``first`` on that have any, each followed by how many. Many jobs have the same schedule, and a
-    page is asked for again: so they are kept, with little memory."""
+def _counted(parts: tuple[Any, ...], who: tuple[str, str | None, UUID | None] | None, first: datetime) -> int | None:
+    """How often each hour of the week from ``first`` on has it fire, as one number. Many jobs have the same schedule,
+    and a page is asked for again: so these numbers are kept."""
     client, key, id = who or ("", "", None)
     named: Any = dict(zip(("cron", "timezone", "every", "anchor", "gap", "overlap"), parts, strict=False))
     rules = None if parts[-1] is None else msgspec.Raw(parts[-1])
@@ -153,4 +157,4 @@ def _counted(
     if recurrence.after_completion:
         return None
     found = recurrence.by_hour(first, first + timedelta(days=DAYS))
-    return array("I", [part for at, fires in found.items() for part in ((at - first) // _HOUR, fires)])
+    return sum(fires << _LANE * ((at - first) // _HOUR) for at, fires in found.items())

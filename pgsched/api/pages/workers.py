@@ -35,10 +35,10 @@ async def drain_worker_of_page(
 ) -> Response[Any]:
     note = (await sent(request)).get("note") or None
     changed = await database.ask(draining.drain_worker, worker, note=note, actor=actor)
-    return done(f"/workers/{worker}", "drain" if changed else "nothing")
+    return done(f"/workers/{worker}", "drain", changed=changed)
 
 
 @does("/workers/{worker:int}/resume", scope="admin", everywhere=True)
 async def resume_worker_of_page(worker: WorkerNumber, database: Pooled, actor: Actor) -> Response[Any]:
     changed = await database.ask(draining.resume_worker, worker, note=None, actor=actor)
-    return done(f"/workers/{worker}", "resume" if changed else "nothing")
+    return done(f"/workers/{worker}", "resume", changed=changed)

@@ -11,6 +11,9 @@ from pgsched.errors import InvalidSchedule
 from pgsched.store.core.query import first, one, rows, value
 from pgsched.store.lookup.rows import ExecutionFilter, Json
 
+COUNTED_WITHIN = 5.0
+"""Seconds after which counting ends."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangingMany:
@@ -47,12 +50,13 @@ class BulkChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class How:
-    """At most ``rate`` of them a second; ``dry_run`` only counts."""
+    """At most ``rate`` of them a second; ``dry_run`` only counts. Counting ends after ``counted_within`` seconds."""
 
     rate: float = 1000.0
     note: str | None = None
     dry_run: bool = False
     actor: str | None = None
+    counted_within: float = COUNTED_WITHIN
 
 
 async def cancel_many(connection: AsyncConnection[Any], wanted: ExecutionFilter, how: How) -> ChangingMany:
@@ -96,7 +100,8 @@ async def _change(
     connection: AsyncConnection[Any], statement: str, wanted: ExecutionFilter, how: How, **given: Any
 ) -> ChangingMany:
     names = wanted.as_json()
-    matched, complete = await first(connection, "ends/count_executions", filter=names) or (0, True)
+    counted = await first(connection, "ends/count_executions", filter=names, within=how.counted_within)
+    matched, complete = counted or (0, True)
     id = None
     if not how.dry_run:
         said = {"rate": how.rate, "note": how.note, "actor": how.actor}

@@ -8,7 +8,7 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.store.core.query import first, one, rows, value
-from pgsched.store.ends.bulk_changes import cancel_bulk_change
+from pgsched.store.ends.bulk_changes import COUNTED_WITHIN, cancel_bulk_change
 from pgsched.store.lookup.rows import DeadLetterFilter, Json
 
 
@@ -81,11 +81,13 @@ async def replay_all(
     note: str | None,
     dry_run: bool,
     actor: str | None,
+    counted_within: float = COUNTED_WITHIN,
 ) -> Replaying:
-    """Counts the open ones that the filter names, as far as there is time; has workers replay them unless it is a dry
-    run."""
+    """Counts the open ones that the filter names, for so many seconds at most; has workers replay them unless it is a
+    dry run."""
     names = wanted.as_json()
-    matched, complete = await first(connection, "ends/count_dead_letters", filter=names) or (0, True)
+    counted = await first(connection, "ends/count_dead_letters", filter=names, within=counted_within)
+    matched, complete = counted or (0, True)
     id = None
     if not dry_run:
         how = {"rate": rate, "target": target, "note": note, "actor": actor}
