@@ -242,6 +242,7 @@ create table pgsched.executions (
   consumer         text,
   reason           text,
   labels           pgsched_internal.labels,
+  waits            jsonb,
   primary key (id, partition),
   constraint partition_follows_the_key check (lease_token is not null or coalesce(key, ordering_key) is null
     or pgsched_internal.check_partition(partition, client_id, key, ordering_key))
@@ -337,6 +338,7 @@ create table pgsched.history (
   dealt_with_at timestamptz,
   dealt_with_by text,
   labels        jsonb,
+  waits         jsonb,
   constraint history_id primary key (id, client_id, status, partition, finished_at)
 ) partition by range (finished_at);
 create index history_key on pgsched.history (client_id, key) where key is not null;

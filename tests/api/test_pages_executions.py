@@ -55,6 +55,23 @@ def test_a_course_has_each_wait_and_each_attempt_in_order() -> None:
     ]
 
 
+def test_a_course_has_each_gate_that_held_it_and_what_is_left_of_the_time() -> None:
+    waits = (
+        b'[{"held_by": "client:shop", "since": "2026-03-01T12:00:01Z", "until": "2026-03-01T12:00:03+00:00"},'
+        b' {"held_by": "order", "since": "2026-03-01T12:00:03Z", "until": "2026-03-01T12:00:04.5Z"},'
+        b' {"held_by": "circuit:a.example shop", "since": "2026-03-01T12:00:30Z"}]'
+    )
+    waiting = row(status="held", held_by="circuit:a.example shop", waits=waits)
+    steps = course_of(waiting, Known(attempts=[attempt(1, seconds=9)]), NOON + timedelta(seconds=40))
+    assert [(step.title, step.took and step.took.total_seconds()) for step in steps[1:]] == [
+        ("Waited to begin", 5),
+        ("Held until client shop was released or had room under its limit", 2),
+        ("Held until the executions before it under its ordering key had ended", 1.5),
+        ("Attempt 1 on worker 3 failed", 0.5),
+        ("Target a.example shop fails, and is left alone until it recovers", 10),
+    ]
+
+
 def test_a_course_has_what_it_waited_for_and_what_was_done_to_it() -> None:
     how: dict[str, Any] = dict.fromkeys(AuditEntry.__dataclass_fields__) | {"id": 1, "actor": "api", "login": "x"}
     done = AuditEntry(**how | {"at": NOON + timedelta(seconds=2), "action": "edit execution", "authenticated": "ann"})

@@ -197,6 +197,7 @@ column pgsched.executions.22 gate text
 column pgsched.executions.23 consumer text
 column pgsched.executions.24 reason text
 column pgsched.executions.25 labels pgsched_internal.labels
+column pgsched.executions.26 waits jsonb
 column pgsched.history.01 finished_at timestamp with time zone not null
 column pgsched.history.02 fire_at timestamp with time zone not null
 column pgsched.history.03 scheduled_for timestamp with time zone not null
@@ -224,6 +225,7 @@ column pgsched.history.24 replayed_as uuid
 column pgsched.history.25 dealt_with_at timestamp with time zone
 column pgsched.history.26 dealt_with_by text
 column pgsched.history.27 labels jsonb
+column pgsched.history.28 waits jsonb
 column pgsched.installation.01 name text not null default 'installation'::text
 column pgsched.installation.02 history_days integer not null default 30
 column pgsched.installation.03 audit_days integer not null default 400
@@ -337,6 +339,7 @@ column pgsched.status.21 instants bigint
 column pgsched.status.22 last_scheduled_for timestamp with time zone
 column pgsched.status.23 held_by text
 column pgsched.status.24 labels jsonb
+column pgsched.status.25 waits jsonb
 column pgsched.undeliverable.01 needs text
 column pgsched.undeliverable.02 held bigint
 column pgsched.undeliverable.03 workers integer[]
@@ -404,6 +407,7 @@ column pgsched_internal.ended.21 instants bigint
 column pgsched_internal.ended.22 last_scheduled_for timestamp with time zone
 column pgsched_internal.ended.23 held_by text
 column pgsched_internal.ended.24 labels jsonb
+column pgsched_internal.ended.25 waits jsonb
 column pgsched_internal.ended_status.01 id uuid
 column pgsched_internal.ended_status.02 client_id text
 column pgsched_internal.ended_status.03 key text
@@ -428,7 +432,8 @@ column pgsched_internal.ended_status.21 instants bigint
 column pgsched_internal.ended_status.22 last_scheduled_for timestamp with time zone
 column pgsched_internal.ended_status.23 held_by text
 column pgsched_internal.ended_status.24 labels jsonb
-column pgsched_internal.ended_status.25 partition smallint
+column pgsched_internal.ended_status.25 waits jsonb
+column pgsched_internal.ended_status.26 partition smallint
 column pgsched_internal.ends_to_mark.01 execution_id uuid not null
 column pgsched_internal.ends_to_mark.02 after_id uuid not null
 column pgsched_internal.ends_to_mark.03 noted_at timestamp with time zone not null default clock_timestamp()
@@ -483,7 +488,8 @@ column pgsched_internal.kept_dead_letters.24 replayed_as uuid
 column pgsched_internal.kept_dead_letters.25 dealt_with_at timestamp with time zone
 column pgsched_internal.kept_dead_letters.26 dealt_with_by text
 column pgsched_internal.kept_dead_letters.27 labels jsonb
-column pgsched_internal.kept_dead_letters.28 tries jsonb not null
+column pgsched_internal.kept_dead_letters.28 waits jsonb
+column pgsched_internal.kept_dead_letters.29 tries jsonb not null
 column pgsched_internal.keys.01 client_id pgsched_internal.client_id not null
 column pgsched_internal.keys.02 key pgsched_internal.key not null
 column pgsched_internal.keys.03 id uuid not null
@@ -513,6 +519,7 @@ column pgsched_internal.live.21 instants bigint
 column pgsched_internal.live.22 last_scheduled_for timestamp with time zone
 column pgsched_internal.live.23 held_by text
 column pgsched_internal.live.24 labels jsonb
+column pgsched_internal.live.25 waits jsonb
 column pgsched_internal.live_status.01 id uuid
 column pgsched_internal.live_status.02 client_id text
 column pgsched_internal.live_status.03 key text
@@ -537,7 +544,8 @@ column pgsched_internal.live_status.21 instants bigint
 column pgsched_internal.live_status.22 last_scheduled_for timestamp with time zone
 column pgsched_internal.live_status.23 held_by text
 column pgsched_internal.live_status.24 labels jsonb
-column pgsched_internal.live_status.25 partition smallint
+column pgsched_internal.live_status.25 waits jsonb
+column pgsched_internal.live_status.26 partition smallint
 column pgsched_internal.locks.01 name text not null
 column pgsched_internal.orderings.01 partition smallint not null
 column pgsched_internal.results_to_record.01 id uuid not null default gen_random_uuid()
@@ -1080,6 +1088,7 @@ function pgsched_internal.has_ended(uuid) returns boolean volatility v parallel 
 function pgsched_internal.has_keys() returns boolean volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.has_no_such_day(text) returns boolean volatility i parallel s
 function pgsched_internal.has_work() returns boolean volatility s parallel u
+function pgsched_internal.held(jsonb,text,timestamp with time zone) returns jsonb volatility s parallel s
 function pgsched_internal.histogram_of(smallint[],bigint[]) returns integer[] volatility i parallel s
 function pgsched_internal.hold_for_recovery(text,text) returns boolean volatility v parallel u
 function pgsched_internal.homes_of(uuid) returns smallint[] volatility s parallel u
@@ -1247,6 +1256,7 @@ function pgsched_internal.unblock_after(uuid[]) returns void volatility v parall
 function pgsched_internal.until_next(text) returns double precision volatility v parallel u set enable_seqscan=off, enable_bitmapscan=off
 function pgsched_internal.wait_for_end(pgsched.executions) returns boolean volatility v parallel u set lock_timeout=50ms
 function pgsched_internal.wait_for_row(pgsched.executions) returns boolean volatility v parallel u set lock_timeout=50ms
+function pgsched_internal.waited(jsonb) returns jsonb volatility s parallel s
 function pgsched_internal.waiting_of_job(smallint,uuid) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.waits_for_own(smallint,uuid) returns boolean volatility s parallel u
 function pgsched_internal.watch_of(integer) returns bigint volatility v parallel u
@@ -1557,6 +1567,7 @@ grant execute on pgsched_internal.hand_back(pgsched.executions) to pgsched_worke
 grant execute on pgsched_internal.has_keys() to pgsched_api
 grant execute on pgsched_internal.has_keys() to pgsched_worker
 grant execute on pgsched_internal.has_no_such_day(text) to pgsched_api
+grant execute on pgsched_internal.held(jsonb,text,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.homes_of(uuid) to pgsched_worker
 grant execute on pgsched_internal.in_history(uuid) to pgsched_worker
 grant execute on pgsched_internal.in_partition(smallint,text) to pgsched_api
@@ -1687,6 +1698,7 @@ grant execute on pgsched_internal.try_orderings(smallint[]) to pgsched_worker
 grant execute on pgsched_internal.unblock_after(uuid[]) to pgsched_worker
 grant execute on pgsched_internal.until_next(text) to pgsched_api
 grant execute on pgsched_internal.until_next(text) to pgsched_worker
+grant execute on pgsched_internal.waited(jsonb) to pgsched_worker
 grant execute on pgsched_internal.waits_for_own(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.watch_of(integer) to pgsched_worker
 grant execute on pgsched_internal.weeks_of_history(timestamp with time zone) to pgsched_worker
@@ -1803,6 +1815,7 @@ grant select on pgsched.executions (lease_owner) to pgsched_client
 grant select on pgsched.executions (plan) to pgsched_client
 grant select on pgsched.executions (reason) to pgsched_client
 grant select on pgsched.executions (scheduled_for) to pgsched_client
+grant select on pgsched.executions (waits) to pgsched_client
 grant select on pgsched.executions to pgsched_api
 grant select on pgsched.executions to pgsched_reader
 grant select on pgsched.history to pgsched_api
@@ -2148,6 +2161,7 @@ comment on pgsched_internal.has_ended(uuid) is 'Whether history knows an executi
 comment on pgsched_internal.has_keys() is 'Whether there is a key of the API, or was one.'
 comment on pgsched_internal.has_no_such_day(text) is 'Whether a cron expression names days that none of its months has.'
 comment on pgsched_internal.has_work() is 'Whether anything waits, runs or recurs.'
+comment on pgsched_internal.held(jsonb,text,timestamp with time zone) is 'The waits of an execution that a gate holds from its instant on. One that the same gate let go in this transaction goes on waiting there.'
 comment on pgsched_internal.histogram_of(smallint[],bigint[]) is 'The histogram of so many in each of these buckets, from 0 on; null where there are none.'
 comment on pgsched_internal.hold_for_recovery(text,text) is 'Has workers begin nothing until the installation is released; false if it was held before.'
 comment on pgsched_internal.homes_of(uuid) is 'The partitions in which rows of a job may live.'
@@ -2317,6 +2331,7 @@ comment on pgsched_internal.unblock_after(uuid[]) is 'Lets ordering keys go on t
 comment on pgsched_internal.until_next(text) is 'In how many seconds the next execution of a queue is due, negative where it is so already; null where nothing waits, or the queue is paused.'
 comment on pgsched_internal.wait_for_end(pgsched.executions) is 'The same for what the end of an execution writes beside it.'
 comment on pgsched_internal.wait_for_row(pgsched.executions) is 'Locks an execution that somebody has locked, if that is over in a moment; whether it did.'
+comment on pgsched_internal.waited(jsonb) is 'The waits of an execution that nothing holds any more; null for one that has not waited.'
 comment on pgsched_internal.waiting_of_job(smallint,uuid) is 'The rows of a job that wait in a partition, not locked.'
 comment on pgsched_internal.waits_for_own(smallint,uuid) is 'Whether an execution waits, directly or through others, for one of its own ordering key that has not ended.'
 comment on pgsched_internal.watch_of(integer) is 'What the watch of a queue says, as it was noted last; null where it never was.'

@@ -1,14 +1,16 @@
 """The course of an execution: when it was scheduled, what it waited for, each attempt, and how it ended.
 
-It is told from what is kept: the row, its failed attempts, what was done to it, and what it waited for. How long each
-limit or failing target held it back is not written down, since that would be a write for each time: of a wait that is
-over, the course has the length, and of one that lasts also the reason.
+It is told from what is kept: the row with the gates that held it, its failed attempts, what was done to it, and what it
+waited for. Time that none of these explains was spent on busy workers, a paused queue or a lock, which nobody writes
+down: of that the course has the length alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
+
+import msgspec
 
 from pgsched.domain.capability import WORKER
 from pgsched.domain.gate import CIRCUIT, CLIENT, HOST, KEY, ORDER, QUEUE
@@ -29,12 +31,23 @@ _GATES = {
     "alone:": "Workers ended while {name} ran, so it waits to be run apart from all others",
     "error:": "It is set aside",
 }
+_HELD = {
+    CLIENT: "Held until client {name} was released or had room under its limit",
+    HOST: "Held until host {name} had room under its limit or was restored",
+    QUEUE: "Held until queue {name} had room under its limit",
+    KEY: "Held until key {name} had room under its limit",
+    CIRCUIT: "Held while target {name} failed and was left alone",
+    WORKER: "Held until a worker had {name}",
+    ORDER: "Held until the executions before it under its ordering key had ended",
+    "alone:": "Held until {name} could run apart from all others",
+    "error:": "Set aside until somebody decided",
+}
 _STALLS = {
     "waits: the queue is paused": "Its queue is paused",
     "waits: no worker serves the queue": "No living worker serves its queue",
 }
-_ENDED_WITHIN = "A limit, its ordering key or busy workers: which of them is not kept once it has begun."
-_BACKED_OFF = "The pause after a failure, and whatever held it back beyond that: the two are not kept apart."
+_ENDED_WITHIN = "No gate held it: workers were busy or away, its queue was paused, or a lock stood in its way."
+_BACKED_OFF = "The pause after a failure, and whatever else was in its way while no gate held it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +62,14 @@ class Step:
     took: timedelta | None = None
     traceback: str | None = None
     links: Sequence[UUID] = ()
+
+
+class Wait(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a gate held it; ``until`` is None while it does."""
+
+    held_by: str
+    since: datetime
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +88,9 @@ def course_of(row: Execution, known: Known, now: datetime) -> list[Step]:
     steps += [_waited_for(one) for one in known.dependencies if one.finished_at is not None]
     if row.scheduled_for is not None and row.scheduled_for <= now and row.scheduled_for > row.created_at:
         steps.append(Step(at=row.scheduled_for, kind="plain", title="Due"))
-    steps += _attempts(row, known.attempts)
+    waits = _waits(row)
+    steps += [_waited(one, one.until) for one in waits if one.until is not None]
+    steps += _attempts(row, known.attempts, waits)
     steps.sort(key=lambda step: step.at or now)
     if row.finished_at is not None:
         return [*steps, _end(row)]
@@ -81,15 +104,36 @@ def _for_when(row: Execution) -> str:
     return f"for {row.scheduled_for:%Y-%m-%d %H:%M:%S} UTC" if is_later else "for at once"
 
 
-def _attempts(row: Execution, attempts: Sequence[Attempt]) -> list[Step]:
+def _waits(row: Execution) -> list[Wait]:
+    return msgspec.convert(msgspec.json.decode(row.waits), list[Wait]) if row.waits is not None else []
+
+
+def _waited(one: Wait, until: datetime) -> Step:
+    took = max(until - one.since, timedelta(0))
+    return Step(at=one.since, kind="wait", title=_named(_HELD, one.held_by), took=took)
+
+
+def _named(titles: Mapping[str, str], gate: str) -> str:
+    kind, _, name = gate.partition(":")
+    title = titles.get(f"{kind}:") or titles.get(gate, "It was held back by {name}")
+    return title.format(name=name or gate)
+
+
+def _held_between(waits: Sequence[Wait], begin: datetime, end: datetime) -> timedelta:
+    """How much of this time gates held it."""
+    within = ((max(one.since, begin), min(one.until or end, end)) for one in waits)
+    return sum((until - since for since, until in within if until > since), timedelta(0))
+
+
+def _attempts(row: Execution, attempts: Sequence[Attempt], waits: Sequence[Wait]) -> list[Step]:
     steps: list[Step] = []
     free = max(row.scheduled_for or row.created_at, row.created_at)
     for one in attempts:
         began = one.finished_at - (one.duration or timedelta(0))
-        if began - free >= _NOTICED:
+        if (unexplained := began - free - _held_between(waits, free, began)) >= _NOTICED:
             title = f"Waited for attempt {one.attempt}" if steps else "Waited to begin"
             text = _BACKED_OFF if steps else _ENDED_WITHIN
-            steps.append(Step(at=free, kind="wait", title=title, text=text, took=began - free))
+            steps.append(Step(at=free, kind="wait", title=title, text=text, took=unexplained))
         steps.append(_tried(one, began))
         free = one.finished_at
     return steps
@@ -131,15 +175,15 @@ def _now(row: Execution, known: Known, now: datetime) -> list[Step]:
         who = f"on worker {row.lease_owner}" if row.lease_owner is not None else "with a consumer or its target"
         return [Step(at=None, kind="plain", title=f"Attempt {row.attempt} runs {who}", text=until)]
     if row.status == "held":
-        return _held(row, [one.after_id for one in known.dependencies if one.finished_at is None])
+        return _held(row, [one.after_id for one in known.dependencies if one.finished_at is None], now)
     return _to_come(row, {one.error for one in known.attempts}, now)
 
 
-def _held(row: Execution, waits_for: Sequence[UUID]) -> list[Step]:
+def _held(row: Execution, waits_for: Sequence[UUID], now: datetime) -> list[Step]:
     if row.held_by is not None:
-        kind, colon, name = row.held_by.partition(":")
-        title = _GATES.get(kind + colon, "It is held back by {name}").format(name=name or row.held_by)
-        return [Step(at=None, kind="wait", title=title, text=row.reason)]
+        since = next((one.since for one in _waits(row) if one.until is None), None)
+        took = None if since is None else max(now - since, timedelta(0))
+        return [Step(at=None, kind="wait", title=_named(_GATES, row.held_by), text=row.reason, took=took)]
     if waits_for:
         return [Step(at=None, kind="wait", title="Waits for the end of others", links=waits_for)]
     title = "Waits for the run of its job before it" if row.job_id else "Held by hand: it has no instant"

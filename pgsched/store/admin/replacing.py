@@ -36,9 +36,10 @@ INTERFACE_FILES = (
     "jobs/pause_after", "jobs/bulk", "ends/dependencies", "jobs/backfill", "ends/ending", "ends/outcomes",
     "ends/dead_letters", "ends/calls", "admin/clients", "ends/replays", "ends/replaying", "ends/bulk_changes",
     "gates/limits", "admin/queues", "admin/workers", "gates/sidelining", "schedule/notify", "admin/secrets",
-    "admin/signing_secrets", "ends/policy", "gates/ordering", "pull/in_hand", "pull/verbs", "pull/results",
-    "pull/queues", "pull/claim", "admin/recovery", "lookup/sidelined", "lookup/status", "lookup/undeliverable",
-    "lookup/rollups", "admin/days", "admin/replication", "admin/api_keys", "admin/catalogue", "admin/rights",
+    "admin/signing_secrets", "ends/policy", "gates/waits", "gates/ordering", "pull/in_hand", "pull/verbs",
+    "pull/results", "pull/queues", "pull/claim", "admin/recovery", "lookup/sidelined", "lookup/status",
+    "lookup/undeliverable", "lookup/rollups", "admin/days", "admin/replication", "admin/api_keys", "admin/catalogue",
+    "admin/rights",
 )  # fmt: skip
 _AT_THE_MOST = 60.0  # seconds of trying
 _APART = (0.1, 0.5)

@@ -37,7 +37,9 @@ class Execution:
     """An execution, waiting, in hand or finished. ``fire_at`` is None while it is held; ``held_by`` is what holds it
     back, None where it is held by hand or waits for others.
 
-    One that was skipped may stand for several ``instants`` of its job, up to ``last_scheduled_for``.
+    One that was skipped may stand for several ``instants`` of its job, up to ``last_scheduled_for``. ``waits`` are the
+    gates that have held it: an array of ``held_by``, ``since`` and ``until``, which is missing while it is held; None
+    where none has.
     """
 
     id: UUID
@@ -64,6 +66,7 @@ class Execution:
     last_scheduled_for: datetime | None
     held_by: str | None
     labels: Json
+    waits: Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

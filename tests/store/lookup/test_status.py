@@ -73,7 +73,7 @@ def test_the_view_has_the_columns_it_always_had(db: Connection) -> None:
     ) == [
         *("id", "client_id", "key", "job_id", "queue", "status", "target", "payload", "scheduled_for", "fire_at"),
         *("attempt", "created_at", "finished_at", "status_code", "result", "reason", "options", "ordering_key"),
-        *("lease_owner", "lease_expires_at", "instants", "last_scheduled_for", "held_by", "labels"),
+        *("lease_owner", "lease_expires_at", "instants", "last_scheduled_for", "held_by", "labels", "waits"),
     ]
 
 

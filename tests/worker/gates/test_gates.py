@@ -95,7 +95,9 @@ async def test_no_more_than_the_concurrency_are_in_hand_of_two_workers(running: 
     assert seen["most"] == 3
 
 
-async def test_a_dropped_limit_lets_all_pass(running: Running, db: Connection) -> None:
+async def test_a_dropped_limit_lets_all_pass_and_history_says_how_long_it_held_them(
+    running: Running, db: Connection
+) -> None:
     app, _ = counting_app()
     await limit(db, "client:flood", events=1, period="1 hour")
     await db.execute(FLOOD.encode(), [None, 30])
@@ -104,6 +106,9 @@ async def test_a_dropped_limit_lets_all_pass(running: Running, db: Connection) -
         await db.execute("delete from pgsched_internal.gates")
         await db.execute("notify pgsched_wake, 'gates'")
         await until_history(db, 30)
+    waits = "select waits #- '{0,since}' #- '{0,until}' = %s, waits #> '{0,until}' >= waits #> '{0,since}', count(*)"
+    found = await db.execute(f"{waits} from pgsched.history group by 1, 2".encode(), ['[{"held_by": "client:flood"}]'])
+    assert sorted(await found.fetchall(), key=str) == [(None, None, 1), (True, True, 29)]
 
 
 async def test_a_limit_of_a_key_is_for_executions_with_that_key(running: Running, db: Connection) -> None:

@@ -120,7 +120,7 @@ begin
     'pgsched_internal.end_execution', 'pgsched_internal.end_in_hand', 'pgsched_internal.expire_dead_letters',
     'pgsched_internal.fail_in_hand', 'pgsched_internal.fault_of_json', 'pgsched_internal.fire_dependents',
     'pgsched_internal.first_partition_of', 'pgsched_internal.follow_end', 'pgsched_internal.forget_dependencies',
-    'pgsched_internal.give_key', 'pgsched_internal.hand_back', 'pgsched_internal.homes_of', 'pgsched_internal.in_history',
+    'pgsched_internal.give_key', 'pgsched_internal.hand_back', 'pgsched_internal.held', 'pgsched_internal.waited', 'pgsched_internal.homes_of', 'pgsched_internal.in_history',
     'pgsched_internal.in_partition', 'pgsched_internal.is_a_lock', 'pgsched_internal.is_current', 'pgsched_internal.is_duration',
     'pgsched_internal.is_free_to_end', 'pgsched_internal.is_instant', 'pgsched_internal.is_live', 'pgsched_internal.is_living',
     'pgsched_internal.is_of_a_row', 'pgsched_internal.is_of_key', 'pgsched_internal.is_privileged', 'pgsched_internal.is_watched',
@@ -256,7 +256,7 @@ begin
   grant select on pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended to pgsched_client;  -- read through views
   -- Not the token: with it a result could be forged.
   grant select (fire_at, scheduled_for, created_at, lease_expires_at, id, job_id, lease_owner, plan, partition, attempt, awaited, at_head,
-    client_id, target, payload, options, key, ordering_key, gate, consumer, reason, labels) on pgsched.executions to pgsched_client;
+    client_id, target, payload, options, key, ordering_key, gate, consumer, reason, labels, waits) on pgsched.executions to pgsched_client;
   grant select (name, first_partition, weight, max_waiting, full_since, paused_at, reason, pulled) on pgsched.queues to pgsched_client;
   grant select (client_id, keep, options, weight, state, reason, database_role, channels, dead_letter_target, dead_letters_for,
     late_after, on_time_share, created_at) on pgsched.clients to pgsched_client;

@@ -33,7 +33,7 @@ declare
 begin
   update pgsched.executions e
      set scheduled_for = coalesce(e.scheduled_for, case when e.fire_at between '0001-01-01 00:00+00' and '9999-12-31 00:00+00' then e.fire_at end),
-         fire_at = 'infinity', gate = 'error', reason = set_aside.reason, at_head = null,
+         fire_at = 'infinity', gate = 'error', waits = pgsched_internal.held(e.waits, 'error', pgsched.now()), reason = set_aside.reason, at_head = null,
          attempt = greatest(e.attempt - (e.lease_token is not null)::integer, 0),
          lease_owner = null, lease_token = null, lease_expires_at = null, consumer = null,
          plan = case when with_job then e.plan else -abs(e.plan) end

@@ -17,14 +17,14 @@ begin
     -- A held execution stands at infinity, which is no instant in history, and one that nobody has in hand at the end of its lease.
     insert into pgsched.history (finished_at, fire_at, scheduled_for, last_scheduled_for, created_at, instants, id, job_id, status, plan,
                                  partition, attempt, status_code, client_id, target, payload, options, key, ordering_key, awaited,
-                                 result, reason, labels)
+                                 result, reason, labels, waits)
     values (pgsched.now(), case when ended.fire_at = 'infinity' then coalesce(ended.scheduled_for, pgsched.now())
                                 when ended.lease_token is not null then least(ended.fire_at, pgsched.now()) else ended.fire_at end,
             coalesce(ended.scheduled_for, case when ended.fire_at = 'infinity' then pgsched.now() else ended.fire_at end),
             end_execution.last_scheduled_for, ended.created_at, end_execution.instants, ended.id, ended.job_id, end_execution.status,
             ended.plan, ended.partition, ended.attempt - (not begun)::integer, end_execution.status_code, ended.client_id, ended.target,
             ended.payload, ended.options, ended.key, ended.ordering_key, ended.awaited, end_execution.result, end_execution.reason,
-            ended.labels);
+            ended.labels, pgsched_internal.waited(ended.waits));
   end if;
   perform pgsched_internal.follow_end(ended, status, reason, status_code, result, lets_next);
   return status;

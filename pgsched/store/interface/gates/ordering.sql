@@ -54,7 +54,7 @@ begin
     return null;
   end if;
   instant := greatest(pgsched.now(), first.scheduled_for);  -- it was claimed a moment ahead
-  update pgsched.executions e set fire_at = instant, gate = null
+  update pgsched.executions e set fire_at = instant, gate = null, waits = pgsched_internal.waited(e.waits)
    where e.partition = let_next.partition and e.id = first.id and e.lease_token is null;
   if not found then
     return null;

@@ -149,7 +149,7 @@ comment on function pgsched_internal.follow_move(pgsched.executions, timestamptz
 create or replace function pgsched_internal.move_to(waiting pgsched.executions, fire_at timestamptz) returns void
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 begin
-  update pgsched.executions e set fire_at = move_to.fire_at, scheduled_for = null, gate = null, reason = null
+  update pgsched.executions e set fire_at = move_to.fire_at, scheduled_for = null, gate = null, waits = pgsched_internal.waited(e.waits), reason = null
    where e.partition = waiting.partition and e.id = waiting.id;
   perform pgsched_internal.follow_move(waiting, move_to.fire_at);
 end $$;

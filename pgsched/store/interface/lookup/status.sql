@@ -36,19 +36,19 @@ select e.id, e.client_id::text, e.key::text, e.job_id, e.partition,
        e.fire_at::timestamptz, e.attempt, e.created_at, null::timestamptz as finished_at, null::smallint as status_code,
        null::jsonb as result, e.reason, e.options::jsonb, e.ordering_key::text, e.lease_owner,
        e.lease_expires_at, null::bigint as instants, null::timestamptz as last_scheduled_for,
-       case when e.lease_expires_at is null and e.fire_at = 'infinity' then e.gate end as held_by, e.labels::jsonb
+       case when e.lease_expires_at is null and e.fire_at = 'infinity' then e.gate end as held_by, e.labels::jsonb, e.waits
   from pgsched.executions e;
 comment on view pgsched_internal.live is 'Executions that wait or are in hand, as the views of statuses show them.';
 
 create or replace view pgsched_internal.ended with (security_invoker = true) as
 select h.id, h.client_id, h.key, h.job_id, h.partition, h.status, h.target, h.payload, h.scheduled_for, h.fire_at, h.attempt,
        h.created_at, h.finished_at, h.status_code, h.result, h.reason, h.options, h.ordering_key, null::integer as lease_owner,
-       null::timestamptz as lease_expires_at, h.instants, h.last_scheduled_for, null::text as held_by, h.labels
+       null::timestamptz as lease_expires_at, h.instants, h.last_scheduled_for, null::text as held_by, h.labels, h.waits
   from pgsched.history h
 union all
 select k.id, k.client_id, k.key, k.job_id, k.partition, k.status, k.target, k.payload, k.scheduled_for, k.fire_at, k.attempt,
        k.created_at, k.finished_at, k.status_code, k.result, k.reason, k.options, k.ordering_key, null::integer,
-       null::timestamptz, k.instants, k.last_scheduled_for, null::text, k.labels
+       null::timestamptz, k.instants, k.last_scheduled_for, null::text, k.labels, k.waits
   from pgsched_internal.kept_dead_letters k;
 comment on view pgsched_internal.ended is 'Executions that have ended, as the views of statuses show them.';
 
@@ -62,7 +62,7 @@ select s.id, s.client_id, s.key, s.job_id, q.name as queue, s.status, s.target, 
             when s.status in ('scheduled', 'retrying')
             then coalesce((select pgsched_internal.stalls()) ->> pgsched_internal.first_partition_of(s.partition)::text, s.reason)
             else s.reason end as reason, s.options,
-       s.ordering_key, s.lease_owner, s.lease_expires_at, s.instants, s.last_scheduled_for, s.held_by, s.labels
+       s.ordering_key, s.lease_owner, s.lease_expires_at, s.instants, s.last_scheduled_for, s.held_by, s.labels, s.waits
   from (select * from pgsched_internal.live union all select * from pgsched_internal.ended) s left join pgsched.queues q on q.first_partition = pgsched_internal.first_partition_of(s.partition);
 comment on view pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.';
 
@@ -73,7 +73,7 @@ select s.id, s.client_id, s.key, s.job_id, q.name as queue, s.status, s.target, 
             when s.status in ('scheduled', 'retrying')
             then coalesce((select pgsched_internal.stalls()) ->> pgsched_internal.first_partition_of(s.partition)::text, s.reason)
             else s.reason end as reason, s.options,
-       s.ordering_key, s.lease_owner, s.lease_expires_at, s.instants, s.last_scheduled_for, s.held_by, s.labels, s.partition
+       s.ordering_key, s.lease_owner, s.lease_expires_at, s.instants, s.last_scheduled_for, s.held_by, s.labels, s.waits, s.partition
   from pgsched_internal.live s left join pgsched.queues q on q.first_partition = pgsched_internal.first_partition_of(s.partition);
 comment on view pgsched_internal.live_status is 'Those that wait or are in hand.';
 
@@ -81,7 +81,7 @@ create or replace view pgsched_internal.ended_status with (security_invoker = tr
 select s.id, s.client_id, s.key, s.job_id, q.name as queue, s.status, s.target, s.payload, s.scheduled_for, s.fire_at, s.attempt,
        s.created_at, s.finished_at, s.status_code, s.result,
        s.reason as reason, s.options,
-       s.ordering_key, s.lease_owner, s.lease_expires_at, s.instants, s.last_scheduled_for, s.held_by, s.labels, s.partition
+       s.ordering_key, s.lease_owner, s.lease_expires_at, s.instants, s.last_scheduled_for, s.held_by, s.labels, s.waits, s.partition
   from pgsched_internal.ended s left join pgsched.queues q on q.first_partition = pgsched_internal.first_partition_of(s.partition);
 comment on view pgsched_internal.ended_status is 'Those that have ended.';
 

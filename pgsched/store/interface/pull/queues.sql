@@ -93,7 +93,8 @@ begin
     end;
   end if;
   update pgsched.executions e
-     set gate = 'order', fire_at = 'infinity', scheduled_for = coalesce(e.scheduled_for, e.fire_at)
+     set gate = 'order', fire_at = 'infinity', scheduled_for = coalesce(e.scheduled_for, e.fire_at),
+         waits = pgsched_internal.held(e.waits, 'order', e.fire_at)
    where e.partition = waiting.partition and e.id = waiting.id;
   perform pgsched_internal.notify_turns();
   return false;

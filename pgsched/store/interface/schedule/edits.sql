@@ -83,6 +83,7 @@ begin
     elsif after.fire_at <> before.fire_at then
       after.scheduled_for := null;
       after.gate := null;
+      after.waits := pgsched_internal.waited(before.waits);
       after.reason := null;
     end if;
   end if;
@@ -90,6 +91,7 @@ begin
      and (after.target, after.options) is distinct from (before.target, before.options) then
     after.fire_at := coalesce(before.scheduled_for, pgsched.now());
     after.gate := null;
+    after.waits := pgsched_internal.waited(before.waits);
     after.reason := null;
   end if;
   if after.options ? 'body' then
@@ -124,7 +126,7 @@ begin
   end if;
   update pgsched.executions e
      set target = after.target, payload = after.payload, options = after.options, labels = after.labels, fire_at = after.fire_at,
-         scheduled_for = after.scheduled_for, gate = after.gate, reason = after.reason
+         scheduled_for = after.scheduled_for, gate = after.gate, waits = after.waits, reason = after.reason
    where e.partition = before.partition and e.id = before.id;
   if after.fire_at <> before.fire_at then
     perform pgsched_internal.follow_move(before, after.fire_at);

@@ -19,7 +19,7 @@ begin
   perform pgsched_internal.check_channel(c.client_id, replace_waiting.target) from pgsched.clients c
     where c.client_id = there.client_id and c.channels is not null;
   update pgsched.executions e
-     set fire_at = replace_waiting.fire_at, scheduled_for = null, attempt = 0, gate = null, reason = null, target = replace_waiting.target,
+     set fire_at = replace_waiting.fire_at, scheduled_for = null, attempt = 0, gate = null, waits = null, reason = null, target = replace_waiting.target,
          payload = replace_waiting.payload, options = replace_waiting.options, labels = replace_waiting.labels
    where e.partition = there.partition and e.id = there.id;
   if there.ordering_key is not null then

@@ -9,7 +9,7 @@ with fed as materialized (
    order by coalesce((due.options ->> 'priority')::smallint, 0::smallint) desc, due.scheduled_for, due.id limit %(batch)s for update skip locked
 ), taken as (
   update pgsched.executions e
-     set fire_at = greatest(pgsched.now(), e.scheduled_for), gate = null, lease_owner = %(owner)s, lease_token = %(token)s,
+     set fire_at = greatest(pgsched.now(), e.scheduled_for), gate = null, waits = pgsched_internal.waited(e.waits), lease_owner = %(owner)s, lease_token = %(token)s,
          lease_expires_at = pgsched.now() + %(lease)s, attempt = e.attempt + 1
    where e.partition = any (%(partitions)s) and e.id = any (array(select id from fed))
   returning e.partition, e.id, e.lease_token, e.attempt, e.fire_at, coalesce(e.scheduled_for, e.fire_at) as scheduled_for,

@@ -1,7 +1,8 @@
 -- hold: due one-shots of clients whose gate holds others back already, so that claims need not pass them over for ever.
 -- Earliest first, no more than a batch. Index: executions_fire_at.
 update pgsched_internal.executions_{p} e
-   set fire_at = 'infinity', scheduled_for = coalesce(e.scheduled_for, e.fire_at), gate = 'client:' || e.client_id
+   set fire_at = 'infinity', scheduled_for = coalesce(e.scheduled_for, e.fire_at), gate = 'client:' || e.client_id,
+       waits = pgsched_internal.held(e.waits, 'client:' || e.client_id, e.fire_at)
  where e.ctid = any (array(
          select due.ctid from pgsched_internal.executions_{p} due
           where due.partition = {p} and due.fire_at <= pgsched.now() and due.lease_token is null

@@ -15,5 +15,6 @@ update pgsched_internal.executions_{p} e
        losses = case when cut.is_handler then greatest(e.losses, least(coalesce(e.losses, 0) + 1, 2)) else e.losses end,
        fire_at = case when cut.is_suspect then 'infinity' else e.fire_at end,
        scheduled_for = case when cut.is_suspect then coalesce(e.scheduled_for, e.fire_at) else e.scheduled_for end,
-       gate = case when cut.is_suspect then 'alone:' || e.target else e.gate end
+       gate = case when cut.is_suspect then 'alone:' || e.target else e.gate end,
+       waits = case when cut.is_suspect then pgsched_internal.held(e.waits, 'alone:' || e.target, pgsched.now()) else e.waits end
   from cut where e.id = any (array[cut.id]) and e.lease_token = any (%(tokens)s)

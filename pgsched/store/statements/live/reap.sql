@@ -49,6 +49,8 @@ with tried as (
          fire_at = case when lost.is_suspect or lost.is_culprit then 'infinity' else e.fire_at end,
          scheduled_for = case when lost.is_suspect or lost.is_culprit then coalesce(e.scheduled_for, e.fire_at) else e.scheduled_for end,
          gate = case when lost.is_culprit then 'error' when lost.is_suspect then 'alone:' || e.target else e.gate end,
+         waits = case when lost.is_culprit then pgsched_internal.held(e.waits, 'error', pgsched.now())
+                      when lost.is_suspect then pgsched_internal.held(e.waits, 'alone:' || e.target, pgsched.now()) else e.waits end,
          reason = case when lost.is_culprit then 'the processes that ran it alone were lost' else e.reason end,
          at_head = case when not lost.is_culprit then e.at_head end
     from lost where e.partition = %(partition)s and e.ctid = lost.ctid and not lost.exhausted

@@ -3,13 +3,13 @@
 delete from pgsched_internal.executions_{p} e
  where e.id = any (%(ids_{p})s) and e.lease_token = any (%(tokens)s)
 returning e.id, e.fire_at, e.scheduled_for, e.created_at, e.job_id, e.plan, e.partition, e.attempt, e.client_id, e.target, e.key,
-          e.ordering_key, e.awaited, e.labels
+          e.ordering_key, e.awaited, e.labels, e.waits
 -- then
 , settled as ({rows}), kept as (
   insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, plan, partition, attempt,
-                               client_id, target, key, ordering_key, awaited, labels)
+                               client_id, target, key, ordering_key, awaited, labels, waits)
   select pgsched.now(), fire_at, coalesce(scheduled_for, fire_at), created_at, id, job_id, 'succeeded', plan, partition,
-         attempt, client_id, target, key, ordering_key, awaited, labels
+         attempt, client_id, target, key, ordering_key, awaited, labels, waits
     from settled where key is not null or awaited
 )
 select from settled

@@ -3,10 +3,10 @@
 delete from pgsched_internal.executions_{p} e
  where e.id = any (%(ids_{p})s) and e.lease_token = any (%(tokens)s)
 returning e.fire_at, e.scheduled_for, e.created_at, e.id, e.job_id, e.plan, e.partition, e.attempt, e.client_id, e.target,
-          e.payload, e.options, e.key, e.ordering_key, e.awaited, e.labels
+          e.payload, e.options, e.key, e.ordering_key, e.awaited, e.labels, e.waits
 -- then
 insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, plan, partition, attempt,
-                             status_code, client_id, target, payload, options, key, ordering_key, awaited, labels)
+                             status_code, client_id, target, payload, options, key, ordering_key, awaited, labels, waits)
 select pgsched.now(), fire_at, coalesce(scheduled_for, fire_at), created_at, id, job_id, 'succeeded', plan, partition, attempt,
-       %(code)s::smallint, client_id, target, payload, options, key, ordering_key, awaited, labels
+       %(code)s::smallint, client_id, target, payload, options, key, ordering_key, awaited, labels, waits
   from ({rows}) settled

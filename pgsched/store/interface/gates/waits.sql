@@ -1,0 +1,16 @@
+-- The waits of an execution: which gates have held it, since when and until when. They are written with the row whenever that is held and
+-- goes on, which writes it anyway; a row that nothing holds has none, and pays nothing for them. The last twenty are kept.
+
+create or replace function pgsched_internal.held(waits jsonb, gate text, instant timestamptz) returns jsonb language sql stable parallel safe
+  return case when waits -> -1 ->> 'held_by' = gate and coalesce(waits -> -1 -> 'until', to_jsonb(pgsched.now())) = to_jsonb(pgsched.now())
+              then waits #- '{-1,until}'
+              else case when jsonb_array_length(waits) >= 20 then waits - 0 else coalesce(waits, '[]') end
+                   || jsonb_build_object('held_by', gate, 'since',
+                        case when isfinite(instant) then greatest(instant, pgsched.now()) else pgsched.now() end)
+         end;
+comment on function pgsched_internal.held(jsonb, text, timestamptz)
+  is 'The waits of an execution that a gate holds from its instant on. One that the same gate let go in this transaction goes on waiting there.';
+
+create or replace function pgsched_internal.waited(waits jsonb) returns jsonb language sql stable parallel safe
+  return case when waits -> -1 -> 'until' is null then jsonb_set(waits, '{-1,until}', to_jsonb(pgsched.now())) else waits end;
+comment on function pgsched_internal.waited(jsonb) is 'The waits of an execution that nothing holds any more; null for one that has not waited.';
