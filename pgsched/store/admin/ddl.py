@@ -16,13 +16,14 @@ from typing import Any
 import psycopg
 from alembic import context
 
-from pgsched.store.admin.replacing import check_not_newer, interface_sql, is_current, note_sql, replace
-from pgsched.store.admin.revisions import SCHEMA
+from pgsched.store.admin.replacing import check_not_newer, interface_sql, is_current, lock_all, note_sql, replace
+from pgsched.store.admin.revisions import SCHEMA, expected_revision, revisions
 from pgsched.store.core.pinned import PINNED, PINNED_LOCALLY, QUIETLY, locally, waiting_for_locks
 from pgsched.store.core.sql import statement
 
 VERSION_TABLE: dict[str, Any] = {"version_table": "schema_version", "version_table_schema": SCHEMA}
 
+_LOCKED = "pgsched has locked its tables"
 _NAMES = ", ".join(f"'{name}'" for name in re.findall(r"set (\w+) =", PINNED))
 
 
@@ -61,8 +62,8 @@ def _driver() -> psycopg.Connection[Any]:
 
 
 def before_upgrade() -> None:
-    """Makes the schema and, where the migrating role may, the roles; from here on no other migration runs. Does nothing
-    for a command that only looks, such as ``alembic current``."""
+    """Makes the schema and, where the migrating role may, the roles; from here on no other migration runs. Locks tables
+    that a version is to be run on. Does nothing for a command that only looks, such as ``alembic current``."""
     if not _migrates():
         return
     with pinned():
@@ -71,6 +72,15 @@ def before_upgrade() -> None:
         _execute(locally(waiting_for_locks("10s")))
         if context.is_offline_mode() or _may_create_roles():
             _execute(roles_sql())
+        if not context.is_offline_mode() and _is_behind():
+            lock_all(_driver())
+            context.config.attributes[_LOCKED] = True
+
+
+def _is_behind() -> bool:
+    """Whether there are tables of an earlier revision."""
+    there = _driver().execute(statement("admin/has_facts")).fetchone() == (True,)
+    return there and expected_revision() not in revisions(_driver())
 
 
 def after_upgrade() -> None:
@@ -91,7 +101,7 @@ def after_upgrade() -> None:
         _record_revision(reached)
         check_not_newer(_driver())
         if not is_current(_driver()):
-            replace(_driver())
+            replace(_driver(), locked=_LOCKED in context.config.attributes)
 
 
 def _migrates() -> bool:

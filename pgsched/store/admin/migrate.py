@@ -1,6 +1,7 @@
 """Brings a database to this release's schema."""
 
 import io
+import time
 from typing import Any, TextIO
 
 import psycopg
@@ -8,7 +9,7 @@ from alembic import command
 from alembic.config import Config
 
 from pgsched.errors import Unavailable
-from pgsched.store.admin.replacing import ROLES, check_not_newer, forget, is_current
+from pgsched.store.admin.replacing import ROLES, at_the_most, check_not_newer, forget, is_current, pause
 from pgsched.store.admin.revisions import expected_revision, is_newer, migrations_dir, mismatch, revisions
 from pgsched.store.core.fitness import check_fitness
 from pgsched.store.core.refusals import refusal
@@ -43,12 +44,25 @@ def migrate(url: str, *, anew: bool = False) -> list[str]:
     except psycopg.OperationalError as error:
         raise Unavailable(f"cannot reach the database: {refusal(error) if error.sqlstate else error}") from error
     if not done:
-        command.upgrade(alembic_config(url), "heads")
+        _upgrade(url)
     with transaction(url) as connection:
         _advance_sequences(connection)
         found = connection.execute(statement("admin/roles_among"), {"names": list(ROLES)})
         there = {row[0] for row in found}
     return [name for name in ROLES if name not in there]
+
+
+def _upgrade(url: str) -> None:
+    """Runs the versions and replaces the interface, in one transaction. Where somebody else comes to have a lock while
+    that has others, it gives back all of them and begins anew."""
+    deadline = time.monotonic() + at_the_most()
+    while True:
+        try:
+            return command.upgrade(alembic_config(url), "heads")
+        except (Unavailable, psycopg.errors.LockNotAvailable):
+            if time.monotonic() > deadline:
+                raise
+        pause()
 
 
 def _advance_sequences(connection: psycopg.Connection[Any]) -> None:

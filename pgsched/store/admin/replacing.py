@@ -6,13 +6,16 @@ runs by now may need them. Else the tables are locked all at once and for as lon
 as the replacement takes, a fraction of a second. Who stands in line for a table lock has everybody else stand in
 line behind it: so each lock is waited for only a moment, and if one is not to be had, all are given back and it is
 tried again.
+
+Before a version of the tables runs, the same locks are taken in the same way. They are kept until the transaction ends,
+so neither the version nor the replacement after it waits for anybody while it holds what others need.
 """
 
 import hashlib
 import random
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -42,6 +45,7 @@ INTERFACE_FILES = (
     "admin/rights",
 )  # fmt: skip
 _AT_THE_MOST = 60.0  # seconds of trying
+_AT_THE_MOST_WITH_LOCKS = 1.0
 _APART = (0.1, 0.5)
 
 
@@ -104,26 +108,60 @@ def _recorded(name: str) -> str:
     return statement(name).replace("{record}", record)
 
 
-def replace(connection: Connection) -> None:
-    """Replaces the interface in the open transaction. Raises Unavailable where somebody keeps a table from it."""
-    deadline = time.monotonic() + _AT_THE_MOST
-    while not _try_to_replace(connection):
+def lock_all(connection: Connection) -> None:
+    """Locks all tables until the open transaction ends. Raises Unavailable where somebody keeps one from it."""
+    _repeat(_try_to_lock, connection, at_the_most())
+
+
+def replace(connection: Connection, *, locked: bool = False) -> None:
+    """Replaces the interface in the open transaction. Raises Unavailable where somebody keeps a table or view from it.
+
+    Where all tables are ``locked`` already it gives up soon, for all wait behind them."""
+    _repeat(_try_to_replace, connection, _AT_THE_MOST_WITH_LOCKS if locked else at_the_most())
+
+
+def at_the_most() -> float:
+    """For how many seconds it is tried."""
+    return _AT_THE_MOST
+
+
+def pause() -> None:
+    """Waits before the next try, so that two that stand in each other's way do not go on so."""
+    time.sleep(random.uniform(*_APART))
+
+
+def _repeat(attempt: Callable[[Connection], bool], connection: Connection, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not attempt(connection):
         if time.monotonic() > deadline:
             raise Unavailable(f"others keep locks that are needed for a moment: {_holders(connection)}")
-        time.sleep(random.uniform(*_APART))
+        pause()
 
 
 def _try_to_replace(connection: Connection) -> bool:
+    def replace_all() -> None:
+        for text in interface_sql():
+            connection.execute(text.encode())
+        connection.execute(note_sql().encode())
+        connection.execute(locally(waiting_for_locks("10s")))
+
+    return _with_all_locked(connection, replace_all)
+
+
+def _try_to_lock(connection: Connection) -> bool:
+    # What a version still waits for is a partition of its own: an autovacuum there ends within a second.
+    return _with_all_locked(connection, lambda: connection.execute(locally(waiting_for_locks("2s"))))
+
+
+def _with_all_locked(connection: Connection, do: Callable[[], object]) -> bool:
+    """Whether it was done; if not, no lock is kept."""
     if connection.execute(statement("admin/interface_holders"), {"views_only": True}).fetchone():
         return False
     try:
         with connection.transaction():
             connection.execute(locally(waiting_for_locks("100ms")))
             _lock(connection)
-            for text in interface_sql():
-                connection.execute(text.encode())
-            connection.execute(note_sql().encode())
-            connection.execute(locally(waiting_for_locks("10s")))
+            do()
     except psycopg.errors.LockNotAvailable:
         return False
     return True
