@@ -14,11 +14,14 @@ from pgsched.delivery.handlers import Context
 
 app = pgsched.App()
 
+# The clock of a process may be set while it runs, but for the one that only goes forward.
+_epoch = float(os.environ.get("ADVERSARY_EPOCH", time.time() - time.monotonic()))
 _ledger = os.open(os.environ.get("ADVERSARY_LEDGER", os.devnull), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
 
 def _note(kind: str, context: Context) -> None:
-    line = f"{kind} {context.execution_id} {context.scheduled_for.timestamp()!r} {time.time()!r} {os.getpid()}\n"
+    now = _epoch + time.monotonic()
+    line = f"{kind} {context.execution_id} {context.scheduled_for.timestamp()!r} {now!r} {os.getpid()}\n"
     os.write(_ledger, line.encode())
 
 

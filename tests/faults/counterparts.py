@@ -35,6 +35,9 @@ class Completer(threading.Thread):
     def take(self, id: str, token: int) -> None:
         self._tickets.append((id, token))
 
+    def move(self, url: str) -> None:
+        self._url = url
+
     def end(self) -> None:
         self._ended.set()
         self.join(10)
@@ -95,6 +98,9 @@ class Receiver:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_port}/"
+
+    def move(self, url: str) -> None:
+        self._completer.move(url)
 
     def close(self) -> None:
         self._server.shutdown()

@@ -9,9 +9,11 @@ from tests.faults.site import Site
 from tests.faults.verdict import Verdict, judge
 
 Make = Callable[[Site], Iterator[None]]
-CLOCK, PAIR, LAGGING_PAIR, PROXY, SMALL_DISK = "clock", "pair", "lagging pair", "proxy", "small disk"
-"""What a fault may need beside a plain server: a clock that can be set, a standby, for which commits
-wait or do not wait, a network in between, a disk of its own."""
+CLOCK, EVENING, WATCHES, OLD_TRANSACTIONS = "clock", "evening", "watches", "old transactions"
+PAIR, LAGGING_PAIR, PROXY, SMALL_DISK, SMALL_LOG = "pair", "lagging pair", "proxy", "small disk", "small log"
+"""What a fault may need beside a plain server: that its clock can be set, that midnight is near by it, that the
+workers' clocks can be set, that tables are frozen early; a standby, for which commits wait or do not wait, a network in
+between, a small disk for all that the server has or for its log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +58,14 @@ def endure(
 ) -> Verdict:
     """Makes a fault under load, undoes it, and judges all that was acknowledged from just before it until some time
     after."""
-    known, lines = set(site.load.book.promises), site.programs.lines()
+    known, lines = site.load.book.known(), site.programs.lines()
     time.sleep(before)
     broken = time.time()
     with fault.make(site):
         time.sleep(fault.seconds if seconds is None else seconds)
     repaired = time.time()
     time.sleep(after)
-    promises = {id: promise for id, promise in list(site.load.book.promises.items()) if id not in known}
+    promises = {id: promise for id, promise in site.load.book.known().items() if id not in known}
     verdict = judge(site, promises, broken=broken, repaired=repaired, keeps_order=fault.keeps_order)
     verdict.explained = fault.repeats
     verdict.log_lines = site.programs.lines() - lines

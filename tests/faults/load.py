@@ -24,8 +24,9 @@ _ONE = (
     "select pgsched.schedule(%s, client => 'first', delay => '80 ms', queue => %s, key => %s, ordering_key => %s,"
     " after => %s::text[], options => %s::jsonb)::text"
 )
-_CALL = {"timeout": "2s", "max_attempts": 50, "backoff": {"initial": "200ms", "maximum": "2s"}}
-_LATER = _CALL | {"deferred": "1 minute"}
+_CALL = {"timeout": "5s", "max_attempts": 50, "backoff": {"initial": "200ms", "maximum": "2s"}}
+_LATER = _CALL | {"deferred": "1m"}
+KINDS = {"plain", "ordered", "after", "pulled", "call", "deferred", "rest", "limited"}
 JOBS = {"each": '{"on_missed": "all", "on_overlap": "allow"}', "latest": "{}"}
 _JOB = "select pgsched.schedule('python:tick', every => '1 second', client => 'first', key => %s, rules => %s::jsonb)"
 
@@ -41,10 +42,21 @@ class Promise:
 
 @dataclass(slots=True)
 class Book:
-    """What was acknowledged, by id, and what was refused for the moment."""
+    """What was acknowledged, by id; what was refused for the moment; and refusals that no fault explains."""
 
     promises: dict[str, Promise] = field(default_factory=dict)
     refusals: int = 0
+    mistakes: set[str] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def note(self, promises: dict[str, Promise]) -> None:
+        with self._lock:
+            self.promises.update(promises)
+
+    def known(self) -> dict[str, Promise]:
+        """What has been acknowledged until now."""
+        with self._lock:
+            return dict(self.promises)
 
 
 class Load:
@@ -72,6 +84,12 @@ class Load:
         for thread in self._threads:
             thread.join()
 
+    def move(self, url: str) -> None:
+        """The database is elsewhere from now on; sessions that are open stay where they are."""
+        self.url = url
+        self.consumer.move(url)
+        self.receiver.move(url)
+
     def close(self) -> None:
         self._api.close()
         if self._connection is not None:
@@ -84,8 +102,10 @@ class Load:
         while not self._ended.is_set():
             try:
                 schedule()
-            except (psycopg.Error, httpx.HTTPError, ConnectionError):
+            except (psycopg.OperationalError, psycopg.InternalError, httpx.HTTPError, ConnectionError):
                 self.book.refusals += 1
+            except psycopg.Error as error:
+                self.book.mistakes.add(str(error).splitlines()[0])
             next_at = max(next_at + _EACH, time.monotonic() - 1)  # what an outage held up is not made up for
             self._ended.wait(next_at - time.monotonic())
 
@@ -96,34 +116,37 @@ class Load:
         match number % 5:
             case 0:
                 key = f"account-{number // 5 % _KEYS}"
-                self._schedule("ordered", _ONE, ["python:note", None, None, key, None, None], order=(key, number))
+                self._schedule("ordered", _ONE, ["python:note", "default", None, key, None, None], order=(key, number))
             case 1:
                 first, then = f"first-{number}", f"then-{number}"
-                self._schedule("plain", _ONE, ["python:note", None, first, None, None, None], order=(first, 1))
-                self._schedule("after", _ONE, ["python:note", None, then, None, [first], None], order=(first, 2))
+                self._schedule("plain", _ONE, ["python:note", "default", first, None, None, None], order=(first, 1))
+                self._schedule("after", _ONE, ["python:note", "default", then, None, [first], None], order=(first, 2))
             case 2:
                 self._schedule("pulled", _ONE, ["queue:", "pulled", None, None, None, None])
             case 3:
-                self._schedule("call", _ONE, [self.receiver.url, None, None, None, None, json.dumps(_CALL)])
+                self._schedule("call", _ONE, [self.receiver.url, "default", None, None, None, json.dumps(_CALL)])
             case 4:
                 later = f"{self.receiver.url}later"
-                self._schedule("deferred", _ONE, [later, None, None, None, None, json.dumps(_LATER)])
+                self._schedule("deferred", _ONE, [later, "default", None, None, None, json.dumps(_LATER)])
 
     def _rest(self) -> None:
         for client in ("first", "limited") if self._number % 4 == 0 else ("first",):
             sent = time.time()
             answer = self._api.post("/v1/jobs", json={"client": client, "target": "python:note"})
-            if answer.status_code != 201:
+            if answer.status_code >= 500:
                 raise ConnectionError(answer.text)
+            if answer.status_code != 201:
+                self.book.mistakes.add(answer.text)
+                continue
             kind = "rest" if client == "first" else "limited"
-            self.book.promises[answer.json()["id"]] = Promise(kind, max(sent, time.time()))
+            self.book.note({answer.json()["id"]: Promise(kind, max(sent, time.time()))})
             self._ended.wait(_EACH)
 
     def _schedule(self, kind: str, statement: str, parameters: list[Any], order: tuple[str, int] | None = None) -> None:
         sent = time.time()
         ids = self._execute(statement, parameters)
         owed = max(sent + DELAY, time.time())
-        self.book.promises.update({id: Promise(kind, owed, order) for (id,) in ids})
+        self.book.note({id: Promise(kind, owed, order) for (id,) in ids})
 
     def _execute(self, statement: str, parameters: list[Any]) -> list[Any]:
         if self._connection is None or self._connection.closed:

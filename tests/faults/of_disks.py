@@ -1,26 +1,54 @@
-"""What happens to the disk on which the server has its files."""
+"""What happens to the disks on which the server has its files."""
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
-from tests.faults.fault import SMALL_DISK, fault
+import psycopg
+
+from tests.faults.fault import SMALL_DISK, SMALL_LOG, fault
 from tests.faults.site import Site
 
 _BLOCK = 1 << 20
 
 
-@fault(promised="nothing twice", seconds=15, within=5, needs=SMALL_DISK)
-def disk_full(site: Site) -> Iterator[None]:
-    """Data and log share it. Where the server ends for that it is started again once there is room."""
-    assert site.disk is not None
-    filler = site.disk / "filler"
+def _fill(disk: Path) -> Path:
+    """Leaves no room on it, and returns what has taken it."""
+    filler = disk / "filler"
     try:
         with filler.open("wb", buffering=0) as file:
             while file.write(b"x" * _BLOCK) == _BLOCK:
                 pass
     except OSError:
         os.sync()
-    yield
+    return filler
+
+
+def _free(site: Site, filler: Path) -> None:
+    """Where the server has ended for want of room, it is started again."""
     filler.unlink()
     if site.server.exit_status is not None:
         site.server.restart()
+
+
+@fault(promised="nothing twice", seconds=15, within=5, needs=SMALL_DISK)
+def disk_full(site: Site) -> Iterator[None]:
+    """Data and log share it."""
+    assert site.disk is not None
+    filler = _fill(site.disk)
+    yield
+    _free(site, filler)
+
+
+@fault(promised="nothing twice", seconds=15, within=5, needs=SMALL_LOG)
+def disk_of_the_log_full(site: Site) -> Iterator[None]:
+    """Data has room, but what was written ahead of it has none, so the server ends."""
+    assert site.disk is not None
+    with site.owner() as db:
+        filler = _fill(site.disk)
+        with suppress(psycopg.OperationalError):
+            while True:  # until there is no segment left
+                db.execute("select pg_switch_wal(), pg_current_xact_id()")
+    yield
+    _free(site, filler)

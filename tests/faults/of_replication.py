@@ -6,9 +6,12 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 
+import psycopg
+
+from tests.adversary.house import as_login
 from tests.faults.fault import LAGGING_PAIR, PAIR, fault
 from tests.faults.site import Site, signalled
-from tests.replication.standby import processes_of
+from tests.replication.standby import Standby, processes_of
 
 
 @fault(promised="nothing twice", seconds=20, needs=PAIR)
@@ -40,6 +43,15 @@ def promotion_of_one_that_lags(site: Site) -> Iterator[None]:
     yield
 
 
+def _lead_the_client(site: Site, standby: Standby) -> None:
+    """Its address leads to the new primary, and its sessions with the old one end. Whoever promotes sees to that: an
+    address of both hosts leads to the old one as long as that takes writes."""
+    site.url = standby.url
+    site.load.move(as_login(site.url, "faults_first"))
+    with psycopg.connect(standby.primary_url, autocommit=True) as old:
+        old.execute("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'faults_first'")
+
+
 @fault(promised="nothing twice", seconds=10, needs=PAIR)
 def primary_wakes_after_promotion(site: Site) -> Iterator[None]:
     """The primary stands still, the standby takes over, and the primary goes on."""
@@ -47,4 +59,5 @@ def primary_wakes_after_promotion(site: Site) -> Iterator[None]:
     with signalled(processes_of(site.standby.primary.pid), signal.SIGSTOP, signal.SIGCONT):
         site.standby.promote()
         time.sleep(5)
+    _lead_the_client(site, site.standby)
     yield

@@ -1,12 +1,17 @@
 """What happens to the processes that deliver, and what their handlers do to them."""
 
+import resource
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 from tests.faults.fault import fault
 from tests.faults.site import LEASE, Site, signalled
 
 _LOST = "the worker was lost"
+_UNLIMITED = resource.RLIM_INFINITY, resource.RLIM_INFINITY
+_LITTLE = 4 << 20
 _HARM = "select pgsched.schedule(%s, %s::jsonb, client => 'limited', options => %s::jsonb)"
 
 
@@ -50,3 +55,16 @@ def result_of_50_megabytes(site: Site) -> Iterator[None]:
     for _ in range(4):
         _harm(site, "large", "1")
     yield
+
+
+@fault(promised="in hand: again, if it is lost", repeats=_LOST)
+def worker_out_of_memory(site: Site) -> Iterator[None]:
+    """A worker process gets hardly more memory than it has, and its handlers ask for a lot."""
+    pid = site.worker()
+    size = int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.prlimit(pid, resource.RLIMIT_AS, (size + _LITTLE, _UNLIMITED[1]))
+    for _ in range(4):
+        _harm(site, "large", "1")
+    yield
+    with suppress(ProcessLookupError):
+        resource.prlimit(pid, resource.RLIMIT_AS, _UNLIMITED)

@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -59,9 +59,11 @@ class Site:
         standby: Standby | None = None,
         proxy: Proxy | None = None,
         disk: Path | None = None,
+        watches: Sequence[Clock] = (),
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.server, self.clock, self.standby, self.proxy, self.disk = server, clock, standby, proxy, disk
+        self.watches = watches
         self.url = standby.either if standby else server.url
         self.ledger = Ledger(directory / "ledger")
         self.programs = Programs(directory)
@@ -70,7 +72,8 @@ class Site:
         self._ended = threading.Event()
         with self.owner() as db:
             db.execute(_PEOPLE.encode())
-        self.workers = [self._run("worker", "--app", "tests.faults.handlers:app", *_WORKER) for _ in range(2)]
+        clocks = [watch.environment for watch in watches] or [{}, {}]
+        self.workers = [self._run("worker", "--app", "tests.faults.handlers:app", *_WORKER, **its) for its in clocks]
         self.api = self._run("api", "--port", "0")
         for worker in self.workers:
             self.programs.ready(worker)
@@ -122,7 +125,7 @@ class Site:
                     resident = sample(pid, 0.0).rss_mb or 0.0
                     self._memory[pid] = max(self._memory.get(pid, 0.0), resident)
 
-    def _run(self, *words: str) -> Any:
+    def _run(self, *words: str, **more: str) -> Any:
         url = as_login(self.url, "faults_front" if words[0] == "api" else "faults_worker")
         if self.proxy is not None:
             url = url.replace(f":{urlsplit(url).port}/", f":{self.proxy.port}/")
@@ -130,8 +133,9 @@ class Site:
             "PGSCHED_DATABASE_URL": url,
             "PGSCHED_ALLOW_PRIVATE_TARGETS": "true",
             "ADVERSARY_LEDGER": str(self.ledger.path),
+            "ADVERSARY_EPOCH": repr(time.time() - time.monotonic()),
         }
-        return self.programs.run(*words, environment=environment)
+        return self.programs.run(*words, environment=environment | more)
 
 
 _WORKER = "--processes", "2", "--lease", f"{LEASE:g}", "--drain-timeout", "3", "--concurrency", "50"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from tests.faults import of_disks, of_replication, of_the_network, of_the_server, of_workers
+from tests.faults import of_clocks, of_disks, of_replication, of_the_network, of_the_server, of_workers
 from tests.faults.fault import FAULTS, Fault, endure
 from tests.faults.servers import place_for
 from tests.faults.verdict import Verdict
 
-__all__ = ["of_disks", "of_replication", "of_the_network", "of_the_server", "of_workers"]
+__all__ = ["of_clocks", "of_disks", "of_replication", "of_the_network", "of_the_server", "of_workers"]
 
 _HEAD = """\
 | fault | promised | acknowledged | lost | again | recovery (goal) | memory | log lines | broken |

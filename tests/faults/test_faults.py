@@ -11,7 +11,10 @@ from tests.faults.site import Site
 
 __all__ = ["of_the_network", "of_the_server", "of_workers"]
 
-_MADE = "worker-killed", "sessions-terminated", "network-cut", "receivers-misbehave", "postgresql-killed"
+_MADE = (
+    "worker-killed", "worker-out-of-memory", "sessions-terminated", "writer-commits-late", "network-cut",
+    "receivers-misbehave", "postgresql-killed",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

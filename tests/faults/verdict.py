@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from tests.adversary.account import percentile
-from tests.faults.load import DELAY, JOBS, Promise
+from tests.faults.load import DELAY, JOBS, KINDS, Promise
 from tests.faults.site import Connection, Site
 
 LATE = 0.05
@@ -30,8 +30,8 @@ _LONGEST = 90.0
 @dataclass(slots=True)
 class Verdict:
     """``repeated`` counts executions that arrived more than once, by the reason that the database has for it; any other
-    than the one that is ``explained`` is a defect. ``recovery`` is None where nothing was as usual again while it was
-    watched."""
+    than the one that is ``explained`` is a defect. ``unlike`` says where the load was not what it is meant to be.
+    ``recovery`` is None where nothing was as usual again while it was watched."""
 
     acknowledged: int = 0
     lost: list[str] = field(default_factory=list)
@@ -40,6 +40,7 @@ class Verdict:
     repeated: Counter[str] = field(default_factory=Counter)
     out_of_order: list[str] = field(default_factory=list)
     instants: list[str] = field(default_factory=list)
+    unlike: list[str] = field(default_factory=list)
     recovery: float | None = None
     memory: float = 0.0
     log_lines: int = 0
@@ -50,7 +51,7 @@ class Verdict:
         """What must not be, whatever happens."""
         found = {
             "lost": self.lost, "settled twice": self.settled_twice, "failed": self.failed,
-            "out of order": self.out_of_order, "instants": self.instants,
+            "out of order": self.out_of_order, "instants": self.instants, "not the load": self.unlike,
             "repeated": [f"{count}: {why}" for why, count in self.repeated.items() if why != self.explained],
         }  # fmt: skip
         return {name: them[:5] for name, them in found.items() if them}
@@ -67,6 +68,8 @@ def judge(
         _read_instants(db, verdict)
     if keeps_order:
         verdict.out_of_order = _out_of_order(site, promises)
+    missing = KINDS - {promise.kind for promise in site.load.book.known().values()}
+    verdict.unlike = [*site.load.book.mistakes, *(f"none of the kind {kind}" for kind in sorted(missing))]
     verdict.recovery = recovered(site, promises, broken, repaired)
     return verdict
 

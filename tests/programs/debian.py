@@ -115,7 +115,7 @@ def fetched(name: str, version: str) -> Path:
     """One from the packages, which are fetched once."""
     kept = BUILD / f"{name}-{version}"
     with held(kept.name):  # tests ask for it in several processes
-        if not (kept / name).exists():
+        if not kept.exists():
             staging = Path(tempfile.mkdtemp(dir=BUILD))
             try:
                 unpack(name, version, staging)
@@ -143,9 +143,9 @@ def unpack(name: str, version: str, root: Path) -> None:
         run("apt-get", "download", "-qq", PACKAGES.get(name, name), *LIBRARIES, *more, apt=apt, cwd=place)
         for package in Path(place).glob("*.deb"):
             run("dpkg-deb", "--extract", str(package), str(root), apt=apt, cwd=place)
-    [path] = root.glob(f"usr/*bin/{name}")
-    (root / name).write_text(PROGRAM.replace("{path}", str(path.relative_to(root))))
-    (root / name).chmod(0o755)
+    for path in root.glob(f"usr/*bin/{name}"):  # of a library there is none
+        (root / name).write_text(PROGRAM.replace("{path}", str(path.relative_to(root))))
+        (root / name).chmod(0o755)
     root.chmod(0o755)
 
 

@@ -1,0 +1,96 @@
+"""What happens to the clocks of the server and of the workers."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.faults.clocks import Clock
+from tests.faults.fault import CLOCK, EVENING, WATCHES, fault
+from tests.faults.site import Connection, Site
+
+_NOTHING_TWICE = "nothing twice"
+_HOUR = 3600
+_NOW = "select extract(epoch from clock_timestamp())::float8"
+_TOMORROW = """
+select to_char(today + interval '1 day', 'YYYYMMDD'), extract(epoch from today + interval '1 day' - now)::float8
+  from (select clock_timestamp() at time zone 'UTC') c(now), date_trunc('day', now) d(today)"""
+_NAMES_THE_TIME = "import time; print(time.time())"
+
+
+def _now(db: Connection) -> float:
+    [(now,)] = db.execute(_NOW).fetchall()
+    return float(now)
+
+
+def _stepped(site: Site, seconds: int) -> Iterator[None]:
+    assert site.clock is not None
+    with site.owner() as db:
+        before = _now(db)
+        site.clock.step(seconds)
+        assert abs(_now(db) - before - seconds) < 30, "the server's clock has not been set"
+    yield
+    if seconds < 0:  # what was scheduled before waits for its instant
+        site.clock.step(0)
+
+
+@fault(promised=_NOTHING_TWICE, seconds=15, keeps_order=False, needs=CLOCK)
+def clock_forward(site: Site) -> Iterator[None]:
+    """By an hour, for good."""
+    yield from _stepped(site, _HOUR)
+
+
+@fault(promised=_NOTHING_TWICE, seconds=15, keeps_order=False, needs=CLOCK)
+def clock_back(site: Site) -> Iterator[None]:
+    """By an hour, and forward again."""
+    yield from _stepped(site, -_HOUR)
+
+
+def _over_midnight(site: Site, *, without: tuple[str, ...]) -> Iterator[None]:
+    """The server's clock is set to a moment before midnight; these tables have no partition for the next day."""
+    assert site.clock is not None
+    with site.owner() as db:
+        [(day, left)] = db.execute(_TOMORROW).fetchall()
+        assert left < 1000, "it took too long until all was at work"
+        for parent in without:
+            db.execute(f"drop table pgsched_internal.{parent}_{day}".encode())
+        site.clock.step(site.clock.seconds + int(left) - 3)
+        yield
+        home = f"history_{'default' if 'history' in without else day}"
+        assert db.execute(f"select from pgsched_internal.{home} limit 1".encode()).rowcount, f"nothing is in {home}"
+
+
+@fault(promised=_NOTHING_TWICE, seconds=12, keeps_order=False, needs=EVENING)
+def midnight(site: Site) -> Iterator[None]:
+    yield from _over_midnight(site, without=())
+
+
+@fault(promised=_NOTHING_TWICE, seconds=12, keeps_order=False, needs=EVENING)
+def midnight_without_a_partition(site: Site) -> Iterator[None]:
+    """History, attempts and rollups of the new day go to the default partitions."""
+    yield from _over_midnight(site, without=("history", "attempts", "rollups"))
+
+
+def _set(site: Site, *seconds: int) -> None:
+    """Sets the clock of each worker command, and sees to it that its processes go by it."""
+    for number, (clock, ahead) in enumerate(zip(site.watches, seconds, strict=True)):
+        clock.step(ahead)
+        assert abs(_told_by(clock) - time.time() - ahead) < 30, "the clock has not been set"
+        assert "libfaketime" in Path(f"/proc/{site.worker(number)}/maps").read_text()
+
+
+def _told_by(clock: Clock) -> float:
+    words, environment = [sys.executable, "-c", _NAMES_THE_TIME], os.environ | clock.environment
+    return float(subprocess.run(words, env=environment, capture_output=True, check=True).stdout)
+
+
+@fault(promised=_NOTHING_TWICE, seconds=6, needs=WATCHES)
+def workers_clocks_step(site: Site) -> Iterator[None]:
+    """One's is an hour ahead and the other's an hour behind; then the other way round; then both are right again."""
+    _set(site, _HOUR, -_HOUR)
+    yield
+    _set(site, -_HOUR, _HOUR)
+    time.sleep(6)
+    _set(site, 0, 0)
