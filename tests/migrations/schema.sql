@@ -449,16 +449,17 @@ column pgsched_internal.gate_use.01 gate text not null
 column pgsched_internal.gate_use.02 worker integer not null
 column pgsched_internal.gate_use.03 running integer not null
 column pgsched_internal.gates.01 name text not null
-column pgsched_internal.gates.02 events integer
-column pgsched_internal.gates.03 period interval
-column pgsched_internal.gates.04 burst integer not null default 1
-column pgsched_internal.gates.05 concurrency integer
-column pgsched_internal.gates.06 next_at timestamp with time zone not null default '-infinity'::timestamp with time zone
-column pgsched_internal.gates.07 shut_until timestamp with time zone
-column pgsched_internal.gates.08 recovers_from timestamp with time zone
-column pgsched_internal.gates.09 openings integer not null default 0
-column pgsched_internal.gates.10 reason text
-column pgsched_internal.gates.11 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched_internal.gates.02 client_id text default CASE WHEN (name ~~ 'circuit:%'::text) THEN substr(name, (strpos(name, ' '::text) + 1)) ELSE NULL::text END
+column pgsched_internal.gates.03 events integer
+column pgsched_internal.gates.04 period interval
+column pgsched_internal.gates.05 burst integer not null default 1
+column pgsched_internal.gates.06 concurrency integer
+column pgsched_internal.gates.07 next_at timestamp with time zone not null default '-infinity'::timestamp with time zone
+column pgsched_internal.gates.08 shut_until timestamp with time zone
+column pgsched_internal.gates.09 recovers_from timestamp with time zone
+column pgsched_internal.gates.10 openings integer not null default 0
+column pgsched_internal.gates.11 reason text
+column pgsched_internal.gates.12 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched_internal.job_moves.01 job_id uuid not null
 column pgsched_internal.job_moves.02 partition smallint not null
 column pgsched_internal.kept_dead_letters.01 finished_at timestamp with time zone not null
@@ -698,7 +699,7 @@ CREATE INDEX executions_key ON ONLY pgsched.executions USING btree (client_id, k
 CREATE INDEX executions_labelled ON ONLY pgsched.executions USING btree (client_id, id) WHERE (labels IS NOT NULL)
 CREATE INDEX executions_ordering ON ONLY pgsched.executions USING btree (client_id, ordering_key, COALESCE((scheduled_for)::timestamp with time zone, (fire_at)::timestamp with time zone), id) WHERE (ordering_key IS NOT NULL)
 CREATE INDEX executions_priority ON ONLY pgsched.executions USING btree (((((options)::jsonb ->> 'priority'::text))::smallint), fire_at) WHERE ((options)::jsonb ? 'priority'::text)
-CREATE INDEX gates_of_client ON pgsched_internal.gates USING btree (( CASE WHEN (name ~~ 'circuit:%'::text) THEN substr(name, (strpos(name, ' '::text) + 1)) ELSE NULL::text END), name)
+CREATE INDEX gates_of_client ON pgsched_internal.gates USING btree (client_id, name) WHERE (client_id IS NOT NULL)
 CREATE INDEX history_awaited ON ONLY pgsched.history USING btree (id) WHERE awaited
 CREATE INDEX history_failed ON ONLY pgsched.history USING btree (id, client_id, dealt_with_at) WHERE (status = 'failed'::pgsched.execution_status)
 CREATE INDEX history_job ON ONLY pgsched.history USING btree (job_id, scheduled_for) WHERE (job_id IS NOT NULL)
@@ -825,7 +826,7 @@ policy api on pgsched.jobs for r to {pgsched_api} using ((( SELECT pgsched_inter
 policy api on pgsched.progress for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api on pgsched.rollups for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api on pgsched_internal.api_keys for r to {pgsched_api} using (( SELECT pgsched_internal.api_administers() AS api_administers)) check ()
-policy api on pgsched_internal.gates for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR ((name ~~ 'circuit:%'::text) AND (substr(name, (strpos(name, ' '::text) + 1)) = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest)))))) check ()
+policy api on pgsched_internal.gates for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api on pgsched_internal.kept_dead_letters for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api_new on pgsched.executions for a to {pgsched_api} using () check ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR ((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest)))))
 policy api_select on pgsched.backfills for r to {pgsched_api} using ((EXISTS ( SELECT FROM pgsched.jobs j WHERE (j.id = backfills.job_id)))) check ()

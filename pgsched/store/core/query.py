@@ -11,7 +11,7 @@ from psycopg.rows import AsyncRowFactory, class_row, tuple_row
 
 from pgsched.errors import NotFound
 from pgsched.store.core.exact import read_exactly
-from pgsched.store.core.sql import statement
+from pgsched.store.core.sql import statement, statement_with
 from pgsched.store.core.text import check_texts
 
 Row = TypeVar("Row")
@@ -37,10 +37,17 @@ async def column(connection: AsyncConnection[Any], name: str, /, **parameters: A
         return [row[0] for row in await cursor.fetchall()]
 
 
-async def rows(connection: AsyncConnection[Any], kind: type[Row], name: str, /, **parameters: Any) -> list[Row]:
-    """Every row as an object of this kind."""
+async def rows(
+    connection: AsyncConnection[Any],
+    kind: type[Row],
+    name: str,
+    /,
+    clauses: tuple[str, ...] = (),
+    **parameters: Any,
+) -> list[Row]:
+    """Every row as an object of this kind; the statement has these of its clauses."""
     async with _cursor(connection, class_row(kind)) as cursor:
-        await _send(cursor, name, parameters)
+        await _send(cursor, name, parameters, clauses)
         return await cursor.fetchall()
 
 
@@ -52,9 +59,9 @@ async def one(connection: AsyncConnection[Any], kind: type[Row], name: str, miss
     return found[0]
 
 
-async def _send(cursor: AsyncCursor[Any], name: str, parameters: dict[str, Any]) -> None:
+async def _send(cursor: AsyncCursor[Any], name: str, parameters: dict[str, Any], clauses: tuple[str, ...] = ()) -> None:
     check_texts(parameters)
-    await cursor.execute(statement(name), parameters)
+    await cursor.execute(statement_with(name, clauses) if clauses else statement(name), parameters)
 
 
 def _cursor(connection: AsyncConnection[Any], factory: AsyncRowFactory[Row]) -> AsyncCursor[Row]:

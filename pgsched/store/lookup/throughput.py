@@ -30,10 +30,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
-    """How many executions ended, and how; how many attempts ended and how many of them failed; how late they began and
-    how long they took. Of a step that began at ``starts_at``, a queue or a client."""
-
+class _Counts:
     starts_at: datetime | None = None
     queue: str | None = None
     client: str | None = None
@@ -45,8 +42,21 @@ class Done:
     skipped: int
     attempts: int
     failed_attempts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done(_Counts):
+    """How many executions ended, and how; how many attempts ended and how many of them failed; how late they began and
+    how long they took. Of a step that began at ``starts_at``, a queue or a client."""
+
     lateness: Spread
     duration: Spread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row(_Counts):
+    lateness: list[int | None]
+    duration: list[int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,23 +67,6 @@ class Span:
     end: datetime
     clients: Sequence[str] | None = None
     queue: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
-    starts_at: datetime | None = None
-    queue: str | None = None
-    client: str | None = None
-    ended: int
-    succeeded: int
-    failed: int
-    cancelled: int
-    expired: int
-    skipped: int
-    attempts: int
-    failed_attempts: int
-    lateness: list[int | None]
-    duration: list[int | None]
 
 
 def step_for(span: Span) -> timedelta:
@@ -175,25 +168,13 @@ def _together(span: Span) -> list[str]:
 
 async def _done(connection: AsyncConnection[Any], statement: str, span: Span, **more: Any) -> list[Done]:
     asked = {"start": span.start, "end": span.end, "queue": span.queue}
-    found = await rows(connection, _Row, statement, **asked, **more)
-    return [
-        Done(
-            starts_at=row.starts_at,
-            queue=row.queue,
-            client=row.client,
-            ended=row.ended,
-            succeeded=row.succeeded,
-            failed=row.failed,
-            cancelled=row.cancelled,
-            expired=row.expired,
-            skipped=row.skipped,
-            attempts=row.attempts,
-            failed_attempts=row.failed_attempts,
-            lateness=_spread(row.lateness),
-            duration=_spread(row.duration),
-        )
-        for row in found
-    ]
+    found = await rows(connection, _Row, statement, clauses=("rolled_up",), **asked, **more)
+    return [_of(row) for row in found]
+
+
+def _of(row: _Row) -> Done:
+    counts = {name: getattr(row, name) for name in _Counts.__dataclass_fields__}
+    return Done(**counts, lateness=_spread(row.lateness), duration=_spread(row.duration))
 
 
 def _spread(counts: Sequence[int | None]) -> Spread:

@@ -75,6 +75,14 @@ insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_
 select 'client-' || n % 10, 'order-' || n, n % 16, pgsched.new_id()
   from generate_series(%(first)s::bigint, %(last)s::bigint) n
 """
+# The newest minutes come first: a span up to now has the same rows however many there are before it.
+_ROLLUPS = """
+insert into pgsched.rollups (minute, client_id, queue, attempts, succeeded, lateness, duration)
+select date_trunc('minute', now()) - n * interval '1 minute', client, 'default', 9, 9,
+       array_fill(1, array[18]), array_fill(1, array[18])
+  from generate_series(%(first)s::bigint, %(last)s::bigint) n, unnest(array['', 'big', 'c' || n % 50]) client
+    on conflict do nothing
+"""
 
 
 def make_days(db: Db) -> None:
@@ -95,10 +103,19 @@ def act_as_client(db: Db) -> None:
     db.execute("insert into pgsched.clients (client_id, database_role) values ('big', 'big')")
 
 
-_FILLED = ((_ENDED, 80), (_LIVE, 20), (_JOBS, 10), (_AUDIT, 10), (_CLIENTS, 5), (_GATES, 5), (_BLOCKED, 5))
+_FILLED = (
+    (_ENDED, 80),
+    (_LIVE, 20),
+    (_JOBS, 10),
+    (_AUDIT, 10),
+    (_CLIENTS, 5),
+    (_GATES, 5),
+    (_BLOCKED, 5),
+    (_ROLLUPS, 5),
+)
 _TABLES = (
     "pgsched.history, pgsched.executions, pgsched.jobs, pgsched.audit_log, pgsched.clients, pgsched_internal.gates,"
-    " pgsched.blocked_keys"
+    " pgsched.blocked_keys, pgsched.rollups"
 )
 
 

@@ -19,13 +19,14 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from pgsched.domain.states import STATUSES
-from pgsched.store.core.sql import statement
+from pgsched.store.core.sql import statement, statement_with
 from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters, reasons_of_dead_letters
 from pgsched.store.lookup.job_pages import page_of_definitions, page_of_jobs
 from pgsched.store.lookup.order import Order
 from pgsched.store.lookup.overview import MOST_COUNTED
 from pgsched.store.lookup.pages import page_of_executions
 from pgsched.store.lookup.reach import reach_of_dead_letters, reach_of_executions, reach_of_jobs
+from pgsched.store.lookup.rollups import EVERYBODY
 from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter
 from tests.store.lookup.lookup_arrange import DEAD_LETTER_STATES, JOB, Db, act_as_client, bounds, fill, make_days
 
@@ -146,6 +147,16 @@ _COUNTS: dict[str, dict[str, Any]] = {
     "ends/dependencies_of": {"id": UUID(JOB), "most": 100},
     "ends/bulk_changes": {"change": None, "after": None, "limit": 50},
     "jobs/backfills_begun": {"backfill": None, "job": UUID(JOB), "limit": 5},
+    "doctor/horizons": {"most": 20},
+    "doctor/days_ahead": {},
+}
+_SPAN: dict[str, Any] = {"start": _NOW - timedelta(hours=6), "end": _NOW, "queue": None}
+_DONE: dict[str, tuple[str, dict[str, Any]]] = {
+    "over time": ("lookup/done_by_time", _SPAN | {"clients": [EVERYBODY], "step": 300.0}),
+    "of some clients over time": ("lookup/done_by_time", _SPAN | {"clients": ["big", "c1"], "step": 300.0}),
+    "by queue": ("lookup/done_by_queue", _SPAN | {"clients": [EVERYBODY], "limit": 50}),
+    "by client": ("lookup/done_by_client", _SPAN | {"clients": None, "limit": 50}),
+    "by client, of some": ("lookup/done_by_client", _SPAN | {"clients": ["big", "c1"], "limit": 50}),
 }
 
 
@@ -187,6 +198,13 @@ class Lookups:
             self.asked[f"count: {name}"] = partial(self._cost, statement(name), parameters)
         for name, (of, parameters) in _GATES.items():
             self.asked[f"gates: {name}"] = partial(self._cost, statement(of), parameters)
+            self.asked[f"gates, for the API: {name}"] = partial(
+                self._acting, "all", self._cost, statement(of), parameters
+            )
+        for name, (of, parameters) in _DONE.items():
+            text = statement_with(of, ("rolled_up",))
+            self.asked[f"done {name}"] = partial(self._cost, text, parameters)
+            self.asked[f"done {name}, for the API"] = partial(self._acting, "all", self._cost, text, parameters)
         for name, wanted in _EXECUTIONS.items():
             for order in Order:
                 asked = partial(self._executions, ExecutionFilter(**wanted), order)
@@ -220,30 +238,29 @@ class Lookups:
             self._db.execute("reset role")
 
     def _as_api(self, clients: str, wanted: ExecutionFilter | DeadLetterFilter | JobFilter) -> Cost:
+        match wanted:
+            case ExecutionFilter():
+                return self._acting(clients, self._executions, wanted)
+            case DeadLetterFilter():
+                return self._acting(clients, self._letters, wanted, "open")
+        return self._acting(clients, self._jobs, wanted)
+
+    def _acting(self, clients: str, ask: Callable[..., Cost], *given: Any) -> Cost:
+        """As the role of the API, for whom rows are filtered by policies."""
         self._db.execute("select set_config('pgsched.api_clients', %s, false)", [clients])
         self._db.execute("set role pgsched_api")
         try:
-            match wanted:
-                case ExecutionFilter():
-                    return self._executions(wanted)
-                case DeadLetterFilter():
-                    return self._letters(wanted, "open")
-            return self._jobs(wanted)
+            return ask(*given)
         finally:
             self._db.execute("reset role")
 
     def _events(self, clients: str | None = None) -> Cost:
         """What three transactions have entered that were open, and all that have begun since; neither has any."""
         [newest] = self._db.execute("select max(settled_in) from pgsched.history").fetchone() or (0,)
-        if clients is not None:
-            self._db.execute("select set_config('pgsched.api_clients', %s, false)", [clients])
-            self._db.execute("set role pgsched_api")
         asked = {"earliest": _NOW - timedelta(days=1), "late": [3, 4, 5], "open": [6], "partly": 5, "clients": None}
         asked |= {"low": newest + 1, "high": newest + 1000, "id": UUID(JOB), "limit": LIMIT}  # type: ignore[operator]
-        try:
-            return self._cost(statement("lookup/events"), asked)
-        finally:
-            self._db.execute("reset role")
+        text = statement("lookup/events")
+        return self._cost(text, asked) if clients is None else self._acting(clients, self._cost, text, asked)
 
     def _executions(self, wanted: ExecutionFilter, order: Order = Order.NEWEST) -> Cost:
         return self._page(

@@ -210,7 +210,7 @@ begin
   end loop;
   create policy api on pgsched_internal.gates for select to pgsched_api
     using ((select pgsched_internal.api_acts_for_all())
-           or name like 'circuit:%' and substr(name, strpos(name, ' ') + 1) = any (array(select unnest(pgsched_internal.api_clients()))));
+           or client_id = any (array(select unnest(pgsched_internal.api_clients()))));
   create policy api on pgsched.audit_log for select to pgsched_api using ((select pgsched_internal.api_administers()));
   create policy api on pgsched_internal.api_keys for select to pgsched_api using ((select pgsched_internal.api_administers()));
 end $$;

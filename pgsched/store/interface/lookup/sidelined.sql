@@ -1,7 +1,7 @@
 -- Targets that are left alone or recover, for whoever runs pgsched. What a gate holds is counted no further than tells that it is much.
 create or replace view pgsched.sidelined with (security_invoker = true) as
 select g.name as gate, split_part(substr(g.name, strpos(g.name, ':') + 1), ' ', 1) as host,
-       case when g.name like 'circuit:%' then substr(g.name, strpos(g.name, ' ') + 1) end as client_id,
+       g.client_id,
        case when g.shut_until <= pgsched.now() and g.recovers_from is null then 'probing'
             when g.shut_until is null or g.shut_until <= pgsched.now() then 'recovering'
             when g.name like 'host:%' or g.openings = 0 or g.shut_until = 'infinity' then 'by hand'
@@ -9,6 +9,6 @@ select g.name as gate, split_part(substr(g.name, strpos(g.name, ':') + 1), ' ', 
        g.shut_until as until, g.openings, g.reason, g.updated_at as since,
        (select count(*) from (select from pgsched.executions e where e.gate = g.name and not isfinite(e.fire_at) limit 10000) found) as held
   from pgsched_internal.gates g
- where g.name like 'circuit:%' or (g.name like 'host:%' and (g.recovers_from is not null or g.shut_until > pgsched.now()));
+ where g.client_id is not null or (g.name like 'host:%' and (g.recovers_from is not null or g.shut_until > pgsched.now()));
 comment on view pgsched.sidelined is 'The target hosts that are left alone, or recover, for one client or for all, and how many executions wait for
 each, counted up to 10,000.';

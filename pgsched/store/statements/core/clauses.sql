@@ -1,6 +1,7 @@
 -- Clauses that a statement may have where it says {clauses}, each behind its name and what it is for. They are not parameters of
 -- the statement, because plans are kept: a condition that a parameter switches off would still be evaluated for each row that is read,
 -- a lock that nobody wants would be waited for, and an insert that expects a conflict costs a fifth more. Rows that are read are "due".
+-- What several statements select alike is here, too.
 
 -- left: without what needs a capability that is left to other workers
 and pgsched_internal.capability_of(due.target) <> all (%(left)s)
@@ -28,3 +29,15 @@ for update of g skip locked
 for update skip locked
 -- unless_it_stands: leaves out what somebody else has inserted already
 on conflict do nothing
+-- rolled_up: what rollups have counted, added up
+sum(r.succeeded + r.failed + r.cancelled + r.expired + r.skipped)::bigint as ended, sum(r.succeeded)::bigint as succeeded,
+       sum(r.failed)::bigint as failed, sum(r.cancelled)::bigint as cancelled, sum(r.expired)::bigint as expired,
+       sum(r.skipped)::bigint as skipped, sum(r.attempts)::bigint as attempts, sum(r.failed_attempts)::bigint as failed_attempts,
+       array[sum(r.lateness[1]), sum(r.lateness[2]), sum(r.lateness[3]), sum(r.lateness[4]), sum(r.lateness[5]),
+         sum(r.lateness[6]), sum(r.lateness[7]), sum(r.lateness[8]), sum(r.lateness[9]), sum(r.lateness[10]),
+         sum(r.lateness[11]), sum(r.lateness[12]), sum(r.lateness[13]), sum(r.lateness[14]), sum(r.lateness[15]),
+         sum(r.lateness[16]), sum(r.lateness[17]), sum(r.lateness[18])]::bigint[] as lateness,
+       array[sum(r.duration[1]), sum(r.duration[2]), sum(r.duration[3]), sum(r.duration[4]), sum(r.duration[5]),
+         sum(r.duration[6]), sum(r.duration[7]), sum(r.duration[8]), sum(r.duration[9]), sum(r.duration[10]),
+         sum(r.duration[11]), sum(r.duration[12]), sum(r.duration[13]), sum(r.duration[14]), sum(r.duration[15]),
+         sum(r.duration[16]), sum(r.duration[17]), sum(r.duration[18])]::bigint[] as duration
