@@ -15,6 +15,8 @@ _LARGE = re.compile(r"executions|history|jobs|gates|gate_use|keys|attempts|depen
 _OF_MANY = re.compile(r"unnest\(%\(|= any \(%\(")
 _PLANNED_ANEW = {"jobs/jobs_declared"}
 """Statements that no session sends twice: pgsched apply asks once, in a session of its own."""
+_CLAUSES = dict.fromkeys(["lookup/done_by_time", "lookup/done_by_queue", "lookup/done_by_client"], ("rolled_up",))
+"""Clauses without which a statement makes no sense."""
 _KINDS = {
     **dict.fromkeys(["ids", "ids_0", "jobs", "after"], "uuid[]"),
     **dict.fromkeys(["tokens", "owns", "revisions"], "bigint[]"),
@@ -37,7 +39,8 @@ def _of_many() -> Iterator[str]:
 
 def _prepared(name: str) -> tuple[str, list[str]]:
     """The statement as PREPARE has it, and the types of its parameters."""
-    text = statement_over(name, (0,)) if "\n-- then\n" in statement(name) else statement_in(name, 0)
+    is_halved = "\n-- then\n" in statement(name)
+    text = statement_over(name, (0,)) if is_halved else statement_in(name, 0, _CLAUSES.get(name, ()))
     names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", text)))
     for number, one in enumerate(names, 1):
         text = text.replace(f"%({one})s", f"${number}")
