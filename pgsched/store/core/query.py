@@ -38,12 +38,7 @@ async def column(connection: AsyncConnection[Any], name: str, /, **parameters: A
 
 
 async def rows(
-    connection: AsyncConnection[Any],
-    kind: type[Row],
-    name: str,
-    /,
-    clauses: tuple[str, ...] = (),
-    **parameters: Any,
+    connection: AsyncConnection[Any], kind: type[Row], name: str, /, *clauses: str, **parameters: Any
 ) -> list[Row]:
     """Every row as an object of this kind; the statement has these of its clauses."""
     async with _cursor(connection, class_row(kind)) as cursor:

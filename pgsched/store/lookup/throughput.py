@@ -168,7 +168,7 @@ def _together(span: Span) -> list[str]:
 
 async def _done(connection: AsyncConnection[Any], statement: str, span: Span, **more: Any) -> list[Done]:
     asked = {"start": span.start, "end": span.end, "queue": span.queue}
-    found = await rows(connection, _Row, statement, clauses=("rolled_up",), **asked, **more)
+    found = await rows(connection, _Row, statement, "rolled_up", **asked, **more)
     return [_of(row) for row in found]
 
 
