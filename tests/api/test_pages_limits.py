@@ -84,6 +84,21 @@ async def test_a_host_is_sidelined_and_restored(page: httpx.AsyncClient, db: Con
     assert done == ["sideline", "restore"]
 
 
+async def test_a_failing_host_is_sidelined_from_its_row(page: httpx.AsyncClient, db: Connection) -> None:
+    db.execute(
+        "insert into pgsched_internal.gates (name, events, period, shut_until, openings, reason)"
+        " values ('circuit:ill.example shop', 10, '1 s', now() + interval '1 hour', 3, 'it answered 503')"
+    )
+    listed = (await page.get("/targets")).text
+    assert re.findall(r'<th scope="col"[^>]*>([^<]+)', listed)[:4] == ["State", "Host", "Why", "Do"]
+    [form] = re.findall(r'action="/targets/sideline">(<input type="hidden".*?)</form>', listed)
+    fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
+    sidelined = await _sent(page, "/targets/sideline", **fields)
+    assert 'class="status by hand"' in sidelined
+    assert "it answered 503" in sidelined
+    assert ("once it is restored" in sidelined, sidelined.count('action="/targets/sideline"')) == (True, 1)
+
+
 async def test_a_blocked_ordering_key_goes_on(page: httpx.AsyncClient, db: Connection) -> None:
     db.execute(BLOCK.encode(), {"key": "account-42"})
     assert "account-42" in (await page.get("/ordering-keys")).text

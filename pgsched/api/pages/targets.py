@@ -1,5 +1,5 @@
-"""*Targets*: the hosts that fail and are left alone, those that recover, and those that somebody has sidelined; and the
-ordering keys that wait for a decision."""
+"""*Targets*: the hosts that fail, those that recover, and those that somebody has sidelined; and the ordering keys that
+wait for a decision."""
 
 from typing import Any
 
