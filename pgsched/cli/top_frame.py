@@ -13,7 +13,6 @@ from pgsched.store.lookup.now import Edge, Now
 from pgsched.store.lookup.now_lines import Shown
 
 _LATE = 1.0  # seconds: from here on it is worth a colour
-_COUNTED = 1_000  # of what a gate holds
 _HEADING = 3  # lines of a table's title, its columns and the blank line behind it
 
 
@@ -107,7 +106,7 @@ def _clients(shown: Shown, given: int) -> Table:
 def _gates(shown: Shown, given: int) -> Table:
     table = _table("held back by", "held", "", wide=True)
     for line in shown.gates[:given]:
-        held = _count(line.held, line.held >= _COUNTED)
+        held = _count(line.held, line.more)
         table.add_row(_name(line.name), held, Text(line.state or "", "red" if line.state == "failing" else ""))
     return table
 

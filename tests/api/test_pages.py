@@ -277,6 +277,7 @@ def test_every_page_says_who_may_see_it(page_app: Litestar) -> None:
         "/": "read",
         "/now": "read",
         "/now/past": "read",
+        "/now/findings": "admin",
         "/executions": "read",
         "/executions/{execution_id:uuid}": "read",
         "/executions/{execution_id:uuid}/cancel": "schedule",

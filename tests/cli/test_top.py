@@ -84,7 +84,7 @@ def test_a_frame_says_what_there_is_and_shows_nothing_unprintable() -> None:
     assert worker == ["host-1", "7", "301", "12.5", "s", "default,orders"]
     assert [line.split() for line in lines if line.startswith(("client:", "host:"))] == [
         ["client:shop", "1,000+"],
-        ["host:shop.example", "0", "failing"],
+        ["host:shop.example", "12", "failing"],
     ]
 
 

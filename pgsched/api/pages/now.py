@@ -8,13 +8,16 @@ from litestar.params import QueryParameter
 from litestar.response import Redirect
 
 from pgsched.api.access import grant_of
+from pgsched.api.doctor import Doctor
 from pgsched.api.pages.charts import chart
+from pgsched.api.pages.holders import holder_of
 from pgsched.api.pages.past import SPANS, Looking
 from pgsched.api.pages.rendering import HEADERS, html
 from pgsched.api.pages.routing import shows
 from pgsched.api.pages.watching import Watching
 from pgsched.domain.api_key import Grant
 
+_KEPT, _MOST_FINDINGS = 25.0, 5
 Watched = NamedDependency[Watching]
 Looked = NamedDependency[Looking]
 Back = Annotated[Literal["1h", "6h", "24h"], QueryParameter(name="span")]
@@ -43,17 +46,29 @@ async def show_past(request: Request[Any, Any, Any], looking: Looked, span: Back
     return html(request, "past_part.html", past=await looking.look(grant_of(request), span))
 
 
+@shows("/now/findings", scope="admin", everywhere=True)
+async def show_findings(request: Request[Any, Any, Any], doctor: NamedDependency[Doctor]) -> Response[Any]:
+    """The part with what the doctor finds to be wrong, for those who may see it; no older than half a minute."""
+    report = await doctor.report(grant_of(request), kept=_KEPT)
+    wrong = [finding for finding in report.findings if finding.severity != "note"]
+    return html(request, "findings_part.html", findings=wrong, most=_MOST_FINDINGS)
+
+
 async def _of(watching: Watching, grant: Grant) -> dict[str, Any]:
     shown, moments = await watching.look(grant)
     at = [moment.at for moment in moments]
+    rates = [line.ended for line in shown.queues if line.ended is not None]
     return {
         "shown": shown,
         "due": sum(line.edge.due for line in shown.queues),
         "in_hand": sum(line.edge.in_hand for line in shown.queues),
         "cut": any(line.edge.cut for line in shown.queues),
         "late": max((line.edge.oldest_due or 0.0 for line in shown.queues), default=0.0),
-        "ended": sum(line.ended or 0.0 for line in shown.queues),
+        "ended": sum(rates) if rates else None,
         "held": sum(line.held for line in shown.gates),
+        "more_held": any(line.more for line in shown.gates),
+        "failing": any(line.state == "failing" for line in shown.gates),
+        "holders": [holder_of(line) for line in shown.gates],
         "charts": [
             chart(
                 "Executions a second",

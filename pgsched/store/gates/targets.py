@@ -8,6 +8,9 @@ from psycopg import AsyncConnection
 
 from pgsched.store.core.query import rows, value
 
+COUNTED_OF_A_TARGET = 10_000
+"""What a target holds is counted up to this."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sidelined:

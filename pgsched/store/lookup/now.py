@@ -18,7 +18,9 @@ MOST = 250
 """So many rows of each partition are counted, the oldest first: of a queue 4,000 at the most."""
 QUEUES = 50
 """So many queues are looked at, the first by name."""
-_GATES, _HELD = 20, 1_000
+_GATES = 20
+HELD = 1_000
+"""What a gate holds is counted up to this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,6 @@ async def look(connection: AsyncConnection[Any]) -> Now:
         flows={flow.queue: flow for flow in flows},
         queues=(await queue_states(connection))[:QUEUES],
         workers=await living_workers(connection),
-        held_back=await rows(connection, Held, "lookup/held_back", gates=_GATES, most=_HELD),
+        held_back=await rows(connection, Held, "lookup/held_back", gates=_GATES, most=HELD),
         sidelined=await sidelined(connection, limit=_GATES),
     )

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pgsched.store.lookup.now import Edge, Flow, Now
+from pgsched.store.gates.targets import COUNTED_OF_A_TARGET, Sidelined
+from pgsched.store.lookup.now import HELD, Edge, Flow, Now
 from pgsched.store.lookup.overview import LivingWorker
 
 _NOTHING = Edge()
@@ -30,11 +31,18 @@ class WorkerLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateLine:
-    """What holds executions back, how many (counted up to a thousand), and of a host that is left alone its state."""
+    """What holds executions back, and how many; where there are ``more``, they were counted up to a bound. ``target``
+    is a host that is left alone."""
 
     name: str
     held: int
-    state: str | None
+    more: bool = False
+    target: Sidelined | None = None
+
+    @property
+    def state(self) -> str | None:
+        """Of a host that is left alone."""
+        return self.target.state if self.target else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +75,16 @@ def lines_of(now: Now, before: Now | None = None) -> Shown:
 
 def _gates(now: Now) -> list[GateLine]:
     """The gates that hold the most first, then the hosts for which nothing waits."""
-    states = {one.gate: one.state for one in now.sidelined}
+    targets = {one.gate: one for one in now.sidelined}
     held = {one.gate: one.held for one in now.held_back}
-    lines = [GateLine(name=gate, held=held.get(gate, 0), state=states.get(gate)) for gate in {**held, **states}]
+    lines = [_gate(gate, held.get(gate, 0), targets.get(gate)) for gate in {**held, **targets}]
     return sorted(lines, key=lambda line: (-line.held, line.name))
+
+
+def _gate(name: str, held: int, target: Sidelined | None) -> GateLine:
+    if target is not None:  # what a target holds is counted further
+        return GateLine(name=name, held=max(held, target.held), more=target.held >= COUNTED_OF_A_TARGET, target=target)
+    return GateLine(name=name, held=held, more=held >= HELD)
 
 
 def _rates(now: Flow | None, before: Flow | None) -> Mapping[str, float | None]:

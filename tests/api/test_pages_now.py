@@ -1,0 +1,40 @@
+"""What the page *now* says of what stands still: why, and where something can be done about it."""
+
+import re
+
+import httpx
+
+from tests.api.access_arrange import make_key
+from tests.api.page_arrange import signed_in
+from tests.conftest import Connection
+from tests.store.store_arrange import schedule, value
+
+
+async def test_now_says_what_holds_back_and_why_with_the_page_to_do_something(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
+    db.execute("select pgsched.sideline('a.example', 'shop', note => '503 from it since noon')")
+    for gate in ("client:bank", "order", "worker:python:send", "host:b.example"):
+        db.execute("update pgsched.executions set fire_at = 'infinity', gate = %s where id = %s", [gate, schedule(db)])
+    found = (await page.get("/now")).text
+    for text, link in (
+        ("shop → a.example", "/targets"),
+        ("Limit or hold of client bank", "/client?name=bank"),
+        ("An earlier execution of the same ordering key", "/ordering-keys"),
+        ("No worker has python:send", "/workers"),
+        ("Limit of host b.example", "/limits"),
+    ):
+        assert re.search(rf'href="{re.escape(link)}">{text}</a>', found), text
+    assert "503 from it since noon" in found
+
+
+async def test_now_begins_with_what_the_doctor_finds_for_those_who_administer(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
+    schedule(db, fire_at=value(db, "select now() - interval '20 minutes'"))
+    assert 'hx-get="/now/findings"' in (await page.get("/")).text
+    found = (await page.get("/now/findings")).text
+    assert re.search(r'class="fault"><span class="status error">error</span> [^<]*queue default', found)
+    signed_in(page, make_key(db, scopes=["read"]))
+    assert 'hx-get="/now/findings"' not in (await page.get("/")).text
+    assert (await page.get("/now/findings")).status_code == 403
