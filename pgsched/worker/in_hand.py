@@ -12,7 +12,10 @@ by ``give_up``. Whenever the loop goes on, it starts none of these rows before i
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
+from operator import itemgetter
+from typing import Any
 
 from pgsched.domain.execution import Execution
 from pgsched.service import Signal
@@ -21,6 +24,9 @@ _NEVER = float("-inf")
 _QUICKEST = 1e-5
 _MOST_WAITING = 4_000
 _MOST_TOKENS = 10_000
+_ID: Callable[[Any], bytes] = itemgetter(Execution._fields.index("id"))
+_TOKEN: Callable[[Any], int] = itemgetter(Execution._fields.index("token"))
+_CLIENT: Callable[[Any], str] = itemgetter(Execution._fields.index("client_id"))
 WEIGHT = 0.02
 """How much one attempt counts in the typical duration."""
 
@@ -44,8 +50,8 @@ class InHand:
 
     def take(self, rows: Sequence[Execution]) -> None:
         """Takes the rows of a claim. A row that is claimed again is in hand under its new token only."""
-        self.rows |= {row.id: row for row in rows}
-        self.claimed_at |= dict.fromkeys([row.token for row in rows], time.monotonic())
+        self.rows.update(zip(map(_ID, rows), rows, strict=True))
+        self.claimed_at |= dict.fromkeys(map(_TOKEN, rows), time.monotonic())
         while len(self.claimed_at) > _MOST_TOKENS:
             del self.claimed_at[next(iter(self.claimed_at))]
 
@@ -54,23 +60,28 @@ class InHand:
         held = self.rows.get(row.id)
         return held is not None and held.token == row.token
 
-    def leave(self, rows: Iterable[tuple[bytes, int]]) -> list[str]:
+    def leave(self, ids: Sequence[bytes], tokens: Sequence[int]) -> list[str]:
         """Removes rows that were settled or handed back, each under its token. Returns the client of each."""
-        held, clients, announced = self.rows, list[str](), list[bytes]()
-        for id, token in rows:
-            row = held.get(id)
-            if row is not None and row.token == token:
-                del held[id]
-                clients.append(row.client_id)
-                if self.announced and id in self.announced:
-                    announced.append(id)
-        if self.unrecorded:
-            self.unrecorded &= self.rows.keys()
-        if announced:
+        gone = [*map(self.rows.pop, ids, repeat(None))]
+        if not all(gone) or [*map(_TOKEN, gone)] != [*tokens]:
+            self.rows |= {row.id: row for row in gone if row is not None}
+            gone = self._leave_one_by_one(ids, tokens)
+        if self.announced and (announced := [id for id in map(_ID, gone) if id in self.announced]):
             self.announced.difference_update(announced)
             self.left(announced)
+        if self.unrecorded:
+            self.unrecorded &= self.rows.keys()
         self.eased()
-        return clients
+        return [*map(_CLIENT, gone)]
+
+    def _leave_one_by_one(self, ids: Sequence[bytes], tokens: Sequence[int]) -> list[Execution | None]:
+        """The same where some are not in hand any more, or under another token. An id may come twice."""
+        gone = list[Execution | None]()
+        for id, token in zip(ids, tokens, strict=True):
+            row = self.rows.get(id)
+            if row is not None and row.token == token:
+                gone.append(self.rows.pop(id))
+        return gone
 
     def keep_unrecorded(self, ids: Iterable[bytes]) -> None:
         """Keeps rows that have ended and wait to be recorded, without their payloads, which are not needed any more."""

@@ -27,8 +27,7 @@ class Minutes(Observer):
     def __init__(self, clock: DatabaseClock, is_known: Callable[[str], bool]) -> None:
         self._clock, self._is_known = clock, is_known
         self._clients: defaultdict[tuple[int, Ended], Counter[str]] = defaultdict(Counter)
-        self._lateness: defaultdict[_Owner, list[int]] = defaultdict(nothing)
-        self._duration: defaultdict[_Owner, list[int]] = defaultdict(nothing)
+        self._spread: defaultdict[_Owner, tuple[list[int], list[int]]] = defaultdict(lambda: (nothing(), nothing()))
         self._given_back: list[Counted] = []
 
     def ended(self, attempts: AttemptsEnded) -> None:
@@ -40,9 +39,9 @@ class Minutes(Observer):
                 if len(counted) > _MOST_UNSIFTED:
                     self._sift(counted)
         for queue, client, lateness, duration, weight, _ in attempts.timed:
-            owner = minute, queue, client
-            self._lateness[owner][bisect_left(BUCKETS, lateness)] += weight
-            self._duration[owner][bisect_left(BUCKETS, duration)] += weight
+            late, took = self._spread[minute, queue, client]
+            late[bisect_left(BUCKETS, lateness)] += weight
+            took[bisect_left(BUCKETS, duration)] += weight
 
     def take(self) -> list[Counted]:
         """All that was counted, which counts no more here."""
@@ -54,13 +53,13 @@ class Minutes(Observer):
                 one.attempts += count
                 one.failed_attempts += count if which.outcome == "failed" else 0
                 one.succeeded += count if which.is_plain else 0
-        for owner, lateness in self._lateness.items():
+        for owner, (lateness, duration) in self._spread.items():
             one = found.get(owner) or found[owner[0], owner[1], EVERYBODY]
-            one.add(Counted(*owner, lateness=lateness, duration=self._duration[owner]))
+            one.add(Counted(*owner, lateness=lateness, duration=duration))
         for counted in self._given_back:
             owner = counted.minute, counted.queue, counted.client_id
             found.setdefault(owner, Counted(*owner)).add(counted)
-        for part in (self._clients, self._lateness, self._duration, self._given_back):
+        for part in (self._clients, self._spread, self._given_back):
             part.clear()
         return list(found.values())
 

@@ -2,19 +2,19 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Deferred, Failed, Postponed, Succeeded
 from pgsched.domain.partitions import queue_of
 from pgsched.observer import AttemptsEnded, Ended, Timed
+from pgsched.store.live.executions import Group
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.settle.batch import Batch
 
 MEASURED_IN_A_BATCH = 16
-"""About so many attempts of a large batch are timed."""
+"""So many attempts of a large batch are timed, or up to twice as many."""
 MEASURED = frozenset({Succeeded, Failed, Postponed, Deferred})
 """Outcomes of the attempts of a batch that have taken place."""
 TOOK_PLACE = frozenset({"succeeded", "failed", "snoozed", "deferred"})
@@ -71,16 +71,20 @@ class Weighing:
         return Timed(queue, row.client_id, late, seconds, weight, unclaimed)
 
 
-def ended_in(batch: Batch) -> Iterator[tuple[Ended, Iterable[tuple[bytes, int]]]]:
-    """The rows of a batch, as (id, token), by what became of them. Each comes once."""
-    pairs: defaultdict[tuple[int, str, bool], list[Iterable[tuple[bytes, int]]]] = defaultdict(list)
+def ended_in(batch: Batch) -> Iterator[tuple[Ended, Group]]:
+    """The rows of a batch by what became of them. Each comes once."""
+    found: defaultdict[Ended, Group] = defaultdict(lambda: Group([], []))
     for (group, _), groups in batch.groups.items():
         outcome = _OF_GROUPS[group]
         for partition, some in groups.items():
-            pairs[queue_of(partition), outcome, outcome == "succeeded"].append(zip(some.ids, some.tokens, strict=True))
+            into = found[Ended(queue_of(partition), outcome, outcome == "succeeded")]
+            into.ids.extend(some.ids)
+            into.tokens.extend(some.tokens)
     for partition, finished in batch.finished.items():
         for row in finished:
-            pairs[queue_of(partition), _OF_FINISHED[row.outcome], False].append([(row.id, row.token)])
+            into = found[Ended(queue_of(partition), _OF_FINISHED[row.outcome])]
+            into.ids.append(row.id)
+            into.tokens.append(row.token)
     for outcome, answers in (
         ("succeeded", batch.answered),
         ("released", batch.postponed),
@@ -88,7 +92,7 @@ def ended_in(batch: Batch) -> Iterator[tuple[Ended, Iterable[tuple[bytes, int]]]
         ("undeliverable", batch.held),
     ):
         for partition, answered in answers.items():
-            key = queue_of(partition), outcome, outcome == "succeeded"
-            pairs[key].append([(row.id, row.token) for row in answered])
-    for which, parts in pairs.items():
-        yield Ended(*which), chain.from_iterable(parts)
+            into = found[Ended(queue_of(partition), outcome, outcome == "succeeded")]
+            into.ids.extend(row.id for row in answered)
+            into.tokens.extend(row.token for row in answered)
+    yield from found.items()

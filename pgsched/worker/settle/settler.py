@@ -102,7 +102,7 @@ class Settler(Service):
         self._weighing = Weighing(clock, in_hand.claimed_at)
         self._measured: list[Measured] = []
         self._sent_measured: list[Measured] = []
-        self._measured_one_in = 1
+        self._measured_one_in, self._mark = 1, 0
         self.settled_count = 0
 
     def add(self, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
@@ -114,11 +114,22 @@ class Settler(Service):
         if not batch.count:
             self._since = time.monotonic()
             self.wake()
-        if not batch.count % self._measured_one_in and type(outcome) in MEASURED:
-            self._measured.append(Measured(row, seconds, time.monotonic()))
         self._put(batch, row, options, outcome, seconds)
-        if batch.count == self._batch:
+        if batch.count >= self._mark:
+            self._pass_mark(batch.count, row, outcome, seconds)
+
+    def _pass_mark(self, count: int, row: Execution, outcome: Outcome, seconds: float) -> None:
+        """Measures the attempt, and wakes the service where the batch is full. Between marks neither is looked at.
+        Where a batch becomes much larger than the one before, every other attempt measured is forgotten."""
+        if type(outcome) in MEASURED:
+            self._measured.append(Measured(row, seconds, time.monotonic()))
+            if len(self._measured) > 2 * MEASURED_IN_A_BATCH:
+                del self._measured[1::2]
+                self._measured_one_in *= 2
+        if count == self._batch:
             self.wake()
+        following = count + self._measured_one_in
+        self._mark = self._batch if count < self._batch < following else following
 
     def _put(self, batch: Batch, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
         if type(outcome) is Failed or self._circuits.is_watching:
@@ -168,7 +179,7 @@ class Settler(Service):
                 batch.hold(row, WORKER + capability)
                 self.held(WORKER + capability)
             case AlreadySettled():
-                self._in_hand.leave([(row.id, row.token)])
+                self._in_hand.leave([row.id], [row.token])
                 self.counted(self._weighing.attempt_alone(row, seconds))
                 self.ended()
             case _:
@@ -201,7 +212,7 @@ class Settler(Service):
         batch, self._gathering = self._gathering.in_two(_MOST_KEYS)
         self._sending = batch
         self._sent_measured, self._measured = self._sent_measured + self._measured, []
-        self._measured_one_in = max(batch.count // MEASURED_IN_A_BATCH, 1)
+        self._measured_one_in, self._mark = max(batch.count // MEASURED_IN_A_BATCH, 1), 0
         for observer in self.events.observers:
             seconds = time.monotonic() - self._since
             observer.delivered(BatchDelivered(rows=batch.count, seconds=seconds))
@@ -266,7 +277,7 @@ class Settler(Service):
         refused = batch.count - settled.count - len(settled.parked)
         if refused > 0:
             self.events.emit("lease.refused", count=refused)
-        if clients := {which: self._in_hand.leave(rows) for which, rows in ended_in(batch)}:
+        if clients := {which: self._in_hand.leave(some.ids, some.tokens) for which, some in ended_in(batch)}:
             measured, self._sent_measured = self._sent_measured, []
             self.counted(self._weighing.attempts_of(clients, measured))
         for partition, instant in [*batch.returning.items(), *settled.fires]:

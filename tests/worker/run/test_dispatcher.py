@@ -59,7 +59,7 @@ class Settled:
 
     def take(self, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
         self.outcomes.append((row.id, outcome))
-        self.dispatcher.in_hand.leave([(row.id, row.token)])
+        self.dispatcher.in_hand.leave([row.id], [row.token])
         self._arrived.set()
 
     def of(self, kind: type[Outcome]) -> list[bytes]:

@@ -1,0 +1,33 @@
+"""Rows leave the hand under their tokens, and attempts that stand for others are few, however large a batch becomes."""
+
+from pgsched.domain.execution import Execution
+from pgsched.worker.in_hand import InHand
+
+
+def row(id: bytes, token: int, client: str = "shop") -> Execution:
+    return Execution(0, id, token, 1, 0, 0, client, "python:do", None, None, None, None, None, None)
+
+
+def test_rows_leave_under_their_own_tokens_alone() -> None:
+    in_hand = InHand()
+    eased, left = list[int](), list[list[bytes]]()
+    in_hand.eased.connect(lambda: eased.append(1))
+    in_hand.left.connect(lambda ids: left.append([*ids]))
+    in_hand.take([row(b"a", 1), row(b"b", 1, "bank"), row(b"c", 1)])
+    in_hand.take([row(b"c", 2)])  # claimed again: what was sent under the former token does not count
+    in_hand.announced = {b"b", b"c"}
+    assert in_hand.leave([b"a", b"b"], [1, 1]) == ["shop", "bank"]
+    assert in_hand.leave([b"a", b"c"], [1, 1]) == []
+    assert in_hand.rows.keys() == {b"c"}
+    assert in_hand.leave([b"c", b"x", b"c"], [1, 7, 2]) == ["shop"]
+    assert not in_hand.rows
+    assert (left, in_hand.announced, len(eased)) == ([[b"b"], [b"c"]], set(), 3)
+
+
+def test_when_rows_were_claimed_is_known_of_the_last_thousands_of_tokens() -> None:
+    in_hand = InHand()
+    in_hand.take([row(b"a", 1), row(b"b", 2)])
+    assert in_hand.claimed_at.keys() == {1, 2}
+    in_hand.take([row(number.to_bytes(4, "big"), number) for number in range(2, 12_000)])
+    assert len(in_hand.claimed_at) == 10_000
+    assert 11_999 in in_hand.claimed_at
