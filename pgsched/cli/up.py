@@ -2,9 +2,11 @@
 
 import asyncio
 import dataclasses
+import importlib
 import os
 import signal
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -59,6 +61,7 @@ def _run_embedded(settings: Settings, reply: Reply, ownership: Ownership) -> Non
     settings = _with_secret_keys(settings)
     directory = Path(settings.data_dir) / "postgres"
     reply.note(f"starting PostgreSQL in {directory}")
+    _import_meanwhile("pgsched.store.admin.migrate")
     with EmbeddedPostgres(directory) as server:
         _migrate(server.url, reply)
         logins = own_logins(server.url, directory / "logins")
@@ -67,6 +70,12 @@ def _run_embedded(settings: Settings, reply: Reply, ownership: Ownership) -> Non
         psql, key = embedded_psql(logins.url), own_key(found)
         welcome = Welcome(settings=found, psql=psql, embedded=True, sql_role=logins.client_role, authorization=key)
         _run(found, reply, welcome, logins.api_url, server)
+
+
+def _import_meanwhile(name: str) -> None:
+    """Imports in a thread what takes long and is needed next, while initdb and the server, which are processes of their
+    own, keep another core busy. Whoever imports it afterwards waits for the rest."""
+    threading.Thread(target=importlib.import_module, args=(name,), daemon=True).start()
 
 
 def _run_given(settings: Settings, reply: Reply) -> None:
