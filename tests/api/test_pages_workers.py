@@ -1,5 +1,7 @@
 """The pages of workers: what each can deliver and has in hand; drained and resumed."""
 
+import re
+
 import httpx
 import psycopg
 
@@ -32,7 +34,27 @@ async def test_a_worker_is_shown_with_what_it_has_in_hand_drained_and_resumed(
     assert "Resumed." in (await page.get(did.headers["location"])).text
     done = column(db, "select action from pgsched.audit_log where authenticated ~ 'ann' order by id")
     assert done == ["drain worker", "resume worker"]
-    assert (await page.get("/workers/99")).status_code == 404
+    for gone in (await page.get("/workers/99"), await page.post("/workers/99/drain")):
+        assert (gone.status_code, "It has left" in gone.text) == (404, True)
+
+
+async def test_queues_are_shown_with_those_who_serve_them(page: httpx.AsyncClient, db: Connection) -> None:
+    call(db, "create_queue", name="orders")
+    call(db, "create_queue", name="taken", changes={"pulled": True})
+    db.execute(
+        "insert into pgsched.workers (name, queues, release, expires_at, delivers) values"
+        " ('here:1', '{default}', '1', now() + interval '1 h', '{sql:}'),"
+        " ('here:2', '{orders}', '1', now() - interval '1 h', '{python:a,python:b}')"
+    )
+    shown = (await page.get("/workers")).text
+    of_queue = dict(re.findall(r'queue=\w+">(\w+)</a></th>\s*<td class="long">(.*)</td>', shown))
+    assert re.findall(r">(\d+)</a>", of_queue["default"]) == column(
+        db, "select id::text from pgsched.workers where name = 'here:1'"
+    )
+    assert '<span class="status failed">none</span>' in of_queue["orders"]
+    assert "consumers pull from it" in of_queue["taken"]
+    handlers = re.findall(r'<td class="number">(none|2)</td>', shown)
+    assert handlers == ["none", "2"]
 
 
 async def test_a_worker_is_drained_over_rest(api: httpx.AsyncClient, db: Connection) -> None:

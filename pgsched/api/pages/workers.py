@@ -1,5 +1,6 @@
 """*Workers*: what each serves, can deliver and has in hand; drained and resumed."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from litestar import Request, Response
@@ -9,7 +10,10 @@ from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import does, done, shows
 from pgsched.api.parameters import Actor, Pooled
 from pgsched.api.workers import WorkerNumber
+from pgsched.errors import NotFound
 from pgsched.store.admin import draining
+from pgsched.store.admin.draining import WorkerRow
+from pgsched.store.lookup.overview import QueueState, queue_states
 
 _MOST = 50
 
@@ -18,13 +22,35 @@ _MOST = 50
 async def show_workers(request: Request[Any, Any, Any], database: Pooled) -> Response[Any]:
     async with database.page() as connection:
         rows = await draining.all_workers(connection)
-    return html(request, "workers.html", rows=rows, releases={row.release for row in rows})
+        queues = await queue_states(connection)
+    return html(
+        request,
+        "workers.html",
+        rows=rows,
+        releases={row.release for row in rows},
+        handlers={row.id: sum(one.startswith("python:") for one in row.delivers) for row in rows},
+        queues=queues,
+        serving=_serving(queues, rows),
+    )
+
+
+def _serving(queues: Sequence[QueueState], rows: Sequence[WorkerRow]) -> dict[str, list[int]]:
+    """The workers that begin what is due in each queue."""
+    begin = [row for row in rows if row.state == "active" and not row.alone]
+    return {queue.name: [row.id for row in begin if queue.name in row.queues] for queue in queues}
+
+
+def _left(request: Request[Any, Any, Any], worker: int) -> Response[Any]:
+    return html(request, "worker_left.html", status=404, worker=worker)
 
 
 @shows("/workers/{worker:int}", scope="admin", everywhere=True)
 async def show_worker(request: Request[Any, Any, Any], worker: WorkerNumber, database: Pooled) -> Response[Any]:
     async with database.page() as connection:
-        row = await draining.get_worker(connection, worker)
+        try:
+            row = await draining.get_worker(connection, worker)
+        except NotFound:
+            return _left(request, worker)
         held = await draining.in_hand_of(connection, worker, limit=_MOST)
     return html(request, "worker.html", row=row, held=held)
 
@@ -34,11 +60,19 @@ async def drain_worker_of_page(
     request: Request[Any, Any, Any], worker: WorkerNumber, database: Pooled, actor: Actor
 ) -> Response[Any]:
     note = (await sent(request)).get("note") or None
-    changed = await database.ask(draining.drain_worker, worker, note=note, actor=actor)
+    try:
+        changed = await database.ask(draining.drain_worker, worker, note=note, actor=actor)
+    except NotFound:
+        return _left(request, worker)
     return done(f"/workers/{worker}", "drain", changed=changed)
 
 
 @does("/workers/{worker:int}/resume", scope="admin", everywhere=True)
-async def resume_worker_of_page(worker: WorkerNumber, database: Pooled, actor: Actor) -> Response[Any]:
-    changed = await database.ask(draining.resume_worker, worker, note=None, actor=actor)
+async def resume_worker_of_page(
+    request: Request[Any, Any, Any], worker: WorkerNumber, database: Pooled, actor: Actor
+) -> Response[Any]:
+    try:
+        changed = await database.ask(draining.resume_worker, worker, note=None, actor=actor)
+    except NotFound:
+        return _left(request, worker)
     return done(f"/workers/{worker}", "resume", changed=changed)
