@@ -69,10 +69,14 @@ class Faults:
     as ``database.lost``, and ``database.back`` once every service that failed has succeeded, with the seconds and the
     number of failures. Any other failure of a service, and each loss of a connection, is passed on again only when its
     error differs, or after a minute, with the number of ``times`` it occurred.
+
+    Outcomes that come too late after an outage are refused row by row. After the first refusal, the next ones are
+    passed on together every few seconds.
     """
 
-    def __init__(self, listener: Listener, *, remind_after: float = 60.0) -> None:
-        self._listener, self._remind_after = listener, remind_after
+    def __init__(self, listener: Listener, *, remind_after: float = 60.0, sum_up_after: float = 5.0) -> None:
+        self._listener, self._remind_after, self._sum_up_after = listener, remind_after, sum_up_after
+        self._refused, self._refused_said_at = 0, float("-inf")
         self._away: set[Field] = set()
         self._away_since = 0.0
         self._failures = 0
@@ -90,6 +94,8 @@ class Faults:
                     self._once(event, who, fields)
             case "service.recovered":
                 self._recovered(who, fields)
+            case "lease.refused":
+                self._refuse(int(fields.get("count") or 0))
             case _:
                 self._listener(event, fields)
 
@@ -109,6 +115,12 @@ class Faults:
         if not self._away:
             lasted = round(time.monotonic() - self._away_since, 3)
             self._listener("database.back", {"seconds": lasted, "failures": self._failures})
+
+    def _refuse(self, count: int) -> None:
+        self._refused += count
+        if time.monotonic() - self._refused_said_at >= self._sum_up_after:
+            self._listener("lease.refused", {"count": self._refused})
+            self._refused, self._refused_said_at = 0, time.monotonic()
 
     def _once(self, event: str, who: Field, fields: dict[str, Field]) -> None:
         error, now = fields.get("error"), time.monotonic()

@@ -69,8 +69,21 @@ def test_what_goes_on_is_said_again_after_a_while_with_how_often_it_came() -> No
 def test_everything_else_is_passed_on() -> None:
     heard = Heard()
     for _ in range(3):
+        heard.events.emit("lease.doubted", count=1)
+    assert heard.names == ["lease.doubted"] * 3
+
+
+def test_hundreds_of_refused_outcomes_are_a_few_lines_that_lose_none_of_them() -> None:
+    heard = Heard()
+    for _ in range(400):
         heard.events.emit("lease.refused", count=1)
-    assert heard.names == ["lease.refused"] * 3
+    assert heard.lines == [("lease.refused", {"count": 1})]
+    said: list[dict[str, Field]] = []
+    faults = Faults(lambda event, fields: said.append(fields), sum_up_after=0.0)
+    faults._refused = 399
+    faults("lease.refused", {"count": 2})
+    faults("lease.refused", {"count": 1})
+    assert said == [{"count": 401}, {"count": 1}]
 
 
 async def test_a_worker_without_a_database_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
