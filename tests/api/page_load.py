@@ -57,7 +57,7 @@ def living(db: Connection, url: str) -> Iterator[None]:
                 connection.execute(_SECOND.encode())
 
     worker = subprocess.Popen(
-        [sys.executable, "-m", "pgsched.cli.main", "worker"],
+        [sys.executable, "-m", "pgsched.cli.main", "worker", "--queues", "default,emails,reports,exports"],
         env=os.environ | {"PGSCHED_DATABASE_URL": url},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
