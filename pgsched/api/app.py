@@ -54,6 +54,7 @@ from pgsched.api.doctor import Doctor
 from pgsched.api.feed import Feed
 from pgsched.api.gathering import Gathering, Intake
 from pgsched.api.metrics import Metrics
+from pgsched.api.pages import audit as audit_page
 from pgsched.api.pages import backfills as backfill_pages
 from pgsched.api.pages import bulk, entry, execution_changes, job_changes, now, replay
 from pgsched.api.pages import clients as client_pages
@@ -114,7 +115,7 @@ _ROOMS = (
 )
 _WORK = (execution_pages, execution_changes, replay, bulk, job_pages, job_changes, backfill_pages, dead_letter_pages)
 _SETTINGS = (client_pages, limit_pages, target_pages, queue_pages, worker_pages)
-_PAGES = (entry, provider_pages, now, *_WORK, *_SETTINGS, database_page)
+_PAGES = (entry, provider_pages, now, *_WORK, *_SETTINGS, database_page, audit_page)
 
 
 def _handlers(rooms: Iterable[ModuleType]) -> list[HTTPRouteHandler]:

@@ -322,5 +322,6 @@ def test_every_page_says_who_may_see_it(page_app: Litestar) -> None:
         "/workers/{worker:int}/drain": "admin",
         "/workers/{worker:int}/resume": "admin",
         "/database": "admin",
+        "/audit": "admin",
     }
     assert PUBLIC not in found.values()

@@ -35,6 +35,16 @@ def content(value: Any) -> Content:
     return Content(text=begin[:MOST_SHOWN], size=len(raw), cut=True)
 
 
+def in_line(value: msgspec.Raw | None) -> str:
+    """A JSON object as it is stored, on one line, each field behind its name."""
+    found = msgspec.json.decode(value) if value is not None else None
+    if not isinstance(found, dict):
+        return "—" if found is None else str(found)
+    return ", ".join(
+        f"{name}: {one if isinstance(one, str) else msgspec.json.encode(one).decode()}" for name, one in found.items()
+    )
+
+
 def field_of_instant(at: datetime | None) -> str:
     """An instant as a field of a form has it: browsers take no more than milliseconds."""
     if at is None:

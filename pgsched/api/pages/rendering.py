@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from litestar import Request, Response
 
 from pgsched.api.access import grant_of
-from pgsched.api.pages.content import content, field_of_instant
+from pgsched.api.pages.content import content, field_of_instant, in_line
 from pgsched.domain.duration import format_duration
 from pgsched.version import __version__
 
@@ -87,7 +87,7 @@ def _environment() -> Environment:
         "part": part,
     }
     made.filters["duration"] = format_duration
-    made.filters |= {"local": local, "without_after": without_after, "compact": compact}
+    made.filters |= {"local": local, "without_after": without_after, "compact": compact, "in_line": in_line}
     return made
 
 
