@@ -9,6 +9,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from pgsched.api.pages import bulk
 from pgsched.api.pages.course import Known, course_of
 from pgsched.store.admin.audit import AuditEntry
 from pgsched.store.ends.dependencies import Dependency
@@ -179,6 +180,27 @@ async def test_a_dead_letter_is_replayed_with_what_was_changed(page: httpx.Async
         "select target, payload::text, options #>> '{headers,X-Token}' from pgsched.executions"
     ).fetchall()
     assert found == [("https://new.example/x", '{"order": 1.50}', "hush")]
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages that count for as long as it takes on a busy machine."""
+    monkeypatch.setattr(bulk, "GLANCE", 5.0)
+
+
+async def test_a_page_that_has_not_counted_all_says_so_and_goes_on_when_asked(
+    page: httpx.AsyncClient, db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "GLANCE", 0.0)
+    schedule(db, client="shop", delay="1 hour")
+    glanced = (await page.get("/executions/bulk?verb=cancel&client=shop")).text
+    assert "or more" in glanced
+    assert "Cancel all matching executions" in glanced
+    [further] = re.findall(r'href="(/executions/bulk\?[^"]*count=on)"', html.unescape(glanced))
+    assert "Cancel 1 executions" in (await page.get(further)).text
+    did = await page.post("/executions/bulk", data=fields(glanced))
+    change = value(db, "select id from pgsched.bulk_changes")
+    assert did.headers["location"] == f"/bulk-changes/{change}?done=start"
 
 
 async def test_executions_of_a_filter_are_counted_then_cancelled(page: httpx.AsyncClient, db: Connection) -> None:
