@@ -70,7 +70,11 @@ async def test_a_limit_is_set_changed_and_taken_away(page: httpx.AsyncClient, db
     assert wrong.status_code == 422
     client = await _sent(page, "/limits/set", kind="client", name="shop", rate="3")
     assert 'href="/client?name=shop"' in client
-    assert 'value="3"' in (await page.get("/client?name=shop")).text
+    there = (await page.get("/client?name=shop")).text
+    assert 'value="3"' in there
+    assert "3 in each 1.0 s is what it is held to now" in there
+    gone = await page.post("/limits/drop", data={"kind": "client", "name": "shop", "from": "client"})
+    assert gone.headers["location"] == "/client?name=shop&done=drop"
 
 
 async def test_a_host_is_sidelined_and_restored(page: httpx.AsyncClient, db: Connection) -> None:

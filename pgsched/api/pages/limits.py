@@ -1,6 +1,8 @@
 """*Limits*: how many executions of a client, a host, a queue or a key may begin in a period or run at once."""
 
+from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from litestar import Request, Response
 
@@ -55,11 +57,17 @@ async def set_limit_of_page(request: Request[Any, Any, Any], database: Pooled, a
     amount = Amount(rate=given.rate, per=parse_duration(given.per), burst=given.burst, concurrency=given.concurrency)
     kind, name = field_of(form, "kind"), field_of(form, "name")
     changed = await database.ask(limits.set_limit, kind, name, amount, actor=actor)
-    return done("/limits", "set", changed=changed)
+    return done(_page_of(form), "set", changed=changed)
 
 
 @does("/limits/drop", scope="admin", everywhere=True)
 async def drop_limit_of_page(request: Request[Any, Any, Any], database: Pooled, actor: Actor) -> Response[Any]:
     form = await sent(request)
     changed = await database.ask(limits.drop_limit, field_of(form, "kind"), field_of(form, "name"), actor=actor)
-    return done("/limits", "drop", changed=changed)
+    return done(_page_of(form), "drop", changed=changed)
+
+
+def _page_of(form: Mapping[str, str]) -> str:
+    """Where a form was: a client's page, or the list of limits."""
+    is_of_client = form.get("from") == "client" and form.get("kind") == "client"
+    return f"/client?name={quote(form['name'], safe='')}" if is_of_client else "/limits"
