@@ -590,12 +590,13 @@ create table pgsched_internal.archived_days (
   archived_at timestamptz not null default pgsched.now()
 );
 
--- The server on which workers last were, and when that was, by the server's own clock.
+-- The server on which workers last were, when that one was started, and when they were there, by the server's own clock.
 create table pgsched_internal.fleet (
   singleton         boolean primary key default true constraint there_is_one_fleet check (singleton),
   system_identifier bigint,
   database          oid not null,
   timeline          integer,
+  server_started_at timestamptz,
   seen_at           timestamptz not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 

@@ -444,7 +444,8 @@ column pgsched_internal.fleet.01 singleton boolean not null default true
 column pgsched_internal.fleet.02 system_identifier bigint
 column pgsched_internal.fleet.03 database oid not null
 column pgsched_internal.fleet.04 timeline integer
-column pgsched_internal.fleet.05 seen_at timestamp with time zone not null
+column pgsched_internal.fleet.05 server_started_at timestamp with time zone
+column pgsched_internal.fleet.06 seen_at timestamp with time zone not null
 column pgsched_internal.gate_use.01 gate text not null
 column pgsched_internal.gate_use.02 worker integer not null
 column pgsched_internal.gate_use.03 running integer not null
@@ -1262,7 +1263,7 @@ function pgsched_internal.waiting_of_job(smallint,uuid) returns SETOF pgsched.ex
 function pgsched_internal.waits_for_own(smallint,uuid) returns boolean volatility s parallel u
 function pgsched_internal.watch_of(integer) returns bigint volatility v parallel u
 function pgsched_internal.weeks_of_history(timestamp with time zone) returns TABLE(low timestamp with time zone, high timestamp with time zone) volatility s parallel u
-function pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,timestamp with time zone,boolean) returns text volatility i parallel u
+function pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,boolean) returns text volatility i parallel u
 function pgsched_internal.withdraw(uuid,text) returns void volatility v parallel u
 function pgsched_internal.write_log(text,uuid,text,jsonb,text,text,jsonb,jsonb) returns void volatility v parallel u
 function pgsched_internal.written_out(jsonb,integer) returns text volatility i parallel s
@@ -2337,7 +2338,7 @@ comment on pgsched_internal.waiting_of_job(smallint,uuid) is 'The rows of a job 
 comment on pgsched_internal.waits_for_own(smallint,uuid) is 'Whether an execution waits, directly or through others, for one of its own ordering key that has not ended.'
 comment on pgsched_internal.watch_of(integer) is 'What the watch of a queue says, as it was noted last; null where it never was.'
 comment on pgsched_internal.weeks_of_history(timestamp with time zone) is 'All of history in parts of a week at most: from an instant on, then back from there. What is older than its days comes last.'
-comment on pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,timestamp with time zone,boolean) is 'Why an installation is held whose workers were there and are here now, on a server that runs since then; null where they go on.'
+comment on pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,boolean) is 'Why an installation is held whose workers were there and are here now, on a server that runs since then; null where they go on.'
 comment on pgsched_internal.withdraw(uuid,text) is 'Takes back the planned row of a job that is edited, paused or cancelled.'
 comment on pgsched_internal.write_log(text,uuid,text,jsonb,text,text,jsonb,jsonb) is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Where a trigger has written down how this kind of thing with this name was changed, that row becomes it. Called by the functions that change something, once they have judged who calls them.'
 comment on pgsched_internal.written_out(jsonb,integer) is 'A value as text; null where that is longer than so many bytes, which is found out before much more than that is written.'

@@ -15,9 +15,9 @@ pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 
 _RULE = """
 select pgsched_internal.why_hold(
-  row(true, 7, 1, 1, now() - %(away)s::interval)::pgsched_internal.fleet,
-  row(true, %(server)s, %(database)s, %(timeline)s, now())::pgsched_internal.fleet,
-  (select i from pgsched.installation i), now() - %(running)s::interval, %(in_order)s) is not null"""
+  row(true, 7, 1, 1, now() - interval '30 days', now() - %(away)s::interval)::pgsched_internal.fleet,
+  row(true, %(server)s, %(database)s, %(timeline)s, now() - %(running)s::interval, now())::pgsched_internal.fleet,
+  (select i from pgsched.installation i), %(in_order)s) is not null"""
 _SAME: dict[str, Any] = {"server": 7, "database": 1, "timeline": 1, "running": "30 days", "in_order": False}
 
 
@@ -33,7 +33,8 @@ _SAME: dict[str, Any] = {"server": 7, "database": 1, "timeline": 1, "running": "
         ({"away": "1 second", "server": 8}, True),  # a dump that was restored
         ({"away": "1 second", "database": 2}, True),  # a copy on the same server
         ({"away": "1 second", "server": None, "timeline": None}, False),  # a server that hides who it is
-        ({"away": "-1 hours", "running": "1 minute"}, False),  # its clock was set back
+        ({"away": "-1 hours", "running": "1 minute"}, False),  # its clock was set back, and it was started anew
+        ({"away": "31 days"}, False),  # its clock was set to before its own start, and has been set right since
     ],
 )
 def test_another_server_or_a_gap_that_is_no_mere_absence_holds(

@@ -11,6 +11,7 @@ declare
 begin
   here.singleton := true;
   here.seen_at := clock_timestamp();
+  here.server_started_at := pg_postmaster_start_time();
   select d.oid into here.database from pg_catalog.pg_database d where d.datname = current_database();
   begin
     select c.system_identifier into here.system_identifier from pg_catalog.pg_control_system() c;
@@ -23,9 +24,10 @@ comment on function pgsched_internal.this_server() is 'What tells this server an
 
 -- Another server or database is always a copy. A new timeline is a standby that was promoted, if workers were there a moment before, and else a
 -- recovery to a point in the past. A server that was started since workers were last there is as they left it, if they stopped in order; if their
--- rows are still there, the power failed or this is a copy of a disk. While one server process lasts, workers were away, and that is all.
+-- rows are still there, the power failed or this is a copy of a disk. While one server process lasts, workers were away, or its clock was set, and
+-- that is all: so its start is noted, which no clock that is set later changes.
 create or replace function pgsched_internal.why_hold(
-  was pgsched_internal.fleet, here pgsched_internal.fleet, rules pgsched.installation, started_at timestamptz, left_in_order boolean
+  was pgsched_internal.fleet, here pgsched_internal.fleet, rules pgsched.installation, left_in_order boolean
 ) returns text language sql immutable as $$
   select case
     when was.database <> here.database or was.system_identifier <> here.system_identifier
@@ -33,13 +35,13 @@ create or replace function pgsched_internal.why_hold(
     when was.timeline <> here.timeline
       then case when here.seen_at - was.seen_at > rules.hold_after_promotion
                 then 'the server was recovered to a point in the past, or promoted long after workers were last there' end
-    when started_at > was.seen_at and not left_in_order
+    when was.server_started_at <> here.server_started_at and not left_in_order
       then case when here.seen_at - was.seen_at > rules.hold_after_restart
                 then 'the server was started long after workers were last there, and they had not stopped in order' end
     else case when here.seen_at - was.seen_at > rules.hold_after_absence then 'no worker was there for a long time' end
   end
 $$;
-comment on function pgsched_internal.why_hold(pgsched_internal.fleet, pgsched_internal.fleet, pgsched.installation, timestamptz, boolean)
+comment on function pgsched_internal.why_hold(pgsched_internal.fleet, pgsched_internal.fleet, pgsched.installation, boolean)
   is 'Why an installation is held whose workers were there and are here now, on a server that runs since then; null where they go on.';
 
 create or replace function pgsched_internal.has_work() returns boolean language sql stable as $$
@@ -62,12 +64,13 @@ begin
   end if;
   here := pgsched_internal.this_server();
   select f.* into was from pgsched_internal.fleet f;
-  if (was.system_identifier, was.database, was.timeline) is not distinct from (here.system_identifier, here.database, here.timeline)
+  if (was.system_identifier, was.database, was.timeline, was.server_started_at)
+       is not distinct from (here.system_identifier, here.database, here.timeline, here.server_started_at)
      and here.seen_at - was.seen_at between interval '0' and interval '2 seconds' then
     return null;
   end if;
   select f.* into was from pgsched_internal.fleet f for update;
-  why := pgsched_internal.why_hold(was, here, rules, pg_postmaster_start_time(),
+  why := pgsched_internal.why_hold(was, here, rules,
     not exists (select from pgsched.workers w where w.expires_at <= pgsched.now()));
   if why is not null and pgsched_internal.has_work() then
     perform pgsched_internal.hold_for_recovery(why || format('; the last was seen at %s', to_char(was.seen_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SSZ')), null);
@@ -80,10 +83,11 @@ comment on function pgsched_internal.check_in()
   is 'Notes that a worker is on this server now. Where that does not fit what was noted before, holds the installation. Returns why it is held, or null.';
 
 create or replace function pgsched_internal.note_server(here pgsched_internal.fleet) returns void language sql volatile as $$
-  insert into pgsched_internal.fleet as f (system_identifier, database, timeline, seen_at)
-  values (here.system_identifier, here.database, here.timeline, here.seen_at)
+  insert into pgsched_internal.fleet as f (system_identifier, database, timeline, server_started_at, seen_at)
+  values (here.system_identifier, here.database, here.timeline, here.server_started_at, here.seen_at)
   on conflict (singleton) do update
-     set system_identifier = excluded.system_identifier, database = excluded.database, timeline = excluded.timeline, seen_at = excluded.seen_at
+     set system_identifier = excluded.system_identifier, database = excluded.database, timeline = excluded.timeline,
+         server_started_at = excluded.server_started_at, seen_at = excluded.seen_at
 $$;
 comment on function pgsched_internal.note_server(pgsched_internal.fleet) is 'Notes a server as the one on which workers are now.';
 
