@@ -61,6 +61,8 @@ const led_by = async (deed) => {
   await Promise.all([page.waitForNavigation(), deed()]);
   return new URL(page.url()).pathname;
 };
+// What is replaced every few seconds is found and clicked at once: between the two it could be gone.
+const press = (selector) => page.evaluate((which) => document.querySelector(which).click(), selector);
 const done = [];
 const does = async (deed) => {
   await led_by(deed);
@@ -86,7 +88,7 @@ await page.waitForFunction((text) => document.querySelector(".figures").innerTex
 const deeds = async () => {
   await page.goto(address + "/executions?status=scheduled");
   await led_by(() => page.click("tbody tr:first-child a"));
-  await does(() => page.click(".actions button.danger"));
+  await does(() => press(".actions button.danger"));
 
   await page.goto(address + "/client?name=shop");
   await does(() => fill("/client/hold", { note: "they asked" }));
@@ -101,7 +103,7 @@ const deeds = async () => {
   await does(() => page.click('form[action="/queues/emails/pause"] button'));
   await does(() => page.click('form[action="/queues/emails/resume"] button'));
 
-  await work({ page, address, does, led_by, fill, things });
+  await work({ page, address, does, led_by, press, fill, things });
 };
 if (!pictures) await deeds(); // behind pictures there are workers, who would be done before somebody stops them
 

@@ -1,17 +1,17 @@
 // What somebody does on the pages of executions, jobs and dead letters; `does` notes what the page says of each deed.
-export const work = async ({ page, address, does, led_by, fill, things }) => {
+export const work = async ({ page, address, does, led_by, press, fill, things }) => {
   const [execution] = things.execution_id;
   const [job] = things.job_id;
   await page.goto(`${address}/executions/${execution}/edit`);
   await page.$eval("[name=target]", (field) => (field.value += "?again"));
   await does(() => fill(`/executions/${execution}/edit`, { note: "wrong order" }));
-  await does(() => page.click('form[action$="/run-now"] button'));
+  await does(() => press('form[action$="/run-now"] button'));
 
   await page.goto(`${address}/executions?client=shop`);
   await led_by(() => page.click('a[href*="verb=cancel"]'));
   await does(() => page.click("main form button.danger"));
   await page.waitForResponse((answer) => answer.url().includes("/bulk-changes/") && answer.ok()); // it goes on by itself
-  await does(() => page.click('#live form button.danger'));
+  await does(() => press('#live form button.danger'));
 
   await page.goto(`${address}/jobs/${job}/edit`);
   await page.$eval("[name=every]", (field) => (field.value = "30m"));
@@ -27,7 +27,7 @@ export const work = async ({ page, address, does, led_by, fill, things }) => {
   await page.$eval("[name=to]", (field) => (field.value = "2020-02-01T00:00"));
   await led_by(() => page.click("button[value=count]"));
   await does(() => page.click("button[value=start]"));
-  await does(() => page.click("#live form button.danger"));
+  await does(() => press("#live form button.danger"));
 
   await page.goto(`${address}/jobs/week`);
   await led_by(() => page.click(".week a"));

@@ -253,6 +253,7 @@ def test_each_column_of_what_is_compared_is_told_by_a_trigger_or_is_known_as_the
     left = {name for name, column in db.execute(query, [list(_SETTINGS)]) if column not in ours}
     assert left == {
         "jobs.reason", "jobs.paused_at", "queues.name", "queues.first_partition", "gates.name", "gates.reason",
+        "gates.client_id",
         "bulk_changes.clients", "bulk_changes.actor", "bulk_changes.reason", "bulk_changes.note",
         "backfills.job_id", "backfills.starts_at",
         "backfills.ends_at", "backfills.reason", "api_keys.former_hash", "api_keys.former_until",
