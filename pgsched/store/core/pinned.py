@@ -33,6 +33,9 @@ READING: LiteralString = (
     "set default_transaction_isolation = 'read committed'; set default_transaction_deferrable = off"
 )
 """What decides how values are read and written, and how transactions see each other."""
+_TRANSACTION_TIMEOUT_SINCE = 170_000
+_UNBOUNDED: LiteralString = "set transaction_timeout = 0; "
+"""For statements, locks and idle transactions there are bounds of our own; this one would end what is within them."""
 PINNED: LiteralString = READING + "; set search_path = pg_catalog, pg_temp"
 """That, and where names without a schema are looked up."""
 
@@ -113,13 +116,18 @@ async def _set(connection: AsyncConnection[Any], statements: LiteralString) -> N
     found = connection.autocommit
     if not found:
         await connection.set_autocommit(True)
-    await connection.execute(statements, prepare=False)
+    await connection.execute(_unbounded(connection) + statements, prepare=False)
     if not found:
         await connection.set_autocommit(False)
+
+
+def _unbounded(connection: AsyncConnection[Any] | Connection[Any]) -> LiteralString:
+    """Older servers do not know the setting."""
+    return _UNBOUNDED if connection.info.server_version >= _TRANSACTION_TIMEOUT_SINCE else ""
 
 
 def pin_now(connection: Connection[Any]) -> None:
     """The same for a connection that waits for its answers."""
     found, connection.autocommit = connection.autocommit, True
-    connection.execute(PINNED, prepare=False)
+    connection.execute(_unbounded(connection) + PINNED, prepare=False)
     connection.autocommit = found

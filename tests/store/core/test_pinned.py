@@ -8,13 +8,14 @@ from typing import Any
 import psycopg
 import pytest
 import pytest_asyncio
+from psycopg import sql
 
 from pgsched.api.database import Database
 from pgsched.events import Events
 from pgsched.store.admin.migrate import migrate
 from pgsched.store.admin.replacing import interface_sql
 from pgsched.store.admin.revisions import check_schema
-from pgsched.store.core import connect
+from pgsched.store.core import connect, pinned
 from pgsched.store.core.transactions import transaction
 from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.jobs import jobs
@@ -181,3 +182,19 @@ def test_a_database_of_any_setting_is_migrated(hostile: str) -> None:
     migrate(hostile)
     with transaction(hostile) as connection:
         check_schema(connection)
+
+
+async def test_a_transaction_takes_as_long_as_its_statements_may_whatever_the_database_is_set_to(
+    database_url: str,
+) -> None:
+    with psycopg.connect(database_url, autocommit=True) as admin:
+        if admin.info.server_version < 170_000:
+            return  # there is no such setting
+        name = sql.Identifier(admin.info.dbname)
+        admin.execute(sql.SQL("alter database {} set transaction_timeout = '50ms'").format(name))
+    async with await psycopg.AsyncConnection.connect(database_url) as session:
+        await pinned.pin(session)
+        await session.execute("select pg_sleep(0.1)")
+    with psycopg.connect(database_url) as connection:
+        pinned.pin_now(connection)
+        connection.execute("select pg_sleep(0.1)")
