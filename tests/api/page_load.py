@@ -49,15 +49,22 @@ def living(db: Connection, url: str) -> Iterator[None]:
     db.execute(
         "select pgsched.schedule('notify:export', client => 'bank', queue => 'exports') from generate_series(1, 40)"
     )
+    with delivered(url, queues="default,emails,reports,exports", every=0.5, statement=_SECOND):
+        yield
+
+
+@contextmanager
+def delivered(url: str, *, queues: str, every: float, statement: str) -> Iterator[None]:
+    """A worker delivers what this statement schedules, which runs each time so many seconds have passed."""
     over = threading.Event()
 
     def feed() -> None:
         with psycopg.connect(url, autocommit=True) as connection:
-            while not over.wait(0.5):
-                connection.execute(_SECOND.encode())
+            while not over.wait(every):
+                connection.execute(statement.encode())
 
     worker = subprocess.Popen(
-        [sys.executable, "-m", "pgsched.cli.main", "worker", "--queues", "default,emails,reports,exports"],
+        [sys.executable, "-m", "pgsched.cli.main", "worker", "--queues", queues],
         env=os.environ | {"PGSCHED_DATABASE_URL": url},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

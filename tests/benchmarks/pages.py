@@ -1,13 +1,9 @@
 """How long the API takes for each page of the dashboard, among many executions and while others are delivered."""
 
-import os
 import statistics
-import subprocess
-import sys
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import click
@@ -22,6 +18,7 @@ from pgsched.cli.bench import COUNT, on_server, progress, tell
 from pgsched.settings import Settings
 from tests.api.access_arrange import make_key, things_of_shop
 from tests.api.page_arrange import pages_of
+from tests.api.page_load import delivered
 from tests.benchmarks.requests import api_of
 from tests.store.lookup.lookup_arrange import act_as_client, fill, make_days
 from tests.store.store_arrange import call
@@ -54,7 +51,7 @@ _MORE = (
     "/client?name=big",
     "/clients?start=c3",
 )
-_TICK = "select pgsched.schedule('notify:tick', client => 'live', queue => 'live') from generate_series(1, %s)"
+_TICK = "select pgsched.schedule('notify:tick', client => 'live', queue => 'live') from generate_series(1, {many})"
 _ROUND = 0.1  # seconds
 
 
@@ -106,27 +103,9 @@ def _measured(browser: httpx.Client, path: str, rounds: int) -> tuple[float, flo
     return statistics.median(took[1:]), max(took[1:])
 
 
-@contextmanager
-def _living(url: str, rate: int) -> Iterator[None]:
+def _living(url: str, rate: int) -> AbstractContextManager[None]:
     """So many executions a second fall due and are delivered meanwhile."""
-    over = threading.Event()
-
-    def feed() -> None:
-        with psycopg.connect(url, autocommit=True) as db:
-            while not over.wait(_ROUND):
-                db.execute(_TICK, [round(rate * _ROUND)])
-
-    command = [sys.executable, "-m", "pgsched.cli.main", "worker", "--queues", "live"]
-    worker = subprocess.Popen(command, env=os.environ | {"PGSCHED_DATABASE_URL": url}, stderr=subprocess.DEVNULL)
-    feeding = threading.Thread(target=feed)
-    feeding.start()
-    try:
-        yield
-    finally:
-        over.set()
-        feeding.join()
-        worker.terminate()
-        worker.wait(30)
+    return delivered(url, queues="live", every=_ROUND, statement=_TICK.format(many=round(rate * _ROUND)))
 
 
 @click.command()

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 from litestar import Request, Response
 from psycopg import AsyncConnection
@@ -12,7 +11,7 @@ from pgsched.api.access import check_clients, grant_of
 from pgsched.api.pages.forms import Text, field_of, link_to, named, sent, struct_of
 from pgsched.api.pages.now import Watched
 from pgsched.api.pages.rendering import html
-from pgsched.api.pages.routing import does, done, shows
+from pgsched.api.pages.routing import client_page, does, done, shows
 from pgsched.api.parameters import Actor, Pooled
 from pgsched.api.settings import ClientSettings
 from pgsched.errors import NotFound
@@ -113,7 +112,7 @@ async def hold_client_of_page(request: Request[Any, Any, Any], database: Pooled,
     form = await sent(request)
     client = _client_in(request, form)
     changed = await database.ask(clients.hold_client, client, note=form.get("note") or None, actor=actor)
-    return done(_page_of(client), "hold", changed=changed)
+    return done(client_page(client), "hold", changed=changed)
 
 
 @does("/client/release", scope="operate")
@@ -121,7 +120,7 @@ async def release_client_of_page(request: Request[Any, Any, Any], database: Pool
     form = await sent(request)
     client = _client_in(request, form)
     changed = await database.ask(clients.release_client, client, note=form.get("note") or None, actor=actor)
-    return done(_page_of(client), "release", changed=changed)
+    return done(client_page(client), "release", changed=changed)
 
 
 @does("/client/settings", scope="admin")
@@ -131,14 +130,10 @@ async def set_client_of_page(request: Request[Any, Any, Any], database: Pooled, 
     client = _client_in(request, form)
     settings = struct_of(ClientSettings, form, ("weight", "keep", "dead_letter_target", "dead_letters_for"))
     changed = await database.ask(clients.set_client, client, settings.changes(), actor=actor)
-    return done(_page_of(client), "set", changed=changed)
+    return done(client_page(client), "set", changed=changed)
 
 
 def _client_in(request: Request[Any, Any, Any], form: Mapping[str, str]) -> str:
     client = field_of(form, "client")
     check_clients(grant_of(request), [client])
     return client
-
-
-def _page_of(client: str) -> str:
-    return f"/client?name={quote(client, safe='')}"

@@ -105,7 +105,7 @@ def _for_when(row: Execution) -> str:
 
 
 def _waits(row: Execution) -> list[Wait]:
-    return msgspec.convert(msgspec.json.decode(row.waits), list[Wait]) if row.waits is not None else []
+    return msgspec.json.decode(row.waits, type=list[Wait]) if row.waits is not None else []
 
 
 def _waited(one: Wait, until: datetime) -> Step:

@@ -1,9 +1,9 @@
 """What holds executions back, in words for people, with the page on which something can be done about it."""
 
 from dataclasses import dataclass
-from urllib.parse import urlencode
 
 from pgsched.api.pages.rendering import instant
+from pgsched.api.pages.routing import client_page
 from pgsched.domain.capability import ALONE, WORKER
 from pgsched.domain.gate import CIRCUIT, CLIENT, HOST, KEY, ORDER, QUEUE
 from pgsched.store.gates.targets import Sidelined
@@ -22,13 +22,11 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """``held`` is counted up to a bound; where there are ``more``, it is that bound. ``why`` is known of targets."""
+    """The words for a line. ``why`` is known of targets."""
 
+    line: GateLine
     text: str
     link: str | None
-    held: int
-    more: bool
-    state: str | None
     why: str | None
 
 
@@ -36,7 +34,7 @@ def holder_of(line: GateLine) -> Holder:
     """The words for a gate."""
     text, link = _text_of(line)
     why = None if line.target is None else _why(line.target)
-    return Holder(text=text, link=link, held=line.held, more=line.more, state=line.state, why=why)
+    return Holder(line=line, text=text, link=link, why=why)
 
 
 def _text_of(line: GateLine) -> tuple[str, str | None]:
@@ -44,7 +42,7 @@ def _text_of(line: GateLine) -> tuple[str, str | None]:
         return f"{line.target.client or 'All clients'} → {line.target.host}", "/targets"
     if line.name.startswith(CLIENT):
         client = line.name.removeprefix(CLIENT)
-        return f"Limit or hold of client {client}", "/client?" + urlencode({"name": client})
+        return f"Limit or hold of client {client}", client_page(client)
     for prefix, (words, link) in _WORDS.items():
         if line.name.startswith(prefix):
             return words.format(name=line.name.removeprefix(prefix)), link
@@ -57,7 +55,5 @@ def _why(target: Sidelined) -> str:
     if target.reason:
         parts.append(target.reason)
     if target.until is not None:
-        parts.append(
-            f"tried again at {instant(target.until)}" if target.state != "by hand" else f"until {instant(target.until)}"
-        )
+        parts.append(f"{'until' if target.state == 'by hand' else 'tried again at'} {instant(target.until)}")
     return "; ".join(parts)

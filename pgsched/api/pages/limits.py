@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
 from litestar import Request, Response
 
 from pgsched.api.pages.forms import Text, cleared, field_of, link_to, sent, struct_of
 from pgsched.api.pages.rendering import html
-from pgsched.api.pages.routing import does, done, shows
+from pgsched.api.pages.routing import client_page, does, done, shows
 from pgsched.api.parameters import Actor, Pooled
 from pgsched.api.settings import Limit
 from pgsched.domain.duration import parse_duration
@@ -70,4 +69,4 @@ async def drop_limit_of_page(request: Request[Any, Any, Any], database: Pooled, 
 def _page_of(form: Mapping[str, str]) -> str:
     """Where a form was: a client's page, or the list of limits."""
     is_of_client = form.get("from") == "client" and form.get("kind") == "client"
-    return f"/client?name={quote(form['name'], safe='')}" if is_of_client else "/limits"
+    return client_page(form["name"]) if is_of_client else "/limits"

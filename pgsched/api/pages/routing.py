@@ -2,6 +2,7 @@
 
 from functools import partial
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from litestar import Request, Response, get, post
 from litestar.exceptions import HTTPException
@@ -35,6 +36,11 @@ def done(where: str, what: str, *, changed: bool = True) -> Redirect:
     """Back to a page, which says what was done; or, unless anything was ``changed``, that it was so already."""
     said = what if changed else "nothing"
     return Redirect(f"{where}{'&' if '?' in where else '?'}done={said}", status_code=303, headers=HEADERS)
+
+
+def client_page(client: str) -> str:
+    """The address of a client's page."""
+    return f"/client?name={quote(client, safe='')}"
 
 
 def check_unchanged(read: str, there: str) -> None:

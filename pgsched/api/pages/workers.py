@@ -40,39 +40,31 @@ def _serving(queues: Sequence[QueueState], rows: Sequence[WorkerRow]) -> dict[st
     return {queue.name: [row.id for row in begin if queue.name in row.queues] for queue in queues}
 
 
-def _left(request: Request[Any, Any, Any], worker: int) -> Response[Any]:
-    return html(request, "worker_left.html", status=404, worker=worker)
+def _left(request: Request[Any, Any, Any], _error: Exception) -> Response[Any]:
+    return html(request, "worker_left.html", status=404, worker=request.path_params["worker"])
 
 
-@shows("/workers/{worker:int}", scope="admin", everywhere=True)
+_OF_ONE: Any = {"scope": "admin", "everywhere": True, "exception_handlers": {NotFound: _left}}
+
+
+@shows("/workers/{worker:int}", **_OF_ONE)
 async def show_worker(request: Request[Any, Any, Any], worker: WorkerNumber, database: Pooled) -> Response[Any]:
     async with database.page() as connection:
-        try:
-            row = await draining.get_worker(connection, worker)
-        except NotFound:
-            return _left(request, worker)
+        row = await draining.get_worker(connection, worker)
         held = await draining.in_hand_of(connection, worker, limit=_MOST)
     return html(request, "worker.html", row=row, held=held)
 
 
-@does("/workers/{worker:int}/drain", scope="admin", everywhere=True)
+@does("/workers/{worker:int}/drain", **_OF_ONE)
 async def drain_worker_of_page(
     request: Request[Any, Any, Any], worker: WorkerNumber, database: Pooled, actor: Actor
 ) -> Response[Any]:
     note = (await sent(request)).get("note") or None
-    try:
-        changed = await database.ask(draining.drain_worker, worker, note=note, actor=actor)
-    except NotFound:
-        return _left(request, worker)
+    changed = await database.ask(draining.drain_worker, worker, note=note, actor=actor)
     return done(f"/workers/{worker}", "drain", changed=changed)
 
 
-@does("/workers/{worker:int}/resume", scope="admin", everywhere=True)
-async def resume_worker_of_page(
-    request: Request[Any, Any, Any], worker: WorkerNumber, database: Pooled, actor: Actor
-) -> Response[Any]:
-    try:
-        changed = await database.ask(draining.resume_worker, worker, note=None, actor=actor)
-    except NotFound:
-        return _left(request, worker)
+@does("/workers/{worker:int}/resume", **_OF_ONE)
+async def resume_worker_of_page(worker: WorkerNumber, database: Pooled, actor: Actor) -> Response[Any]:
+    changed = await database.ask(draining.resume_worker, worker, note=None, actor=actor)
     return done(f"/workers/{worker}", "resume", changed=changed)
