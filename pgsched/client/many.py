@@ -8,14 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any, Required, TypedDict, TypeVar, overload
+from typing import Any, Required, TypedDict, overload
 from uuid import UUID
 
 import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from pgsched.client.transaction import Executes, execute_of, is_of_asyncpg, raises_ours
+from pgsched.client import asyncpg_driver
+from pgsched.client.asyncpg_driver import Fetches, is_of_asyncpg
+from pgsched.client.transaction import Executes, execute_of, raises_ours
 from pgsched.domain.policy import check_body
 from pgsched.errors import InvalidInput
 from pgsched.store.core.sql import statement
@@ -23,8 +25,6 @@ from pgsched.store.core.text import check_text, encode
 from pgsched.store.core.wire import register_arrays
 from pgsched.store.schedule.bulk import Load, OneShot, Start, due, send
 from pgsched.store.schedule.order import When, check_given, when
-
-_Driver = TypeVar("_Driver")
 
 
 class Request(TypedDict, total=False):
@@ -82,7 +82,8 @@ def schedule_many(connection_or_session: psycopg.Connection[Any] | Executes, req
         own = connection.transaction() if _stands_alone(connection) else nullcontext()
         with own, psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
             register_arrays(cursor)
-            load = _load(cursor.execute(statement("schedule/start_many")).fetchone(), connection, requests)
+            started = cursor.execute(statement("schedule/start_many")).fetchone()
+            load = _load(started, connection.info.encoding, requests)
             while not load.exhausted:
                 if load.start.without_copy:
                     load.fill()
@@ -91,31 +92,44 @@ def schedule_many(connection_or_session: psycopg.Connection[Any] | Executes, req
                         for block in load.blocks():
                             copy.write(block)
                 for aside in load.set_aside():
-                    cursor.execute(statement(aside.statement), aside.parameters)
+                    cursor.execute(statement(aside.statement), aside.parameters(load.encoding))
                     load.note(aside, cursor.fetchall())
     return Ids(load.ids)
 
 
 async def schedule_many_async(
-    connection_or_session: psycopg.AsyncConnection[Any] | Executes, requests: Iterable[Request]
+    connection_or_session: psycopg.AsyncConnection[Any] | Fetches | Executes, requests: Iterable[Request]
 ) -> Ids:
-    """``schedule_many`` for a psycopg AsyncConnection, or an SQLAlchemy AsyncConnection or AsyncSession."""
+    """``schedule_many`` for an AsyncConnection of psycopg, a connection of asyncpg, or an SQLAlchemy AsyncConnection or
+    AsyncSession over either of them."""
     with raises_ours():
         connection = await _async_driver_of(connection_or_session)
-        own = connection.transaction() if _stands_alone(connection) else nullcontext()
-        async with own, psycopg.AsyncCursor(connection, row_factory=tuple_row) as cursor:
-            register_arrays(cursor)
-            await cursor.execute(statement("schedule/start_many"))
-            load = _load(await cursor.fetchone(), connection, requests)
-            await send(cursor, load)
+        if isinstance(connection, psycopg.AsyncConnection):
+            return await _many_over_psycopg(connection, requests)
+        return await _many_over_asyncpg(connection, requests)
+
+
+async def _many_over_psycopg(connection: psycopg.AsyncConnection[Any], requests: Iterable[Request]) -> Ids:
+    own = connection.transaction() if _stands_alone(connection) else nullcontext()
+    async with own, psycopg.AsyncCursor(connection, row_factory=tuple_row) as cursor:
+        register_arrays(cursor)
+        await cursor.execute(statement("schedule/start_many"))
+        load = _load(await cursor.fetchone(), connection.info.encoding, requests)
+        await send(cursor, load)
     return Ids(load.ids)
 
 
-def _load(
-    started: Any, connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any], requests: Iterable[Request]
-) -> Load:
+async def _many_over_asyncpg(connection: Fetches, requests: Iterable[Request]) -> Ids:
+    async with nullcontext() if connection.is_in_transaction() else connection.transaction():
+        started = await connection.fetchrow(statement("schedule/start_many"))
+        load = _load(started, asyncpg_driver.encoding_of(connection), requests)
+        await asyncpg_driver.send(connection, load)
+    return Ids(load.ids)
+
+
+def _load(started: Any, encoding: str, requests: Iterable[Request]) -> Load:
     start = Start._make(started)
-    return Load(start=start, encoding=connection.info.encoding, orders=_orders(start, requests))
+    return Load(start=start, encoding=encoding, orders=_orders(start, requests))
 
 
 def _orders(start: Start, requests: Iterable[Request]) -> Iterator[OneShot]:
@@ -177,26 +191,28 @@ def _driver_of(candidate: Any) -> psycopg.Connection[Any]:
     execute_of(candidate, waits=False, name="schedule_many")
     connection = candidate.connection() if callable(candidate.connection) else candidate
     connection.exec_driver_sql("select 1")  # SQLAlchemy's own transaction begins here: without it commit does nothing
-    return _checked(connection.connection.driver_connection, psycopg.Connection)
+    driver = connection.connection.driver_connection
+    if isinstance(driver, psycopg.Connection):
+        return driver
+    raise _unfit(driver, "psycopg 3")
 
 
-async def _async_driver_of(candidate: Any) -> psycopg.AsyncConnection[Any]:
-    if isinstance(candidate, psycopg.AsyncConnection):
+async def _async_driver_of(candidate: Any) -> psycopg.AsyncConnection[Any] | Fetches:
+    if isinstance(candidate, psycopg.AsyncConnection) or is_of_asyncpg(candidate):
         return candidate
-    if is_of_asyncpg(candidate):
-        return _checked(candidate, psycopg.AsyncConnection)
     execute_of(candidate, waits=True, name="schedule_many")
     connection = candidate if hasattr(candidate, "get_raw_connection") else await candidate.connection()
     await connection.exec_driver_sql("select 1")
-    return _checked((await connection.get_raw_connection()).driver_connection, psycopg.AsyncConnection)
+    driver = (await connection.get_raw_connection()).driver_connection
+    if isinstance(driver, psycopg.AsyncConnection) or is_of_asyncpg(driver):
+        return driver
+    raise _unfit(driver, "psycopg 3 or asyncpg")
 
 
-def _checked(driver: Any, wanted: type[_Driver]) -> _Driver:
-    if not isinstance(driver, wanted):
-        raise TypeError(
-            f"{type(driver).__module__} cannot load many rows this way: use psycopg 3, alone or below SQLAlchemy"
-        )
-    return driver
+def _unfit(driver: Any, wanted: str) -> TypeError:
+    return TypeError(
+        f"{type(driver).__module__} cannot load many rows this way: use {wanted}, alone or below SQLAlchemy"
+    )
 
 
 def _stands_alone(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:

@@ -9,12 +9,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, Protocol, TypeGuard, Unpack
+from typing import Any, Protocol, Unpack
 from uuid import UUID
 
 import psycopg
 from psycopg.rows import tuple_row
 
+from pgsched.client.asyncpg_driver import Fetches, is_of_asyncpg, numbered
 from pgsched.client.jobs import ScheduleOptions
 from pgsched.client.requests import check_names
 from pgsched.client.trace import within_trace
@@ -33,16 +34,6 @@ class Executes(Protocol):
     """An SQLAlchemy Connection, Session, AsyncConnection or AsyncSession, as far as it is used here."""
 
     def execute(self, statement: Any, parameters: Any, /) -> Any: ...
-
-
-class Fetches(Protocol):
-    """A connection of asyncpg, or one that its pool lends, as far as it is used here."""
-
-    def transaction(self) -> Any: ...
-
-    async def execute(self, query: str, *parameters: Any) -> Any: ...
-
-    async def fetchrow(self, query: str, *parameters: Any) -> Any: ...
 
 
 def schedule(
@@ -107,7 +98,7 @@ async def place_async(connection_or_session: psycopg.AsyncConnection[Any] | Fetc
             cursor = psycopg.AsyncCursor(connection_or_session, row_factory=tuple_row)
             return placed(await (await cursor.execute(statement("schedule/schedule"), order.parameters())).fetchone())
         if is_of_asyncpg(connection_or_session):
-            text, names = _asyncpg_text()
+            text, names = numbered("schedule/schedule")
             given = order.parameters()
             return placed(await connection_or_session.fetchrow(text, *[given[name] for name in names]))
         execute = execute_of(connection_or_session, waits=True)
@@ -140,24 +131,6 @@ def _sqlalchemy_text() -> Any:
     from sqlalchemy import text  # only those who use it wait for its import
 
     return text(re.sub(r"%\((\w+)\)s", r":\1", statement("schedule/schedule")))
-
-
-@cache
-def _asyncpg_text() -> tuple[str, list[str]]:
-    """The statement with numbered parameters, and the names of these. JSON goes as text: a codec that the application
-    has set for it would encode it once more."""
-    names: list[str] = []
-
-    def numbered(found: re.Match[str]) -> str:
-        names.append(found[1])
-        return f"${len(names)}::text as jsonb" if found[2] == "jsonb" else f"${len(names)} as {found[2]}"
-
-    return re.sub(r"%\((\w+)\)s as (\w+)", numbered, statement("schedule/schedule")), names
-
-
-def is_of_asyncpg(candidate: Any) -> TypeGuard[Fetches]:
-    """Whether it is a connection of asyncpg, or one that its pool lends."""
-    return type(candidate).__module__.startswith("asyncpg.")
 
 
 def execute_of(candidate: Any, *, waits: bool, name: str = "schedule") -> Any:

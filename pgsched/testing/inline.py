@@ -16,7 +16,8 @@ from uuid import UUID
 import psycopg
 
 from pgsched.client import transaction
-from pgsched.client.transaction import Executes, Fetches, is_of_asyncpg, place, place_async
+from pgsched.client.asyncpg_driver import Fetches, is_of_asyncpg
+from pgsched.client.transaction import Executes, place, place_async
 from pgsched.delivery.handlers import Handler
 from pgsched.delivery.python import App
 from pgsched.domain.execution import Execution

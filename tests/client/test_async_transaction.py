@@ -9,7 +9,7 @@ from psycopg import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, create_async_engine
 from sqlalchemy.pool import NullPool
 
-from pgsched.client import schedule_async, schedule_many_async
+from pgsched.client import schedule_async
 from pgsched.errors import Conflict, InvalidInput, InvalidTarget, PgschedError, Unavailable
 
 
@@ -63,8 +63,6 @@ async def test_what_a_pool_of_asyncpg_lends_is_as_good_and_its_errors_are_ours(
         await schedule_async(connection, "notify:a", key="k", delay="1h")
         with pytest.raises(Conflict, match="k"):
             await schedule_async(connection, "notify:a", key="k", delay="1h", on_conflict="reject")
-        with pytest.raises(TypeError, match="use psycopg 3"):
-            await schedule_many_async(connection, [{"target": "notify:a"}])
     with pytest.raises(Unavailable):
         await schedule_async(connection, "notify:a")
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (1,)

@@ -28,6 +28,28 @@ from tests.client.test_transaction import in_a_session, in_psycopg, in_psycopg_w
 Connection = psycopg.Connection[tuple[Any, ...]]
 Opens = Callable[[str], AbstractContextManager[Any]]
 AT = datetime(2040, 3, 1, 9, tzinfo=UTC)
+REFUSED: list[tuple[type[Exception], Any]] = [
+    (InvalidTarget, {"target": "ftp://shop.example"}),
+    (InvalidTarget, {"target": "ftp://shop.example", "key": "k"}),
+    (InvalidInput, {"target": None}),
+    (InvalidInput, {"target": "python:\x00"}),
+    (InvalidInput, {"key": 7}),
+    (InvalidInput, {"key": "\ud800"}),
+    (InvalidInput, {"key": ""}),
+    (InvalidInput, {"client": "c" * 101}),
+    (InvalidInput, {"key": "k", "on_conflict": "merge"}),
+    (InvalidInput, {"on_conflict": "keep"}),
+    (InvalidOptions, {"options": {"retries": 3}}),
+    (InvalidOptions, {"options": {"retries": 3}, "key": "k"}),
+    (InvalidPayload, {"payload": {1, 2}}),
+    (InvalidPayload, {"payload": "a\x00b"}),
+    (InvalidPayload, {"payload": "x" * 1_048_576}),
+    (InvalidSchedule, {"at": datetime(2031, 3, 1)}),
+    (InvalidSchedule, {"at": AT, "delay": "1h"}),
+    (InvalidSchedule, {"delay": "soon"}),
+    (NotFound, {"queue": "nowhere"}),
+]
+"""What a request is refused with, whatever stands beside it."""
 
 
 @pytest.fixture(
@@ -118,27 +140,7 @@ def test_ids_are_of_version_7_and_in_the_order_of_the_requests(database_url: str
 
 @pytest.mark.parametrize(
     ("kind", "asked"),
-    [
-        (InvalidTarget, {"target": "ftp://shop.example"}),
-        (InvalidTarget, {"target": "ftp://shop.example", "key": "k"}),
-        (InvalidInput, {"target": None}),
-        (InvalidInput, {"target": "python:\x00"}),
-        (InvalidInput, {"key": 7}),
-        (InvalidInput, {"key": "\ud800"}),
-        (InvalidInput, {"key": ""}),
-        (InvalidInput, {"client": "c" * 101}),
-        (InvalidInput, {"key": "k", "on_conflict": "merge"}),
-        (InvalidInput, {"on_conflict": "keep"}),
-        (InvalidOptions, {"options": {"retries": 3}}),
-        (InvalidOptions, {"options": {"retries": 3}, "key": "k"}),
-        (InvalidPayload, {"payload": {1, 2}}),
-        (InvalidPayload, {"payload": "a\x00b"}),
-        (InvalidPayload, {"payload": "x" * 1_048_576}),
-        (InvalidSchedule, {"at": datetime(2031, 3, 1)}),
-        (InvalidSchedule, {"at": AT, "delay": "1h"}),
-        (InvalidSchedule, {"delay": "soon"}),
-        (NotFound, {"queue": "nowhere"}),
-    ],
+    REFUSED,
     ids=lambda value: value.__name__ if isinstance(value, type) else ",".join(value),
 )
 def test_one_bad_request_refuses_them_all_with_its_own_error(

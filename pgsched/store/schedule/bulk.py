@@ -9,7 +9,7 @@ row that says what becomes of a key that is taken goes through ``pgsched.schedul
 import asyncio
 import os
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby, islice
@@ -65,11 +65,18 @@ class Start(NamedTuple):
 
 
 class Aside(NamedTuple):
-    """A statement for some of what was put aside, and their places among the orders; it answers with id and outcome."""
+    """A statement for some of what was put aside; its parameters by name, each with a value for every order; and the
+    places of these orders among all. The statement answers with id and outcome."""
 
     statement: str
-    parameters: Parameters
+    columns: dict[str, tuple[Any, ...]]
     places: tuple[int, ...]
+
+    def parameters(self, encoding: str) -> Parameters:
+        """The columns as psycopg sends them fastest."""
+        texts = {name: values for name, values in self.columns.items() if name != "fire_at"}
+        found: Parameters = {name: Texts(_encoded(value, encoding) for value in texts[name]) for name in texts}
+        return found | {"fire_at": Instants(map(microseconds, self.columns["fire_at"]))}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,7 +117,7 @@ class Load:
         taken, self._aside, self._weight = self._aside, [], 0
         for name, run in groupby(taken, key=lambda found: _statement_for(found[1])):
             places, orders = zip(*run, strict=True)
-            yield Aside(name, self._columns(orders), places)
+            yield Aside(name, dict(zip(OneShot._fields, zip(*orders, strict=True), strict=True)), places)
 
     def note(self, aside: Aside, answered: list[tuple[Any, str]]) -> None:
         """Keeps what the statement for a part of the orders has answered."""
@@ -118,17 +125,6 @@ class Load:
             self.ids[16 * place : 16 * place + 16] = (id if isinstance(id, UUID) else UUID(str(id))).bytes
             if outcome != "created":
                 self.outcomes[place] = outcome
-
-    def _columns(self, orders: Iterable[OneShot]) -> Parameters:
-        columns = dict(zip(OneShot._fields, zip(*orders, strict=True), strict=True))
-        instants = Instants(map(microseconds, columns.pop("fire_at")))
-        texts: Parameters = {name: Texts(map(self._bytes, values)) for name, values in columns.items()}
-        return {**texts, "fire_at": instants}
-
-    def _bytes(self, value: str | bytes | None) -> bytes | None:
-        if value is None:
-            return None
-        return value.encode(self.encoding) if isinstance(value, str) else self._recoded(value)
 
     @property
     def _is_full(self) -> bool:
@@ -176,11 +172,18 @@ class Load:
         return word
 
     def _json(self, data: bytes) -> bytes:
-        data = self._recoded(data)
+        data = _recoded(data, self.encoding)
         return _VERSIONED_LENGTH.pack(len(data) + 1, 1) + data
 
-    def _recoded(self, json: bytes) -> bytes:
-        return json if self.encoding == "utf-8" else json.decode().encode(self.encoding)
+
+def _encoded(value: str | bytes | None, encoding: str) -> bytes | None:
+    if value is None:
+        return None
+    return value.encode(encoding) if isinstance(value, str) else _recoded(value, encoding)
+
+
+def _recoded(json: bytes, encoding: str) -> bytes:
+    return json if encoding == "utf-8" else json.decode().encode(encoding)
 
 
 def _statement_for(order: OneShot) -> str:
@@ -221,7 +224,7 @@ async def send(cursor: AsyncCursor[Any], load: Load) -> None:
                     await copy.write(block)
                     await asyncio.sleep(0)  # what can be written at once lets nobody else have a turn
         for aside in load.set_aside():
-            await cursor.execute(statement(aside.statement), aside.parameters)
+            await cursor.execute(statement(aside.statement), aside.parameters(load.encoding))
             load.note(aside, await cursor.fetchall())
 
 
