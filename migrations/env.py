@@ -4,12 +4,14 @@ The address comes from `pgsched migrate`, or from PGSCHED_DATABASE_URL when alem
 """
 
 import os
+from typing import Any
 
 from alembic import context
+from psycopg import Connection
 from sqlalchemy import NullPool, create_engine, event
 
 from pgsched.store.admin.ddl import VERSION_TABLE, after_upgrade, before_upgrade
-from pgsched.store.core.pinned import COMMAND_LOCALLY
+from pgsched.store.core.pinned import command_locally
 from pgsched.store.core.transactions import connect
 
 config = context.config
@@ -30,12 +32,16 @@ def online() -> None:
     # libpq reads the address: SQLAlchemy knows no address of several hosts.
     address = url.replace("+psycopg://", "://", 1)
     engine = create_engine("postgresql+psycopg://", creator=lambda: connect(address), poolclass=NullPool)
-    event.listen(engine, "begin", lambda begun: begun.connection.driver_connection.execute(COMMAND_LOCALLY))
+    event.listen(engine, "begin", lambda begun: _begin(begun.connection.driver_connection))
     with engine.begin() as connection:
         context.configure(connection=connection, transaction_per_migration=False, **VERSION_TABLE)
         before_upgrade()
         context.run_migrations()
         after_upgrade()
+
+
+def _begin(driver: Connection[Any]) -> None:
+    driver.execute(command_locally(driver))
 
 
 if context.is_offline_mode():

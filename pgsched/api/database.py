@@ -18,7 +18,7 @@ from pgsched.errors import SchemaMismatch, Unavailable
 from pgsched.events import Events
 from pgsched.store.core.exact import read_exactly
 from pgsched.store.core.lineage import Lineage
-from pgsched.store.core.pinned import AS_API, KEPT_ALIVE, KEPT_ALIVE_BY_THE_SERVER, REQUEST, REQUEST_LOCALLY, pin
+from pgsched.store.core.pinned import AS_API, KEPT_ALIVE, KEPT_ALIVE_BY_THE_SERVER, REQUEST, pin, request_locally
 from pgsched.store.core.pooling import is_pooled
 from pgsched.store.core.query import first
 from pgsched.store.core.refusals import refusal
@@ -204,7 +204,7 @@ async def _act(connection: _Connection, grant: Grant) -> None:
     found, connection.acts_for = connection.acts_for, None
     try:
         if not connection.autocommit:
-            await connection.execute(REQUEST_LOCALLY)
+            await connection.execute(request_locally(connection))
         elif found is None:
             await connection.execute(AS_API)
     except (psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidParameterValue) as error:

@@ -3,13 +3,18 @@
 from collections.abc import AsyncIterator
 
 import httpx
+import psycopg
 import pytest
+from psycopg import sql
 
 from pgsched.api.app import create_app
+from pgsched.api.database import Database
+from pgsched.events import Events
 from pgsched.settings import Settings
 from tests.api.serving import serving
 from tests.poolers.calls import call_at_once
 from tests.poolers.conftest import Connection
+from tests.poolers.pgbouncer import pgbouncer
 
 
 @pytest.fixture
@@ -24,3 +29,21 @@ async def test_each_of_many_calls_at_once_does_what_it_says(apis: list[httpx.Asy
     asked = await call_at_once(apis, 400)
     assert asked.differences(db) == []
     assert asked.calls >= 400
+
+
+async def test_a_request_takes_as_long_as_it_may_whatever_the_database_is_set_to(
+    database_url: str, version: str
+) -> None:
+    with psycopg.connect(database_url, autocommit=True) as admin:
+        if admin.info.server_version >= 170_000:
+            name = sql.Identifier(admin.info.dbname)
+            admin.execute(sql.SQL("alter database {} set transaction_timeout = '50ms'").format(name))
+    with pgbouncer(database_url, "transaction", version=version) as pooler:
+        database = Database(pooler.through(database_url), Events())
+        await database.open()
+        try:
+            for _ in range(2):
+                async with database.connection() as connection:
+                    await connection.execute("select pg_sleep(0.1)")
+        finally:
+            await database.close()

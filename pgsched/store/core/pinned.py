@@ -71,7 +71,7 @@ REQUEST: LiteralString = (
 )
 # Somebody waits for a command, and can end it; then the server ends its statement. How long that takes depends on what
 # is asked.
-COMMAND_LOCALLY = locally(
+_COMMAND = (
     f"set lock_timeout = '30s'; set idle_in_transaction_session_timeout = '5min'; {KEPT_ALIVE_BY_THE_SERVER}"
     f"set client_connection_check_interval = '2s'; {PINNED}"
 )
@@ -79,12 +79,12 @@ COMMAND_LOCALLY = locally(
 HANDLER: LiteralString = KEPT_ALIVE_BY_THE_SERVER + "set client_connection_check_interval = '2s'; "
 # Whatever else its login may do, a request does as the API.
 AS_API: LiteralString = "set role pgsched_api"
-REQUEST_LOCALLY = locally(f"{REQUEST}{PINNED}; {AS_API}")
+_REQUEST_AS_API: LiteralString = f"{REQUEST}{PINNED}; {AS_API}"
 # What looks after a server that may be in trouble adds little to it.
 DOCTOR_LOCALLY = locally("set statement_timeout = '3s'; set lock_timeout = '500ms'; set jit = off")
 # A server notices by itself that a client is gone, also in the middle of a function that would never end. Names are
 # looked up as the role has it: they are those in its functions, and none of ours.
-CALL: LiteralString = (
+_CALL: LiteralString = (
     KEPT_ALIVE_BY_THE_SERVER
     + (
         "set statement_timeout = '30s'; set idle_in_transaction_session_timeout = '30s'; "
@@ -124,6 +124,21 @@ async def _set(connection: AsyncConnection[Any], statements: LiteralString) -> N
 def _unbounded(connection: AsyncConnection[Any] | Connection[Any]) -> LiteralString:
     """Older servers do not know the setting."""
     return _UNBOUNDED if connection.info.server_version >= _TRANSACTION_TIMEOUT_SINCE else ""
+
+
+def command_locally(connection: AsyncConnection[Any] | Connection[Any]) -> LiteralString:
+    """What a command sets for its transaction."""
+    return locally(_unbounded(connection) + _COMMAND)
+
+
+def request_locally(connection: AsyncConnection[Any]) -> LiteralString:
+    """What a request sets for its transaction where a pooler lends the connection."""
+    return locally(_unbounded(connection) + _REQUEST_AS_API)
+
+
+def call(connection: AsyncConnection[Any]) -> LiteralString:
+    """What is set for a session in which a client's functions are called."""
+    return _unbounded(connection) + _CALL
 
 
 def pin_now(connection: Connection[Any]) -> None:

@@ -23,7 +23,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
 from pgsched.errors import InvalidSettings, Unavailable
-from pgsched.store.core.pinned import CALL, KEPT_ALIVE
+from pgsched.store.core.pinned import KEPT_ALIVE, call
 from pgsched.store.core.pooling import check_sessions
 from pgsched.store.core.sql import statement
 
@@ -139,7 +139,7 @@ class Sessions:
             if connection.info.transaction_status is not TransactionStatus.IDLE:
                 await self._end(connection)
                 return
-            await connection.execute(statement("core/clear_session") + ";\n" + CALL)
+            await connection.execute(statement("core/clear_session") + ";\n" + call(connection))
             self._idle[connection] = user
         except BaseException as error:
             await self._end(connection)
@@ -153,7 +153,7 @@ class Sessions:
 
 async def _prepared(connection: Connection) -> Connection:
     try:
-        await connection.execute(CALL)
+        await connection.execute(call(connection))
     except BaseException:
         await connection.close()
         raise

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 from psycopg import AsyncConnection, Connection, IsolationLevel
 
-from pgsched.store.core.pinned import COMMAND_LOCALLY, KEPT_ALIVE
+from pgsched.store.core.pinned import KEPT_ALIVE, command_locally
 
 Lend = Callable[[], AbstractAsyncContextManager[AsyncConnection[Any]]]
 """Lends a connection for the time of a block."""
@@ -27,7 +27,7 @@ _WAYS: dict[str, Any] = KEPT_ALIVE | {
 def transaction(url: str) -> Iterator[Connection[Any]]:
     """Committed when the block ends, undone when it raises. Raises psycopg.OperationalError where no server is."""
     with connect(url) as connection:
-        connection.execute(COMMAND_LOCALLY)
+        connection.execute(command_locally(connection))
         yield connection
 
 
@@ -42,7 +42,7 @@ def connect(url: str) -> Connection[Any]:
 async def transaction_async(url: str) -> AsyncIterator[AsyncConnection[Any]]:
     """``transaction`` for who awaits."""
     async with await _connected(url) as connection:
-        await connection.execute(COMMAND_LOCALLY)
+        await connection.execute(command_locally(connection))
         yield connection
 
 
@@ -58,7 +58,7 @@ async def lending(url: str) -> AsyncIterator[Lend]:
         if kept is None or kept.closed:
             kept = await _connected(url)
         async with kept.transaction():
-            await kept.execute(COMMAND_LOCALLY)
+            await kept.execute(command_locally(kept))
             yield kept
 
     try:

@@ -16,7 +16,9 @@ from pgsched.store.admin.migrate import migrate
 from pgsched.store.admin.replacing import interface_sql
 from pgsched.store.admin.revisions import check_schema
 from pgsched.store.core import connect, pinned
-from pgsched.store.core.transactions import transaction
+from pgsched.store.core.sessions import Sessions
+from pgsched.store.core.sql import statement
+from pgsched.store.core.transactions import lending, transaction, transaction_async
 from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.jobs import jobs
 from pgsched.store.live import executions
@@ -38,6 +40,7 @@ HOSTILE = {
     "quote_all_identifiers": "on",
     "search_path": "evil, pg_catalog",
 }
+_LONGER = "select pg_sleep(0.1)"
 # Each of them is an exact match for the types that our columns have, so that it is preferred to what PostgreSQL brings.
 EVIL = """
 create schema evil;
@@ -184,17 +187,64 @@ def test_a_database_of_any_setting_is_migrated(hostile: str) -> None:
         check_schema(connection)
 
 
-async def test_a_transaction_takes_as_long_as_its_statements_may_whatever_the_database_is_set_to(
-    database_url: str,
-) -> None:
+@pytest.fixture
+def hasty(database_url: str) -> str:
+    """A database that ends each transaction after 50 ms, where there is such a setting."""
     with psycopg.connect(database_url, autocommit=True) as admin:
-        if admin.info.server_version < 170_000:
-            return  # there is no such setting
-        name = sql.Identifier(admin.info.dbname)
-        admin.execute(sql.SQL("alter database {} set transaction_timeout = '50ms'").format(name))
-    async with await psycopg.AsyncConnection.connect(database_url) as session:
+        if admin.info.server_version >= 170_000:
+            name = sql.Identifier(admin.info.dbname)
+            admin.execute(sql.SQL("alter database {} set transaction_timeout = '50ms'").format(name))
+    return database_url
+
+
+async def test_a_session_takes_as_long_as_its_statements_may_whatever_the_database_is_set_to(hasty: str) -> None:
+    async with await psycopg.AsyncConnection.connect(hasty) as session:
         await pinned.pin(session)
-        await session.execute("select pg_sleep(0.1)")
-    with psycopg.connect(database_url) as connection:
+        await session.execute(_LONGER)
+    with psycopg.connect(hasty) as connection:
         pinned.pin_now(connection)
-        connection.execute("select pg_sleep(0.1)")
+        connection.execute(_LONGER)
+
+
+async def test_a_command_takes_as_long_as_it_does(hasty: str) -> None:
+    with transaction(hasty) as connection:
+        connection.execute(_LONGER)
+    async with transaction_async(hasty) as session:
+        await session.execute(_LONGER)
+    async with lending(hasty) as lend:
+        for _ in range(2):
+            async with lend() as session:
+                await session.execute(_LONGER)
+
+
+async def test_a_function_of_a_client_takes_as_long_as_its_execution_may(hasty: str) -> None:
+    login = psycopg.conninfo.conninfo_to_dict(hasty)
+    lent = Sessions(hasty, "user={role}", most=1)
+    found: list[Any] = []
+
+    async def call(session: psycopg.AsyncConnection[Any]) -> None:
+        async with session.transaction():
+            await session.execute(_LONGER)
+        found.append(session)
+
+    try:
+        for _ in range(2):
+            await lent.work(str(login["user"]), call)
+    finally:
+        await lent.close()
+    assert found[0] is found[1]  # it was cleared in between
+
+
+def test_a_migration_takes_as_long_as_it_does(hasty: str) -> None:
+    migrate(hasty, anew=True)
+
+
+def test_a_migration_beside_others_takes_as_long_as_it_does_and_leaves_them_their_bound(database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        if connection.info.server_version < 170_000:
+            return
+        connection.execute("set local transaction_timeout = '50min'")
+        connection.execute(statement("admin/remember_settings").replace("{names}", "'datestyle'"))
+        assert value(connection, "select current_setting('transaction_timeout')") == "0"
+        connection.execute(statement("admin/restore_settings"))
+        assert value(connection, "select current_setting('transaction_timeout')") == "50min"
