@@ -67,6 +67,7 @@ from pgsched.api.pages import provider as provider_pages
 from pgsched.api.pages import queues as queue_pages
 from pgsched.api.pages import targets as target_pages
 from pgsched.api.pages import workers as worker_pages
+from pgsched.api.pages.coming import Coming
 from pgsched.api.pages.past import Looking
 from pgsched.api.pages.provider import Providers
 from pgsched.api.pages.routing import refused as refused_page
@@ -161,6 +162,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
     read_only = settings.dashboard == "read-only"
     guard = Guard(authentication, browsers, only_shown=read_only)
     watching, looking = Watching(database.acting(EVERYBODY)), Looking(database.acting(EVERYBODY))
+    counting = Coming(database.acting(EVERYBODY))
     ring = KeyRing.parse(settings.secret_keys)
     physician, requests = Doctor(database.acting(EVERYBODY), settings.database_url, ring), Requests()
     measured = Metrics(database.acting(EVERYBODY), physician, requests)
@@ -194,6 +196,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
             "browsers": Provide(lambda: browsers, sync_to_thread=False),
             "watching": Provide(lambda: watching, sync_to_thread=False),
             "looking": Provide(lambda: looking, sync_to_thread=False),
+            "counting": Provide(lambda: counting, sync_to_thread=False),
             "providers": Provide(lambda: providers, sync_to_thread=False),
             "authentication": Provide(lambda: authentication, sync_to_thread=False),
             "actor": Provide(actor, sync_to_thread=False),

@@ -22,7 +22,7 @@ from tests.store.ends.dead_letter_arrange import dead_letter
 from tests.store.store_arrange import schedule
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
-_PAGES = ("/", "/now", "/now/past?span=24h", "/executions", "/jobs", "/dead-letters", "/database")
+_PAGES = ("/", "/now", "/now/past?span=24h", "/now/coming", "/executions", "/jobs", "/dead-letters", "/database")
 
 
 async def test_who_has_no_key_is_asked_for_one_and_led_back(page: httpx.AsyncClient, db: Connection) -> None:
@@ -277,6 +277,7 @@ def test_every_page_says_who_may_see_it(page_app: Litestar) -> None:
         "/": "read",
         "/now": "read",
         "/now/past": "read",
+        "/now/coming": "read",
         "/now/findings": "admin",
         "/executions": "read",
         "/executions/{execution_id:uuid}": "read",

@@ -3,7 +3,9 @@
 import re
 
 import httpx
+import pytest
 
+from pgsched.api.pages import coming
 from tests.api.access_arrange import make_key
 from tests.api.page_arrange import signed_in
 from tests.conftest import Connection
@@ -38,3 +40,21 @@ async def test_now_begins_with_what_the_doctor_finds_for_those_who_administer(
     signed_in(page, make_key(db, scopes=["read"]))
     assert 'hx-get="/now/findings"' not in (await page.get("/")).text
     assert (await page.get("/now/findings")).status_code == 403
+
+
+async def test_the_coming_hour_is_counted_a_few_minutes_at_a_time(
+    page: httpx.AsyncClient, db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db.execute(
+        "select pgsched.schedule('notify:x', fire_at => now() + n * interval '5 minutes') from generate_series(1, 3) n"
+    )
+    monkeypatch.setattr(coming, "_LONGEST", 0.0)
+    assert "60 of the 60 minutes are still to be counted" in (await page.get("/")).text
+    left, found = list[int](), ""
+    while not left or "still to be counted" in found:
+        found = (await page.get("/now/coming")).text
+        left += [int(minutes) for minutes in re.findall(r"(\d+) of the 60 minutes", found)]
+    assert left[0] == 57
+    assert len(left) in (19, 20)  # a minute may have passed meanwhile
+    assert found.count("<rect") == 3
+    assert (await page.get("/")).text.count("<rect") == 3

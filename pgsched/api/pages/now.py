@@ -10,6 +10,7 @@ from litestar.response import Redirect
 from pgsched.api.access import grant_of
 from pgsched.api.doctor import Doctor
 from pgsched.api.pages.charts import chart
+from pgsched.api.pages.coming import Coming
 from pgsched.api.pages.holders import holder_of
 from pgsched.api.pages.past import SPANS, Looking
 from pgsched.api.pages.rendering import HEADERS, html
@@ -20,18 +21,21 @@ from pgsched.domain.api_key import Grant
 _KEPT, _MOST_FINDINGS = 25.0, 5
 Watched = NamedDependency[Watching]
 Looked = NamedDependency[Looking]
+Counted = NamedDependency[Coming]
 Back = Annotated[Literal["1h", "6h", "24h"], QueryParameter(name="span")]
 
 
 @shows("/", scope="read")
 async def show_now(
-    request: Request[Any, Any, Any], watching: Watched, looking: Looked, span: Back = "1h"
+    request: Request[Any, Any, Any], watching: Watched, looking: Looked, counting: Counted, span: Back = "1h"
 ) -> Response[Any]:
-    """It is about all clients; whoever may see some has the executions of these as the first page."""
+    """It is about all clients; whoever may see some has the executions of these as the first page. The coming hour is
+    shown as far as it has been counted: the page asks for the rest."""
     if grant_of(request).clients is not None:
         return Redirect("/executions", status_code=303, headers=HEADERS)
     past = await looking.look(grant_of(request), span)
-    return html(request, "now.html", past=past, spans=SPANS, **await _of(watching, grant_of(request)))
+    of_now = await _of(watching, grant_of(request))
+    return html(request, "now.html", past=past, spans=SPANS, coming=counting.known(), **of_now)
 
 
 @shows("/now", scope="read", everywhere=True)
@@ -42,8 +46,14 @@ async def show_now_alone(request: Request[Any, Any, Any], watching: Watched) -> 
 
 @shows("/now/past", scope="read", everywhere=True)
 async def show_past(request: Request[Any, Any, Any], looking: Looked, span: Back = "1h") -> Response[Any]:
-    """The part about the hours before and after, which is asked for twice a minute."""
+    """The part about the hours before, which is asked for twice a minute."""
     return html(request, "past_part.html", past=await looking.look(grant_of(request), span))
+
+
+@shows("/now/coming", scope="read", everywhere=True)
+async def show_coming(request: Request[Any, Any, Any], counting: Counted) -> Response[Any]:
+    """The part about the coming hour, which is asked for until all of it has been counted, then twice a minute."""
+    return html(request, "coming_part.html", coming=await counting.look(grant_of(request)))
 
 
 @shows("/now/findings", scope="admin", everywhere=True)

@@ -1,100 +1,72 @@
-"""What the page *now* shows of the hours before and after: what was done, by queue and client, and what falls due."""
+"""What the page *now* shows of the hours before: what was done, over time, by queue and by client."""
 
-import asyncio
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from pgsched.api.access import check_everywhere
 from pgsched.api.database import Database
-from pgsched.api.pages.charts import Bar, Chart, bars, chart
+from pgsched.api.pages.charts import Chart, chart
+from pgsched.api.pages.kept import Kept
 from pgsched.domain.api_key import Grant
 from pgsched.store.core.pinned import DOCTOR_LOCALLY
 from pgsched.store.lookup import throughput
-from pgsched.store.lookup.forecast import bound_of_workers, forecast
 from pgsched.store.lookup.listings import time_of
 from pgsched.store.lookup.throughput import Done, Span, step_for
 
-SPANS = {"1h": timedelta(hours=1), "6h": timedelta(hours=6), "24h": timedelta(hours=24)}
-_AHEAD = 60  # minutes
-_MOST_COUNTED = 10_000
-_KEPT = 20.0  # seconds
 _HOUR = timedelta(hours=1)
+SPANS = {"1h": _HOUR, "6h": timedelta(hours=6), "24h": timedelta(hours=24)}
+_KEPT = 20.0  # seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forecast:
-    """The coming hour, minute by minute. More than ``busiest`` is more than workers have done in any minute of the last
-    7 days; ``hot`` are the minutes with more, where so many are counted at all."""
+class LastHour:
+    """What was done in the last hour, by queue and by client."""
 
-    bars: Sequence[Bar]
-    most: int
-    busiest: int | None
-    hot: Sequence[datetime]
+    queues: Sequence[Done]
+    clients: Sequence[Done]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """What was done in a span, and in the last hour by queue and client; and the forecast."""
+    """What was done in a span, over time, and in the last hour."""
 
     span: str
     charts: Sequence[Chart]
-    queues: Sequence[Done]
-    clients: Sequence[Done]
-    forecast: Forecast
+    hour: LastHour
 
 
 class Looking:
-    """Looks when somebody asks, and at each span not more often than every 20 seconds. ``database`` acts for all
-    clients."""
+    """Looks when somebody asks, and not more often than every 20 seconds at the last hour and at each span.
+    ``database`` acts for all clients."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._turn = asyncio.Lock()
-        self._seen: dict[str, tuple[float, Past]] = {}
+        self._hour = Kept(self._last_hour, seconds=_KEPT)
+        self._charts = {span: Kept(partial(self._over_time, span), seconds=_KEPT) for span in SPANS}
 
     async def look(self, grant: Grant, span: str) -> Past:
         """Raises Refused, Unavailable."""
         check_everywhere(grant)
-        async with self._turn:
-            at, past = self._seen.get(span, (float("-inf"), None))
-            if past is None or time.monotonic() - at > _KEPT:
-                past = await self._look(span)
-                self._seen[span] = time.monotonic(), past
-            return past
+        return Past(span=span, charts=await self._charts[span].get(), hour=await self._hour.get())
 
-    async def _look(self, span: str) -> Past:
+    async def _over_time(self, span: str) -> list[Chart]:
         async with self._database.page() as connection, connection.transaction():
             await connection.execute(DOCTOR_LOCALLY)
             now = await time_of(connection)
             asked = Span(start=now - SPANS[span], end=now)
             step = step_for(asked)
             done = await throughput.over_time(connection, asked, step=step.total_seconds())
+        return _charts(done, asked, step)
+
+    async def _last_hour(self) -> LastHour:
+        async with self._database.page() as connection, connection.transaction():
+            await connection.execute(DOCTOR_LOCALLY)
+            now = await time_of(connection)
             hour = Span(start=now - _HOUR, end=now)
             queues = await throughput.by_queue(connection, hour)
-            clients = await throughput.by_client(connection, hour)
-            bound = await bound_of_workers(connection)
-            counted = min(bound.per_minute, _MOST_COUNTED)
-            coming = await forecast(connection, minutes=_AHEAD, per_minute=counted)
-        is_known = bound.busiest is not None and bound.busiest <= counted
-        hot = [one.minute for one in coming if one.hot and is_known]
-        first = now.replace(second=0, microsecond=0)
-        due = {int((one.minute - first) / timedelta(minutes=1)): one.due for one in coming}
-        return Past(
-            span=span,
-            charts=_charts(done, asked, step),
-            queues=queues,
-            clients=clients,
-            forecast=Forecast(
-                bars=bars(
-                    [due.get(minute, 0) for minute in range(_AHEAD)], above=bound.per_minute if is_known else None
-                ),
-                most=max(due.values(), default=0),
-                busiest=bound.busiest,
-                hot=hot,
-            ),
-        )
+            return LastHour(queues=queues, clients=await throughput.by_client(connection, hour))
 
 
 def _charts(done: Sequence[Done], span: Span, step: timedelta) -> list[Chart]:

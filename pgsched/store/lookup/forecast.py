@@ -46,7 +46,10 @@ async def bound_of_workers(connection: AsyncConnection[Any]) -> Bound:
     return Bound(per_minute=min(busiest or UNKNOWN, MOST_PER_MINUTE), busiest=busiest)
 
 
-async def forecast(connection: AsyncConnection[Any], *, minutes: int, per_minute: int) -> list[Minute]:
-    """The coming minutes in which something falls due. No more is read of one than shows that it is hot."""
-    found = await rows(connection, _Due, "lookup/due_by_minute", minutes=minutes, most=per_minute + 1)
+async def forecast(
+    connection: AsyncConnection[Any], *, minutes: int, per_minute: int, start: datetime | None = None
+) -> list[Minute]:
+    """Those of so many minutes in which something falls due, from ``start`` or the present minute on. No more is read
+    of one than shows that it is hot."""
+    found = await rows(connection, _Due, "lookup/due_by_minute", start=start, minutes=minutes, most=per_minute + 1)
     return [Minute(minute=one.minute, due=one.due, hot=one.due > per_minute) for one in found]

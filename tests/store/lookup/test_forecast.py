@@ -43,6 +43,13 @@ async def test_a_minute_is_hot_that_has_more_than_the_bound(db: Connection, plan
     assert [(one.minute - start).total_seconds() for one in found] == [180, 240, 300]
 
 
+async def test_a_forecast_may_begin_with_a_later_minute(db: Connection, planning: connect.Connection) -> None:
+    start = _this_minute(db)
+    _put(db, *(start + timedelta(minutes=after, seconds=1) for after in (2, 3, 4)))
+    found = await forecast(planning, start=start + timedelta(minutes=3), minutes=1, per_minute=2)
+    assert [one.minute for one in found] == [start + timedelta(minutes=3)]
+
+
 async def test_what_is_due_already_or_held_or_later_is_not_forecast(
     db: Connection, planning: connect.Connection
 ) -> None:
@@ -58,7 +65,7 @@ def test_no_more_is_read_of_a_minute_than_shows_that_it_is_hot(db: Connection, p
     db.execute(_MANY)
     db.execute("analyze pgsched.executions")
     explained = f"explain (analyze, format json) {statement('lookup/due_by_minute')}"
-    row = db.execute(explained.encode(), {"minutes": 10, "most": per_minute + 1}).fetchone()
+    row = db.execute(explained.encode(), {"start": None, "minutes": 10, "most": per_minute + 1}).fetchone()
     assert row is not None
     plan = row[0] if isinstance(row[0], list) else json.loads(row[0])
     scans = list(_scans(plan[0]["Plan"]))

@@ -1,11 +1,11 @@
--- forecast: how many fall due in each of the coming minutes, in each counted up to a bound; minutes in which nothing does are left
--- out. Locks nothing. Index: executions_fire_at, of one partition after the other.
+-- forecast: how many fall due in each of some coming minutes, the present one first unless another is named, in each counted up to a
+-- bound; minutes in which nothing falls due are left out. Locks nothing. Index: executions_fire_at, of one partition after the other.
 with homes as (
   select p as partition from pgsched.queues q, pgsched_internal.partitions_of(q.first_partition) p
 ), minutes as (
   select m as minute, greatest(m, n) as behind, m + interval '1 minute' as until
     from clock_timestamp() n, generate_series(0, %(minutes)s::int - 1) i,
-         lateral (select date_trunc('minute', n, 'UTC') + i * interval '1 minute' as m) m
+         lateral (select coalesce(%(start)s::timestamptz, date_trunc('minute', n, 'UTC')) + i * interval '1 minute' as m) m
 )
 select m.minute, found.due
   from minutes m cross join lateral (
