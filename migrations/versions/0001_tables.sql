@@ -449,6 +449,7 @@ create table pgsched_internal.gates (
   shut_until    timestamptz,
   recovers_from timestamptz,
   openings      integer not null default 0,
+  failing_since timestamptz,
   reason        text,
   updated_at    timestamptz not null default pgsched.now(),
   constraint events_have_a_period check (num_nonnulls(events, period) <> 1)
@@ -636,6 +637,18 @@ create table pgsched_internal.draining (
   worker integer primary key,
   since  timestamptz not null default pgsched.now(),
   reason text
+);
+
+-- The last workers that have left, by their numbers: they stopped, or (since lost_since) were lost.
+create table pgsched_internal.former_workers (
+  id         integer primary key,
+  name       text not null,
+  queues     text[] not null,
+  release    text not null,
+  alone      boolean not null,
+  started_at timestamptz not null,
+  lost_since timestamptz,
+  left_at    timestamptz not null default pgsched.now()
 );
 
 -- How many executions each worker has in hand of those that passed a gate with a concurrency.

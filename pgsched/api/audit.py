@@ -17,7 +17,10 @@ _Kind = Annotated[
 ]
 _Name = Annotated[str | None, QueryParameter(name="name", max_length=400, description="Only of what is named so.")]
 _Action = Annotated[str | None, QueryParameter(name="action", max_length=100, description="Only where this was done.")]
-_By = Annotated[str | None, QueryParameter(name="actor", max_length=200, description="Only by who is named so.")]
+_By = Annotated[
+    str | None,
+    QueryParameter(name="actor", max_length=200, description="Only by who is named, or was authenticated, so."),
+]
 _Before = Annotated[
     int | None, QueryParameter(name="after", ge=1, le=2**63 - 1, description="next of the page before.")
 ]

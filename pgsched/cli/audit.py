@@ -18,7 +18,7 @@ _COLUMNS = ("id", "at", "actor", "authenticated", "action", "kind", "name", "bef
 @click.option("--kind", metavar="KIND", help="Only of this kind of thing, such as client.")
 @click.option("--name", metavar="NAME", help="Only of what is named so.")
 @click.option("--action", metavar="ACTION", help="Only where this was done.")
-@click.option("--actor", metavar="NAME", help="Only by who is named so.")
+@click.option("--actor", metavar="NAME", help="Only by who is named, or was authenticated, so.")
 @page_options(click.IntRange(1), "ID")
 async def audit(connection: Any, limit: int, after: int | None, **given: UUID | str | None) -> Answer:
     """List who changed what, the newest first, and what was so before and after."""

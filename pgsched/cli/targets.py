@@ -12,7 +12,7 @@ from pgsched.cli.options import actor_option, note_and_actor, only_client, page_
 from pgsched.cli.parameters import instant
 from pgsched.store.gates import targets as store
 
-_COLUMNS = ("host", "client", "state", "until", "openings", "held", "reason")
+_COLUMNS = ("host", "client", "state", "failing_since", "until", "openings", "held", "reason")
 _for_client = click.option("--client", metavar="NAME", help="For this client alone.  [default: for all]")
 
 targets = click.Group("targets", help="List target hosts that are left alone; sideline and restore them.")

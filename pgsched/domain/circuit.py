@@ -17,11 +17,22 @@ _BUSY = frozenset({429, 503})
 
 @dataclass(slots=True, kw_only=True)
 class Window:
-    """The attempts at one target for one client since ``began`` (monotonic seconds)."""
+    """The attempts at one target for one client since ``began`` (monotonic seconds). ``failing_since`` is when the
+    first failed after the last that did not, which may be before the window; None where the last one did not fail."""
 
     began: float
     attempts: int = 0
     failures: int = 0
+    failing_since: float | None = None
+
+    def count(self, now: float, *, ill: bool) -> None:
+        """Counts an attempt that has ended now."""
+        self.attempts += 1
+        self.failures += ill
+        if not ill:
+            self.failing_since = None
+        elif self.failing_since is None:
+            self.failing_since = now
 
     def fails(self, after: int) -> bool:
         """Whether at least so many attempts failed, and at least half of all."""

@@ -31,7 +31,7 @@ async def test_a_host_is_sidelined_listed_and_restored(api: httpx.AsyncClient, d
     assert item.pop("since")
     assert item == {
         "gate": "circuit:shop.example payments", "host": "shop.example", "client": "payments", "state": "by hand",
-        "until": "2040-01-01T00:00:00Z", "openings": 0, "reason": "moving", "held": 0,
+        "until": "2040-01-01T00:00:00Z", "openings": 0, "reason": "moving", "held": 0, "failing_since": None,
     }  # fmt: skip
     restored = await api.post("/v1/targets/restore", json={"host": "shop.example", "client": "payments"})
     assert restored.json()["changed"] is True

@@ -24,6 +24,7 @@ async def test_clients_are_listed_page_by_page_and_from_a_name_on(page: httpx.As
     first = (await page.get("/clients")).text
     [more] = re.findall(r'href="([^"]+)" rel="next"', first)
     second = (await page.get(more)).text
+    assert '<a href="/clients">To the first names</a>' in second
     assert [text.count('href="/client?name=c1') for text in (first, second)] == [50, 11]
     found = (await page.get("/clients?start=c155")).text
     assert re.findall(r"name=(c\d+)", found) == [f"c{n}" for n in range(155, 161)]
@@ -40,6 +41,29 @@ async def test_a_client_that_is_busy_without_settings_is_found(page: httpx.Async
     assert "<dt>Fair share</dt><dd>50%</dd>" in found
     signed_in(page, make_key(db, clients=["other"]))
     assert "a b" not in (await page.get("/clients")).text
+
+
+async def test_a_client_is_shown_with_what_stands_in_its_way(page: httpx.AsyncClient, db: Connection) -> None:
+    call(db, "create_queue", name="orders")
+    call(db, "pause_queue", name="orders")
+    for client in ("bank", "shop", "idle"):
+        call(db, "set_client", client=client, changes={"weight": 2})
+    ids = [schedule(db, client="shop", queue="orders", fire_at="2020-01-01T00:00:00Z"), schedule(db, client="shop")]
+    db.execute("update pgsched.executions set fire_at = 'infinity', gate = 'client:shop' where id = %s", [ids[1]])
+    db.execute(
+        "insert into pgsched_internal.gates (name, shut_until, openings, failing_since)"
+        " values ('circuit:ill.example shop', now() + interval '1 hour', 1, now())"
+    )
+    schedule(db, client="bank", fire_at="2020-01-01T00:00:00Z")
+    listed = (await page.get("/clients")).text
+    of_client = dict(re.findall(r'name=(\w+)">\w+</a></th>\s*<td>(.*?)</td>', listed, re.DOTALL))
+    of_shop = ["active", "held back", "failing", "paused"]
+    for client, words in (("bank", ["active", "late"]), ("idle", ["active"]), ("shop", of_shop)):
+        assert re.findall(r'class="status ([^"]+)"', of_client[client]) == words
+    for text in ("1 by its limit or hold", "target ill.example", "1 due in paused queues"):
+        assert text in of_client["shop"]
+    shown = (await page.get("/client?name=shop")).text
+    assert [f'class="status {word}"' in shown for word in of_shop] == [True] * 4
 
 
 async def test_a_client_is_held_released_and_tuned(page: httpx.AsyncClient, db: Connection) -> None:
@@ -64,7 +88,11 @@ async def test_a_limit_is_set_changed_and_taken_away(page: httpx.AsyncClient, db
     [change] = re.findall(r'href="(/limits\?change=[^"#]+)', listed)
     assert 'name="rate" type="number" value="10"' in (await page.get(change)).text
     assert "10 in" not in (await page.get("/limits?kind=key")).text
-    assert "There are none" in await _sent(page, "/limits/drop", kind="host", name="shop.example")
+    assert re.search(r"by [^<]*ann[^<]* <a href=.*>before<", listed)
+    [going] = re.findall(r"<summary>Take away….*?</details>", listed, re.DOTALL)
+    assert "Now it is held to 10 in each 60.0 s." in going
+    fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', going))
+    assert "There are none" in await _sent(page, "/limits/drop", **fields)
     assert value(db, "select count(*) from pgsched.audit_log where kind = 'limit'") == 2
     wrong = await page.post("/limits/set", data={"kind": "host", "name": "shop.example", "rate": "0"})
     assert wrong.status_code == 422
@@ -72,7 +100,7 @@ async def test_a_limit_is_set_changed_and_taken_away(page: httpx.AsyncClient, db
     assert 'href="/client?name=shop"' in client
     there = (await page.get("/client?name=shop")).text
     assert 'value="3"' in there
-    assert "3 in each 1.0 s is what it is held to now" in there
+    assert "Now it is held to 3 in each 1.0 s." in there
     gone = await page.post("/limits/drop", data={"kind": "client", "name": "shop", "from": "client"})
     assert gone.headers["location"] == "/client?name=shop&done=drop"
 
@@ -90,10 +118,13 @@ async def test_a_host_is_sidelined_and_restored(page: httpx.AsyncClient, db: Con
 
 async def test_a_failing_host_is_sidelined_from_its_row(page: httpx.AsyncClient, db: Connection) -> None:
     db.execute(
-        "insert into pgsched_internal.gates (name, events, period, shut_until, openings, reason)"
-        " values ('circuit:ill.example shop', 10, '1 s', now() + interval '1 hour', 3, 'it answered 503')"
+        "insert into pgsched_internal.gates (name, events, period, shut_until, openings, failing_since, reason)"
+        " values ('circuit:ill.example shop', 10, '1 s', now() + interval '1 hour', 3, '2026-01-02 03:04:05Z',"
+        " 'it answered 503')"
     )
     listed = (await page.get("/targets")).text
+    assert '<td class="instant">2026-01-02 03:04:05</td>' in listed
+    assert "since 2026-01-02 03:04:05" in (await page.get("/now")).text
     assert re.findall(r'<th scope="col"[^>]*>([^<]+)', listed)[:4] == ["State", "Host", "Why", "Do"]
     [form] = re.findall(r'action="/targets/sideline">(<input type="hidden".*?)</form>', listed)
     fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))

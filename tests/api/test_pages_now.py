@@ -9,6 +9,7 @@ from pgsched.api.pages import coming
 from tests.api.access_arrange import make_key
 from tests.api.page_arrange import signed_in
 from tests.conftest import Connection
+from tests.store.ends.dead_letter_arrange import dead_letter
 from tests.store.store_arrange import schedule, value
 
 
@@ -28,6 +29,13 @@ async def test_now_says_what_holds_back_and_why_with_the_page_to_do_something(
     ):
         assert re.search(rf'href="{re.escape(link)}">{text}</a>', found), text
     assert "503 from it since noon" in found
+
+
+async def test_now_counts_the_dead_letters_that_nobody_has_dealt_with(page: httpx.AsyncClient, db: Connection) -> None:
+    for number in range(3):
+        dead_letter(db, reason=f"no {number}")
+    db.execute("update pgsched.history set dealt_with_at = now() where reason = 'no 1'")
+    assert re.search(r'<a id="open-letters" href="/dead-letters">2</a>', (await page.get("/now")).text)
 
 
 async def test_now_begins_with_what_the_doctor_finds_for_those_who_administer(

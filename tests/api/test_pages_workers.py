@@ -38,6 +38,32 @@ async def test_a_worker_is_shown_with_what_it_has_in_hand_drained_and_resumed(
         assert (gone.status_code, "It has left" in gone.text) == (404, True)
 
 
+async def test_workers_that_have_left_are_listed_with_how_they_left(page: httpx.AsyncClient, db: Connection) -> None:
+    db.execute(
+        "insert into pgsched.workers (name, queues, release, expires_at, lost_since) values"
+        " ('gone:1', '{default}', '1', now(), null), ('gone:2', '{default}', '1', now(), '2026-01-02 03:04:05Z')"
+    )
+    assert "Left in the last" not in (await page.get("/workers")).text
+    db.execute("delete from pgsched.workers")
+    listed = (await page.get("/workers")).text
+    [former] = re.findall(r'aria-label="Workers that have left".*?</table>', listed, re.DOTALL)
+    assert re.findall(r'class="status (\w+)"', former) == ["lost", "stopped"]
+    [lost, stopped] = re.findall(r'href="(/workers/\d+)"', former)
+    assert "since 2026-01-02 03:04:05" in (await page.get(lost)).text
+    found = await page.get(stopped)
+    assert (found.status_code, "gone:1" in found.text, "gone:2" in found.text) == (404, True, False)
+
+
+def test_of_those_that_have_left_the_last_thousand_are_kept(db: Connection) -> None:
+    db.execute(
+        "insert into pgsched.workers (name, queues, release, expires_at)"
+        " select 'gone:' || n, '{default}', '1', now() from generate_series(1, 1100) n"
+    )
+    db.execute("delete from pgsched.workers")
+    kept = "select count(*), max(substr(name, 6)::int) - min(substr(name, 6)::int) from pgsched_internal.former_workers"
+    assert db.execute(kept.encode()).fetchone() == (1000, 999)
+
+
 async def test_queues_are_shown_with_those_who_serve_them(page: httpx.AsyncClient, db: Connection) -> None:
     call(db, "create_queue", name="orders")
     call(db, "create_queue", name="taken", changes={"pulled": True})

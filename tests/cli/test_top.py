@@ -38,6 +38,7 @@ _SIDELINED = Sidelined(
     openings=1,
     reason=None,
     since=NOON,
+    failing_since=None,
     held=12,
 )
 _HELD = [Held(gate="client:shop", held=1_000)]

@@ -57,3 +57,13 @@ def test_what_an_outcome_says_of_the_target(outcome: Outcome, ill: bool, well: b
 )
 def test_a_target_may_ask_to_be_left_alone(outcome: Outcome, pause: timedelta | None) -> None:
     assert asked_pause(outcome) == pause
+
+
+def test_a_target_fails_since_the_first_failure_after_the_last_success() -> None:
+    window = Window(began=0.0)
+    found = []
+    for at, ill in ((1.0, True), (2.0, True), (3.0, False), (4.0, True), (5.0, True)):
+        window.count(at, ill=ill)
+        found.append(window.failing_since)
+    assert found == [1.0, 1.0, None, 4.0, 4.0]
+    assert (window.attempts, window.failures) == (5, 4)

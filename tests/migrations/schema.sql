@@ -47,6 +47,7 @@ table pgsched_internal.draining
 table pgsched_internal.ends_to_mark with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
 table pgsched_internal.facts
 table pgsched_internal.fleet with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
+table pgsched_internal.former_workers
 table pgsched_internal.gate_use with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
 table pgsched_internal.gates with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0) row level security
 table pgsched_internal.job_moves
@@ -315,6 +316,7 @@ column pgsched.sidelined.06 openings integer
 column pgsched.sidelined.07 reason text
 column pgsched.sidelined.08 since timestamp with time zone
 column pgsched.sidelined.09 held bigint
+column pgsched.sidelined.10 failing_since timestamp with time zone
 column pgsched.status.01 id uuid
 column pgsched.status.02 client_id text
 column pgsched.status.03 key text
@@ -446,6 +448,14 @@ column pgsched_internal.fleet.03 database oid not null
 column pgsched_internal.fleet.04 timeline integer
 column pgsched_internal.fleet.05 server_started_at timestamp with time zone
 column pgsched_internal.fleet.06 seen_at timestamp with time zone not null
+column pgsched_internal.former_workers.01 id integer not null
+column pgsched_internal.former_workers.02 name text not null
+column pgsched_internal.former_workers.03 queues text[] not null
+column pgsched_internal.former_workers.04 release text not null
+column pgsched_internal.former_workers.05 alone boolean not null
+column pgsched_internal.former_workers.06 started_at timestamp with time zone not null
+column pgsched_internal.former_workers.07 lost_since timestamp with time zone
+column pgsched_internal.former_workers.08 left_at timestamp with time zone not null default pgsched.now()
 column pgsched_internal.gate_use.01 gate text not null
 column pgsched_internal.gate_use.02 worker integer not null
 column pgsched_internal.gate_use.03 running integer not null
@@ -459,8 +469,9 @@ column pgsched_internal.gates.07 next_at timestamp with time zone not null defau
 column pgsched_internal.gates.08 shut_until timestamp with time zone
 column pgsched_internal.gates.09 recovers_from timestamp with time zone
 column pgsched_internal.gates.10 openings integer not null default 0
-column pgsched_internal.gates.11 reason text
-column pgsched_internal.gates.12 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched_internal.gates.11 failing_since timestamp with time zone
+column pgsched_internal.gates.12 reason text
+column pgsched_internal.gates.13 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched_internal.job_moves.01 job_id uuid not null
 column pgsched_internal.job_moves.02 partition smallint not null
 column pgsched_internal.kept_dead_letters.01 finished_at timestamp with time zone not null
@@ -654,6 +665,7 @@ constraint pgsched_internal.ends_to_mark.ends_to_mark_pkey PRIMARY KEY (executio
 constraint pgsched_internal.facts.facts_pkey PRIMARY KEY (name)
 constraint pgsched_internal.fleet.fleet_pkey PRIMARY KEY (singleton)
 constraint pgsched_internal.fleet.there_is_one_fleet CHECK (singleton)
+constraint pgsched_internal.former_workers.former_workers_pkey PRIMARY KEY (id)
 constraint pgsched_internal.gate_use.gate_use_gate_fkey FOREIGN KEY (gate) REFERENCES pgsched_internal.gates(name) ON DELETE CASCADE
 constraint pgsched_internal.gate_use.gate_use_pkey PRIMARY KEY (gate, worker)
 constraint pgsched_internal.gate_use.gate_use_worker_fkey FOREIGN KEY (worker) REFERENCES pgsched.workers(id) ON DELETE CASCADE
@@ -740,6 +752,7 @@ CREATE UNIQUE INDEX executions_job ON ONLY pgsched.executions USING btree (job_i
 CREATE UNIQUE INDEX executions_pkey ON ONLY pgsched.executions USING btree (id, partition)
 CREATE UNIQUE INDEX facts_pkey ON pgsched_internal.facts USING btree (name)
 CREATE UNIQUE INDEX fleet_pkey ON pgsched_internal.fleet USING btree (singleton)
+CREATE UNIQUE INDEX former_workers_pkey ON pgsched_internal.former_workers USING btree (id)
 CREATE UNIQUE INDEX gate_use_pkey ON pgsched_internal.gate_use USING btree (gate, worker)
 CREATE UNIQUE INDEX gates_pkey ON pgsched_internal.gates USING btree (name)
 CREATE UNIQUE INDEX history_id ON ONLY pgsched.history USING btree (id, client_id, status, partition, finished_at)
@@ -813,6 +826,7 @@ CREATE TRIGGER queues_changed AFTER INSERT OR DELETE OR UPDATE OF name, first_pa
 CREATE TRIGGER secrets_changed AFTER INSERT OR DELETE OR UPDATE ON pgsched_internal.secrets FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.clients_changed()
 CREATE TRIGGER signing_secrets_changed AFTER INSERT OR DELETE OR UPDATE ON pgsched_internal.signing_secrets FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.clients_changed()
 CREATE TRIGGER unlimited AFTER UPDATE OF events, period, burst, concurrency ON pgsched_internal.gates FOR EACH ROW WHEN (((num_nonnulls(old.events, old.concurrency) > 0) AND (num_nonnulls(new.events, new.concurrency) = 0) AND (old.name !~~ 'circuit:%'::text))) EXECUTE FUNCTION pgsched_internal.changed('limit', 'name')
+CREATE TRIGGER worker_left AFTER DELETE ON pgsched.workers FOR EACH ROW EXECUTE FUNCTION pgsched_internal.worker_left()
 
 -- policies
 policy api on pgsched.attempts for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
@@ -1265,6 +1279,7 @@ function pgsched_internal.watch_of(integer) returns bigint volatility v parallel
 function pgsched_internal.weeks_of_history(timestamp with time zone) returns TABLE(low timestamp with time zone, high timestamp with time zone) volatility s parallel u
 function pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,boolean) returns text volatility i parallel u
 function pgsched_internal.withdraw(uuid,text) returns void volatility v parallel u
+function pgsched_internal.worker_left() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.write_log(text,uuid,text,jsonb,text,text,jsonb,jsonb) returns void volatility v parallel u
 function pgsched_internal.written_out(jsonb,integer) returns text volatility i parallel s
 
@@ -1908,6 +1923,8 @@ grant select on pgsched_internal.ended to pgsched_worker
 grant select on pgsched_internal.ended_status to pgsched_worker
 grant select on pgsched_internal.facts to pgsched_api
 grant select on pgsched_internal.facts to pgsched_reader
+grant select on pgsched_internal.former_workers to pgsched_api
+grant select on pgsched_internal.former_workers to pgsched_reader
 grant select on pgsched_internal.gate_use to pgsched_reader
 grant select on pgsched_internal.gates to pgsched_api
 grant select on pgsched_internal.gates to pgsched_reader
@@ -2340,5 +2357,6 @@ comment on pgsched_internal.watch_of(integer) is 'What the watch of a queue says
 comment on pgsched_internal.weeks_of_history(timestamp with time zone) is 'All of history in parts of a week at most: from an instant on, then back from there. What is older than its days comes last.'
 comment on pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,boolean) is 'Why an installation is held whose workers were there and are here now, on a server that runs since then; null where they go on.'
 comment on pgsched_internal.withdraw(uuid,text) is 'Takes back the planned row of a job that is edited, paused or cancelled.'
+comment on pgsched_internal.worker_left() is 'Keeps what is known of a worker whose row is deleted.'
 comment on pgsched_internal.write_log(text,uuid,text,jsonb,text,text,jsonb,jsonb) is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Where a trigger has written down how this kind of thing with this name was changed, that row becomes it. Called by the functions that change something, once they have judged who calls them.'
 comment on pgsched_internal.written_out(jsonb,integer) is 'A value as text; null where that is longer than so many bytes, which is found out before much more than that is written.'

@@ -95,6 +95,7 @@ const deeds = async () => {
   await does(() => page.click('form[action="/client/release"] button'));
   await page.goto(address + "/limits");
   await does(() => fill("/limits/set", { name: "busy", rate: "10" }));
+  await page.click('details:has([value=busy]) summary');
   await does(() => page.click('form[action="/limits/drop"]:has([value=busy]) button'));
   await page.goto(address + "/targets");
   await does(() => fill("/targets/sideline", { host: "down.example", note: "moving" }));

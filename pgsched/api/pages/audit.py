@@ -4,11 +4,10 @@ from typing import Any
 
 from litestar import Request, Response
 
-from pgsched.api.pages.forms import Text, cleared, link_to
+from pgsched.api.pages.forms import Text, cleared, link_to, whole_in
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import shows
 from pgsched.api.parameters import Pooled
-from pgsched.api.problems import Unreadable
 from pgsched.store.admin import audit
 from pgsched.store.admin.audit import AuditFilter
 
@@ -31,16 +30,7 @@ async def show_changes(
         kind=asked.get("kind"), name=asked.get("name"), action=asked.get("action"), actor=asked.get("by")
     )
     async with database.page() as connection:
-        found = await audit.changes(connection, wanted, limit=_PAGE + 1, after=_number(after))
+        found = await audit.changes(connection, wanted, limit=_PAGE + 1, after=whole_in("after", after))
     rows = found[:_PAGE]
     more = link_to(request, after=str(rows[-1].id)) if len(found) > _PAGE else None
     return html(request, "audit.html", rows=rows, asked=asked, more=more, begins=not after)
-
-
-def _number(text: str | None) -> int | None:
-    """The id of a change. Raises Unreadable."""
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise Unreadable(f"after: {text[:50]!r} is not the number of a change")
-    return int(text)

@@ -20,7 +20,7 @@ from pgsched.api.pages.filters import (
     number_in,
     statuses_in,
 )
-from pgsched.api.pages.forms import Text, link_to, sent
+from pgsched.api.pages.forms import Text, link_to, sent, whole_in
 from pgsched.api.pages.rendering import HEADERS, html
 from pgsched.api.pages.routing import does, done, shows
 from pgsched.api.paging import cursor, position
@@ -88,7 +88,7 @@ async def change_letters(request: Request[Any, Any, Any], database: Pooled, acto
     check_clients(grant_of(request), [wanted.client])
     if verb == "discard":
         gone = await database.ask(dead_letters.discard_all, wanted, note=note, actor=actor)
-        before = _count(form.get("discarded", "")) or 0
+        before = whole_in("discarded", form.get("discarded")) or 0
         query = urlencode({**asked, "verb": verb, "discarded": before + gone.discarded})
         return Redirect(f"/dead-letters/bulk?{query}", status_code=303, headers=HEADERS)
     rate = number_in("rate", form.get("rate"), _RATES[verb])
@@ -113,7 +113,7 @@ async def show_change(
 ) -> Response[Any]:
     """``of`` is how many it was when it was asked for."""
     row = await database.ask(bulk_changes.get_bulk_change, change_id)
-    return html(request, "bulk_change.html", row=row, total=_count(of or ""))
+    return html(request, "bulk_change.html", row=row, total=whole_in("of", of))
 
 
 @does("/bulk-changes/{change_id:uuid}/cancel", scope="operate")
@@ -135,10 +135,6 @@ def _known(verb: str | None, verbs: tuple[str, ...]) -> str:
     if verb not in verbs:
         raise InvalidInput(f"verb: write one of {', '.join(verbs)}")
     return verb
-
-
-def _count(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
 
 
 def _executions(
@@ -184,5 +180,5 @@ def _form(
         fields=fields,
         rate=given.get("rate") or _RATES.get(verb),
         counts_on=None if found.complete or fault or "count" in request.query_params else link_to(request, count="on"),
-        discarded=_count(request.query_params.get("discarded", "")),
+        discarded=whole_in("discarded", request.query_params.get("discarded")),
     )

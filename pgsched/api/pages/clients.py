@@ -8,6 +8,7 @@ from litestar import Request, Response
 from psycopg import AsyncConnection
 
 from pgsched.api.access import check_clients, grant_of
+from pgsched.api.pages.client_states import hindrances_of
 from pgsched.api.pages.forms import Text, field_of, link_to, named, sent, struct_of
 from pgsched.api.pages.now import Watched
 from pgsched.api.pages.rendering import html
@@ -19,7 +20,7 @@ from pgsched.store.admin import clients
 from pgsched.store.admin.clients import ClientRow
 from pgsched.store.gates import blocked_keys, limits, targets
 from pgsched.store.gates.limits import LimitRow
-from pgsched.store.lookup.now import Edge
+from pgsched.store.lookup.now import Edge, held_of_clients
 
 _PAGE, _SECTION = 50, 20
 _NOTHING = Edge()
@@ -52,13 +53,15 @@ async def show_clients(
     start = (start or "").strip() or None
     async with database.page() as connection:
         found = await clients.all_clients(connection, limit=_PAGE + 1, after=after or None, start=start)
-    rows = found[:_PAGE]
+        rows = found[:_PAGE]
+        held = await held_of_clients(connection, [row.client for row in rows])
     edges = {one.client: one for one in await watching.clients(grant_of(request)) if one.client is not None}
     return html(
         request,
         "clients.html",
         rows=rows,
         edges=edges,
+        hindrances={name: list(hindrances_of(edges.get(name, _NOTHING), one)) for name, one in held.items()},
         start=start or "",
         others=[one for name, one in edges.items() if name not in {row.client for row in rows}] if not after else [],
         more=link_to(request, after=rows[-1].client) if len(found) > _PAGE else None,
@@ -79,11 +82,13 @@ async def show_client(
         keys = await blocked_keys.blocked_keys(connection, limit=_SECTION, client=client)
         weights = await clients.weights(connection, [one.client for one in edges if one.client is not None])
         limit = await _limit_of(connection, client) if grant.clients is None and "admin" in grant.scopes else None
+        held = await held_of_clients(connection, [client])
     share = share_of(client, edges, weights)
     return html(
         request,
         "client.html",
         client=client,
+        hindrances=list(hindrances_of(share.edge, held[client])),
         row=row,
         hosts=hosts,
         keys=keys,

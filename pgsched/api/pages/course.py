@@ -5,43 +5,20 @@ waited for. Time that none of these explains was spent on busy workers, a paused
 down: of that the course has the length alone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
 import msgspec
 
-from pgsched.domain.capability import WORKER
-from pgsched.domain.gate import CIRCUIT, CLIENT, HOST, KEY, ORDER, QUEUE
+from pgsched.api.pages.gate_words import words_of
 from pgsched.store.admin.audit import AuditEntry
 from pgsched.store.ends.dependencies import Dependency
 from pgsched.store.lookup.rows import Attempt, Execution
 
 _NOTICED = timedelta(seconds=1)
 """Shorter waits are no step of their own."""
-_GATES = {
-    CLIENT: "Client {name} is on hold, or has reached its limit",
-    HOST: "The limit of host {name} is used up, or somebody has sidelined it",
-    QUEUE: "The limit of queue {name} is used up",
-    KEY: "The limit of key {name} is used up",
-    CIRCUIT: "Target {name} fails, and is left alone until it recovers",
-    WORKER: "No worker can deliver it: none has {name}",
-    ORDER: "Another execution of its ordering key comes first",
-    "alone:": "Workers ended while {name} ran, so it waits to be run apart from all others",
-    "error:": "It is set aside",
-}
-_HELD = {
-    CLIENT: "Held until client {name} was released or had room under its limit",
-    HOST: "Held until host {name} had room under its limit or was restored",
-    QUEUE: "Held until queue {name} had room under its limit",
-    KEY: "Held until key {name} had room under its limit",
-    CIRCUIT: "Held while target {name} failed and was left alone",
-    WORKER: "Held until a worker had {name}",
-    ORDER: "Held until the executions before it under its ordering key had ended",
-    "alone:": "Held until {name} could run apart from all others",
-    "error:": "Set aside until somebody decided",
-}
 _STALLS = {
     "waits: the queue is paused": "Its queue is paused",
     "waits: no worker serves the queue": "No living worker serves its queue",
@@ -110,13 +87,7 @@ def _waits(row: Execution) -> list[Wait]:
 
 def _waited(one: Wait, until: datetime) -> Step:
     took = max(until - one.since, timedelta(0))
-    return Step(at=one.since, kind="wait", title=_named(_HELD, one.held_by), took=took)
-
-
-def _named(titles: Mapping[str, str], gate: str) -> str:
-    kind, _, name = gate.partition(":")
-    title = titles.get(f"{kind}:") or titles.get(gate, "It was held back by {name}")
-    return title.format(name=name or gate)
+    return Step(at=one.since, kind="wait", title=words_of(one.held_by).held, took=took)
 
 
 def _held_between(waits: Sequence[Wait], begin: datetime, end: datetime) -> timedelta:
@@ -183,7 +154,7 @@ def _held(row: Execution, waits_for: Sequence[UUID], now: datetime) -> list[Step
     if row.held_by is not None:
         since = next((one.since for one in _waits(row) if one.until is None), None)
         took = None if since is None else max(now - since, timedelta(0))
-        return [Step(at=None, kind="wait", title=_named(_GATES, row.held_by), text=row.reason, took=took)]
+        return [Step(at=None, kind="wait", title=words_of(row.held_by).holds, text=row.reason, took=took)]
     if waits_for:
         return [Step(at=None, kind="wait", title="Waits for the end of others", links=waits_for)]
     title = "Waits for the run of its job before it" if row.job_id else "Held by hand: it has no instant"

@@ -49,7 +49,6 @@ async def show_executions(
         statuses=STATUSES,
         order=order,
         begins=not after,
-        query=request.url.query,
     )
 
 

@@ -46,6 +46,15 @@ def id_in(name: str, text: str | None) -> UUID | None:
         raise Unreadable(f"{name}: {text[:50]!r} is no id") from None
 
 
+def whole_in(name: str, text: str | None) -> int | None:
+    """A whole number that somebody has typed. Raises Unreadable."""
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise Unreadable(f"{name}: {text[:50]!r} is no whole number")
+    return int(text)
+
+
 async def sent(request: Request[Any, Any, Any]) -> dict[str, str]:
     """The fields of a form that was sent, without blanks around their texts. Raises Unreadable."""
     form = {str(name): value.strip() for name, value in (await request.form()).items() if isinstance(value, str)}

@@ -13,6 +13,7 @@ from pgsched.api.settings import Limit
 from pgsched.domain.duration import parse_duration
 from pgsched.domain.states import LIMIT_KINDS
 from pgsched.errors import InvalidInput
+from pgsched.store.admin import audit
 from pgsched.store.gates import limits
 from pgsched.store.gates.limits import Amount
 
@@ -35,11 +36,13 @@ async def show_limits(
     async with database.page() as connection:
         found = await limits.all_limits(connection, limit=_PAGE + 1, after=after or None, kind=chosen)
         filled = await limits.get_limit(connection, of_kind, name) if name else None
-    rows = found[:_PAGE]
+        rows = found[:_PAGE]
+        changed = await audit.last_changes(connection, "limit", [f"{row.kind}:{row.name}" for row in rows])
     return html(
         request,
         "limits.html",
         rows=rows,
+        changed=changed,
         filled=filled,
         asked=asked,
         kinds=LIMIT_KINDS,

@@ -10,12 +10,13 @@ from litestar.response import Redirect
 from pgsched.api.access import grant_of
 from pgsched.api.doctor import Doctor
 from pgsched.api.pages.charts import chart
+from pgsched.api.pages.client_states import LATE
 from pgsched.api.pages.coming import Coming
 from pgsched.api.pages.holders import holder_of
 from pgsched.api.pages.past import SPANS, Looking
 from pgsched.api.pages.rendering import HEADERS, html
 from pgsched.api.pages.routing import shows
-from pgsched.api.pages.watching import Watching
+from pgsched.api.pages.watching import MOST_LETTERS, Watching
 from pgsched.domain.api_key import Grant
 
 _KEPT, _MOST_FINDINGS = 25.0, 5
@@ -70,9 +71,12 @@ async def _of(watching: Watching, grant: Grant) -> dict[str, Any]:
     rates = [line.ended for line in shown.queues if line.ended is not None]
     return {
         "shown": shown,
+        "letters": await watching.letters(grant),
+        "most_letters": MOST_LETTERS,
         "due": sum(line.edge.due for line in shown.queues),
         "in_hand": sum(line.edge.in_hand for line in shown.queues),
         "cut": any(line.edge.cut for line in shown.queues),
+        "late_after": LATE,
         "late": max((line.edge.oldest_due or 0.0 for line in shown.queues), default=0.0),
         "ended": sum(rates) if rates else None,
         "held": sum(line.held for line in shown.gates),

@@ -59,6 +59,7 @@ def html(request: Request[Any, Any, Any], template: str, *, status: int = 200, *
             administers=grant.clients is None and "admin" in grant.scopes,
             who=grant.subject,
             path=request.url.path,
+            query=request.url.query,
             done=_DONE.get(request.query_params.get("done", "")),
             release=__version__,
             now=datetime.now(UTC),

@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 
 from pgsched.api.access import check_everywhere
 from pgsched.api.database import Database
+from pgsched.api.pages.kept import Kept
 from pgsched.domain.api_key import Grant
 from pgsched.store.core.pinned import DOCTOR_LOCALLY
-from pgsched.store.lookup.now import Edge, Now, look
+from pgsched.store.lookup.now import Edge, Now, look, open_letters
 from pgsched.store.lookup.now_lines import Shown, lines_of
 
-_EVERY, _SPAN = 1.5, 600.0  # seconds
+_EVERY, _SPAN, _LETTERS_KEPT = 1.5, 600.0, 10.0  # seconds
+MOST_LETTERS = 1_000
+"""So many of the newest dead letters are looked at."""
 _FORGOTTEN = 30.0
 """Seconds after which nobody is taken to watch any more, and what was seen is no series with what comes."""
 
@@ -38,11 +41,18 @@ class Watching:
         self._shown: Shown | None = None
         self._at = float("-inf")
         self._moments: deque[Moment] = deque(maxlen=int(_SPAN / _EVERY))
+        self._letters = Kept(self._count_letters, seconds=_LETTERS_KEPT)
 
     async def look(self, grant: Grant) -> tuple[Shown, Sequence[Moment]]:
         """The lines of now, and the moments before. Raises Refused, Unavailable."""
         check_everywhere(grant)
         return await self._latest()
+
+    async def letters(self, grant: Grant) -> int:
+        """How many dead letters nobody has dealt with, counted among the newest; no older than ten seconds. Raises
+        Refused, Unavailable."""
+        check_everywhere(grant)
+        return await self._letters.get()
 
     async def clients(self, grant: Grant) -> Sequence[Edge]:
         """What clients have due and in hand; of those that the grant is not for, without their names. Raises
@@ -59,6 +69,11 @@ class Watching:
                 await self._look()
             assert self._shown is not None
             return self._shown, list(self._moments)
+
+    async def _count_letters(self) -> int:
+        async with self._database.page() as connection, connection.transaction():
+            await connection.execute(DOCTOR_LOCALLY)
+            return await open_letters(connection, most=MOST_LETTERS)
 
     async def _look(self) -> None:
         async with self._database.page() as connection, connection.transaction():

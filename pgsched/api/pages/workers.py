@@ -12,21 +12,23 @@ from pgsched.api.parameters import Actor, Pooled
 from pgsched.api.workers import WorkerNumber
 from pgsched.errors import NotFound
 from pgsched.store.admin import draining
-from pgsched.store.admin.draining import WorkerRow
+from pgsched.store.admin.draining import FormerWorker, WorkerRow
 from pgsched.store.lookup.overview import QueueState, queue_states
 
-_MOST = 50
+_MOST, _MOST_FORMER = 50, 20
 
 
 @shows("/workers", scope="admin", everywhere=True)
 async def show_workers(request: Request[Any, Any, Any], database: Pooled) -> Response[Any]:
     async with database.page() as connection:
         rows = await draining.all_workers(connection)
+        former = await draining.former_workers(connection, limit=_MOST_FORMER)
         queues = await queue_states(connection)
     return html(
         request,
         "workers.html",
         rows=rows,
+        former=former,
         releases={row.release for row in rows},
         handlers={row.id: sum(one.startswith("python:") for one in row.delivers) for row in rows},
         queues=queues,
@@ -40,8 +42,8 @@ def _serving(queues: Sequence[QueueState], rows: Sequence[WorkerRow]) -> dict[st
     return {queue.name: [row.id for row in begin if queue.name in row.queues] for queue in queues}
 
 
-def _left(request: Request[Any, Any, Any], _error: Exception) -> Response[Any]:
-    return html(request, "worker_left.html", status=404, worker=request.path_params["worker"])
+def _left(request: Request[Any, Any, Any], _error: Exception, former: Sequence[FormerWorker] = ()) -> Response[Any]:
+    return html(request, "worker_left.html", status=404, worker=request.path_params["worker"], former=former)
 
 
 _OF_ONE: Any = {"scope": "admin", "everywhere": True, "exception_handlers": {NotFound: _left}}
@@ -50,7 +52,10 @@ _OF_ONE: Any = {"scope": "admin", "everywhere": True, "exception_handlers": {Not
 @shows("/workers/{worker:int}", **_OF_ONE)
 async def show_worker(request: Request[Any, Any, Any], worker: WorkerNumber, database: Pooled) -> Response[Any]:
     async with database.page() as connection:
-        row = await draining.get_worker(connection, worker)
+        try:
+            row = await draining.get_worker(connection, worker)
+        except NotFound as error:
+            return _left(request, error, await draining.former_workers(connection, worker, limit=1))
         held = await draining.in_hand_of(connection, worker, limit=_MOST)
     return html(request, "worker.html", row=row, held=held)
 

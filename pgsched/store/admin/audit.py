@@ -1,5 +1,6 @@
 """The audit log: who changed what, and what was so before and after."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -37,7 +38,8 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
-    """Only changes of which all that is given is so."""
+    """Only changes of which all that is given is so; ``actor`` is the one that was named, or whom the API has
+    authenticated."""
 
     subject: UUID | None = None
     kind: str | None = None
@@ -46,8 +48,24 @@ class AuditFilter:
     actor: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastChange:
+    """When something was changed last, and by whom."""
+
+    name: str
+    at: datetime
+    actor: str
+    authenticated: str | None
+
+
 async def changes(
     connection: AsyncConnection[Any], wanted: AuditFilter, *, limit: int, after: int | None = None
 ) -> list[AuditEntry]:
     """At most ``limit`` changes, the newest first, those before the one with the id ``after``."""
     return await rows(connection, AuditEntry, "admin/audit", **asdict(wanted), limit=limit, after=after)
+
+
+async def last_changes(connection: AsyncConnection[Any], kind: str, names: Sequence[str]) -> dict[str, LastChange]:
+    """The last change of each of these things, by name; those that were never changed are left out."""
+    found = await rows(connection, LastChange, "admin/last_changes", kind=kind, names=list(names)) if names else []
+    return {one.name: one for one in found}

@@ -47,6 +47,20 @@ class InHand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FormerWorker:
+    """A worker that has left: its process stopped, or it was lost since ``lost_since``."""
+
+    id: int
+    name: str
+    queues: list[str]
+    release: str
+    alone: bool
+    started_at: datetime
+    lost_since: datetime | None
+    left_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Registered:
     id: int
     name: str
@@ -73,6 +87,13 @@ async def get_worker(connection: AsyncConnection[Any], worker: int) -> WorkerRow
     for one in await all_workers(connection, worker):
         return one
     raise NotFound(f"there is no worker {worker}; it has left, or look in the list of workers")
+
+
+async def former_workers(
+    connection: AsyncConnection[Any], worker: int | None = None, *, limit: int
+) -> list[FormerWorker]:
+    """At most ``limit`` of those that have left in the last 7 days, the last first; with ``worker`` that one alone."""
+    return await rows(connection, FormerWorker, "admin/former_workers", worker=worker, limit=limit)
 
 
 async def in_hand_of(connection: AsyncConnection[Any], worker: int, *, limit: int) -> Sequence[InHand]:

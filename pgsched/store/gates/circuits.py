@@ -9,11 +9,19 @@ from pgsched.store.core.sql import statement
 
 
 async def open_circuit(
-    connection: Connection, name: str, *, rate: int, asked: timedelta | None, probe: bool, reason: str
+    connection: Connection,
+    name: str,
+    *,
+    rate: int,
+    asked: timedelta | None,
+    probe: bool,
+    failed_for: timedelta,
+    reason: str,
 ) -> bool:
     """Leaves a failing target alone; ``rate`` is how many a second pass first once it is back, ``asked`` for how long
-    it asked itself, ``probe`` whether it failed the probe. False where it is left alone already."""
-    asked_for = {"rate": rate, "asked": asked, "probe": probe, "reason": reason}
+    it asked itself, ``probe`` whether it failed the probe, ``failed_for`` how long ago it began to fail. False where it
+    is left alone already."""
+    asked_for = {"rate": rate, "asked": asked, "probe": probe, "failed_for": failed_for, "reason": reason}
     return bool(await _change(connection, "gates/open_circuit", name=name, **asked_for))
 
 

@@ -17,8 +17,9 @@ class Sidelined:
     """A host that is left alone or recovers, for one ``client`` or (None) for all.
 
     ``state`` is ``failing``, ``probing``, ``recovering`` or ``by hand``. ``until`` is None where it is for as long as
-    nobody restores it, and while it recovers. ``openings`` is how often in a row it was found failing; ``held`` is
-    counted up to 10,000.
+    nobody restores it, and while it recovers. ``openings`` is how often in a row it was found failing;
+    ``failing_since`` is when the first attempt failed after the last one that succeeded, and ``since`` when the state
+    changed last; ``held`` is counted up to 10,000.
     """
 
     gate: str
@@ -29,6 +30,7 @@ class Sidelined:
     openings: int
     reason: str | None
     since: datetime
+    failing_since: datetime | None
     held: int
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
-from pgsched.store.core.query import rows
+from pgsched.store.core.query import first, rows
 from pgsched.store.gates.targets import Sidelined, sidelined
 from pgsched.store.lookup.overview import LivingWorker, QueueState, living_workers, queue_states
 
@@ -25,14 +25,15 @@ HELD = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """What is due and in nobody's hand, and what is in hand, of a queue, a client or a worker. Where it was ``cut``
-    there may be more of both."""
+    """What is due and in nobody's hand, and what is in hand, of a queue, a client or a worker. Of what is due so many
+    are in ``paused`` queues. Where it was ``cut`` there may be more of all."""
 
     queue: str | None = None
     client: str | None = None
     worker: int | None = None
     due: int = 0
     in_hand: int = 0
+    paused: int = 0
     cut: bool = False
     oldest_due: float | None = None
     oldest_in_hand: float | None = None
@@ -68,6 +69,29 @@ class Now:
     workers: Sequence[LivingWorker]
     held_back: Sequence[Held]
     sidelined: Sequence[Sidelined]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldOfClient:
+    """How many executions the limit or the hold of a client keeps back, counted up to a thousand; and one of the hosts
+    that fail for it."""
+
+    client: str
+    held: int
+    failing: str | None
+
+
+async def held_of_clients(connection: AsyncConnection[Any], clients: Sequence[str]) -> dict[str, HeldOfClient]:
+    """That of each of these clients, by name."""
+    found = await rows(connection, HeldOfClient, "lookup/held_of_clients", clients=list(clients), most=HELD)
+    return {one.client: one for one in found}
+
+
+async def open_letters(connection: AsyncConnection[Any], *, most: int) -> int:
+    """How many of the newest dead letters nobody has dealt with, of so many in history and of those that outlived
+    it."""
+    _, found = await first(connection, "lookup/wal_and_dead_letters", most=most) or (0, 0)
+    return int(found)
 
 
 async def look(connection: AsyncConnection[Any]) -> Now:

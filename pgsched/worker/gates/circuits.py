@@ -8,7 +8,7 @@ outcome decides whether the target recovers.
 import time
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import psycopg
@@ -24,6 +24,8 @@ from pgsched.store.gates import circuits
 from pgsched.worker.gates.book import Book
 
 _CLOSE_EVERY = 5.0
+_REMEMBERED = 2 * WINDOW
+"""Seconds for which a window is kept: the next one has to know since when the target fails."""
 _PAUSE = 1.0  # seconds: what was claimed before that has been handed back, and claims meet the gate
 
 
@@ -34,6 +36,7 @@ class _Verdict:
     probe: bool
     asked: timedelta | None = None
     reason: str = ""
+    failing_since: float = field(compare=False)
 
 
 class Circuits(Service):
@@ -104,19 +107,27 @@ class Circuits(Service):
             if not ill:
                 self._windows.pop(name, None)
                 return
-            window = self._windows[name] = Window(began=now)
-        window.attempts += 1
-        window.failures += ill
+            before = window.failing_since if window is not None else None
+            window = self._windows[name] = Window(began=now, failing_since=before)
+        window.count(now, ill=ill)
         if window.fails(self._after):
-            del self._windows[name]
             self._decide(name, outcome, probe=False)
+            del self._windows[name]
 
     def _decide(self, name: str, outcome: Outcome, *, probe: bool) -> None:
         failing = is_target_fault(outcome)
         reason = error_text(outcome.error) if isinstance(outcome, Failed) else ""
-        verdict = _Verdict(name=name, failing=failing, probe=probe, asked=asked_pause(outcome), reason=reason[:500])
+        now, window = time.monotonic(), self._windows.get(name)
+        verdict = _Verdict(
+            name=name,
+            failing=failing,
+            probe=probe,
+            asked=asked_pause(outcome),
+            reason=reason[:500],
+            failing_since=now if window is None or window.failing_since is None else window.failing_since,
+        )
         if failing:
-            self._opened[name] = time.monotonic() + _PAUSE
+            self._opened[name] = now + _PAUSE
         if verdict not in self._verdicts:
             self._verdicts.append(verdict)
             self.wake()
@@ -131,7 +142,7 @@ class Circuits(Service):
             self._verdicts.popleft()
         now = time.monotonic()
         self._opened = {name: until for name, until in self._opened.items() if now < until}
-        self._windows = {name: window for name, window in self._windows.items() if now - window.began <= WINDOW}
+        self._windows = {name: window for name, window in self._windows.items() if now - window.began <= _REMEMBERED}
         self._look_at_what_is_watched()
         if self._book.names and now - self._closed_at >= _CLOSE_EVERY:
             self._closed_at = now
@@ -145,7 +156,13 @@ class Circuits(Service):
             if await circuits.recover(connection, verdict.name):
                 self.events.emit("target.recovering", gate=verdict.name)
         elif await circuits.open_circuit(
-            connection, verdict.name, rate=self._rate, asked=verdict.asked, probe=verdict.probe, reason=verdict.reason
+            connection,
+            verdict.name,
+            rate=self._rate,
+            asked=verdict.asked,
+            probe=verdict.probe,
+            failed_for=timedelta(seconds=time.monotonic() - verdict.failing_since),
+            reason=verdict.reason,
         ):
             self.events.emit("target.sidelined", gate=verdict.name, reason=verdict.reason[:200])
         self.changed()

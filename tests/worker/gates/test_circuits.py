@@ -88,6 +88,8 @@ async def test_a_probe_that_fails_has_the_target_left_alone_for_longer(
         await until(lambda: value(db, "select 1 from pgsched_internal.gates where openings >= 3"))
         requests = len(receiver.requests)
         openings = await value(db, "select openings from pgsched_internal.gates")
+        # it was left alone for a second, and then for two
+        assert await value(db, "select failing_since < updated_at - interval '3 s' from pgsched_internal.gates")
     assert requests <= 3 + openings
 
 

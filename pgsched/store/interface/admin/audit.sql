@@ -71,7 +71,7 @@ create or replace function pgsched_internal.log_change(kind text, name text, sub
 #variable_conflict use_column
 declare
   ours constant text[] := array['id', 'revision', 'planned_revision', 'runs', 'failures', 'accounted_to', 'created_at', 'updated_at',
-    'last_used_at', 'full_since', 'instants', 'planned', 'passed_over', 'changed', 'partition', 'reached', 'paced_until', 'next_at', 'shut_until', 'recovers_from', 'openings'];
+    'last_used_at', 'full_since', 'instants', 'planned', 'passed_over', 'changed', 'partition', 'reached', 'paced_until', 'next_at', 'shut_until', 'recovers_from', 'openings', 'failing_since'];
   was jsonb;
   is_now jsonb;
 begin

@@ -163,7 +163,7 @@ begin
   grant usage on schema pgsched, pgsched_internal to pgsched_api;
   grant select on pgsched.executions, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.rollups, pgsched.minutes, pgsched.progress, pgsched.dependencies, pgsched.backfills, pgsched.bulk_changes,
     pgsched.blocked_keys, pgsched.queues, pgsched.schema_version, pgsched.installation, pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.undeliverable, pgsched.audit_log,
-    pgsched.workers, pgsched_internal.draining, pgsched_internal.facts, pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.gates to pgsched_api;
+    pgsched.workers, pgsched_internal.draining, pgsched_internal.former_workers, pgsched_internal.facts, pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.gates to pgsched_api;
   grant select (client_id, keep, options, weight, state, reason, database_role, channels, dead_letter_target, dead_letters_for,
     late_after, on_time_share, created_at) on pgsched.clients to pgsched_api;
   grant select (id, subject, clients, scopes, created_at, expires_at, last_used_at, revoked_at, former_until, rate, burst) on pgsched_internal.api_keys to pgsched_api;
@@ -228,7 +228,7 @@ begin
     pgsched.progress, pgsched.dependencies, pgsched.queues, pgsched.installation, pgsched.workers, pgsched.audit_log, pgsched.backfills, pgsched.bulk_changes, pgsched.blocked_keys
     to pgsched_reader;
   grant select on pgsched_internal.kept_dead_letters, pgsched_internal.gates, pgsched_internal.gate_use, pgsched_internal.facts,
-    pgsched_internal.draining, pgsched_internal.live, pgsched_internal.ended, pgsched.schema_version to pgsched_reader;
+    pgsched_internal.draining, pgsched_internal.former_workers, pgsched_internal.live, pgsched_internal.ended, pgsched.schema_version to pgsched_reader;
   grant select (id, subject, clients, scopes, created_at, expires_at, last_used_at, revoked_at, former_until, rate, burst) on pgsched_internal.api_keys to pgsched_reader;
   grant select (client_id, keep, options, weight, state, reason, database_role, channels, dead_letter_target, dead_letters_for,
     late_after, on_time_share, created_at) on pgsched.clients to pgsched_reader;

@@ -45,3 +45,16 @@ begin
   return true;
 end $$;
 comment on function pgsched.resume_worker(integer, text, text) is 'Has a worker that was drained begin again; false if it was not.';
+
+-- The last thousand that have left are kept, so that a process which dies as often as it is started fills no table.
+create or replace function pgsched_internal.worker_left() returns trigger
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  delete from pgsched_internal.former_workers f where f.id <= old.id - 1000;
+  insert into pgsched_internal.former_workers (id, name, queues, release, alone, started_at, lost_since)
+  values (old.id, old.name, old.queues, old.release, old.alone, old.started_at, old.lost_since) on conflict do nothing;
+  return null;
+end $$;
+comment on function pgsched_internal.worker_left() is 'Keeps what is known of a worker whose row is deleted.';
+create or replace trigger worker_left after delete on pgsched.workers
+  for each row execute function pgsched_internal.worker_left();

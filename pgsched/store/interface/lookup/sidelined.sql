@@ -7,7 +7,8 @@ select g.name as gate, split_part(substr(g.name, strpos(g.name, ':') + 1), ' ', 
             when g.name like 'host:%' or g.openings = 0 or g.shut_until = 'infinity' then 'by hand'
             else 'failing' end as state,
        g.shut_until as until, g.openings, g.reason, g.updated_at as since,
-       (select count(*) from (select from pgsched.executions e where e.gate = g.name and not isfinite(e.fire_at) limit 10000) found) as held
+       (select count(*) from (select from pgsched.executions e where e.gate = g.name and not isfinite(e.fire_at) limit 10000) found) as held,
+       g.failing_since
   from pgsched_internal.gates g
  where g.client_id is not null or (g.name like 'host:%' and (g.recovers_from is not null or g.shut_until > pgsched.now()));
 comment on view pgsched.sidelined is 'The target hosts that are left alone, or recover, for one client or for all, and how many executions wait for

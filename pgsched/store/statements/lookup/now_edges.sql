@@ -1,12 +1,13 @@
 -- now: what is due and what is in hand at the edge of each queue, by queue, by client and by worker: how many, and by how many seconds
--- the oldest of each is late. No more than so many rows of each partition are read, the oldest first; whether more are due there.
--- Rows are claimed a moment before they are due. Locks nothing. Index: executions_fire_at, of one partition after the other.
+-- the oldest of each is late; how many of those due are in paused queues. No more than so many rows of each partition are read, the
+-- oldest first; whether more are due there. Rows are claimed a moment before they are due. Locks nothing. Index: executions_fire_at, of
+-- one partition after the other.
 with partitions as (
-  select q.name as queue, p as partition
-    from (select q.name, q.first_partition from pgsched.queues q order by q.name limit %(queues)s) q,
+  select q.name as queue, q.paused_at is not null as paused, p as partition
+    from (select q.name, q.first_partition, q.paused_at from pgsched.queues q order by q.name limit %(queues)s) q,
          pgsched_internal.partitions_of(q.first_partition) p
 ), sample as materialized (
-  select p.queue, e.*,
+  select p.queue, p.paused, e.*,
          count(*) over (partition by p.partition) >= %(most)s and max(e.fire_at) over (partition by p.partition) <= clock_timestamp() as cut
     from partitions p cross join lateral (
       select e.client_id::text as client, e.lease_owner as worker, e.lease_expires_at is not null as held, e.fire_at
@@ -15,6 +16,7 @@ with partitions as (
        order by e.fire_at limit %(most)s) e
 )
 select s.queue, s.client, s.worker, count(*) filter (where not s.held) as due, count(*) filter (where s.held) as in_hand,
+       count(*) filter (where not s.held and s.paused) as paused,
        bool_or(s.cut) as cut,
        extract(epoch from clock_timestamp() - min(s.fire_at) filter (where not s.held))::float8 as oldest_due,
        extract(epoch from clock_timestamp() - min(s.fire_at) filter (where s.held))::float8 as oldest_in_hand
