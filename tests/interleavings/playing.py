@@ -1,10 +1,14 @@
 """The scenes: who acts upon what."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from typing import LiteralString
 
-from pgsched.store.core.connect import connect
+from pgsched.store.core.connect import Connection, connect
+from pgsched.store.core.wire import to_instant
 from tests.interleavings.exploring import Found, explore
+from tests.interleavings.jobs import JobScene
 from tests.interleavings.scenes import Scene
 from tests.interleavings.stage import PATIENCE, Part, Stage
 from tests.interleavings.workers import client, reaper, worker
@@ -12,6 +16,13 @@ from tests.interleavings.workers import client, reaper, worker
 CANCEL = "select pgsched.cancel('shop', 'a')"
 MOVE = "select pgsched.reschedule('shop', 'a', now() + interval '1 hour')"
 EDIT = "select pgsched.edit_execution('shop', 'a', '{\"target\": \"python:y\"}')"
+EDIT_JOB = 'select pgsched.edit((select id from pgsched.jobs), \'{"target": "python:y"}\')'
+PAUSE = "select pgsched.pause((select id from pgsched.jobs))"
+RESUME = "select pgsched.resume((select id from pgsched.jobs))"
+ALL = '{"on_missed": "all"}'
+OVERLAPPING = '{"on_missed": "all", "on_overlap": "allow"}'
+SKIPPING = '{"on_missed": "all", "on_overlap": "skip"}'
+CANCELLING = '{"on_missed": "all", "on_overlap": "cancel_running"}'
 Cast = Callable[[str, Scene], dict[str, Part]]
 
 
@@ -25,29 +36,57 @@ class Play:
     options: str | None = None
     ordering_key: str | None = None
     limited: bool = False
+    rated: bool = False
+
+    def scene(self, url: str, session: Connection) -> Scene:
+        rest = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "cast"}
+        return Scene(url=url, session=session, **rest)
 
 
-def two(ends: str = "succeeded", *, once: bool = False) -> Cast:
+@dataclass(frozen=True, kw_only=True)
+class JobPlay:
+    """The same for a recurring job."""
+
+    cast: Cast
+    mortals: frozenset[str] = frozenset()
+    rules: str = "{}"
+    overlapping: bool = False
+
+    def scene(self, url: str, session: Connection) -> Scene:
+        rest = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "cast"}
+        return JobScene(url=url, session=session, now=to_instant(datetime.now(UTC)), **rest)
+
+
+def two(ends: str = "succeeded", *, once: bool = False, claims: int = 1) -> Cast:
     return lambda url, scene: {
-        "first": worker(url, scene, 1, ends=ends, once=once),
+        "first": worker(url, scene, 1, ends=ends, once=once, claims=claims),
         "second": worker(url, scene, 2, ends=ends, once=once),
         "reaper": reaper(scene, [1]),
     }
 
 
-def one_and(query: str, ends: str = "succeeded") -> Cast:
+def one_and(query: LiteralString, ends: str = "succeeded", *, claims: int = 1) -> Cast:
     return lambda url, scene: {
-        "first": worker(url, scene, 1, ends=ends),
+        "first": worker(url, scene, 1, ends=ends, claims=claims),
         "reaper": reaper(scene, [1]),
         "client": client(scene, query),
     }
 
 
-def all_and(query: str, ends: str = "succeeded") -> Cast:
+def all_and(query: LiteralString, ends: str = "succeeded") -> Cast:
     return lambda url, scene: {**two(ends)(url, scene), "client": client(scene, query)}
 
 
-PLAYS = {
+def paused() -> Cast:
+    return lambda url, scene: {
+        "first": worker(url, scene, 1, ends="succeeded", claims=2),
+        "client": client(scene, PAUSE),
+        "another": client(scene, RESUME),
+        "reaper": reaper(scene, [1]),
+    }
+
+
+PLAYS: dict[str, Play | JobPlay] = {
     "two workers and a reaper": Play(cast=two()),
     "two workers whose calls fail": Play(cast=two("failed")),
     "two workers whose calls are retried": Play(cast=two("retried")),
@@ -59,22 +98,29 @@ PLAYS = {
     "edited meanwhile": Play(cast=one_and(EDIT)),
     "an ordering key": Play(cast=two(), keys=("a", "b"), ordering_key="o"),
     "one at a time": Play(cast=two(), keys=("a", "b"), limited=True),
+    "one in an hour": Play(cast=two(), keys=("a", "b"), rated=True),
+    "one in an hour, retried": Play(cast=two("retried"), rated=True),
+    "a job that makes up for each instant": JobPlay(cast=two(claims=2), rules=ALL),
+    "a job whose runs may overlap": JobPlay(cast=two(claims=2), rules=OVERLAPPING, overlapping=True),
+    "a job that makes up for the latest": JobPlay(cast=two()),
+    "a job whose runs do not overlap": JobPlay(cast=two(claims=2), rules=SKIPPING),
+    "a job whose runs end the one before": JobPlay(cast=two(claims=2), rules=CANCELLING),
+    "a job cancelled meanwhile": JobPlay(cast=one_and(CANCEL, claims=2), rules=ALL),
+    "a job edited meanwhile": JobPlay(cast=one_and(EDIT_JOB, claims=2), rules=ALL),
+    "a job paused and resumed": JobPlay(cast=paused(), rules=ALL),
     "all and a cancellation": Play(cast=all_and(CANCEL), mortals=frozenset({"first", "second"})),
     "all and a move": Play(cast=all_and(MOVE), mortals=frozenset({"first", "second"})),
     "all and a cancellation of a retry": Play(cast=all_and(CANCEL, "retried"), mortals=frozenset({"first"})),
     "an ordering key and a cancellation": Play(cast=all_and(CANCEL), keys=("a", "b"), ordering_key="o"),
 }
-SMALL = "two workers and a reaper", "cancelled meanwhile"
+SMALL = "two workers and a reaper", "cancelled meanwhile", "a job that makes up for the latest"
 
 
 async def play(url: str, name: str) -> Found:
     """Goes through a scene in every order; raises AssertionError with the order that goes wrong."""
     wanted = PLAYS[name]
     session = await connect(url, "account", patience=PATIENCE)
-    scene = Scene(
-        url=url, session=session, mortals=wanted.mortals, keys=wanted.keys, options=wanted.options,
-        ordering_key=wanted.ordering_key, limited=wanted.limited,
-    )  # fmt: skip
+    scene = wanted.scene(url, session)
     stage = Stage(url, wanted.cast(url, scene))
     await stage.open()
     try:

@@ -9,7 +9,7 @@ from pgsched.domain.execution import Execution
 from pgsched.store.core.connect import Connection
 from pgsched.worker.gates.admission import Admission
 from tests.interleavings.stage import Actor
-from tests.interleavings.workers import admission, claim, note_use, reap, record
+from tests.interleavings.workers import admission, anew, claim, note_use, reap, record
 
 LAST = 9
 """The number of the worker that finishes what the others left."""
@@ -36,6 +36,8 @@ EMPTIED = (
     b" select unnest('{1,2,9}'::int[]), 'w', '{default}', '0', '30 s', now() + '1 h'",
 )  # fmt: skip
 GATE: LiteralString = "insert into pgsched_internal.gates (name, concurrency) values ('client:shop', 1)"
+RATE: LiteralString = "insert into pgsched_internal.gates (name, events, period) values ('client:shop', 1, '1 h')"
+WITHOUT_RATE: LiteralString = "delete from pgsched_internal.gates where events is not null"
 LATER: LiteralString = "update pgsched.executions set fire_at = pgsched.now() where isfinite(fire_at)"
 FREE: LiteralString = "update pgsched.executions set fire_at = pgsched.now(), gate = null where gate is not null"
 
@@ -44,7 +46,9 @@ FREE: LiteralString = "update pgsched.executions set fire_at = pgsched.now(), ga
 class Scene:
     """Executions of one client that are due.
 
-    ``called`` are the calls that were made, by the keys of their rows, ``counted`` the ends that were acknowledged,
+    ``limited`` says that one at a time may run, ``rated`` that one may begin in an hour.
+
+    ``called`` are the calls that were made, by the names of their rows, ``counted`` the ends that were acknowledged,
     ``holders`` who has them leased, and ``withdrawn`` says that the first was cancelled, as its client was told.
     """
 
@@ -55,6 +59,9 @@ class Scene:
     options: str | None = None
     ordering_key: str | None = None
     limited: bool = False
+    rated: bool = False
+    most_calls: int | None = None
+    now: int = 0
     partitions: tuple[int, ...] = ()
     gates: Admission = field(init=False)
     called: list[str] = field(default_factory=list)
@@ -65,12 +72,17 @@ class Scene:
     def __post_init__(self) -> None:
         self.gates = admission(self.url, LAST)
 
+    def name_of(self, row: Execution) -> str:
+        """What the account calls it."""
+        return str(row.key)
+
     def call(self, row: Execution) -> None:
-        self.called.append(str(row.key))
+        self.called.append(self.name_of(row))
 
     def count(self, row: Execution, number: int) -> None:
-        assert self.holders.get(str(row.key)) == number, f"worker {number} ended {row.key}, which it did not hold"
-        self.counted[str(row.key)] += 1
+        name = self.name_of(row)
+        assert self.holders.get(name) == number, f"worker {number} ended {name}, which it did not hold"
+        self.counted[name] += 1
 
     def withdraw(self) -> None:
         self.withdrawn = True
@@ -84,40 +96,52 @@ class Scene:
                 await self.session.execute(INSERT, row)
             if self.limited:
                 await self.session.execute(GATE)
-            found = await self.session.execute("select distinct partition::int from pgsched.executions")
+            if self.rated:
+                await self.session.execute(RATE)
+        await self.begin_the_account()
+
+    async def begin_the_account(self) -> None:
+        found = await self.session.execute("select distinct partition::int from pgsched.executions")
         self.partitions = tuple([partition for (partition,) in await found.fetchall()])
         self.called, self.counted, self.holders, self.withdrawn = [], Counter(), {}, False
+        self.most_calls = 1 if self.rated else None
 
     async def look(self) -> Hashable:
         """Each row has one place, those that go one by one are not in hand together, and whoever was told of an end was
         told what is on record, and nobody else was."""
         rows = await (await self.session.execute(STATE)).fetchall()
         assert Counter(row[0] for row in rows if row[0] is not None) == Counter(self.keys), f"one place each: {rows}"
-        self.holders = {row[0]: row[3] for row in rows if row[1] == "live"}
         in_hand = [row for row in rows if row[1] == "live" and row[3] is not None]
         assert len(in_hand) <= 1 or not (self.limited or self.ordering_key), f"one at a time: {rows}"
         ends = {row[0]: row[1] for row in rows if row[0] is not None and row[1] != "live"}
-        for key, times in self.counted.items():
-            assert times == 1, f"the end of {key} was acknowledged {times} times"
-            assert ends.get(key) in ("succeeded", "failed"), f"acknowledged, but not on record: {rows}"
+        self.check_ends({row[0]: row[3] for row in rows if row[1] == "live"}, ends)
+        assert self.most_calls is None or len(self.called) <= self.most_calls, f"too many in an hour: {self.called}"
         assert not self.withdrawn or ends.get(self.keys[0]) == "cancelled", f"it was cancelled: {rows}"
         assert len(self.called) <= 1 or self.options is None or '"max_attempts": 1' not in self.options, "called again"
         return tuple(rows), tuple(self.called)
+
+    def check_ends(self, holders: dict[str, int | None], ends: dict[str, str]) -> None:
+        """Whoever was told of an end was told what is on record, once."""
+        self.holders = holders
+        for name, times in self.counted.items():
+            assert times == 1, f"the end of {name} was acknowledged {times} times"
+            assert ends.get(name) in ("succeeded", "failed"), f"acknowledged, but not on record: {name} {ends}"
 
     async def _waits(self) -> bool:
         """Whether there is anything left to do."""
         return await (await self.session.execute("select from pgsched.executions limit 1")).fetchone() is not None
 
-    async def finish(self) -> None:
-        """A last worker takes back and does what is left: then each row has ended, and was called or cancelled."""
+    async def do_what_is_left(self, turns: int) -> None:
         last = Actor("last", self.session)
         last.step = passing  # type: ignore[method-assign]
-        for _ in range(4 * len(self.keys)):
+        anew(self.gates)
+        for _ in range(turns):
+            await self.carry_on()
             if not await self._waits():
                 break
             await reap(last, self.partitions, [1, 2, LAST])
             await self.session.execute(LATER)
-            rows = await claim(last, LAST, self.partitions, self.gates)
+            rows = await claim(last, LAST, self.partitions, self.gates, now=self.now)
             await self.look()
             for row in rows:
                 self.call(row)
@@ -127,6 +151,15 @@ class Scene:
                 await note_use(last.connection, LAST, self.gates)
             self.gates.holding.clear()  # what a gatekeeper does, whose gates have let all through
             await self.session.execute(FREE)
+
+    async def carry_on(self) -> None:
+        """What workers do in the background that the scene's rows wait for."""
+
+    async def finish(self) -> None:
+        """A last worker takes back and does what is left: then each row has ended, and was called or cancelled."""
+        await self.session.execute(WITHOUT_RATE)
+        self.most_calls = None
+        await self.do_what_is_left(4 * len(self.keys))
         state = await self.look()
         left = await (await self.session.execute(STATE)).fetchall()
         ends = {row[0]: row[1] for row in left if row[0] is not None}

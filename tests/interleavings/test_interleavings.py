@@ -2,6 +2,8 @@
 
 import pytest
 
+from pgsched.store.jobs.successors import NOTHING_PLANNED, Planned
+from pgsched.store.live import executions
 from pgsched.store.live.executions import Lease
 from tests.interleavings import workers
 from tests.interleavings.playing import SMALL, play
@@ -32,3 +34,14 @@ async def test_a_worker_whose_leases_have_no_tokens_of_their_own_is_found_out(
     monkeypatch.setattr(workers, "Lease", lambda **given: Lease(**{**given, "token": 7}))
     with pytest.raises(AssertionError, match=r"after .*reaper.* which it did not hold"):
         await play(database_url, "two workers and a reaper")
+
+
+async def test_a_claim_that_leaves_its_job_without_a_row_is_found_out(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def plan_nothing(*_: object, **__: object) -> Planned:
+        return NOTHING_PLANNED
+
+    monkeypatch.setattr(executions, "plan_successors", plan_nothing)
+    with pytest.raises(AssertionError, match="the job goes on, and has no row"):
+        await play(database_url, "a job that makes up for each instant")

@@ -20,13 +20,17 @@ from pgsched.store.live import beginnings, executions, reaping
 from pgsched.store.live.executions import Lease, Share
 from pgsched.store.live.reaping import ReapRange
 from pgsched.worker.gates.admission import Admission
+from pgsched.worker.gates.book import Tally
 from pgsched.worker.settle.batch import Batch
 from pgsched.worker.settle.settling import settle
 from tests.interleavings.stage import Actor, Part
 
 
 class Ledger(Protocol):
-    """What is known outside of the database; and the partitions of the rows."""
+    """What is known outside of the database; the partitions of the rows; and the time at which they are claimed, a wire
+    count."""
+
+    now: int
 
     @property
     def partitions(self) -> Sequence[int]: ...
@@ -51,17 +55,28 @@ def admission(url: str, number: int) -> Admission:
     return parts.admission
 
 
+def anew(admission: Admission) -> None:
+    """Forgets what it has let pass and holds, as a worker that has just begun."""
+    admission.holding.clear()
+    admission.tally = Tally()
+
+
 async def called() -> None:
     """What a worker has a handler for; calls are noted in the ledger instead."""
 
 
-def worker(url: str, ledger: Ledger, number: int, *, ends: str, once: bool = False) -> Part:
-    """A worker that claims what is due, calls it and settles it; ``ends`` says how calls end, ``once`` that each may be
-    made once."""
+def worker(url: str, ledger: Ledger, number: int, *, ends: str, once: bool = False, claims: int = 1) -> Part:
+    """A worker that claims what is due, so many times, calls it and settles it; ``ends`` says how calls end, ``once``
+    that each may be made once."""
     admit = admission(url, number)
 
     async def part(actor: Actor) -> None:
-        rows = await claim(actor, number, ledger.partitions, admit)
+        anew(admit)
+        for _ in range(claims):
+            await turn(actor)
+
+    async def turn(actor: Actor) -> None:
+        rows = await claim(actor, number, ledger.partitions, admit, now=ledger.now)
         for row in rows:
             if once:
                 await actor.step("begin")
@@ -76,20 +91,29 @@ def worker(url: str, ledger: Ledger, number: int, *, ends: str, once: bool = Fal
     return part
 
 
-async def claim(actor: Actor, number: int, partitions: Sequence[int], admission: Admission) -> list[Execution]:
+async def claim(
+    actor: Actor, number: int, partitions: Sequence[int], admission: Admission, *, now: int
+) -> list[Execution]:
     """Leases what is due and may begin; stands before the commit for a while."""
     connection = actor.connection
     admission.book.read(await gates.standing(connection))
 
     async def admit(_: object, rows: list[Execution]) -> list[Execution]:
         passed = await admission.admit(connection, rows)
-        actor.knows.append((tuple(row.key for row in rows), tuple(row.key for row in passed)))
+        actor.knows.append(
+            tuple(tuple((row.key, row.job_id and row.scheduled_for) for row in some) for some in (rows, passed))
+        )
         await actor.step("commit the claim")
         return passed
 
     lease = Lease(owner=number, token=number, length=timedelta(seconds=30), ahead=timedelta(0))
     shares = [Share(partition, LONG_AGO, 100) for partition in partitions]
-    return (await executions.claim(connection, lease, shares, now=0, admit=admit)).rows
+    return (await executions.claim(connection, lease, shares, now=now, admit=admit)).rows
+
+
+def _told(row: Execution) -> tuple[object, ...]:
+    """What a worker knows of a row, ids apart: those differ from one way to the next."""
+    return row.key, row.scheduled_for if row.job_id else None
 
 
 async def record(actor: Actor, row: Execution, ends: str) -> bool:
