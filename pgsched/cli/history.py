@@ -1,5 +1,6 @@
 """``pgsched history``: days of history that are put away before they are dropped."""
 
+import asyncio
 import gzip
 import os
 from datetime import date
@@ -14,9 +15,19 @@ from pgsched.cli.options import actor_option
 from pgsched.cli.reply import table
 from pgsched.settings import Settings
 from pgsched.store.admin import archive as store
+from pgsched.store.admin import days
 from pgsched.store.core.transactions import Lend, lending
 
-history = click.Group("history", help="Put days of history away before they are dropped.")
+history = click.Group("history", help="Put days of history away before they are dropped, and mend missing ones.")
+
+_TRIES, _APART = 100, 0.05
+_STEPS: dict[days.Step, str] = {
+    "adopted": "the days that had no table have one",
+    "none": "no day is without a table",
+    "apart": "there are tables between the days without one, or none for today and tomorrow: workers make those",
+    "busy": "somebody reads or writes all the time: try again",
+    "going on": "not done yet: try again",
+}
 
 
 @command(history, with_settings=True)
@@ -28,12 +39,12 @@ async def archive(connection: Any, settings: Settings, directory: Path, most: in
 
     A day is two files, its executions and their failed attempts. A file that is there is replaced.
     """
-    days = (await store.to_archive(connection))[:most]
+    found = (await store.to_archive(connection))[:most]
     await connection.commit()
     _make(directory)
     written: list[dict[str, Any]] = []
     async with lending(settings.database_url or "") as lend:
-        for day in days:
+        for day in found:
             for parent in store.PARENTS:
                 file = directory / f"{parent}_{day:%Y%m%d}.csv.gz"
                 await _write(lend, parent, day, file)
@@ -42,6 +53,33 @@ async def archive(connection: Any, settings: Settings, directory: Path, most: in
                 await store.mark(marking, day, actor=actor)
     lines = [[one["day"], one["file"], one["bytes"]] for one in written]
     return Answer({"items": written}, table(("day", "file", "bytes"), lines) if lines else "no day is to be archived")
+
+
+@command(history, with_settings=True)
+async def adopt(connection: Any, settings: Settings) -> Answer:
+    """Give what has ended on days without a table one, as workers do within an hour.
+
+    The default partition becomes the table of these days. No row is moved, and nobody waits for a lock.
+    """
+    await connection.commit()
+    found: dict[str, days.Step] = {}
+    async with lending(settings.database_url or "") as lend:
+        for parent in days.PARENTS:
+            found[parent] = await _adopt(lend, parent)
+    items = [{"table": parent, "outcome": step} for parent, step in found.items()]
+    lines = [[parent, _STEPS[step]] for parent, step in found.items()]
+    return Answer({"items": items}, table(("table", "outcome"), lines))
+
+
+async def _adopt(lend: Lend, parent: str) -> days.Step:
+    step: days.Step = "busy"
+    for _ in range(_TRIES):
+        async with lend() as connection:
+            step = await days.adopt_strays(connection, parent)
+        if step in ("adopted", "none", "apart"):
+            break
+        await asyncio.sleep(_APART if step == "busy" else 0)
+    return step
 
 
 def _make(directory: Path) -> None:

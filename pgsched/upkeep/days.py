@@ -1,6 +1,7 @@
 """Deletes data that has been kept for long enough: whole days of history, once their dead letters have been moved;
 expired dead letters; ended jobs; unused keys; what handlers said of executions that have ended; rows of the audit log.
-Also creates the coming days of history. For how long data is kept is a setting of the installation.
+Also creates the coming days of history, and a day for what has ended while there was none. For how long data is kept
+is a setting of the installation.
 
 Creating or dropping a day takes a table lock for a moment. The lock is tried for and never waited for, because every
 settle would queue up behind a waiting lock. A query that runs for hours therefore delays the creation or drop of a day
@@ -49,10 +50,11 @@ class Days(Service):
         rules = await get_installation(connection)
         kept = rules.history_days
         made = await self._make(connection)
+        adopted = await self._adopt(connection)
         await self._keep_dead_letters(connection, kept)
         dropped = await self._drop(connection, kept)
-        if made.done or dropped.done:
-            self.events.emit("history.days", changed=made.done + dropped.done)
+        if changed := made.done + adopted.done + dropped.done:
+            self.events.emit("history.days", changed=changed)
         if jobs := await self._all_of(partial(workers.delete_ended_jobs, connection)):
             self.events.emit("jobs.deleted", jobs=jobs)
         await self._all_of(partial(workers.tidy_keys, connection))
@@ -60,7 +62,7 @@ class Days(Service):
         delete_audit = partial(workers.delete_audit, connection, kept=rules.audit_days)
         if rules.audit_days and (rows := await self._all_of(delete_audit)):
             self.events.emit("audit.deleted", rows=rows)
-        return _AGAIN if made.left or dropped.left else _EVERY
+        return _AGAIN if made.left or adopted.left or dropped.left else _EVERY
 
     async def _make(self, connection: Connection) -> "_Progress":
         progress = _Progress(self._tries)
@@ -68,6 +70,16 @@ class Days(Service):
             if await progress.repeat(partial(days.make, connection, day)):
                 progress.count(await progress.repeat(partial(days.attach, connection, day)))
         return progress
+
+    async def _adopt(self, connection: Connection) -> "_Progress":
+        progress = _Progress(self._tries)
+        for parent in days.PARENTS:
+            progress.count(await progress.repeat(partial(self._adopt_next, connection, parent)))
+        return progress
+
+    async def _adopt_next(self, connection: Connection, parent: str) -> bool | None:
+        step = await days.adopt_strays(connection, parent)
+        return None if step in ("none", "apart") else step == "adopted"
 
     async def _drop(self, connection: Connection, kept: int) -> "_Progress":
         progress = _Progress(self._tries)

@@ -15,6 +15,9 @@ _DAY = "select (pgsched.now() at time zone 'UTC')::date - 40"
 _OLD = """
 select pgsched_internal.make_day('history', (pgsched.now() at time zone 'UTC')::date - 40),
        pgsched_internal.attach_day('history', (pgsched.now() at time zone 'UTC')::date - 40)"""
+_SOON = """
+select pgsched_internal.make_day(d.parent, d.day), pgsched_internal.attach_day(d.parent, d.day)
+  from pgsched_internal.days_to_make(1) d"""
 _ENDED = """
 insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt, client_id,
                              target, payload)
@@ -64,3 +67,16 @@ def test_a_day_that_is_not_over_cannot_be_marked(db: psycopg.Connection[Any]) ->
     with pytest.raises(psycopg.Error) as refused:
         db.execute("select pgsched.mark_archived((pgsched.now() at time zone 'UTC')::date)")
     assert refused.value.sqlstate == "PS002"
+
+
+def test_what_ended_on_days_without_a_table_is_told_and_gets_one(run: Run, db: psycopg.Connection[Any]) -> None:
+    db.execute(_ENDED, ["20 days"])
+    db.execute("select pg_stat_force_next_flush()")
+    told = [one["seen"] for one in json.loads(run("doctor", "--json").stdout)["findings"] if one["check"] == "days"]
+    assert "3 rows of history without a table of their day" in told
+    assert json.loads(run("history", "adopt", "--json").stdout)["items"][0] == {"table": "history", "outcome": "apart"}
+    db.execute(_SOON)
+    assert "the days that had no table have one" in run("history", "adopt").output
+    assert json.loads(run("history", "adopt", "--json").stdout)["items"][0] == {"table": "history", "outcome": "none"}
+    assert db.execute("select count(*) from only pgsched_internal.history_default").fetchone() == (0,)
+    assert db.execute("select count(*) from pgsched.history").fetchone() == (3,)

@@ -965,6 +965,7 @@ function pgsched_internal.accounted_to(pgsched.jobs,boolean) returns timestamp w
 function pgsched_internal.acting_role() returns name volatility s parallel s
 function pgsched_internal.acts_for(text) returns boolean volatility s parallel s
 function pgsched_internal.add_to_rollups(pgsched.rollups[]) returns void volatility v parallel u set search_path=pg_catalog, pg_temp
+function pgsched_internal.adopt_strays(text) returns text volatility v parallel u security definer set search_path=pg_catalog, pg_temp, TimeZone=UTC, DateStyle=ISO, MDY, lock_timeout=50ms
 function pgsched_internal.advance_bulk_change(uuid,integer) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
 function pgsched_internal.advance_sequences() returns void volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.any_partition_of(integer) returns smallint volatility v parallel s
@@ -979,6 +980,7 @@ function pgsched_internal.authenticated() returns text volatility s parallel s
 function pgsched_internal.backoff(jsonb,integer,double precision) returns double precision volatility i parallel s
 function pgsched_internal.block_key(smallint,text,text,uuid,text) returns void volatility v parallel u
 function pgsched_internal.body_checked() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.bound_strays(text,text,date,date) returns void volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.bring_along(uuid) returns void volatility v parallel u
 function pgsched_internal.buckets() returns double precision[] volatility i parallel s
 function pgsched_internal.bury(smallint,uuid,text) returns void volatility v parallel u
@@ -1060,6 +1062,7 @@ function pgsched_internal.crowding(integer,timestamp with time zone[],timestamp 
 function pgsched_internal.day_column(text) returns text volatility i parallel s
 function pgsched_internal.day_table(text,date) returns text volatility i parallel s
 function pgsched_internal.days_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.days_of(text) returns TABLE(name text, first_day date, last_day date) volatility s parallel u set search_path=pg_catalog, pg_temp, TimeZone=UTC, DateStyle=ISO, MDY
 function pgsched_internal.days_to_archive() returns SETOF date volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.days_to_drop(integer) returns SETOF text volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.days_to_make(integer) returns TABLE(parent text, day date) volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -1171,6 +1174,7 @@ function pgsched_internal.make_partition(integer,boolean) returns void volatilit
 function pgsched_internal.mark_awaited(uuid,uuid,text) returns boolean volatility v parallel u
 function pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) returns void volatility v parallel u
 function pgsched_internal.mark_ends(integer) returns void volatility v parallel u
+function pgsched_internal.may_adopt(text,date,date) returns boolean volatility s parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.may_be_handed_out(smallint,uuid) returns boolean volatility v parallel u
 function pgsched_internal.may_do_everything() returns boolean volatility s parallel s
 function pgsched_internal.may_go(date) returns boolean volatility s parallel u
@@ -1252,9 +1256,11 @@ function pgsched_internal.slot_for(text,text,text) returns smallint volatility i
 function pgsched_internal.spread_overdue(smallint,timestamp with time zone,timestamp with time zone,interval,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.stalls() returns jsonb volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.still_in_hand(smallint,uuid,bigint) returns pgsched.executions volatility v parallel u
+function pgsched_internal.stray_days(text) returns record volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.succeeded_lately(text,text,uuid) returns uuid volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.sum_of(integer[],integer[]) returns integer[] volatility i parallel s
 function pgsched_internal.superseded_by(pgsched.history) returns uuid volatility v parallel u
+function pgsched_internal.swap_default(text,text,date,date) returns void volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.take_in_hand(uuid,bigint) returns record volatility v parallel u
 function pgsched_internal.take_key(text,text,uuid,smallint) returns void volatility v parallel u
 function pgsched_internal.take_turn(pgsched.executions) returns boolean volatility v parallel u
@@ -1269,6 +1275,7 @@ function pgsched_internal.try_gates(text[]) returns text[] volatility v parallel
 function pgsched_internal.try_lock(text) returns boolean volatility v parallel u
 function pgsched_internal.try_orderings(smallint[]) returns smallint[] volatility v parallel u set lock_timeout=50ms
 function pgsched_internal.unblock_after(uuid[]) returns void volatility v parallel u
+function pgsched_internal.unbound_strays(text,text) returns void volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.until_next(text) returns double precision volatility v parallel u set enable_seqscan=off, enable_bitmapscan=off
 function pgsched_internal.wait_for_end(pgsched.executions) returns boolean volatility v parallel u set lock_timeout=50ms
 function pgsched_internal.wait_for_row(pgsched.executions) returns boolean volatility v parallel u set lock_timeout=50ms
@@ -1475,6 +1482,7 @@ grant execute on pgsched_internal.acting_role() to pgsched_api
 grant execute on pgsched_internal.acting_role() to pgsched_worker
 grant execute on pgsched_internal.acts_for(text) to pgsched_api
 grant execute on pgsched_internal.acts_for(text) to pgsched_worker
+grant execute on pgsched_internal.adopt_strays(text) to pgsched_worker
 grant execute on pgsched_internal.advance_bulk_change(uuid,integer) to pgsched_worker
 grant execute on pgsched_internal.any_partition_of(integer) to pgsched_worker
 grant execute on pgsched_internal.api_acts_for_all() to pgsched_api
@@ -1552,6 +1560,9 @@ grant execute on pgsched_internal.create_key(text,bytea,text,text[],text[],times
 grant execute on pgsched_internal.create_key(text,bytea,text,text[],text[],timestamp with time zone,text,integer,integer) to pgsched_worker
 grant execute on pgsched_internal.crowding(integer,timestamp with time zone[],timestamp with time zone[]) to pgsched_api
 grant execute on pgsched_internal.crowding(integer,timestamp with time zone[],timestamp with time zone[]) to pgsched_worker
+grant execute on pgsched_internal.days_of(text) to pgsched_api
+grant execute on pgsched_internal.days_of(text) to pgsched_reader
+grant execute on pgsched_internal.days_of(text) to pgsched_worker
 grant execute on pgsched_internal.days_to_archive() to pgsched_worker
 grant execute on pgsched_internal.days_to_drop(integer) to pgsched_worker
 grant execute on pgsched_internal.days_to_make(integer) to pgsched_worker
@@ -2039,6 +2050,7 @@ comment on pgsched_internal.accounted_to(pgsched.jobs,boolean) is 'Up to when th
 comment on pgsched_internal.acting_role() is 'The role that the session acts as: the one it has taken, or its login.'
 comment on pgsched_internal.acts_for(text) is 'Whether the session acts for this client: as one of its roles, as the API for its key, or as one that may do everything.'
 comment on pgsched_internal.add_to_rollups(pgsched.rollups[]) is 'Adds counts to those of their minutes; those of no more than so many clients a minute.'
+comment on pgsched_internal.adopt_strays(text) is 'Takes the next step to make the default partition the table of the days that it has rows of: going on, or adopted at the last; busy where the locks for it are not free, none where it has no rows, apart where their days cannot be one table (yet).'
 comment on pgsched_internal.advance_bulk_change(uuid,integer) is 'Changes the next of many, no more than so many and than its pace allows: how many, whether the next chunk need not wait, and whether that was the last.'
 comment on pgsched_internal.advance_sequences() is 'Brings the sequences up to the rows of their tables, which replication brings and sequences it does not; called by migrations.'
 comment on pgsched_internal.any_partition_of(integer) is 'One of the partitions of the queue that has this first one, at random.'
@@ -2053,6 +2065,7 @@ comment on pgsched_internal.authenticated() is 'Whom the API has authenticated f
 comment on pgsched_internal.backoff(jsonb,integer,double precision) is 'Seconds to wait after the failed attempt of this number; what is drawn, from 0 to 1, spreads waits that are not a list.'
 comment on pgsched_internal.block_key(smallint,text,text,uuid,text) is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.'
 comment on pgsched_internal.body_checked() is 'Refuses a job of whose payload no body can be made as its options say.'
+comment on pgsched_internal.bound_strays(text,text,date,date) is 'Has the default partition take rows of these days alone.'
 comment on pgsched_internal.bring_along(uuid) is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit.'
 comment on pgsched_internal.buckets() is 'The upper bounds, in seconds, of what the histograms of rollups count; what they count last is beyond.'
 comment on pgsched_internal.bury(smallint,uuid,text) is 'Ends an execution that is locked and cannot even be held as failed, without what it carries.'
@@ -2134,6 +2147,7 @@ comment on pgsched_internal.crowding(integer,timestamp with time zone[],timestam
 comment on pgsched_internal.day_column(text) is 'By which of its columns a table is kept in days.'
 comment on pgsched_internal.day_table(text,date) is 'What the table of a day is called.'
 comment on pgsched_internal.days_followed() is 'Makes the tables of the days that were made where the rows come from.'
+comment on pgsched_internal.days_of(text) is 'The tables of days that are partitions, each with the first and the last day that it has.'
 comment on pgsched_internal.days_to_archive() is 'The days of history and attempts that are older than the installation keeps them, are there, and have not been archived.'
 comment on pgsched_internal.days_to_drop(integer) is 'The tables of days of history and attempts that are older than so many days, without those to be archived first, and of rollups that are older than theirs.'
 comment on pgsched_internal.days_to_make(integer) is 'The days of history, attempts and rollups, today and so many ahead, that have no partition yet.'
@@ -2249,6 +2263,7 @@ comment on pgsched_internal.make_partition(integer,boolean) is 'Makes the table 
 comment on pgsched_internal.mark_awaited(uuid,uuid,text) is 'Has the end of a client''s execution be known to those that wait for it; false where it has ended.'
 comment on pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) is 'Notes on a dead letter that is locked what was done about it, and by whom; an ordering key that it blocked goes on.'
 comment on pgsched_internal.mark_ends(integer) is 'Marks what ran when others were scheduled after it, so many at a time, or the ends that these have in history.'
+comment on pgsched_internal.may_adopt(text,date,date) is 'Whether no day in this span has a table, and whatever ends today or tomorrow has one or is of this span.'
 comment on pgsched_internal.may_be_handed_out(smallint,uuid) is 'Whether a consumer may have a due execution that is locked; what it may not have ends, waits or is held.'
 comment on pgsched_internal.may_do_everything() is 'Whether the session acts as a role of workers, or as the owner.'
 comment on pgsched_internal.may_go(date) is 'Whether a day of history was archived, or need not be.'
@@ -2330,9 +2345,11 @@ comment on pgsched_internal.slot_for(text,text,text) is 'Which of its queue''s p
 comment on pgsched_internal.spread_overdue(smallint,timestamp with time zone,timestamp with time zone,interval,integer) is 'Moves what waits in a partition and was due by an instant, no more than so many, to instants from another one on, so far apart; how many.'
 comment on pgsched_internal.stalls() is 'Why nothing begins in a queue though it is due, by the queue''s first partition: all is held, it is paused, or no worker serves it.'
 comment on pgsched_internal.still_in_hand(smallint,uuid,bigint) is 'The execution that is leased under this token, not locked; null where it is so no more.'
+comment on pgsched_internal.stray_days(text) is 'The first and the last day of which the default partition has rows.'
 comment on pgsched_internal.succeeded_lately(text,text,uuid) is 'The execution that succeeded under a key within the retention, as the last one under it; null where there is none. By its id, where the row of the key tells it.'
 comment on pgsched_internal.sum_of(integer[],integer[]) is 'Two histograms added up.'
 comment on pgsched_internal.superseded_by(pgsched.history) is 'The execution that waits, runs or has succeeded under the same key since, or for the same instant of the job; else null.'
+comment on pgsched_internal.swap_default(text,text,date,date) is 'Makes the default partition the table of these days, and an empty one the default partition.'
 comment on pgsched_internal.take_in_hand(uuid,bigint) is 'The execution that is leased under this token, locked unless somebody else has it locked; PS013 where it is so no more, PS010 for an unknown one, PS012 where it is another client''s.'
 comment on pgsched_internal.take_key(text,text,uuid,smallint) is 'Gives a key to a row that was inserted; PS011 where something live has it.'
 comment on pgsched_internal.take_turn(pgsched.executions) is 'Whether it is the turn of an execution among those of its ordering key; it is at the head then, and held behind the others otherwise.'
@@ -2347,6 +2364,7 @@ comment on pgsched_internal.try_gates(text[]) is 'Locks these gates, without tho
 comment on pgsched_internal.try_lock(text) is 'Takes one of the locks of this name for the transaction, unless somebody has it; whether it did. Waits for nobody.'
 comment on pgsched_internal.try_orderings(smallint[]) is 'Has this transaction alone decide whose turn it is in these partitions, without those where another does so for more than a moment; the partitions. For workers: no transaction of a client ever takes it.'
 comment on pgsched_internal.unblock_after(uuid[]) is 'Lets ordering keys go on that were blocked by these dead letters, since somebody has decided about them.'
+comment on pgsched_internal.unbound_strays(text,text) is 'Has the default partition take rows of any day again.'
 comment on pgsched_internal.until_next(text) is 'In how many seconds the next execution of a queue is due, negative where it is so already; null where nothing waits, or the queue is paused.'
 comment on pgsched_internal.wait_for_end(pgsched.executions) is 'The same for what the end of an execution writes beside it.'
 comment on pgsched_internal.wait_for_row(pgsched.executions) is 'Locks an execution that somebody has locked, if that is over in a moment; whether it did.'

@@ -1,12 +1,18 @@
 """The days of history and attempts: making, attaching and dropping them, each in a short transaction of its own."""
 
 from datetime import date
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from psycopg import AsyncConnection
 
 from pgsched.store.core.query import column, value
 from pgsched.store.core.sql import statement
+
+PARENTS = ("history", "attempts", "rollups")
+"""What is kept in days."""
+Step = Literal["going on", "adopted", "busy", "none", "apart"]
+"""What a step came to: one more is to be taken; it was the last; the locks are not free at this moment; the default
+partition has no rows; or there are tables between the days that it has rows of, or none yet for today and tomorrow."""
 
 
 class Day(NamedTuple):
@@ -30,6 +36,12 @@ async def make(connection: AsyncConnection[Any], day: Day) -> bool:
 async def attach(connection: AsyncConnection[Any], day: Day) -> bool:
     """Makes it a partition; False where the locks for that are not free at this moment."""
     return bool(await value(connection, "admin/attach_day", **day._asdict()))
+
+
+async def adopt_strays(connection: AsyncConnection[Any], parent: str) -> Step:
+    """Takes the next step to make the default partition the table of the days that it has rows of."""
+    step: Step = await value(connection, "admin/adopt_strays", parent=parent)
+    return step
 
 
 async def to_drop(connection: AsyncConnection[Any], *, kept: int) -> list[str]:

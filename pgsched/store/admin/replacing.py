@@ -41,8 +41,8 @@ INTERFACE_FILES = (
     "gates/limits", "admin/queues", "admin/workers", "gates/sidelining", "schedule/notify", "admin/secrets",
     "admin/signing_secrets", "ends/policy", "gates/waits", "gates/ordering", "pull/in_hand", "pull/verbs",
     "pull/results", "pull/queues", "pull/claim", "admin/recovery", "lookup/sidelined", "lookup/status",
-    "lookup/undeliverable", "lookup/rollups", "admin/days", "admin/replication", "admin/api_keys", "admin/catalogue",
-    "admin/rights",
+    "lookup/undeliverable", "lookup/rollups", "admin/days", "admin/strays", "admin/replication", "admin/api_keys",
+    "admin/catalogue", "admin/rights",
 )  # fmt: skip
 _AT_THE_MOST = 60.0  # seconds of trying
 _AT_THE_MOST_WITH_LOCKS = 1.0

@@ -119,7 +119,7 @@ async def changes(ground: Ground) -> list[Finding]:
 
 
 async def days(ground: Ground) -> list[Finding]:
-    """For how many days ahead history has its partitions, and whether old days wait to be archived."""
+    """For how many days ahead history has its partitions, whether any were missing, and whether old ones are kept."""
     found = []
     ahead, parent = await days_ahead(ground.connection)
     if ahead <= ground.bounds.days_ahead:
@@ -130,6 +130,16 @@ async def days(ground: Ground) -> list[Finding]:
                 "row by row.",
                 do="See that a worker runs, and that no transaction which has read history has been open for hours: "
                 "days are made when no such lock is held.",
+            )
+        )
+    if strays := await value(ground.connection, "doctor/strays"):
+        found.append(
+            warning(
+                f"{strays} without a table of their day",
+                why="Each new day has the default partition read to its end under a lock, and what is in there is "
+                "deleted row by row.",
+                do="Workers make a table of these days within an hour; pgsched history adopt does it at once, and says "
+                "what is in the way.",
             )
         )
     if overdue := await value(ground.connection, "doctor/days_overdue"):

@@ -153,6 +153,7 @@ _COUNTS: dict[str, dict[str, Any]] = {
     "jobs/backfills_begun": {"backfill": None, "job": UUID(JOB), "limit": 5},
     "doctor/horizons": {"most": 20},
     "doctor/days_ahead": {},
+    "doctor/strays": {},
 }
 _SPAN: dict[str, Any] = {"start": _NOW - timedelta(hours=6), "end": _NOW, "queue": None}
 _DONE: dict[str, tuple[str, dict[str, Any]]] = {

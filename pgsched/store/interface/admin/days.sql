@@ -12,7 +12,16 @@ create or replace function pgsched_internal.day_column(parent text) returns text
   return case parent when 'rollups' then 'minute' else 'finished_at' end;
 comment on function pgsched_internal.day_column(text) is 'By which of its columns a table is kept in days.';
 
--- A day of which the default partition has rows stays with it.
+-- By their bounds: a table that has taken the place of missing days may have several of them, and is called by the last one.
+create or replace function pgsched_internal.days_of(parent text) returns table (name text, first_day date, last_day date)
+  language sql stable set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO, MDY' as $$
+  select c.relname::text, split_part(b.bound, '''', 2)::timestamptz::date, split_part(b.bound, '''', 4)::timestamptz::date - 1
+    from pg_inherits i join pg_class c on c.oid = i.inhrelid cross join lateral pg_get_expr(c.relpartbound, c.oid) as b(bound)
+   where i.inhparent = to_regclass('pgsched.' || quote_ident(days_of.parent)) and c.relname <> days_of.parent || '_default'
+$$;
+comment on function pgsched_internal.days_of(text) is 'The tables of days that are partitions, each with the first and the last day that it has.';
+
+-- A day of which the default partition has rows is for adopt_strays to make.
 create or replace function pgsched_internal.days_to_make(ahead integer) returns table (parent text, day date)
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -21,9 +30,7 @@ declare
 begin
   for day, parent in
     select today + n, p.name from generate_series(0, ahead) n, unnest(array['history', 'attempts', 'rollups']) p(name)
-     where not exists (select from pg_inherits i join pg_class c on c.oid = i.inhrelid
-                        where i.inhparent = format('pgsched.%I', p.name)::regclass
-                          and c.relname = pgsched_internal.day_table(p.name, today + n))
+     where not exists (select from pgsched_internal.days_of(p.name) d where today + n between d.first_day and d.last_day)
      order by n, p.name
   loop
     execute format('select exists (select from pgsched_internal.%1$I where %2$I >= %3$L and %2$I < %4$L)', parent || '_default',
@@ -104,6 +111,8 @@ create or replace function pgsched_internal.days_to_archive() returns setof date
   ), found as (
     select to_date(right(c.relname, 8), 'YYYYMMDD') as day from pg_class c
      where c.relnamespace = 'pgsched_internal'::regnamespace and c.relkind = 'r' and c.relname ~ '^(history|attempts)_[0-9]{8}$'
+    union select day::date from unnest(array['history', 'attempts']) p(name), pgsched_internal.days_of(p.name) d,
+                                generate_series(d.first_day, d.last_day, interval '1 day') day
     union select (h.finished_at at time zone 'UTC')::date from pgsched_internal.history_default h
     union select (a.finished_at at time zone 'UTC')::date from pgsched_internal.attempts_default a
   )
@@ -139,6 +148,8 @@ create or replace function pgsched_internal.days_to_drop(kept integer) returns s
      and to_date(right(c.relname, 8), 'YYYYMMDD')
          < (pgsched.now() at time zone 'UTC')::date - case when c.relname like 'rollups%' then pgsched_internal.rollup_days() else kept end
      and (c.relname like 'rollups%' or pgsched_internal.may_go(to_date(right(c.relname, 8), 'YYYYMMDD')))
+     and not exists (select from pgsched_internal.days_of(split_part(c.relname, '_', 1)) d, generate_series(d.first_day, d.last_day - 1, interval '1 day') day
+                      where d.name = c.relname and d.name !~ '^rollups' and not pgsched_internal.may_go(day::date))
    order by right(c.relname, 8), c.relname
 $$;
 comment on function pgsched_internal.days_to_drop(integer) is 'The tables of days of history and attempts that are older than so many days, without those to be archived first, and of rollups that are older than theirs.';

@@ -1,0 +1,118 @@
+-- What has ended on a day without a table is in the default partition. Each new day would have that read to the end under a lock that stops
+-- everybody, and it would be deleted row by row. So the default partition becomes the table of the days that it has rows of, and an
+-- empty one takes its place: no row is moved, so none can be lost or doubled. Each step is a transaction of its own, tries for
+-- its locks and waits for none; whoever comes next goes on from what there is.
+
+-- Rows that a reader must find again at any moment cannot go from one partition to another in parts: a day cannot become a partition
+-- before all of its rows have left the default partition.
+create or replace function pgsched_internal.stray_days(parent text, out first_day date, out last_day date)
+  language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  execute format('select (min(%1$I) at time zone ''UTC'')::date, (max(%1$I) at time zone ''UTC'')::date from pgsched_internal.%2$I',
+    pgsched_internal.day_column(parent), parent || '_default') into first_day, last_day;
+end $$;
+comment on function pgsched_internal.stray_days(text) is 'The first and the last day of which the default partition has rows.';
+
+-- While the check of step one stands, the default partition refuses rows of other days: so these must have tables.
+create or replace function pgsched_internal.may_adopt(parent text, first_day date, last_day date) returns boolean
+  language sql stable set search_path = pg_catalog, pg_temp as $$
+  with days as materialized (select * from pgsched_internal.days_of(may_adopt.parent))
+  select not exists (select from days d where d.last_day >= may_adopt.first_day and d.first_day <= may_adopt.last_day)
+     and not exists (select from generate_series(0, 1) n, date((pgsched.now() at time zone 'UTC')::date + n) soon
+                      where soon not between may_adopt.first_day and may_adopt.last_day
+                        and not exists (select from days d where soon between d.first_day and d.last_day))
+$$;
+comment on function pgsched_internal.may_adopt(text, date, date)
+  is 'Whether no day in this span has a table, and whatever ends today or tomorrow has one or is of this span.';
+
+create or replace function pgsched_internal.bound_strays(parent text, span text, first_day date, last_day date) returns void
+  language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+declare
+  home constant text := parent || '_default';
+  kept_by constant text := pgsched_internal.day_column(parent);
+begin
+  execute format('lock table pgsched_internal.%I in access exclusive mode nowait', home);
+  execute format('alter table pgsched_internal.%I add constraint %I check (%I >= %L and %3$I < %5$L) not valid', home, span, kept_by,
+    first_day::text || ' 00:00+00', (last_day + 1)::text || ' 00:00+00');
+end $$;
+comment on function pgsched_internal.bound_strays(text, text, date, date) is 'Has the default partition take rows of these days alone.';
+
+create or replace function pgsched_internal.unbound_strays(parent text, span text) returns void
+  language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+begin
+  execute format('lock table pgsched_internal.%I in access exclusive mode nowait', parent || '_default');
+  execute format('alter table pgsched_internal.%I drop constraint %I', parent || '_default', span);
+end $$;
+comment on function pgsched_internal.unbound_strays(text, text) is 'Has the default partition take rows of any day again.';
+
+-- That all rows are of these days is known by the check, and the new default partition is empty: nothing is read under the locks.
+create or replace function pgsched_internal.swap_default(parent text, span text, first_day date, last_day date) returns void
+  language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+declare
+  home constant text := parent || '_default';
+  made constant text := pgsched_internal.day_table(parent, last_day);
+  index text;
+begin
+  execute format('lock table only pgsched.%I in access exclusive mode nowait', parent);
+  execute format('lock table pgsched_internal.%I in access exclusive mode nowait', home);
+  if to_regclass('pgsched_internal.' || quote_ident(made)) is not null then  -- made and never attached: empty, but where rows come by replication
+    execute format('insert into pgsched_internal.%I select * from pgsched_internal.%I on conflict do nothing', home, made);
+    execute format('drop table pgsched_internal.%I', made);
+  end if;
+  execute format('alter table pgsched.%I detach partition pgsched_internal.%I', parent, home);
+  execute format('alter table pgsched_internal.%I rename to %I', home, made);
+  for index in select c.relname from pg_index i join pg_class c on c.oid = i.indexrelid
+                where i.indrelid = to_regclass('pgsched_internal.' || quote_ident(made)) and c.relname like home || '%' loop
+    execute format('alter index pgsched_internal.%I rename to %I', index, made || substr(index, length(home) + 1));
+  end loop;
+  execute format('create table pgsched_internal.%I (like pgsched.%I including all)', home, parent);
+  execute format('alter table pgsched.%I attach partition pgsched_internal.%I default', parent, home);
+  execute format('alter table pgsched.%I attach partition pgsched_internal.%I for values from (%L) to (%L)', parent, made,
+    first_day::text || ' 00:00+00', (last_day + 1)::text || ' 00:00+00');
+  execute format('alter table pgsched_internal.%I drop constraint %I', made, span);
+  insert into pgsched_internal.days (name) values (made) on conflict do nothing;
+end $$;
+comment on function pgsched_internal.swap_default(text, text, date, date)
+  is 'Makes the default partition the table of these days, and an empty one the default partition.';
+
+create or replace function pgsched_internal.adopt_strays(parent text) returns text
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO, MDY' set lock_timeout = '50ms' as $$
+declare
+  home constant regclass := to_regclass('pgsched_internal.' || quote_ident(parent || '_default'));
+  bound record;
+  days record;
+  span text;
+begin
+  if parent not in ('history', 'attempts', 'rollups') or not pgsched_internal.try_lock('days') then
+    return 'busy';
+  end if;
+  select k.conname as name, k.convalidated as is_checked, to_date(split_part(k.conname, '_', 2), 'YYYYMMDD') as first_day,
+         to_date(split_part(k.conname, '_', 3), 'YYYYMMDD') as last_day
+    into bound from pg_constraint k where k.conrelid = home and k.contype = 'c' and k.conname ~ '^days_[0-9]{8}_[0-9]{8}$';
+  if bound.is_checked and pgsched_internal.may_adopt(parent, bound.first_day, bound.last_day) then
+    perform pgsched_internal.swap_default(parent, bound.name, bound.first_day, bound.last_day);
+    return 'adopted';
+  end if;
+  days := pgsched_internal.stray_days(parent);
+  span := format('days_%s_%s', to_char(days.first_day, 'YYYYMMDD'), to_char(days.last_day, 'YYYYMMDD'));
+  if days.first_day is null or not pgsched_internal.may_adopt(parent, days.first_day, days.last_day) then
+    if bound.name is not null then
+      perform pgsched_internal.unbound_strays(parent, bound.name);
+    end if;
+    return case when days.first_day is null then 'none' else 'apart' end;
+  elsif bound.name is null then
+    perform pgsched_internal.bound_strays(parent, span, days.first_day, days.last_day);
+  elsif bound.name <> span then
+    perform pgsched_internal.unbound_strays(parent, bound.name);
+  else
+    execute format('lock table %s in share update exclusive mode nowait', home);
+    execute format('alter table %s validate constraint %I', home, bound.name);
+  end if;
+  return 'going on';
+exception
+  when lock_not_available then return 'busy';
+  when check_violation then return 'going on';  -- rows of another day have come just before: the span is another one now
+end $$;
+comment on function pgsched_internal.adopt_strays(text)
+  is 'Takes the next step to make the default partition the table of the days that it has rows of: going on, or adopted at the last; busy where
+the locks for it are not free, none where it has no rows, apart where their days cannot be one table (yet).';
