@@ -1,26 +1,14 @@
 // Looks at the dashboard with a browser: what axe finds on each page in each way of looking, what the console said, and what came of its
 // forms and of a page that goes on by itself. Given on standard input: address, file with the key, paths of the pages, a directory for
 // pictures or null, and one for the browser.
-import { mkdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import chromium from "@sparticuz/chromium";
-import puppeteer from "puppeteer-core";
+import { browse } from "./browser.mjs";
 import { work } from "./dashboard_work.mjs";
 
 const { address, key, paths, pictures, things, unpacked } = JSON.parse(readFileSync(0, "utf8"));
-mkdirSync(unpacked, { recursive: true });
-process.env.TMPDIR = unpacked;
 const axe = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
-chromium.setGraphicsMode = false; // nothing here is drawn with WebGL, which would be computed
-const browser = await puppeteer.launch({
-  args: chromium.args,
-  executablePath: process.env.PGSCHED_TEST_BROWSER || (await chromium.executablePath()),
-  headless: "shell",
-});
-const page = await browser.newPage();
-const said = [];
-page.on("console", (message) => message.type() === "error" && said.push(message.text()));
-page.on("pageerror", (error) => said.push(error.message));
+const { browser, page, said } = await browse(unpacked);
 
 const found = [];
 const ways = [

@@ -18,7 +18,7 @@ async function provider(issuer) {
       // People sign in here: a client of this machine, which may come from any port.
       {
         client_id: 'dashboard', token_endpoint_auth_method: 'none', application_type: 'native', grant_types: ['authorization_code'],
-        redirect_uris: ['http://127.0.0.1/sign-in/return'], response_types: ['code'],
+        redirect_uris: ['http://127.0.0.1/sign-in/return', 'http://localhost/sign-in/return'], response_types: ['code'],
       },
       {
         client_id: 'confidential', client_secret: 'hush hush', application_type: 'native', grant_types: ['authorization_code'],
