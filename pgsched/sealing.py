@@ -6,7 +6,6 @@ copied to another client is of no use there.
 """
 
 import base64
-import binascii
 import hashlib
 import secrets
 from typing import TYPE_CHECKING
@@ -83,7 +82,7 @@ _BEFORE = 1 + _ID_BYTES + _NONCE_BYTES
 def _decoded(key: str, number: int) -> bytes:
     try:
         found = base64.b64decode(key, validate=True)
-    except binascii.Error:
+    except ValueError:
         found = b""
     if len(found) != _KEY_BYTES:
         raise InvalidSettings(f"secret_keys: number {number} is no key: {_HOW}")

@@ -201,7 +201,9 @@ def _from_file(file: Path | None) -> dict[str, Any]:
         found = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidSettings(f"cannot read {file}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise InvalidSettings(f"{file} is nested too deeply: write fewer levels") from None
+    except ValueError as error:  # also of what is no UTF-8, or a number of thousands of digits
         raise InvalidSettings(f"{file} is not TOML: {error}") from error
     found.pop("jobs", None)  # which are for pgsched apply
     for name in found:
@@ -272,7 +274,7 @@ def _check_address(url: str) -> None:
 def _check_json_object(name: str, text: str, example: str) -> None:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         given = "no object" if name in _WITH_PASSWORD else repr(text)
@@ -282,7 +284,7 @@ def _check_json_object(name: str, text: str, example: str) -> None:
 def _convert(name: str, value: Any) -> Any:
     kind = _TYPES[name]
     if name in _JSON_OBJECTS and isinstance(value, dict):  # a table of the file
-        return json.dumps(value)
+        return json.dumps(value, default=str)
     try:
         if kind is bool:
             return _boolean(value)

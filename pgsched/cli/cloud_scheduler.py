@@ -1,7 +1,6 @@
 """Reads what ``gcloud scheduler jobs list --format json`` prints."""
 
 import base64
-import binascii
 import json
 from typing import Any
 
@@ -43,7 +42,7 @@ def jobs_in(text: str) -> list[Job]:
     """The jobs. Raises InvalidInput for what is no list of them in JSON."""
     try:
         return msgspec.json.decode(text, type=list[Job])
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         wanted = "write what `gcloud scheduler jobs list --format json` prints"
         raise InvalidInput(f"this is no list of jobs of Cloud Scheduler ({error}): {wanted}") from None
 
@@ -73,5 +72,5 @@ def declared_from(job: Job) -> dict[str, Any]:
 def _payload(body: str) -> Any:
     try:
         return json.loads(base64.b64decode(body, validate=True))
-    except (binascii.Error, ValueError):
+    except (ValueError, RecursionError):
         raise InvalidInput("its body is not JSON: declare it by hand, with the option body") from None

@@ -60,7 +60,14 @@ def address_of(command: str) -> str | None:
     if not words or words[0].rpartition("/")[2] not in _CALLERS:
         return None
     addresses = _without_plain_flags(words[1:])
-    return addresses[0] if len(addresses) == 1 and urlsplit(addresses[0]).scheme in ("http", "https") else None
+    return addresses[0] if len(addresses) == 1 and _is_address(addresses[0]) else None
+
+
+def _is_address(word: str) -> bool:
+    try:
+        return urlsplit(word).scheme in ("http", "https")
+    except ValueError:  # such as http://[
+        return False
 
 
 def _without_plain_flags(words: list[str]) -> list[str]:

@@ -4,7 +4,7 @@ import re
 import tomllib
 from collections.abc import Hashable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
@@ -31,7 +31,9 @@ def _jobs_of_yaml(file: Path) -> Any:
         found = yaml.load(file.read_text(encoding="utf-8"), _Loader)
     except OSError as error:
         raise InvalidInput(f"cannot read {file}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise InvalidInput(f"{file} is nested too deeply: write fewer levels") from None
+    except (yaml.YAMLError, ValueError, KeyError) as error:  # the latter two where a tag is not that of its value
         raise InvalidInput(f"{file} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(found, dict) or found.keys() != {"jobs"}:
         raise InvalidInput(f"{file} has to be a mapping with jobs and nothing else; settings stand in pgsched.toml")
@@ -40,9 +42,14 @@ def _jobs_of_yaml(file: Path) -> Any:
 
 class _Loader(yaml.SafeLoader):
     """Reads the core schema of YAML 1.2, so that ``no``, ``12:30`` and ``2026-03-01`` are text, and 010 is ten. Of YAML
-    1.1 it has only the merge key, ``<<``. A name that comes twice in a mapping is refused."""
+    1.1 it has only the merge key, ``<<``. Other tags are refused, and a name that comes twice in a mapping."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  where PyYAML keeps them
+    yaml_constructors: ClassVar[dict[str | None, Any]] = {
+        tag: construct
+        for tag, construct in yaml.SafeLoader.yaml_constructors.items()
+        if tag is None or tag.rpartition(":")[2] in ("null", "bool", "float", "str", "seq", "map")
+    }
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen = set[str]()

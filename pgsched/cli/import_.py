@@ -1,6 +1,7 @@
 """``pgsched import``: declarations for ``pgsched apply`` from what another scheduler has. It writes no file."""
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ from pgsched.cli.crontab import Line, Unread, address_of, lines_of, name_of
 from pgsched.cli.reply import Reply, json_option
 from pgsched.domain.declaration import declared_in
 from pgsched.errors import InvalidInput, PgschedError
+from pgsched.store.core.text import check_text
 
 Found = tuple[str, Callable[[], Mapping[str, Any]]]
 """Where a job stands, for people, and what declares it; that raises a PgschedError for what cannot be declared."""
@@ -128,8 +130,12 @@ def _value(value: Any) -> str:
     """A value of TOML, whose strings are those of JSON."""
     if value is None:
         raise InvalidInput("its payload has a null, which TOML has not: declare it in code")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidInput("its payload has a number that JSON has not: declare it by hand")
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(name)} = {_value(one)}" for name, one in value.items()) + "}"
+        return "{" + ", ".join(f"{_value(name)} = {_value(one)}" for name, one in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_value, value)) + "]"
+    if isinstance(value, str):
+        check_text("a text of it", value)
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -37,7 +37,7 @@ def json_text(text: str) -> str:
     read = _read(text)
     try:
         json.loads(read)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise click.BadParameter(f"it is not JSON: {error}. Text needs its own quotes: '\"text\"'") from None
     return read
 
@@ -58,7 +58,7 @@ def assignment(text: str) -> tuple[str, Any]:
     name, value = _pair(text, "an option: write NAME=VALUE, such as timeout=PT5S")
     try:
         return name, json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return name, value
 
 

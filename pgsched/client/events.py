@@ -50,15 +50,15 @@ class Following:
         for frame in frames:
             fields = dict(line.split(b": ", 1) for line in frame.split(b"\n") if b": " in line)
             self._failures = 0
-            if data := fields.get(b"data"):
-                try:
-                    event = msgspec.json.decode(data, type=Event)
-                except msgspec.MsgspecError as error:
-                    raise PgschedError(f"this is no event of pgsched: {error}") from error
-                self._call = self._call.following(event.cursor)
+            try:
+                event = msgspec.json.decode(data, type=Event) if (data := fields.get(b"data")) else None
+                place = event.cursor if event else fields.get(b"id", b"").decode("ascii")
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                raise PgschedError(f"this is no event of pgsched: {error}") from error
+            if place:
+                self._call = self._call.following(place)
+            if event:
                 yield event
-            elif id := fields.get(b"id"):
-                self._call = self._call.following(id.decode())
 
     def ended(self) -> float | None:
         """Seconds after which to go on when the stream has ended; None where that is all."""

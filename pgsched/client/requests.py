@@ -81,7 +81,7 @@ class Call(Generic[_Answer]):
                 return msgspec.json.decode(response.content, type=self.answer)
             fields = msgspec.json.decode(response.content, type=dict[str, msgspec.Raw])
             return msgspec.json.decode(fields[self.field], type=self.answer)
-        except (msgspec.MsgspecError, UnicodeDecodeError, KeyError) as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError) as error:
             raise PgschedError(f"{response.url} answered as no API of pgsched does: {error}") from error
 
     def following(self, after: str) -> "Call[_Answer]":
@@ -162,11 +162,16 @@ def _parameter(value: Any) -> str | list[str]:
     return str(value) if isinstance(value, str) or not isinstance(value, Sequence) else list(map(str, value))
 
 
+class _Problem(msgspec.Struct, frozen=True):
+    code: str
+    detail: str
+
+
 def _problem(response: httpx.Response) -> PgschedError:
     try:
-        found = msgspec.json.decode(response.content, type=dict[str, Any])
-        return _BY_CODE[found["code"]](found["detail"])
-    except (msgspec.MsgspecError, UnicodeDecodeError, KeyError):
+        found = msgspec.json.decode(response.content, type=_Problem)
+        return _BY_CODE[found.code](found.detail)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError):
         kind = Unavailable if response.status_code >= 500 else PgschedError
         return kind(f"{response.url} answered {response.status_code} with no problem document of pgsched")
 

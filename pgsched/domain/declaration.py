@@ -49,6 +49,10 @@ class DeclaredJob:
         for name in ("key", "target", "client", "queue"):
             if not isinstance(getattr(self, name), str) or not getattr(self, name):
                 raise InvalidInput(f"{name} is {getattr(self, name)!r:.80}: write text")
+        for kinds, wanted, names in _KINDS:
+            for name in names:
+                if not isinstance(value := getattr(self, name), kinds):
+                    raise InvalidInput(f"{name} is {value!r:.80}: write {wanted}")
         parse_target(self.target)
         if self.cron is None and self.every is None:
             raise InvalidSchedule("a declared job needs cron or every: give one of them")
@@ -60,6 +64,11 @@ class DeclaredJob:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
+_KINDS = (
+    (str | None, "text", ("cron", "timezone", "gap", "overlap", "ordering_key")),
+    (str | timedelta | None, "a duration such as 15m", ("every",)),
+    (Mapping | None, "names with a value each", ("options", "rules", "labels")),
+)
 _PARTS = ("cron", "every", "timezone", "gap", "overlap", "rules")
 
 

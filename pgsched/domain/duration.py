@@ -22,6 +22,7 @@ _SHORT = re.compile(
 )
 
 _TOO_LONG = re.compile(r"[0-9]{9}[0-9]*[A-Za-z]")
+_LONGEST_TEXT = 100  # characters, more than any duration has; searching a text for what is wrong takes the square of it
 
 
 def parse_duration(text: str) -> timedelta:
@@ -91,6 +92,8 @@ def _parts(found: re.Match[str]) -> dict[str, float]:
 
 def _complaint(text: str) -> str:
     shown = repr(text if len(text) <= 40 else text[:40] + "…")
+    if len(text) > _LONGEST_TEXT:
+        return f"duration {shown} is longer than {_LONGEST_TEXT} characters: {_HINT}"
     if _TOO_LONG.search(text):
         return f"a duration can be at most ten years: write P{LONGEST.days}D or less"
     if text.startswith(("-", "P-", "PT-")):

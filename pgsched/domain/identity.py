@@ -100,7 +100,10 @@ def parse_providers(text: str) -> dict[str, Provider]:
 
 def may_be_asked(url: str) -> bool:
     """Whether keys may come from there: over TLS, or from this machine."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
     return bool(parts.hostname) and (
         parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
     )

@@ -22,6 +22,7 @@ LAST_YEAR = 9000
 HORIZON_YEARS = 50
 """How far ahead an instant is looked for: a fifth Monday in February can be 40 years away."""
 
+_LONGEST_NAME = 100
 _SECOND = timedelta(seconds=1)
 _PROBE = timedelta(hours=12)  # no zone was ever changed and changed back within half a day
 _NOT_ZONES = {"localtime", "posixrules", "Factory", "posix", "right"}  # of one machine, or with leap seconds
@@ -78,7 +79,7 @@ def _offset(zone: ZoneInfo, instant: datetime) -> timedelta:
 @lru_cache(maxsize=1024)
 def zone_named(name: str) -> ZoneInfo:
     try:
-        if name.partition("/")[0] in _NOT_ZONES:
+        if len(name) > _LONGEST_NAME or name.partition("/")[0] in _NOT_ZONES:
             raise ValueError(name)
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):

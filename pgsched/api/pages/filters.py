@@ -1,7 +1,9 @@
 """What the filters of listings name, as forms and links send it."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
+from math import isfinite
 from typing import Any
 
 from pgsched.api.labels import labels_in
@@ -73,10 +75,12 @@ def instant_in(name: str, text: str | None) -> datetime | None:
 
 def number_in(name: str, text: str | None, otherwise: float) -> float:
     """A number that somebody has written. Raises Unreadable."""
-    try:
-        return float(text) if text else otherwise
-    except ValueError:
-        raise Unreadable(f"{name}: {text[:50] if text else ''!r} is no number") from None
+    if not text:
+        return otherwise
+    with suppress(ValueError):
+        if isfinite(found := float(text)):
+            return found
+    raise Unreadable(f"{name}: {text[:50]!r} is no number")
 
 
 def changed_fields(form: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
@@ -88,6 +92,6 @@ def changed_fields(form: Mapping[str, str], before: Mapping[str, str]) -> dict[s
 def _code(text: str | None) -> int | None:
     if text is None:
         return None
-    if not (text.isascii() and text.isdigit() and 100 <= int(text[:4]) <= 599):
+    if not (len(text) == 3 and text.isascii() and text.isdigit() and 100 <= int(text) <= 599):
         raise Unreadable(f"status_code: {text[:50]!r} is no status from 100 to 599")
     return int(text)

@@ -70,5 +70,6 @@ def local(path: str | None) -> str:
         parts = urlsplit(path or "/")
     except ValueError:
         return "/"
-    is_local = not parts.scheme and not parts.netloc and parts.path.startswith("/") and "\\" not in (path or "")
-    return (path or "/") if is_local and not (path or "/").startswith("//") else "/"
+    given = path or "/"
+    is_local = not parts.scheme and not parts.netloc and given.startswith("/") and not given.startswith("//")
+    return given if is_local and given.isprintable() and "\\" not in given else "/"
