@@ -19,6 +19,13 @@ select 'shop', 'python:note', now() - interval '1 minute' + n * interval '1 ms',
   from generate_series(1, %s) n, (select 'key-' || k as k from generate_series(1, %s) k) keys"""
 
 
+_SCHEDULE_IN = """
+insert into pgsched.executions (client_id, target, fire_at, payload, ordering_key, partition)
+select 'shop', 'python:note', now() + n * interval '1 ms', jsonb_build_array(k, n), k,
+       pgsched.partition_for(%s, 'shop', null, k)
+  from generate_series(%s::integer, %s) n, (select 'key-' || k as k from generate_series(1, 10) k) keys"""
+
+
 class Notes:
     """What each key was delivered, and whether two of one were ever under way together."""
 
@@ -48,6 +55,21 @@ async def test_executions_of_one_key_are_delivered_in_order(running: Running, db
     async with running(notes.app), running(notes.app):
         await until_history(db, 600, seconds=40)
     assert (dict(notes.seen), notes.together) == ({f"key-{k}": list(range(1, 21)) for k in range(1, 31)}, False)
+
+
+async def test_work_moves_to_a_queue_with_partitions_of_its_own_while_workers_run_and_keeps_its_order(
+    running: Running, db: Connection
+) -> None:
+    notes = Notes()
+    await db.execute("select pgsched.create_queue('orders'), pgsched.pause_queue('orders')")
+    both = {"queues": "default,orders"}
+    async with running(notes.app, **both), running(notes.app, **both):
+        await db.execute(_SCHEDULE_IN.encode(), ["default", 1, 10])
+        await db.execute(_SCHEDULE_IN.encode(), ["orders", 11, 20])
+        await until(lambda: value(db, "select pgsched_internal.count_live('default', 1) = 0"))
+        await db.execute("select pgsched.resume_queue('orders')")
+        await until_history(db, 200)
+    assert (dict(notes.seen), notes.together) == ({f"key-{k}": list(range(1, 21)) for k in range(1, 11)}, False)
 
 
 async def test_whose_turn_comes_before_its_instant_waits_for_it(running: Running, db: Connection) -> None:
