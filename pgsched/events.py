@@ -47,6 +47,8 @@ WARNINGS = frozenset(
     }
 )
 """Events that somebody should look at."""
+DETAILS = frozenset({"dependents.released"})
+"""Events of ordinary work, of which there may be many a second: for debugging."""
 
 
 class Events:
@@ -140,7 +142,8 @@ _BARE = re.compile(r'[^\s"=]+')
 
 
 def logging_listener(logger: logging.Logger) -> Listener:
-    """Writes events as log lines `event key=value …`; what an operator should look at, as warnings.
+    """Writes events as log lines `event key=value …`; what an operator should look at, as warnings, and what is of use
+    in debugging alone, as that.
 
     What targets, handlers and clients say is in some values: they are escaped, and quoted where they might be taken for
     more than one. Stacks and tracebacks follow on lines of their own, each behind a bar. A fault that goes on is said
@@ -148,7 +151,7 @@ def logging_listener(logger: logging.Logger) -> Listener:
     """
 
     def listen(event: str, fields: dict[str, Field]) -> None:
-        level = logging.WARNING if event in WARNINGS else logging.INFO
+        level = logging.WARNING if event in WARNINGS else logging.DEBUG if event in DETAILS else logging.INFO
         if logger.isEnabledFor(level):
             said = [f"{name}={_value(value)}" for name, value in fields.items() if name not in _MANY_LINES]
             lines = [line for name in _MANY_LINES for line in str(fields.get(name) or "").splitlines()]

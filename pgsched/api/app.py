@@ -1,15 +1,11 @@
 """The application: its routes, its errors, its description, and the pool that lives as long as it does."""
 
-import asyncio
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from functools import partial
 from types import ModuleType
-from typing import Any
 
-from litestar import Litestar, Request, Router
+from litestar import Litestar, Router
 from litestar.datastructures import State
-from litestar.di import Provide
 from litestar.exceptions import HTTPException
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
@@ -43,17 +39,9 @@ from pgsched.api import (
     targets,
     workers,
 )
-from pgsched.api.access import PUBLIC, SCOPE, Guard, grant_of
-from pgsched.api.arrivals import Arrivals
-from pgsched.api.authentication import Authentication, Bearer
-from pgsched.api.browsers import Browsers
-from pgsched.api.counting import Requests
-from pgsched.api.database import WAIT, Database
+from pgsched.api.access import PUBLIC, SCOPE
+from pgsched.api.database import WAIT
 from pgsched.api.description import Description, name_of
-from pgsched.api.doctor import Doctor
-from pgsched.api.feed import Feed
-from pgsched.api.gathering import Gathering, Intake
-from pgsched.api.metrics import Metrics
 from pgsched.api.pages import audit as audit_page
 from pgsched.api.pages import backfills as backfill_pages
 from pgsched.api.pages import bulk, entry, execution_changes, job_changes, now, replay
@@ -67,21 +55,14 @@ from pgsched.api.pages import provider as provider_pages
 from pgsched.api.pages import queues as queue_pages
 from pgsched.api.pages import targets as target_pages
 from pgsched.api.pages import workers as worker_pages
-from pgsched.api.pages.coming import Coming
-from pgsched.api.pages.past import Looking
-from pgsched.api.pages.provider import Providers
 from pgsched.api.pages.routing import refused as refused_page
 from pgsched.api.pages.routing import refused_by_litestar as page_refused_by_litestar
-from pgsched.api.pages.watching import Watching
-from pgsched.api.parameters import actor
+from pgsched.api.parts import Parts
 from pgsched.api.problems import failed, refused, refused_by_litestar
 from pgsched.api.requests import ApiRequest, check_request
-from pgsched.domain.api_key import EVERYBODY
 from pgsched.errors import InvalidSettings, PgschedError
 from pgsched.events import Events
-from pgsched.sealing import KeyRing
-from pgsched.settings import Settings, is_loopback
-from pgsched.tracing import Tracing
+from pgsched.settings import Settings
 from pgsched.version import __version__
 
 _SCHEME = "key"
@@ -152,58 +133,13 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
     if settings.database_url is None:
         raise InvalidSettings("database_url is missing: set PGSCHED_DATABASE_URL or give --database-url")
     events = events or Events()
-    database = Database(settings.database_url, events, wait=wait)
-    arrivals = Arrivals(settings.database_url, database.acting(EVERYBODY), events)
-    bearer, providers = _identity(settings, events)
-    authentication = Authentication(database, is_open=is_loopback(settings.host), bearer=bearer)
-    gathering, tracing = Gathering(), Tracing(settings, "pgsched-api")
-    feed = Feed(database, events)
-    browsers = Browsers(settings)
-    read_only = settings.dashboard == "read-only"
-    guard = Guard(authentication, browsers, only_shown=read_only)
-    watching, looking = Watching(database.acting(EVERYBODY)), Looking(database.acting(EVERYBODY))
-    counting = Coming(database.acting(EVERYBODY))
-    ring = KeyRing.parse(settings.secret_keys)
-    physician, requests = Doctor(database.acting(EVERYBODY), settings.database_url, ring), Requests()
-    measured = Metrics(database.acting(EVERYBODY), physician, requests)
-
-    def acting(request: Request[Any, Any, Any]) -> Database:
-        return database.acting(grant_of(request))
-
-    def taking_in(request: Request[Any, Any, Any]) -> Intake:
-        return Intake(acting(request), gathering, tracing)
-
-    @asynccontextmanager
-    async def lifespan(_: Litestar) -> AsyncIterator[None]:
-        await database.open()
-        try:
-            yield
-        finally:
-            await feed.stop()
-            await database.close()
-            await asyncio.to_thread(tracing.close)
-
+    parts = Parts(settings, settings.database_url, events, wait=wait)
     return Litestar(
         route_handlers=[_VERSIONED, _UNVERSIONED, *([_DASHBOARD] if settings.dashboard != "off" else [])],
-        dependencies={
-            "database": Provide(acting, sync_to_thread=False),
-            "arrivals": Provide(lambda: arrivals, sync_to_thread=False),
-            "ring": Provide(lambda: ring, sync_to_thread=False),
-            "intake": Provide(taking_in, sync_to_thread=False),
-            "doctor": Provide(lambda: physician, sync_to_thread=False),
-            "metrics": Provide(lambda: measured, sync_to_thread=False),
-            "feed": Provide(lambda: feed, sync_to_thread=False),
-            "browsers": Provide(lambda: browsers, sync_to_thread=False),
-            "watching": Provide(lambda: watching, sync_to_thread=False),
-            "looking": Provide(lambda: looking, sync_to_thread=False),
-            "counting": Provide(lambda: counting, sync_to_thread=False),
-            "providers": Provide(lambda: providers, sync_to_thread=False),
-            "authentication": Provide(lambda: authentication, sync_to_thread=False),
-            "actor": Provide(actor, sync_to_thread=False),
-        },
-        guards=[guard.admit],
-        lifespan=[lifespan],
-        state=State({"before_stopping": feed.close, "requests": requests, "read_only": read_only}),
+        dependencies=parts.dependencies(),
+        guards=[parts.guard.admit],
+        lifespan=[parts.living],
+        state=State({"before_stopping": parts.feed.close, "requests": parts.requests, "read_only": parts.is_read_only}),
         request_class=ApiRequest,
         request_max_body_size=LARGEST_REQUEST,
         exception_handlers={
@@ -215,19 +151,6 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
         logging_config=None,
         debug=False,
     )
-
-
-def _identity(settings: Settings, events: Events) -> tuple[Bearer | None, Providers]:
-    """What takes tokens of providers, and where people sign in."""
-    if not settings.takes_tokens:
-        return None, Providers()
-    try:
-        from pgsched.api.bearer import BearerTokens  # with a library that nobody else needs
-        from pgsched.api.sign_in import SignIns
-    except ImportError as error:
-        raise InvalidSettings("oidc needs PyJWT and cryptography: pip install 'pgsched[oidc]'") from error
-    tokens = BearerTokens(settings, events)
-    return tokens, SignIns(settings, tokens)
 
 
 def _described() -> OpenAPIConfig:

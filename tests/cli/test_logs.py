@@ -49,6 +49,12 @@ def test_an_event_is_an_object_with_its_fields(written: Written) -> None:
     assert told == {"event": "handler.failed", "level": "warning", "logger": "pgsched.test"} | fields
 
 
+def test_what_happens_many_times_a_second_is_for_debugging_alone(written: Written) -> None:
+    written.events.emit("dependents.released", count=1)
+    written.events.emit("worker.drained", settled=1)
+    assert [told["level"] for told in written.objects] == ["debug", "info"]
+
+
 @pytest.mark.parametrize("log_format", ["json", "human"])
 def test_nobody_forges_a_line_or_speaks_to_the_terminal(log_format: str) -> None:
     written = Written(log_format)

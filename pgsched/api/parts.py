@@ -1,0 +1,101 @@
+"""What lives as long as the application: its pool, who may ask it, and what answers for several requests at once."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from litestar import Litestar, Request
+from litestar.di import Provide
+
+from pgsched.api.access import Guard, grant_of
+from pgsched.api.arrivals import Arrivals
+from pgsched.api.authentication import Authentication, Bearer
+from pgsched.api.browsers import Browsers
+from pgsched.api.counting import Requests
+from pgsched.api.database import Database
+from pgsched.api.doctor import Doctor
+from pgsched.api.feed import Feed
+from pgsched.api.gathering import Gathering, Intake
+from pgsched.api.metrics import Metrics
+from pgsched.api.pages.coming import Coming
+from pgsched.api.pages.past import Looking
+from pgsched.api.pages.provider import Providers
+from pgsched.api.pages.watching import Watching
+from pgsched.api.parameters import actor
+from pgsched.domain.api_key import EVERYBODY
+from pgsched.errors import InvalidSettings
+from pgsched.events import Events
+from pgsched.sealing import KeyRing
+from pgsched.settings import Settings, is_loopback
+from pgsched.tracing import Tracing
+
+
+class Parts:
+    """Made of the settings; ``database_url`` is that of these. Raises InvalidSettings for those that cannot be used."""
+
+    def __init__(self, settings: Settings, database_url: str, events: Events, *, wait: float) -> None:
+        self._database = database = Database(database_url, events, wait=wait)
+        everything = database.acting(EVERYBODY)
+        self.is_read_only = settings.dashboard == "read-only"
+        bearer, providers = _identity(settings, events)
+        authentication = Authentication(database, is_open=is_loopback(settings.host), bearer=bearer)
+        browsers = Browsers(settings)
+        self.guard = Guard(authentication, browsers, only_shown=self.is_read_only)
+        self._gathering, self._tracing = Gathering(), Tracing(settings, "pgsched-api")
+        self.feed, self.requests = Feed(database, events), Requests()
+        ring = KeyRing.parse(settings.secret_keys)
+        physician = Doctor(everything, database_url, ring)
+        self._shared = {
+            "arrivals": Arrivals(database_url, everything, events),
+            "ring": ring,
+            "doctor": physician,
+            "metrics": Metrics(everything, physician, self.requests),
+            "feed": self.feed,
+            "browsers": browsers,
+            "watching": Watching(everything),
+            "looking": Looking(everything),
+            "counting": Coming(everything),
+            "providers": providers,
+            "authentication": authentication,
+        }
+
+    def dependencies(self) -> dict[str, Provide]:
+        """What routes ask for, by the names of their parameters."""
+        of_each = {"database": self._acting, "intake": self._taking_in, "actor": actor}
+        found = {name: Provide(make, sync_to_thread=False) for name, make in of_each.items()}
+        return found | {name: _always(part) for name, part in self._shared.items()}
+
+    @asynccontextmanager
+    async def living(self, _: Litestar) -> AsyncIterator[None]:
+        """From the application's start to its end."""
+        await self._database.open()
+        try:
+            yield
+        finally:
+            await self.feed.stop()
+            await self._database.close()
+            await asyncio.to_thread(self._tracing.close)
+
+    def _acting(self, request: Request[Any, Any, Any]) -> Database:
+        return self._database.acting(grant_of(request))
+
+    def _taking_in(self, request: Request[Any, Any, Any]) -> Intake:
+        return Intake(self._acting(request), self._gathering, self._tracing)
+
+
+def _always(part: object) -> Provide:
+    return Provide(lambda: part, sync_to_thread=False)
+
+
+def _identity(settings: Settings, events: Events) -> tuple[Bearer | None, Providers]:
+    """What takes tokens of providers, and where people sign in."""
+    if not settings.takes_tokens:
+        return None, Providers()
+    try:
+        from pgsched.api.bearer import BearerTokens  # with a library that nobody else needs
+        from pgsched.api.sign_in import SignIns
+    except ImportError as error:
+        raise InvalidSettings("oidc needs PyJWT and cryptography: pip install 'pgsched[oidc]'") from error
+    tokens = BearerTokens(settings, events)
+    return tokens, SignIns(settings, tokens)
