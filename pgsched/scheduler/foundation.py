@@ -43,7 +43,7 @@ from pgsched.worker.minutes import Minutes
 from pgsched.worker.roster import Roster
 from pgsched.worker.run.attempts import Equipment
 from pgsched.worker.run.beginnings import Beginnings
-from pgsched.worker.run.channels import make_channels
+from pgsched.worker.run.channels import Surroundings, make_channels
 from pgsched.worker.run.dispatcher import Dispatcher
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.process_exit import ProcessExit
@@ -109,20 +109,9 @@ class Foundation:
         self.vault = Vault(self._link("secrets", raw=False), KeyRing.parse(settings.secret_keys))
         self.directory = Directory(self._chores, self.events, self.vault.open_signing)
         self.minutes = Minutes(self.clock, self.directory.has_settings)
-        primaries = Primaries(self.events, url, lineage)
-        self.upkeep = Upkeep(
-            settings, self._link, self.events, self._chores, self.roster, self.clock, self.minutes, primaries
-        )
-        is_shared = self.directory.are_several
-        self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS, is_shared=is_shared)
+        self.upkeep = self._make_upkeep(lineage)
         self._over = trials.over
-        self._threads = Threads(
-            min(settings.concurrency, settings.handler_threads), is_shared=is_shared, spent=self._spent
-        )
-        self._failures, self._accounts = FailureLog(self.events), Accounts()
-        self._payloads = Payloads(self._link("payloads"), settings.in_hand_bytes, is_shared=is_shared)
-        self._beginnings = Beginnings(self._link("begin"))
-        self._reports = Reports(self._link("reports", raw=False))
+        self._equip()
         self.circuits = Circuits(
             self._chores, self.events, self.book, after=settings.sideline_after, rate=settings.recovery_rate
         )
@@ -144,6 +133,24 @@ class Foundation:
             tries=trials.start is not None,
             alone=trials.tell is not None,
         )
+
+    def _make_upkeep(self, lineage: Lineage) -> Upkeep:
+        primaries = Primaries(self.events, self._url, lineage)
+        return Upkeep(
+            self.settings, self._link, self.events, self._chores, self.roster, self.clock, self.minutes, primaries
+        )
+
+    def _equip(self) -> None:
+        """Makes what attempts use."""
+        settings, is_shared = self.settings, self.directory.are_several
+        self.completion = TransactionalCompletion(self._url, connections=_HANDLER_CONNECTIONS, is_shared=is_shared)
+        self._threads = Threads(
+            min(settings.concurrency, settings.handler_threads), is_shared=is_shared, spent=self._spent
+        )
+        self._failures, self._accounts = FailureLog(self.events), Accounts()
+        self._payloads = Payloads(self._link("payloads"), settings.in_hand_bytes, is_shared=is_shared)
+        self._beginnings = Beginnings(self._link("begin"))
+        self._reports = Reports(self._link("reports", raw=False))
 
     def _make_dispatcher(self, trials: Trials) -> Dispatcher:
         shares = Shares(lanes=self.settings.concurrency, is_wanted=self.directory.are_several, relieved=self.relieved)
@@ -209,15 +216,17 @@ class Foundation:
             self.settings,
             self._url,
             self._app,
-            directory=self.directory,
-            vault=self.vault,
-            clock=self.clock,
-            circuits=self.circuits,
-            completion=self.completion,
-            threads=self._threads,
-            failures=self._failures,
-            accounts=self._accounts,
-            reports=self._reports,
+            Surroundings(
+                directory=self.directory,
+                vault=self.vault,
+                clock=self.clock,
+                circuits=self.circuits,
+                completion=self.completion,
+                threads=self._threads,
+                failures=self._failures,
+                accounts=self._accounts,
+                reports=self._reports,
+            ),
         )
 
     def _traced(self) -> Channel:

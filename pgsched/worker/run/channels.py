@@ -3,6 +3,7 @@
 import json
 import ssl
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TypedDict
 
 from pgsched.delivery.accounts import Accounts
@@ -48,44 +49,24 @@ def ways_out(settings: Settings) -> WaysOut:
     }
 
 
-def make_channels(
-    settings: Settings,
-    url: str,
-    app: App,
-    *,
-    directory: Directory,
-    vault: Vault,
-    clock: DatabaseClock,
-    circuits: Circuits,
-    completion: TransactionalCompletion,
-    threads: Threads,
-    failures: FailureLog,
-    accounts: Accounts,
-    reports: Reports,
-) -> Channels:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """The parts of a worker that its channels use."""
+
+    directory: Directory
+    vault: Vault
+    clock: DatabaseClock
+    circuits: Circuits
+    completion: TransactionalCompletion
+    threads: Threads
+    failures: FailureLog
+    accounts: Accounts
+    reports: Reports
+
+
+def make_channels(settings: Settings, url: str, app: App, parts: Surroundings) -> Channels:
     """Raises InvalidSettings for an invalid ``sql_login``, and for certificates that cannot be read."""
-    is_shared = directory.are_several
-    http = HttpChannel(
-        connections_per_host=settings.connections_per_host,
-        concurrency=settings.concurrency,
-        allow_private=settings.allow_private_targets,
-        secrets=directory.signing_secrets,
-        now=clock.epoch_seconds,
-        is_shared=is_shared,
-        leaves_alone=circuits.leaves_alone,
-        get_secret=vault.secret,
-        authorities=settings.tls_authorities,
-        **ways_out(settings),
-    )
-    python = PythonChannel(
-        app,
-        completion=completion,
-        threads=threads,
-        failures=failures,
-        accounts=accounts,
-        tracebacks=settings.kept_traceback,
-        reports=reports,
-    )
+    directory, is_shared = parts.directory, parts.directory.are_several
     calling = Sessions(url, settings.sql_login, most=_CALLING)
     sql = SqlChannel(
         calling, role_of=lambda client: directory.database_role(client) or settings.sql_role, is_shared=is_shared
@@ -94,9 +75,36 @@ def make_channels(
     kafka = KafkaChannel(settings.kafka_brokers, json.loads(settings.kafka_config))
     found = {KAFKA: kafka.can_send, SQL: bool(settings.sql_role)}
     return Channels(
-        http=http,
-        python=python,
+        http=_http(settings, parts),
+        python=_python(settings, app, parts),
         others={Scheme.SQL: sql, Scheme.NOTIFY: notify, Scheme.KAFKA: kafka},
         allowed=directory.channels,
         capabilities=frozenset(capability for capability, is_there in found.items() if is_there),
+    )
+
+
+def _http(settings: Settings, parts: Surroundings) -> HttpChannel:
+    return HttpChannel(
+        connections_per_host=settings.connections_per_host,
+        concurrency=settings.concurrency,
+        allow_private=settings.allow_private_targets,
+        secrets=parts.directory.signing_secrets,
+        now=parts.clock.epoch_seconds,
+        is_shared=parts.directory.are_several,
+        leaves_alone=parts.circuits.leaves_alone,
+        get_secret=parts.vault.secret,
+        authorities=settings.tls_authorities,
+        **ways_out(settings),
+    )
+
+
+def _python(settings: Settings, app: App, parts: Surroundings) -> PythonChannel:
+    return PythonChannel(
+        app,
+        completion=parts.completion,
+        threads=parts.threads,
+        failures=parts.failures,
+        accounts=parts.accounts,
+        tracebacks=settings.kept_traceback,
+        reports=parts.reports,
     )
