@@ -15,6 +15,7 @@ from pgsched.api.app import create_app
 from pgsched.api.pages.session import COOKIE
 from pgsched.bench.ground import ground
 from pgsched.bench.load import Progress
+from pgsched.bench.processes import CONTEXT
 from pgsched.cli.bench import COUNT, on_server, progress, tell
 from pgsched.settings import Settings
 from tests.api.access_arrange import make_key, things_of_shop
@@ -52,6 +53,7 @@ _MORE = (
     "/dead-letters?reason=503",
     "/dead-letters?reason=nothing",
     "/dead-letters?letter_state=all",
+    "/audit?by=nobody",
     "/client?name=big",
     "/clients?start=c3",
 )
@@ -77,6 +79,7 @@ def run_pages(
 ) -> dict[str, Any]:
     """How long each page takes, by its address: at its first look, in an API that has answered nothing before, and at
     those after it. Those of which either is over 200 ms are ``slow``; ``slowest`` is the one that took longest."""
+    CONTEXT.set_forkserver_preload(["pgsched.api.server", "tests.benchmarks.requests"])  # there will be many of them
     with ground(url) as own, psycopg.connect(own, autocommit=True) as db:
         started = time.monotonic()
         things = _filled(db, count)
