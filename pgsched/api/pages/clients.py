@@ -22,7 +22,7 @@ from pgsched.store.gates import blocked_keys, limits, targets
 from pgsched.store.gates.limits import LimitRow
 from pgsched.store.lookup.now import Edge, held_of_clients
 
-_PAGE, _SECTION = 50, 20
+_PAGE, _SECTION, _OTHERS = 50, 20, 20
 _NOTHING = Edge()
 
 
@@ -51,11 +51,13 @@ async def show_clients(
 ) -> Response[Any]:
     """Those that something is set for, from a name on; any other client has a page, too."""
     start = (start or "").strip() or None
+    edges = {one.client: one for one in await watching.clients(grant_of(request)) if one.client is not None}
     async with database.page() as connection:
         found = await clients.all_clients(connection, limit=_PAGE + 1, after=after or None, start=start)
         rows = found[:_PAGE]
-        held = await held_of_clients(connection, [row.client for row in rows])
-    edges = {one.client: one for one in await watching.clients(grant_of(request)) if one.client is not None}
+        names = [row.client for row in rows]
+        others = [name for name in edges if name not in names][:_OTHERS] if not after else []
+        held = await held_of_clients(connection, [*names, *others])
     return html(
         request,
         "clients.html",
@@ -63,7 +65,7 @@ async def show_clients(
         edges=edges,
         hindrances={name: list(hindrances_of(edges.get(name, _NOTHING), one)) for name, one in held.items()},
         start=start or "",
-        others=[one for name, one in edges.items() if name not in {row.client for row in rows}] if not after else [],
+        others=[edges[name] for name in others],
         more=link_to(request, after=rows[-1].client) if len(found) > _PAGE else None,
         begins=not after,
     )
