@@ -64,13 +64,20 @@ class Events:
             listener(event, fields)
 
 
+_MOST_FAULTS = 1_000
+_NUMBERS = re.compile(r"[0-9]+")
+_FOR_FAULTS = ("away", "by_database")
+
+
 class Faults:
     """A listener that passes events on, but reports a fault only once when it begins and once when it is over.
 
     While the database is away, every service of a process fails again and again. Only the first failure is passed on,
     as ``database.lost``, and ``database.back`` once every service that failed has succeeded, with the seconds and the
     number of failures. Any other failure of a service, and each loss of a connection, is passed on again only when its
-    error differs, or after a minute, with the number of ``times`` it occurred.
+    error differs in more than numbers, or after a minute, with the number of ``times`` it occurred. What the database
+    refuses (``by_database``), such as any write while its disk is full, is one fault of all services; it may come and
+    go, and is passed on once a minute.
 
     Outcomes that come too late after an outage are refused row by row. After the first refusal, the next ones are
     passed on together every few seconds.
@@ -82,7 +89,8 @@ class Faults:
         self._away: set[Field] = set()
         self._away_since = 0.0
         self._failures = 0
-        self._said: dict[tuple[str, Field], tuple[Field, float, int]] = {}
+        self._said: dict[tuple[str, Field, str], tuple[float, int]] = {}
+        self._told: set[Field] = set()
 
     def __call__(self, event: str, fields: dict[str, Field]) -> None:
         who = fields.get("service") or fields.get("role")
@@ -110,8 +118,10 @@ class Faults:
 
     def _recovered(self, who: Field, fields: dict[str, Field]) -> None:
         if who not in self._away:
-            self._said.pop(("service.failed", who), None)
-            self._listener("service.recovered", fields)
+            self._said = {key: said for key, said in self._said.items() if key[:2] != ("service.failed", who)}
+            if who in self._told:
+                self._told.discard(who)
+                self._listener("service.recovered", fields)
             return
         self._away.discard(who)
         if not self._away:
@@ -125,14 +135,23 @@ class Faults:
             self._refused, self._refused_said_at = 0, time.monotonic()
 
     def _once(self, event: str, who: Field, fields: dict[str, Field]) -> None:
-        error, now = fields.get("error"), time.monotonic()
-        before, said_at, times = self._said.get((event, who), (None, float("-inf"), 0))
-        if error == before and now - said_at < self._remind_after:
-            self._said[event, who] = before, said_at, times + 1
+        key, now = (event, "" if fields.get("by_database") else who, _gist(fields.get("error"))), time.monotonic()
+        said_at, times = self._said.pop(key, (float("-inf"), 0))
+        if now - said_at < self._remind_after:
+            self._said[key] = said_at, times + 1
             return
-        repeated = {"times": times + 1} if times and error == before else {}
-        self._said[event, who] = error, now, 0
-        self._listener(event, {name: value for name, value in fields.items() if name != "away"} | repeated)
+        if len(self._said) >= _MOST_FAULTS:
+            del self._said[next(iter(self._said))]
+        self._said[key] = now, 0
+        self._told.add(who)
+        shown = {name: value for name, value in fields.items() if name not in _FOR_FAULTS}
+        self._listener(event, shown | ({"times": times + 1} if times else {}))
+
+
+def _gist(error: Field) -> str:
+    """What two errors have in common that differ in the numbers of files, processes or lines, or in what is told beside
+    the first line."""
+    return _NUMBERS.sub("#", str(error).partition("\n")[0])
 
 
 FIELDS = "pgsched_event"

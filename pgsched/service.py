@@ -182,7 +182,10 @@ class Service:
                 failures += 1
                 pause = self._pause_after(failures)
                 said = f"{type(error).__name__}: {error}"[:500]
-                self.events.emit("service.failed", service=self.name, away=is_away(error), error=said)
+                refused = isinstance(error, psycopg.Error)
+                self.events.emit(
+                    "service.failed", service=self.name, away=is_away(error), by_database=refused, error=said
+                )
                 with contextlib.suppress(Exception):  # dropping a broken connection may raise too
                     await self.recover(error)
                 await self._sleep(pause, wakeable=False)

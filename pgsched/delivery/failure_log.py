@@ -22,8 +22,8 @@ from pgsched.events import Events, Field
 
 LONGEST_TRACEBACK = 6_000
 """Characters of a traceback that are logged, counted from its end."""
-_AT_ONCE, _A_SECOND = 10.0, 1.0
-_ALL_AT_ONCE, _ALL_A_SECOND = 50.0, 5.0
+_AT_ONCE, _A_SECOND = 5.0, 0.2
+_ALL_AT_ONCE, _ALL_A_SECOND = 25.0, 1.0
 _MOST_WATCHED = 1_000
 _LONGEST_REASON, _LONGEST_TARGET = 500, 300
 _DEEPEST = 40
@@ -62,9 +62,9 @@ class _Allowance:
 
 
 class FailureLog:
-    """Logs ten failures of a handler or a host at once and then one a second, each with the number of failures left out
-    since the one before; and of all together fifty at once and then five a second. Of those that fail, a thousand are
-    told apart."""
+    """Logs five failures of a handler or a host at once and then one in five seconds, each with the number of failures
+    left out since the one before; and of all together twenty-five at once and then one a second. Of those that fail, a
+    thousand are told apart."""
 
     def __init__(self, events: Events) -> None:
         self._events = events

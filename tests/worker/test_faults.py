@@ -61,9 +61,35 @@ def test_another_failure_of_a_service_is_said_and_the_same_one_is_counted() -> N
 def test_what_goes_on_is_said_again_after_a_while_with_how_often_it_came() -> None:
     said: list[dict[str, Field]] = []
     faults = Faults(lambda event, fields: said.append(fields), remind_after=0.0)
-    faults._said["service.failed", "planner"] = "ValueError", 0.0, 7
+    faults._said["service.failed", "planner", "ValueError"] = 0.0, 7
     faults("service.failed", {"service": "planner", "away": False, "error": "ValueError"})
     assert said == [{"service": "planner", "error": "ValueError", "times": 8}]
+
+
+def test_what_the_database_refuses_is_one_fault_of_all_services_also_where_it_comes_and_goes() -> None:
+    heard = Heard()
+    for number in range(50):
+        for service in ("claimer", "settler"):
+            error = f'DiskFull: could not extend file "base/5/{number}": No space left on device\nCONTEXT: {service}'
+            heard.events.emit("service.failed", service=service, away=False, by_database=True, error=error)
+        for service in ("claimer", "settler"):
+            heard.events.emit("service.recovered", service=service, failures=1, seconds=0.1)
+    assert heard.names == ["service.failed", "service.recovered"]
+    assert heard.lines[0][1].keys() == {"service", "error"}
+    heard.events.emit("service.failed", service="claimer", away=False, by_database=True, error="LockNotAvailable: x")
+    heard.events.emit("service.failed", service="settler", away=False, by_database=False, error="LockNotAvailable: x")
+    assert heard.names[2:] == ["service.failed"] * 2
+
+
+def test_of_errors_that_are_never_the_same_a_thousand_are_remembered() -> None:
+    heard = Heard()
+    for number in range(3_000):
+        error = "".join(chr(97 + int(digit)) for digit in str(number))
+        heard.events.emit("service.failed", service="planner", away=False, error=error)
+    faults = heard.events._listeners[0]
+    assert isinstance(faults, Faults)
+    assert len(faults._said) == 1_000
+    assert len(heard.lines) == 3_000
 
 
 def test_everything_else_is_passed_on() -> None:
