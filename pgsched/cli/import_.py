@@ -138,4 +138,10 @@ def _value(value: Any) -> str:
         return "[" + ", ".join(map(_value, value)) + "]"
     if isinstance(value, str):
         check_text("a text of it", value)
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return "".join(map(_printed, json.dumps(value, ensure_ascii=False)))
+
+
+def _printed(character: str) -> str:
+    if character.isprintable():
+        return character
+    return f"\\u{ord(character):04x}" if ord(character) < 0x10000 else f"\\U{ord(character):08x}"

@@ -49,7 +49,7 @@ def _read(text: str) -> str:
         return text
     try:
         return Path(text[1:]).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise click.BadParameter(f"cannot read {text[1:]}: {error}") from None
 
 

@@ -153,7 +153,7 @@ def test_a_job_of_another_scheduler_is_declared_or_refused(text: str) -> None:
 
 
 @thoroughly
-@example([{}], {"😀": "a\x7f"})
+@example([{}], {"😀": "a\x7f\x80\U000e0001"})
 @example([{}], {"a": "\ud800"})
 @given(st.lists(objects(_CLOUD_JOB["httpTarget"]), min_size=1, max_size=2), JSON)
 def test_what_is_printed_for_another_schedulers_jobs_is_toml_and_reads_as_the_same(

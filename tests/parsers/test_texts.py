@@ -105,7 +105,7 @@ READERS: list[tuple[Read, type[Exception], list[str]]] = [
     (_filters, NeverRaised, ["200", "0200", "a=b,c=d", "0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47", "failed"]),
     (parameters.instant, click.BadParameter, ["2026-03-01T09:00:00Z"]),
     (parameters.duration, click.BadParameter, ["PT5S"]),
-    (parameters.json_text, click.BadParameter, ['{"a": [1, "b"]}', "@/nowhere"]),
+    (parameters.json_text, click.BadParameter, ['{"a": [1, "b"]}', "@/nowhere", "@\x00"]),
     (parameters.assignment, click.BadParameter, ["timeout=PT5S", 'headers={"a": 1}']),
     (parameters.label, click.BadParameter, ["team=mail"]),
     (parameters.identity, click.BadParameter, ["0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47", "{0198c5a47b1e7c3a}"]),
