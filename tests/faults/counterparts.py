@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 
-from pgsched.errors import StaleLease
+from pgsched.errors import NotFound, StaleLease
 from tests.adversary.account import ELSEWHERE, Ledger
 
 _CLAIM = "select id::text, token from pgsched.claim('pulled', 'consumer', 50, '10 s')"
@@ -25,7 +25,8 @@ def note(ledger: Ledger, id: str) -> None:
 
 
 class Completer(threading.Thread):
-    """Completes what it is given, again and again until the database has said that it is done or somebody else's."""
+    """Completes what it is given, again and again until the database has said that it is done, somebody else's, or
+    unknown to it."""
 
     def __init__(self, url: str) -> None:
         super().__init__(daemon=True)
@@ -55,7 +56,7 @@ class Completer(threading.Thread):
             try:
                 self.execute(_COMPLETE, list(ticket))
             except psycopg.DatabaseError as error:
-                if error.sqlstate != StaleLease.sqlstate:
+                if error.sqlstate not in (StaleLease.sqlstate, NotFound.sqlstate):
                     raise
             self._tickets.remove(ticket)
 

@@ -33,11 +33,13 @@ _JOB = "select pgsched.schedule('python:tick', every => '1 second', client => 'f
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """An acknowledged execution: its kind, when it is owed (seconds since 1970), and what it must not come before."""
+    """An acknowledged execution: its kind, when it is owed, what it must not come before, and when it was acknowledged;
+    moments in seconds since 1970."""
 
     kind: str
     owed: float
     order: tuple[str, int] | None = None
+    noted: float = field(default_factory=time.time)
 
 
 @dataclass(slots=True)

@@ -64,6 +64,8 @@ class Site:
         directory.mkdir(parents=True, exist_ok=True)
         self.server, self.clock, self.standby, self.proxy, self.disk = server, clock, standby, proxy, disk
         self.watches = watches
+        self.unreplicated: tuple[float, float] | None = None
+        """From when to when nothing that was committed reached the server that was promoted; seconds since 1970."""
         self.url = standby.either if standby else server.url
         self.ledger = Ledger(directory / "ledger")
         self.programs = Programs(directory)

@@ -24,8 +24,9 @@ def line(fault: Fault, verdict: Verdict) -> str:
     """One row of the table."""
     again = ", ".join(f"{count}: {why}" for why, count in verdict.repeated.items()) or "0"
     recovery = "not seen" if verdict.recovery is None else f"{verdict.recovery:.1f} s"
+    lost = f"{len(verdict.lost)}" + (f" ({len(verdict.forgotten)} forgotten)" if verdict.forgotten else "")
     return (
-        f"| {fault.name} | {fault.promised} | {verdict.acknowledged} | {len(verdict.lost)} | {again} "
+        f"| {fault.name} | {fault.promised} | {verdict.acknowledged} | {lost} | {again} "
         f"| {recovery} ({fault.within:g} s) | {verdict.memory:.0f} MB | {verdict.log_lines} | {verdict.broken or ''} |"
     )
 

@@ -25,16 +25,19 @@ select coalesce(e.scheduled_for, e.fire_at), coalesce(e.scheduled_for, e.fire_at
   from pgsched.executions e where job_id = (select id from pgsched.jobs where key = %s)
  order by 1"""
 _LONGEST = 90.0
+NOT_REPLICATED = "its end was not replicated"
 
 
 @dataclass(slots=True)
 class Verdict:
     """``repeated`` counts executions that arrived more than once, by the reason that the database has for it; any other
-    than the one that is ``explained`` is a defect. ``unlike`` says where the load was not what it is meant to be.
-    ``recovery`` is None where nothing was as usual again while it was watched."""
+    than the one that is ``explained`` is a defect. ``forgotten`` are those that are nowhere, and were acknowledged
+    while nothing was replicated to the server that was promoted. ``unlike`` says where the load was not what it is
+    meant to be. ``recovery`` is None where nothing was as usual again while it was watched."""
 
     acknowledged: int = 0
     lost: list[str] = field(default_factory=list)
+    forgotten: list[str] = field(default_factory=list)
     settled_twice: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     repeated: Counter[str] = field(default_factory=Counter)
@@ -85,14 +88,26 @@ def _read_ends(db: Connection, site: Site, promises: dict[str, Promise], verdict
     ends = {id: (count, status) for id, count, status in db.execute(_ENDS, [list(promises)])}
     site.ledger.read()
     arrived = site.ledger.arrivals
-    verdict.lost = [f"{promises[id].kind} {id}" for id in promises if id not in ends or id not in arrived]
+    nowhere = [id for id in promises if id not in ends]
+    verdict.forgotten = [id for id in nowhere if _is_unreplicated(site, promises[id].noted)]
+    verdict.lost = [
+        f"{promises[id].kind} {id}"
+        for id in promises
+        if (id not in ends or id not in arrived) and id not in verdict.forgotten
+    ]
     verdict.settled_twice = [id for id, (count, _) in ends.items() if count > 1]
     verdict.failed = [
         f"{promises[id].kind} {id}: {status}" for id, (_, status) in ends.items() if status != "succeeded"
     ]
     twice = [id for id in promises if len(arrived.get(id, [])) > 1]
     why: dict[str, str] = dict(db.execute(_WHY, [twice]).fetchall())
-    verdict.repeated = Counter(why.get(id, "no reason") for id in twice)
+    verdict.repeated = Counter(
+        NOT_REPLICATED if _is_unreplicated(site, arrived[id][0].at) else why.get(id, "no reason") for id in twice
+    )
+
+
+def _is_unreplicated(site: Site, moment: float) -> bool:
+    return site.unreplicated is not None and site.unreplicated[0] <= moment <= site.unreplicated[1]
 
 
 def _read_instants(db: Connection, verdict: Verdict) -> None:
