@@ -4,7 +4,9 @@ import html
 import re
 
 import httpx
+import pytest
 
+from pgsched.api.pages import audit
 from tests.api.access_arrange import make_key
 from tests.api.page_arrange import signed_in
 from tests.conftest import Connection
@@ -38,6 +40,23 @@ async def test_the_page_shows_who_changed_what_page_by_page(page: httpx.AsyncCli
     second = (await page.get(html.unescape(more))).text
     assert [text.count("<td>hold client</td>") for text in (first, second)] == [50, 10]
     assert "<b>" not in first
+    assert '<a href="/audit?by=bo">To the newest</a>' in second
+    known = db.execute("select authenticated from pgsched.audit_log where authenticated ~ 'ann' limit 1").fetchone()
+    assert known is not None
+    assert (await page.get("/audit", params={"by": known[0]})).text.count("<td>set limit</td>") == 2
     assert (await page.get("/audit?after=x")).status_code == 400
     signed_in(page, make_key(db, clients=["shop"]))
     assert (await page.get("/audit")).status_code == 403
+
+
+async def test_a_page_looks_through_so_many_changes_and_leads_on(
+    page: httpx.AsyncClient, db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "_LOOKED_THROUGH", 5)
+    for n in range(8):
+        call(db, "hold_client", client=f"c{n}", actor="ann" if n == 0 else "bo")
+    first = (await page.get("/audit?by=ann")).text
+    assert "None among those that were looked through" in first
+    [more] = re.findall(r'href="([^"]+)" rel="next"', first)
+    second = (await page.get(html.unescape(more))).text
+    assert (second.count("<td>hold client</td>"), 'rel="next"' in second) == (1, False)

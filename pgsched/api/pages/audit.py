@@ -12,6 +12,8 @@ from pgsched.store.admin import audit
 from pgsched.store.admin.audit import AuditFilter
 
 _PAGE = 50
+_LOOKED_THROUGH = 10_000
+"""Changes that a page looks through for those that it shows."""
 
 
 @shows("/audit", scope="admin", everywhere=True)
@@ -29,8 +31,10 @@ async def show_changes(
     wanted = AuditFilter(
         kind=asked.get("kind"), name=asked.get("name"), action=asked.get("action"), actor=asked.get("by")
     )
+    how: Any = {"after": whole_in("after", after), "most": _LOOKED_THROUGH}
     async with database.page() as connection:
-        found = await audit.changes(connection, wanted, limit=_PAGE + 1, after=whole_in("after", after))
-    rows = found[:_PAGE]
-    more = link_to(request, after=str(rows[-1].id)) if len(found) > _PAGE else None
+        found = await audit.changes(connection, wanted, limit=_PAGE + 1, **how)
+        rows = found[:_PAGE]
+        last = rows[-1].id if len(found) > _PAGE else await audit.reach(connection, wanted, **how)
+    more = link_to(request, after=str(last)) if last is not None else None
     return html(request, "audit.html", rows=rows, asked=asked, more=more, begins=not after)

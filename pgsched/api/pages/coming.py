@@ -19,7 +19,7 @@ from pgsched.store.lookup.listings import time_of
 
 MOST_COUNTED = 10_000
 """Executions of a minute are counted up to this."""
-_MINUTES, _AT_ONCE = 60, 6
+_MINUTES, _AT_ONCE = 60, 2
 _LONGEST = 0.06
 """Seconds after which a look counts no further; the next one goes on."""
 _KEPT, _BOUND_KEPT, _FORGOTTEN = 20.0, 300.0, 60.0  # seconds

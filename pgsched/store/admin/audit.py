@@ -8,7 +8,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.store.core.query import rows
+from pgsched.store.core.query import rows, value
 from pgsched.store.lookup.rows import Json
 
 
@@ -59,10 +59,25 @@ class LastChange:
 
 
 async def changes(
-    connection: AsyncConnection[Any], wanted: AuditFilter, *, limit: int, after: int | None = None
+    connection: AsyncConnection[Any],
+    wanted: AuditFilter,
+    *,
+    limit: int,
+    after: int | None = None,
+    most: int | None = None,
 ) -> list[AuditEntry]:
-    """At most ``limit`` changes, the newest first, those before the one with the id ``after``."""
-    return await rows(connection, AuditEntry, "admin/audit", **asdict(wanted), limit=limit, after=after)
+    """At most ``limit`` changes, the newest first, those before the one with the id ``after``; with ``most``, those
+    among so many that are looked through."""
+    return await rows(connection, AuditEntry, "admin/audit", **asdict(wanted), limit=limit, after=after, most=most)
+
+
+async def reach(
+    connection: AsyncConnection[Any], wanted: AuditFilter, *, most: int, after: int | None = None
+) -> int | None:
+    """The id of the last of so many changes that are looked through; None where there are no more than these."""
+    asked = {"subject": wanted.subject, "name": wanted.name, "after": after, "most": most}
+    found: int | None = await value(connection, "admin/audit_reach", **asked)
+    return found
 
 
 async def last_changes(connection: AsyncConnection[Any], kind: str, names: Sequence[str]) -> dict[str, LastChange]:

@@ -1,8 +1,11 @@
--- The audit log, the newest first. Locks nothing. Indexes: audit_log_subject, audit_log_name, or the primary key backwards.
+-- The audit log, the newest first; by what has no index, among so many changes at the most, or (null) among all. Locks nothing.
+-- Indexes: audit_log_subject, audit_log_name, or the primary key backwards.
 select a.id, a.at, a.actor, a.authenticated, a.action, a.kind, a.name, a.subject, a.before, a.after, a.detail, a.login, a.process,
        a.transaction::text as transaction
-  from pgsched.audit_log a
- where (%(subject)s::uuid is null or a.subject = %(subject)s) and (%(kind)s::text is null or a.kind = %(kind)s)
-   and (%(name)s::text is null or a.name = %(name)s) and (%(action)s::text is null or a.action = %(action)s)
-   and (%(actor)s::text is null or a.actor = %(actor)s or a.authenticated = %(actor)s) and (%(after)s::bigint is null or a.id < %(after)s)
+  from (select l.* from pgsched.audit_log l
+         where (%(subject)s::uuid is null or l.subject = %(subject)s) and (%(name)s::text is null or l.name = %(name)s)
+           and (%(after)s::bigint is null or l.id < %(after)s)
+         order by l.id desc limit %(most)s) a
+ where (%(kind)s::text is null or a.kind = %(kind)s) and (%(action)s::text is null or a.action = %(action)s)
+   and (%(actor)s::text is null or a.actor = %(actor)s or a.authenticated = %(actor)s)
  order by a.id desc limit %(limit)s
