@@ -5,8 +5,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import psycopg
+
+from pgsched.store.admin.days import PARENTS
 from tests.faults.clocks import Clock
 from tests.faults.fault import CLOCK, EVENING, WATCHES, fault
 from tests.faults.site import Connection, Site
@@ -17,6 +21,7 @@ _NOW = "select extract(epoch from clock_timestamp())::float8"
 _TOMORROW = """
 select to_char(today + interval '1 day', 'YYYYMMDD'), extract(epoch from today + interval '1 day' - now)::float8
   from (select clock_timestamp() at time zone 'UTC') c(now), date_trunc('day', now) d(today)"""
+_ADOPT = "select pgsched_internal.adopt_strays(%s)"
 _NAMES_THE_TIME = "import time; print(time.time())"
 
 
@@ -69,8 +74,25 @@ def midnight(site: Site) -> Iterator[None]:
 
 @fault(promised=_NOTHING_TWICE, seconds=12, keeps_order=False, needs=EVENING)
 def midnight_without_a_partition(site: Site) -> Iterator[None]:
-    """History, attempts and rollups of the new day go to the default partitions."""
-    yield from _over_midnight(site, without=("history", "attempts", "rollups"))
+    """History, attempts and rollups of the new day go to the default partitions, which become that day's tables while
+    all goes on. Whoever takes a step is killed before it commits, and the next one takes it again."""
+    yield from _over_midnight(site, without=PARENTS)
+    with site.owner() as db:
+        for parent in PARENTS:
+            _adopt(site, db, parent)
+        [(left,)] = db.execute("select count(*) from pgsched_internal.history_default").fetchall()
+        assert left == 0, f"{left} rows are in no day"
+
+
+def _adopt(site: Site, db: Connection, parent: str) -> None:
+    until, step = time.monotonic() + 30, "going on"
+    while step not in ("adopted", "none"):
+        assert step != "apart", f"the default partition of {parent} cannot be a day"
+        assert time.monotonic() < until, f"the default partition of {parent} is no day yet: {step}"
+        with suppress(psycopg.OperationalError), site.owner() as killed, killed.transaction():
+            killed.execute(_ADOPT, [parent])
+            db.execute("select pg_terminate_backend(%s, 5000)", [killed.info.backend_pid])
+        [(step,)] = db.execute(_ADOPT, [parent]).fetchall()
 
 
 def _set(site: Site, *seconds: int) -> None:
