@@ -18,6 +18,7 @@ import psycopg
 from pgsched.events import Events
 
 _LONGEST_REST = 1.0
+_SUDDEN = 1.0  # seconds that a piece of work may count for, however quick the one before was
 _AWAY = "08", "57P", "53300"  # SQLSTATEs: connection exceptions, shutdown and start, too many connections
 
 
@@ -73,11 +74,14 @@ class Lender(Protocol[_Connection_co]):
 class DutyCycle:
     """Limits some work to one part in ``one_in`` of the time, with at least ``every`` seconds between two beginnings.
 
-    The limit never puts the next piece off for longer than ``at_most`` seconds.
+    The limit never puts the next piece off for longer than ``at_most`` seconds. A piece counts for no more than twice
+    the one before, or a second: one that suddenly takes much longer has rather stood still, with a database that was
+    frozen or a row that was locked, and must not be put off for minutes because of it.
     """
 
     def __init__(self, one_in: int, *, every: float = 0.0, at_most: float = float("inf")) -> None:
         self._one_in, self._every, self._at_most = one_in, every, at_most
+        self._counted = 0.0
         self._due_at = self._rested_at = float("-inf")
 
     @contextlib.contextmanager
@@ -87,8 +91,8 @@ class DutyCycle:
         try:
             yield
         finally:
-            took = time.monotonic() - started
-            self._rested_at = started + min(self._one_in * took, self._at_most)
+            self._counted = min(time.monotonic() - started, max(2 * self._counted, _SUDDEN))
+            self._rested_at = started + min(self._one_in * self._counted, self._at_most)
             self._due_at = max(started + self._every, self._rested_at)
 
     @contextlib.asynccontextmanager

@@ -37,10 +37,27 @@ def test_work_that_never_ran_is_due(clock: Clock) -> None:
 
 def test_work_is_due_again_once_it_has_taken_its_part_of_the_time(clock: Clock) -> None:
     cycle = DutyCycle(20)
-    worked(cycle, clock, 2.0)
-    assert cycle.pause == 38.0
-    clock.now += 38.0
+    worked(cycle, clock, 1.0)
+    assert cycle.pause == 19.0
+    clock.now += 19.0
     assert cycle.is_due
+
+
+def test_work_that_stood_still_once_is_put_off_for_seconds(clock: Clock) -> None:
+    cycle = DutyCycle(20)
+    worked(cycle, clock, 0.01)
+    worked(cycle, clock, 15.0)
+    assert cycle.pause == 5.0
+    worked(cycle, clock, 0.01)
+    assert cycle.pause == pytest.approx(0.19)
+
+
+def test_work_that_goes_on_being_slow_comes_to_take_no_more_than_its_part(clock: Clock) -> None:
+    cycle = DutyCycle(20)
+    for expected in (10.0, 30.0, 70.0, 150.0, 190.0, 190.0):
+        worked(cycle, clock, 10.0)
+        assert cycle.pause == expected
+        clock.now += expected
 
 
 def test_quick_work_is_not_done_more_often_than_asked(clock: Clock) -> None:
@@ -50,9 +67,9 @@ def test_quick_work_is_not_done_more_often_than_asked(clock: Clock) -> None:
 
 
 def test_slow_work_is_put_off_no_longer_than_asked(clock: Clock) -> None:
-    cycle = DutyCycle(20, at_most=30.0)
-    worked(cycle, clock, 10.0)
-    assert cycle.pause == 20.0
+    cycle = DutyCycle(20, at_most=15.0)
+    worked(cycle, clock, 1.0)
+    assert cycle.pause == 14.0
 
 
 def test_what_is_left_of_the_work_waits_for_its_part_only(clock: Clock) -> None:
