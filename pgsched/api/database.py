@@ -18,7 +18,15 @@ from pgsched.errors import SchemaMismatch, Unavailable
 from pgsched.events import Events
 from pgsched.store.core.exact import read_exactly
 from pgsched.store.core.lineage import Lineage
-from pgsched.store.core.pinned import AS_API, KEPT_ALIVE, KEPT_ALIVE_BY_THE_SERVER, REQUEST, pin, request_locally
+from pgsched.store.core.pinned import (
+    AS_API,
+    DOCTOR_LOCALLY,
+    KEPT_ALIVE,
+    KEPT_ALIVE_BY_THE_SERVER,
+    REQUEST,
+    pin,
+    request_locally,
+)
 from pgsched.store.core.pooling import is_pooled
 from pgsched.store.core.query import first
 from pgsched.store.core.refusals import refusal
@@ -149,8 +157,15 @@ class Database:
         """The same for whoever reads a page of a listing, of whom no more than a part have one at a time."""
         return self._lend(self._longest, self._pages)
 
+    @asynccontextmanager
+    async def glance(self) -> AsyncIterator[AsyncConnection[Any]]:
+        """The same in a transaction that adds little to a server that may be in trouble: for what people watch."""
+        async with self.page() as connection, connection.transaction():
+            await connection.execute(DOCTOR_LOCALLY)
+            yield connection
+
     def batch(self) -> Lent:
-        """The same for whoever schedules while lines arrive: they may take longer, and are fewer still."""
+        """A connection for whoever schedules while lines arrive: they may take longer, and are fewer still."""
         return self._lend(LONGEST_BATCH, self._batches)
 
     async def ask(

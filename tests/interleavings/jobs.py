@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import LiteralString
+from typing import Any, LiteralString
 
 from pgsched.domain.execution import Execution
 from pgsched.store.ends import dependencies
@@ -50,10 +50,8 @@ class JobScene(Scene):
 
     async def look(self) -> Hashable:
         """No instant has two accounts, a job that goes on has a row, and runs that may not overlap do not."""
-        rows = await (await self.session.execute(_STATE)).fetchall()
-        found = await (await self.session.execute(_OF_THE_JOB)).fetchone()
-        assert found is not None
-        state, planned, _ = found
+        rows, job = await self._read()
+        state, planned, _ = job
         places = Counter(row[0] for row in rows)
         assert set(places) <= INSTANTS, f"an instant that is none: {rows}"
         assert max(places.values(), default=0) <= 1, f"two accounts of an instant: {rows}"
@@ -62,18 +60,23 @@ class JobScene(Scene):
         in_hand = [row for row in live if row[3] is not None]
         assert self.overlapping or len(in_hand) <= 1, f"they overlap: {rows}"
         self.check_ends({row[0]: row[3] for row in live}, {row[0]: row[1] for row in rows if row[1] != "live"})
-        return tuple(rows), found, tuple(self.called)
+        return tuple(rows), job, tuple(self.called)
 
     async def finish(self) -> None:
         """A last worker plans and does what is left; then the job has ended, and each instant has its account."""
         await self.do_what_is_left(6)
         await self.look()
-        rows = await (await self.session.execute(_STATE)).fetchall()
-        found = await (await self.session.execute(_OF_THE_JOB)).fetchone()
-        assert found is not None
-        assert found[0] in ("finished", "cancelled"), f"the job never ends: {found} {rows}"
+        rows, job = await self._read()
+        assert job[0] in ("finished", "cancelled"), f"the job never ends: {job} {rows}"
         assert all(row[1] != "live" for row in rows), f"it never ends: {rows}"
         assert {row[0] for row in rows} == INSTANTS, f"an instant has no account: {rows}"
+
+    async def _read(self) -> tuple[list[tuple[Any, ...]], tuple[Any, ...]]:
+        """What is on record of its instants, and the job itself."""
+        rows = await (await self.session.execute(_STATE)).fetchall()
+        job = await (await self.session.execute(_OF_THE_JOB)).fetchone()
+        assert job is not None
+        return rows, job
 
     async def carry_on(self) -> None:
         await self.session.execute("select pgsched.resume(id) from pgsched.jobs where state = 'paused'")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import LiteralString
+from typing import Any, LiteralString
 
 from pgsched.store.core.connect import Connection, connect
 from pgsched.store.core.wire import to_instant
@@ -39,8 +39,7 @@ class Play:
     rated: bool = False
 
     def scene(self, url: str, session: Connection) -> Scene:
-        rest = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "cast"}
-        return Scene(url=url, session=session, **rest)
+        return Scene(url=url, session=session, **_of_the_scene(self))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +52,11 @@ class JobPlay:
     overlapping: bool = False
 
     def scene(self, url: str, session: Connection) -> Scene:
-        rest = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "cast"}
-        return JobScene(url=url, session=session, now=to_instant(datetime.now(UTC)), **rest)
+        return JobScene(url=url, session=session, now=to_instant(datetime.now(UTC)), **_of_the_scene(self))
+
+
+def _of_the_scene(play: Play | JobPlay) -> dict[str, Any]:
+    return {field.name: getattr(play, field.name) for field in fields(play) if field.name != "cast"}
 
 
 def two(ends: str = "succeeded", *, once: bool = False, claims: int = 1) -> Cast:

@@ -13,7 +13,6 @@ from pgsched.api.access import check_everywhere
 from pgsched.api.database import Database
 from pgsched.api.pages.charts import Bar, bars
 from pgsched.domain.api_key import Grant
-from pgsched.store.core.pinned import DOCTOR_LOCALLY
 from pgsched.store.lookup.forecast import bound_of_workers, forecast
 from pgsched.store.lookup.listings import time_of
 
@@ -85,8 +84,7 @@ class Coming:
 
     async def _count(self) -> None:
         until = time.monotonic() + _LONGEST
-        async with self._database.page() as connection, connection.transaction():
-            await connection.execute(DOCTOR_LOCALLY)
+        async with self._database.glance() as connection:
             self._move_on(await time_of(connection))
             if time.monotonic() - self._busiest_at > _BOUND_KEPT:
                 self._busiest = (await bound_of_workers(connection)).busiest

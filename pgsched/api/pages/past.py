@@ -10,7 +10,6 @@ from pgsched.api.database import Database
 from pgsched.api.pages.charts import Chart, chart
 from pgsched.api.pages.kept import Kept
 from pgsched.domain.api_key import Grant
-from pgsched.store.core.pinned import DOCTOR_LOCALLY
 from pgsched.store.lookup import throughput
 from pgsched.store.lookup.listings import time_of
 from pgsched.store.lookup.throughput import Done, Span, step_for
@@ -52,8 +51,7 @@ class Looking:
         return Past(span=span, charts=await self._charts[span].get(), hour=await self._hour.get())
 
     async def _over_time(self, span: str) -> list[Chart]:
-        async with self._database.page() as connection, connection.transaction():
-            await connection.execute(DOCTOR_LOCALLY)
+        async with self._database.glance() as connection:
             now = await time_of(connection)
             asked = Span(start=now - SPANS[span], end=now)
             step = step_for(asked)
@@ -61,8 +59,7 @@ class Looking:
         return _charts(done, asked, step)
 
     async def _last_hour(self) -> LastHour:
-        async with self._database.page() as connection, connection.transaction():
-            await connection.execute(DOCTOR_LOCALLY)
+        async with self._database.glance() as connection:
             now = await time_of(connection)
             hour = Span(start=now - _HOUR, end=now)
             queues = await throughput.by_queue(connection, hour)

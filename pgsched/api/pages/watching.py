@@ -10,7 +10,6 @@ from pgsched.api.access import check_everywhere
 from pgsched.api.database import Database
 from pgsched.api.pages.kept import Kept
 from pgsched.domain.api_key import Grant
-from pgsched.store.core.pinned import DOCTOR_LOCALLY
 from pgsched.store.lookup.now import Edge, Now, look, open_letters
 from pgsched.store.lookup.now_lines import Shown, lines_of
 
@@ -71,13 +70,11 @@ class Watching:
             return self._shown, list(self._moments)
 
     async def _count_letters(self) -> int:
-        async with self._database.page() as connection, connection.transaction():
-            await connection.execute(DOCTOR_LOCALLY)
+        async with self._database.glance() as connection:
             return await open_letters(connection, most=MOST_LETTERS)
 
     async def _look(self) -> None:
-        async with self._database.page() as connection, connection.transaction():
-            await connection.execute(DOCTOR_LOCALLY)
+        async with self._database.glance() as connection:
             now = await look(connection)
         asked = time.monotonic()
         if asked - self._at > _FORGOTTEN:
