@@ -18,7 +18,7 @@ import fcntl
 import termios
 import time
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -30,6 +30,7 @@ _MOST = 2000
 _MOST_AHEAD = 64
 _IDLE = 130.0
 _LARGEST_HEAD = 64 * 1024
+_LARGEST_PIECE = 64 * 1024
 _ONCE = (b"host", b"origin", b"authorization")
 """Headers of which a proxy may read one and the API another, were there two."""
 _TOO_LARGE = unread(431, "the line and the headers of the request are over 64 KiB: send what is large in the body")
@@ -60,6 +61,39 @@ class _Flow(FlowControl):
         return self._before + (time.monotonic() - self._since if self.read_paused else 0.0)
 
 
+class _Joining:
+    """A transport that sends what is written in one turn of the loop by one call of the system: uvicorn writes the head
+    of an answer and its body apart, and each call costs as much as the rest of the writing, here and where it is
+    read."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._held: list[bytes] = []
+        self._size = 0
+
+    def write(self, data: bytes) -> None:
+        if not self._held:
+            self._loop.call_soon(self._send)
+        self._held.append(data)
+        self._size += len(data)
+        if self._size > _LARGEST_PIECE:
+            self._send()
+
+    def close(self) -> None:
+        self._send()
+        self._transport.close()
+
+    def _send(self) -> None:
+        data = b"".join(self._held)
+        self._held.clear()
+        self._size = 0
+        if data and not self._transport.is_closing():
+            self._transport.write(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 class _TooManyAhead(Exception):
     """More requests have arrived ahead of their answers than are kept."""
 
@@ -83,7 +117,7 @@ class _Patient(HttpToolsProtocol):
         self._pieces: list[bytes] = []
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        super().connection_made(cast(asyncio.Transport, _Joining(transport, self.loop)))
         self.flow = self._flow = _Flow(transport)
         if len(self.connections) > _MOST:
             self._cut()

@@ -85,3 +85,36 @@ async def test_a_connection_that_cannot_be_checked_is_waited_for_no_longer_than_
             with pytest.raises(Unavailable, match=r"within 0.3 s"):
                 async with database.connection():
                     pass
+
+
+async def test_the_connection_that_came_back_last_is_lent_first(database_url: str) -> None:
+    database = Database(database_url, Events())
+    await database.open()
+    try:
+        async with database.connection() as one, database.connection() as other:
+            assert one.info.backend_pid != other.info.backend_pid
+        lent = set[int]()
+        for _ in range(5):
+            async with database.connection() as again:
+                lent.add(again.info.backend_pid)
+        assert lent == {one.info.backend_pid}  # it came back after the other
+    finally:
+        await database.close()
+
+
+async def test_who_is_cancelled_meanwhile_is_not_told_of_a_limit(database_url: str) -> None:
+    async with _opened(database_url) as database:
+        reached = asyncio.Event()
+
+        async def ask() -> None:
+            async with database.connection() as connection:
+                reached.set()
+                await connection.execute("select pg_sleep(60)")
+
+        asked = asyncio.create_task(ask())
+        await reached.wait()
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        async with database.connection() as connection:
+            await connection.execute("select 1")

@@ -1241,7 +1241,7 @@ function pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,tex
 function pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.schedule_plain(text,jsonb,timestamp with time zone,text,text,text,jsonb,jsonb) returns pgsched_internal.placement volatility v parallel u
-function pgsched_internal.schedule_together(text,text[],text[],timestamp with time zone[],interval[],text[],text[],text[],text[],text[],text[]) returns SETOF record volatility v parallel u set search_path=pg_catalog, pg_temp, lock_timeout=50ms
+function pgsched_internal.schedule_together(text,jsonb) returns SETOF record volatility v parallel u set search_path=pg_catalog, pg_temp, lock_timeout=50ms
 function pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.sealed_with() returns TABLE(head bytea, secrets bigint) volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.seconds_in(jsonb,text) returns double precision volatility i parallel s
@@ -1690,8 +1690,8 @@ grant execute on pgsched_internal.rotate_key(text,bytea,interval,text) to pgsche
 grant execute on pgsched_internal.rotate_key(text,bytea,interval,text) to pgsched_worker
 grant execute on pgsched_internal.rotate_signing_secret(text,bytea,text,interval,text) to pgsched_api
 grant execute on pgsched_internal.rotate_signing_secret(text,bytea,text,interval,text) to pgsched_worker
-grant execute on pgsched_internal.schedule_together(text,text[],text[],timestamp with time zone[],interval[],text[],text[],text[],text[],text[],text[]) to pgsched_api
-grant execute on pgsched_internal.schedule_together(text,text[],text[],timestamp with time zone[],interval[],text[],text[],text[],text[],text[],text[]) to pgsched_worker
+grant execute on pgsched_internal.schedule_together(text,jsonb) to pgsched_api
+grant execute on pgsched_internal.schedule_together(text,jsonb) to pgsched_worker
 grant execute on pgsched_internal.sealed_with() to pgsched_api
 grant execute on pgsched_internal.sealed_with() to pgsched_reader
 grant execute on pgsched_internal.sealed_with() to pgsched_worker
@@ -2330,7 +2330,7 @@ comment on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,t
 comment on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) is 'A recurring job, new or edited; called by pgsched.schedule_outcome. A worker plans its first row.'
 comment on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) is 'One execution under a key; called by pgsched.schedule_outcome.'
 comment on pgsched_internal.schedule_plain(text,jsonb,timestamp with time zone,text,text,text,jsonb,jsonb) is 'One execution without a key; called by pgsched.schedule_outcome.'
-comment on pgsched_internal.schedule_together(text,text[],text[],timestamp with time zone[],interval[],text[],text[],text[],text[],text[],text[]) is 'One-shots of a client that came at the same time, one after another; all of them or none. It waits for no lock for long.'
+comment on pgsched_internal.schedule_together(text,jsonb) is 'One-shots of a client that came at the same time, one after another; all of them or none. Each is an object with the parameters of pgsched.schedule_outcome by name, and what is JSON among them as its text. It waits for no lock for long.'
 comment on pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) is 'One execution under a key that is locked and has stood for something else before; called by schedule_keyed.'
 comment on pgsched_internal.sealed_with() is 'The keys that secrets are sealed with, by what names them, and how many by each; some 100,000 are looked at.'
 comment on pgsched_internal.seconds_in(jsonb,text) is 'How long an option that is a duration is, in seconds; null where it is not given.'

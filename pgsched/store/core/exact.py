@@ -4,9 +4,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from psycopg import AsyncConnection, AsyncCursor, DataError
+from psycopg import AsyncConnection, AsyncCursor, DataError, postgres
 from psycopg.adapt import Buffer, Loader
+from psycopg.pq import Format
 from psycopg.types.datetime import TimestamptzLoader
+
+_TIMESTAMPTZ = postgres.types["timestamptz"].oid
 
 
 class _Instant(TimestamptzLoader):
@@ -31,5 +34,6 @@ class _Json(Loader):
 
 def read_exactly(reader: AsyncConnection[Any] | AsyncCursor[Any]) -> None:
     """Makes a connection or cursor hand out instants in UTC, and JSON as its text."""
-    reader.adapters.register_loader("timestamptz", _Instant)
-    reader.adapters.register_loader("jsonb", _Json)
+    if reader.adapters.get_loader(_TIMESTAMPTZ, Format.TEXT) is not _Instant:  # else it has that of its connection
+        reader.adapters.register_loader("timestamptz", _Instant)
+        reader.adapters.register_loader("jsonb", _Json)

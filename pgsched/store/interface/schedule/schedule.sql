@@ -114,15 +114,15 @@ pgsched.key_retention (24 hours) ago answers with its id instead of firing twice
 on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions,
 named by id or key, have succeeded, or with after_outcome => ''any'' until they have ended.';
 
-create or replace function pgsched_internal.schedule_together(
-  client text, targets text[], payloads text[], instants timestamptz[], delays interval[], keys text[], ordering_keys text[],
-  queues text[], options text[], on_conflicts text[], labels text[], out id uuid, out outcome text, out fires_at timestamptz)
+create or replace function pgsched_internal.schedule_together(client text, orders jsonb, out id uuid, out outcome text, out fires_at timestamptz)
   returns setof record language plpgsql volatile set search_path = pg_catalog, pg_temp set lock_timeout = '50ms' as $$
 begin
   return query
     select placed.id, placed.outcome, placed.fires_at
-      from unnest(targets, payloads, instants, delays, keys, ordering_keys, queues, schedule_together.options, on_conflicts, schedule_together.labels)
-           with ordinality as o(target, payload, fire_at, delay, key, ordering_key, queue, options, on_conflict, labels, place),
+      from rows from (jsonb_to_recordset(orders) as (
+             target text, payload text, fire_at timestamptz, delay interval, key text, ordering_key text, queue text, options text,
+             on_conflict text, labels text)) with ordinality
+             as o(target, payload, fire_at, delay, key, ordering_key, queue, options, on_conflict, labels, place),
            lateral pgsched.schedule_outcome(
              target => o.target, payload => o.payload::jsonb,
              fire_at => coalesce(o.fire_at, '4714-11-24 00:00:00+00 BC'), delay => coalesce(o.delay, interval '-178000000 years'),
@@ -130,5 +130,6 @@ begin
              options => o.options::jsonb, on_conflict => o.on_conflict, labels => o.labels::jsonb) as placed
      order by o.place;
 end $$;
-comment on function pgsched_internal.schedule_together(text, text[], text[], timestamptz[], interval[], text[], text[], text[], text[], text[], text[])
-  is 'One-shots of a client that came at the same time, one after another; all of them or none. It waits for no lock for long.';
+comment on function pgsched_internal.schedule_together(text, jsonb)
+  is 'One-shots of a client that came at the same time, one after another; all of them or none. Each is an object with the parameters
+of pgsched.schedule_outcome by name, and what is JSON among them as its text. It waits for no lock for long.';
