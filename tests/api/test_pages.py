@@ -11,6 +11,7 @@ from litestar.routes import HTTPRoute
 
 from pgsched.api.access import PAGE, PUBLIC
 from pgsched.api.app import create_app
+from pgsched.api.pages import rendering
 from pgsched.api.pages.rendering import POLICY
 from pgsched.api.pages.session import COOKIE, local
 from pgsched.settings import Settings
@@ -326,3 +327,11 @@ def test_every_page_says_who_may_see_it(page_app: Litestar) -> None:
         "/audit": "admin",
     }
     assert PUBLIC not in found.values()
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_templates_are_compiled_before_anybody_looks(shown: bool) -> None:
+    rendering._environment.cache_clear()
+    create_app(Settings(database_url="postgresql://nowhere.example", dashboard="on" if shown else "off"))
+    environment = rendering._environment()
+    assert len(environment.cache or ()) == (len(environment.list_templates()) if shown else 0)
