@@ -10,9 +10,9 @@ from litestar.params import Body, PathParameter
 from msgspec import Meta
 
 from pgsched.answers import Changed, Page, page_of
+from pgsched.api.bodies import Instant
 from pgsched.api.paging import cursor, position
 from pgsched.api.parameters import Actor, After, JobId, Limit, Pooled
-from pgsched.api.requests import Instant
 from pgsched.api.routing import DRY_RUN, made_at, makes, reads, removes
 from pgsched.domain.schedule import instant_of
 from pgsched.store.jobs import backfills

@@ -14,8 +14,8 @@ from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 from psycopg import AsyncConnection
 
 from pgsched.answers import Scheduled
+from pgsched.api.bodies import CreateJob
 from pgsched.api.gathering import Intake
-from pgsched.api.requests import CreateJob
 from pgsched.api.routing import makes
 from pgsched.domain.trace import traceparent_in
 from pgsched.errors import InvalidSchedule

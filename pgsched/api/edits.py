@@ -9,10 +9,10 @@ from litestar.openapi.spec import Example
 from litestar.params import Body, JSONBody
 
 from pgsched.answers import JobDetail, Preview, job_detail
+from pgsched.api.bodies import EditJob, PreviewEdit, PreviewSpec
 from pgsched.api.creation import next_fires
 from pgsched.api.jobs import found_job
 from pgsched.api.parameters import Actor, Forced, JobId, Pooled
-from pgsched.api.requests import EditJob, PreviewEdit, PreviewSpec
 from pgsched.api.routing import acts, sets
 from pgsched.api.versions import IfMatch, check_version, tagged, version_of_job
 from pgsched.domain.preview import preview

@@ -9,9 +9,9 @@ from litestar.params import Body, QueryParameter
 from msgspec import UNSET, Meta, UnsetType
 
 from pgsched.answers import ExecutionDetail
+from pgsched.api.bodies import Instant
 from pgsched.api.executions import in_detail
 from pgsched.api.parameters import Actor, ExecutionId, Pooled
-from pgsched.api.requests import Instant
 from pgsched.api.routing import sets
 from pgsched.api.versions import IfMatch, check_version, version_of_execution
 from pgsched.store.schedule.edits import CHANGEABLE, Named, changes_of

@@ -8,6 +8,7 @@ from litestar.params import JSONBody, QueryParameter
 from psycopg import AsyncConnection
 
 from pgsched.answers import Changed, ChangedByKey, ExecutionDetail, Page, Rescheduled, RescheduledByKey, with_attempts
+from pgsched.api.bodies import CancelByKey, Reschedule, RescheduleByKey
 from pgsched.api.labels import Labels, labels_in
 from pgsched.api.paging import page, position
 from pgsched.api.parameters import (
@@ -25,7 +26,6 @@ from pgsched.api.parameters import (
     note_in,
 )
 from pgsched.api.problems import Fault, Unreadable
-from pgsched.api.requests import CancelByKey, Reschedule, RescheduleByKey
 from pgsched.api.routing import acts, reads, reads_version
 from pgsched.api.versions import IfNoneMatch, tagged, version_of_execution
 from pgsched.domain.schedule import instant_of

@@ -10,8 +10,8 @@ from litestar.params import Body, JSONBody, PathParameter
 from msgspec import Meta
 
 from pgsched.answers import Page, page_of
+from pgsched.api.bodies import Duration, Instant
 from pgsched.api.parameters import Actor, AfterName, Limit, Pooled
-from pgsched.api.requests import Duration, Instant
 from pgsched.api.routing import acts, makes, reads, removes, replaces
 from pgsched.domain.api_key import Scope
 from pgsched.domain.request import length_of

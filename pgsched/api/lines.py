@@ -12,9 +12,10 @@ from typing import NamedTuple
 from msgspec import UNSET, UnsetType
 
 from pgsched.api.access import check_clients
+from pgsched.api.bodies import CreateJob, Timing
 from pgsched.api.creation import order_in
 from pgsched.api.problems import Unreadable
-from pgsched.api.requests import CreateJob, Timing, read_body
+from pgsched.api.requests import read_body
 from pgsched.domain.api_key import Grant
 from pgsched.domain.digits import check_payload
 from pgsched.domain.policy import check_body

@@ -7,8 +7,8 @@ from litestar import Request
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter, QueryParameter
 
+from pgsched.api.bodies import Note
 from pgsched.api.database import Database
-from pgsched.api.requests import Note
 from pgsched.domain.states import Sort
 from pgsched.sealing import KeyRing
 

@@ -15,8 +15,9 @@ from msgspec import UNSET, Meta, UnsetType
 from pgsched.api.access import check_still
 from pgsched.api.arrivals import Arrivals, Queue
 from pgsched.api.authentication import Authentication
+from pgsched.api.bodies import Duration
 from pgsched.api.parameters import ExecutionId, Pooled
-from pgsched.api.requests import ApiRequest, Duration
+from pgsched.api.requests import ApiRequest
 from pgsched.api.routing import acts
 from pgsched.domain.request import length_of
 from pgsched.errors import InvalidInput, InvalidSchedule

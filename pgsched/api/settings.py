@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from pgsched.api.requests import Duration, Instant
+from pgsched.api.bodies import Duration, Instant
 
 Weight = Annotated[int, Meta(ge=1, le=100, description="Its share where workers are saturated; 1 is the default.")]
 Defaults = Annotated[

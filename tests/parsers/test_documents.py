@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsched.api import requests
+from pgsched.api import bodies
 from pgsched.api.lines import Line, cut, read
 from pgsched.api.problems import Unreadable
 from pgsched.api.requests import read_body
@@ -155,12 +155,12 @@ def test_what_is_no_json_is_refused_by_all_of_them(text: str) -> None:
     for parse, errors in ((parse_options, (InvalidOptions, InvalidTarget)), (parse_rules, (InvalidSchedule,))):
         with suppress(*errors):
             parse(raw)
-    for expected in (requests.CreateJob, requests.EditJob, requests.PreviewSpec, Any):
+    for expected in (bodies.CreateJob, bodies.EditJob, bodies.PreviewSpec, Any):
         with suppress(Unreadable):
             read_body(raw, expected)
 
 
-_STRUCTS = [requests.CreateJob, requests.EditJob, requests.PreviewEdit, requests.PreviewSpec, requests.CancelByKey]
+_STRUCTS = [bodies.CreateJob, bodies.EditJob, bodies.PreviewEdit, bodies.PreviewSpec, bodies.CancelByKey]
 
 
 @thoroughly
