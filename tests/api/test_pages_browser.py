@@ -5,9 +5,7 @@ that there is.
 directory for them.
 """
 
-import json
 import os
-import sys
 from contextlib import nullcontext
 from pathlib import Path
 from uuid import UUID
@@ -18,7 +16,7 @@ from tests.api.access_arrange import make_key, things_of_shop
 from tests.api.page_arrange import pages_of
 from tests.api.page_load import living
 from tests.conftest import Connection
-from tests.node.running import HERE, install, node
+from tests.node.running import browsed
 from tests.processes import Process
 from tests.store.ends.dead_letter_arrange import dead_letter
 from tests.store.store_arrange import call, column, finish, planned
@@ -63,23 +61,14 @@ def test_it_is_used_by_keyboard_and_axe_finds_nothing(
     letter = things["execution_id"][1]
     paths = [next(iter(one.paths(things))) for one in shown] + ["/jobs?job_state=none", "/limits?change=client:shop"]
     paths += [f"/executions/{letter}?letter", f"/executions/{letter}/replay?letter"]
-    install()
-    given = {
-        "address": address,
-        "key": str(key),
-        "paths": paths,
-        "things": things,
-        "pictures": os.environ.get("PGSCHED_TEST_PICTURES"),
-        "unpacked": str(Path(sys.prefix, ".browser")),
-    }
-    with living(db, database_url) if given["pictures"] else nullcontext():
-        within = 900 if given["pictures"] else 240
-        found = json.loads(node(str(HERE / "dashboard.mjs"), input=json.dumps(given), timeout=within))
+    pictures = os.environ.get("PGSCHED_TEST_PICTURES")
+    with living(db, database_url) if pictures else nullcontext():
+        found = browsed(address, key, paths, things, pictures)
     assert found["found"] == []
     assert found["said"] == []
     assert found["led"] == "/jobs"
     assert set(found["looked_at"]) == {*paths, "/sign-in"}
-    if given["pictures"]:  # with a load behind, no form is sent
+    if pictures:  # with a load behind, no form is sent
         return
     assert found["done"] == [
         "Cancelled.",

@@ -1,10 +1,12 @@
 """How long the API takes for each page of the dashboard, among many executions and while others are delivered."""
 
 import statistics
+import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -22,6 +24,7 @@ from tests.api.access_arrange import make_key, things_of_shop
 from tests.api.page_arrange import pages_of
 from tests.api.page_load import delivered
 from tests.benchmarks.requests import api_of
+from tests.node.running import browsed
 from tests.store.lookup.lookup_arrange import act_as_client, fill, make_days
 from tests.store.store_arrange import call
 
@@ -75,10 +78,17 @@ class _Times:
 
 
 def run_pages(
-    url: str | None, *, count: int, rate: int, rounds: int, progress: Progress = lambda _: None
+    url: str | None,
+    *,
+    count: int,
+    rate: int,
+    rounds: int,
+    pictures: str | None = None,
+    progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
     """How long each page takes, by its address: at its first look, in an API that has answered nothing before, and at
-    those after it. Those of which either is over 200 ms are ``slow``; ``slowest`` is the one that took longest."""
+    those after it. Those of which either is over 200 ms are ``slow``; ``slowest`` is the one that took longest. What a
+    browser finds amiss on them, while it takes ``pictures`` of each in that directory, is ``found``."""
     CONTEXT.set_forkserver_preload(["pgsched.api.server", "tests.benchmarks.requests"])  # there will be many of them
     with ground(url) as own, psycopg.connect(own, autocommit=True) as db:
         started = time.monotonic()
@@ -87,6 +97,7 @@ def run_pages(
         key, paths = str(make_key(db)), _paths(own, things)
         with _living(own, rate):
             measured = {path: _measured(own, key, path, rounds) for path in paths}
+            found = {} if pictures is None else {"found": _pictured(own, key, paths, things, pictures)}
         settled = db.execute("select count(*) from pgsched.history where client_id = 'live'").fetchone()
     slow = [path for path, took in measured.items() if max(took.cold, took.median) > _LONGEST_MS]
     slowest = {
@@ -95,7 +106,7 @@ def run_pages(
     }
     told = {f"slowest_{name}": f"{path}: {measured[path]}" for name, path in slowest.items()}
     times = {path: str(took) for path, took in measured.items()}
-    return {"count": count, "rate": rate, "delivered": settled and settled[0], "slow": slow} | told | times
+    return {"count": count, "rate": rate, "delivered": settled and settled[0], "slow": slow} | found | told | times
 
 
 def _filled(db: psycopg.Connection[Any], count: int) -> dict[str, list[str]]:
@@ -133,6 +144,15 @@ def _asked(browser: httpx.Client, path: str) -> float:
     return took
 
 
+def _pictured(url: str, key: str, paths: Sequence[str], things: dict[str, list[str]], pictures: str) -> list[str]:
+    Path(pictures).mkdir(parents=True, exist_ok=True)
+    with api_of(url) as (address, _), tempfile.TemporaryDirectory() as directory:
+        written = Path(directory, "key")
+        written.write_text(f"Authorization: Bearer {key}\n")
+        told: list[str] = browsed(address, written, paths, things, pictures)["found"]
+    return told
+
+
 def _living(url: str, rate: int) -> AbstractContextManager[None]:
     """So many executions a second fall due and are delivered meanwhile."""
     return delivered(url, queues="live", every=_ROUND, statement=_TICK.format(many=round(rate * _ROUND)))
@@ -142,6 +162,7 @@ def _living(url: str, rate: int) -> AbstractContextManager[None]:
 @click.option("--count", default=1_000_000, show_default=True, type=COUNT, help="How many executions there are.")
 @click.option("--rate", default=200, show_default=True, type=COUNT, help="How many more are delivered each second.")
 @click.option("--rounds", default=5, show_default=True, type=COUNT, help="How often each page is asked for again.")
+@click.option("--pictures", type=click.Path(file_okay=False), help="Also take pictures of them, in this directory.")
 @on_server
 def pages(database_url: str | None, as_json: bool, **asked: Any) -> None:
     """Ask for each page of the dashboard among many executions, and tell how long its first look and others take."""

@@ -4,6 +4,8 @@ import fcntl
 import hashlib
 import json
 import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -47,3 +49,22 @@ def _run(program: str, arguments: list[str], *, timeout: float = 240, **given: A
     assert isinstance(done, subprocess.CompletedProcess)
     assert done.returncode == 0, f"{arguments}: {done.stdout}{done.stderr}"
     return str(done.stdout)
+
+
+def browsed(
+    address: str, key: Path, paths: Sequence[str], things: Mapping[str, Sequence[str]], pictures: str | None
+) -> dict[str, Any]:
+    """What a browser that signs in with a key found on these pages of the dashboard, and what came of its forms; or
+    where there is a directory for ``pictures``, these, and no form is sent."""
+    install()
+    given = {
+        "address": address,
+        "key": str(key),
+        "paths": paths,
+        "things": things,
+        "pictures": pictures,
+        "unpacked": str(Path(sys.prefix, ".browser")),
+    }
+    found = node(str(HERE / "dashboard.mjs"), input=json.dumps(given), timeout=900 if pictures else 240)
+    told: dict[str, Any] = json.loads(found)
+    return told
