@@ -8,6 +8,9 @@ revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}
 branch_labels = ${repr(branch_labels)}
 depends_on = ${repr(depends_on)}
+# The revision of the oldest release whose processes work on this schema. A version that only adds repeats what the one before it
+# says. One that takes away or renames is for a later release than the one that last used it, whose revision it names.
+serves_from = ""
 
 
 def upgrade() -> None:

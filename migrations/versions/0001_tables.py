@@ -8,6 +8,7 @@ revision = "pgsched_0001"
 down_revision = None
 branch_labels = ("pgsched",)
 depends_on = None
+serves_from = "pgsched_0001"
 
 
 def upgrade() -> None:

@@ -10,7 +10,7 @@ from pgsched.api.access import PUBLIC, SCOPE
 from pgsched.api.parameters import Pooled
 from pgsched.api.routing import problems
 from pgsched.errors import Unavailable
-from pgsched.store.admin.revisions import expected_revision, mismatch
+from pgsched.store.admin.revisions import expected_revision, is_served, mismatch, newest_of
 from pgsched.store.core.fitness import READ_ONLY
 from pgsched.store.schedule import calls
 
@@ -36,13 +36,13 @@ async def alive() -> Health:
     security=[{}],
 )
 async def ready(database: Pooled) -> Health:
-    """503 while the database is away or takes no writes, or its schema is not the one this release needs."""
-    wanted = await asyncio.to_thread(expected_revision)
+    """503 while the database is away or takes no writes, or its schema is not one that this release works on."""
+    wanted = await asyncio.to_thread(expected_revision)  # read from files, once
     async with database.connection() as connection:
         found = await calls.revisions(connection)
-        if wanted not in found:
+        if not await is_served(connection, found):
             raise await asyncio.to_thread(mismatch, found)
         if not await calls.takes_writes(connection):
             await connection.close()  # the next may lead to the primary
             raise Unavailable(READ_ONLY)
-    return Health(status="ready", revision=wanted)
+    return Health(status="ready", revision=newest_of(found) or wanted)

@@ -54,6 +54,13 @@ async def test_it_is_not_ready_at_another_revision(api: httpx.AsyncClient, db: C
     assert answer.json()["detail"].endswith("run pgsched migrate")
 
 
+async def test_it_stays_ready_on_a_later_schema_that_serves_this_release(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
+    db.execute("update pgsched.schema_version set version_num = 'pgsched_9999'")
+    assert (await api.get("/readyz")).json() == {"status": "ready", "revision": "pgsched_9999"}
+
+
 async def test_it_is_not_ready_before_the_first_migration(empty_database_url: str) -> None:
     async with serving(create_app(Settings(database_url=empty_database_url))) as api:
         for answer in (await api.get("/readyz"), await api.post("/v1/jobs", json={"target": "notify:a"})):

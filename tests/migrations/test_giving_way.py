@@ -19,6 +19,7 @@ from pgsched.store.admin.ddl import run
 
 revision = "pgsched_9999"
 down_revision = revisions.expected_revision()
+serves_from = revisions.expected_revision()
 
 
 def upgrade() -> None:

@@ -18,7 +18,7 @@ from pgsched.errors import SchemaMismatch, Unavailable
 from pgsched.store.admin.ddl import roles_sql
 from pgsched.store.admin.migrate import alembic_config, migrate
 from pgsched.store.admin.replacing import ROLES, is_current
-from pgsched.store.admin.revisions import check_schema, expected_revision, known_revisions
+from pgsched.store.admin.revisions import check_schema, expected_revision, known_revisions, serves_from
 from pgsched.store.core.room import OPEN
 from tests.conftest import at
 from tests.installed import find_bin_dir
@@ -181,11 +181,36 @@ def test_no_advisory_lock_of_any_login_stops_a_migration(empty_database_url: str
         assert migrate(empty_database_url) == []
 
 
+_LATER = "update pgsched.schema_version set version_num = %s"
+_SERVES = "update pgsched_internal.facts set value = %s where name = 'serves from'"
+
+
 @pytest.mark.parametrize("revision", ["pgsched_9999", "a_later_one"])
-def test_a_database_of_a_newer_release_says_which_to_install(database_url: str, revision: str) -> None:
+def test_a_database_of_a_newer_release_that_has_contracted_says_which_to_install(
+    database_url: str, revision: str
+) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
-        connection.execute("update pgsched.schema_version set version_num = %s", [revision])
+        connection.execute(_LATER, [revision])
+        connection.execute(_SERVES, ["pgsched_9998"])
         with pytest.raises(SchemaMismatch, match=f"{revision}.*newer release.*install"):
             check_schema(connection)
         with pytest.raises(SchemaMismatch, match="install"):
             migrate(database_url)
+
+
+def test_processes_work_on_the_schema_of_a_newer_release_that_has_only_added_to_it(database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        assert connection.execute("select value from pgsched_internal.facts where name = 'serves from'").fetchone() == (
+            serves_from(),
+        )
+        connection.execute(_LATER, ["pgsched_9999"])
+        check_schema(connection)
+        with pytest.raises(SchemaMismatch, match="newer release"):
+            migrate(database_url)
+
+
+def test_each_version_serves_the_one_before_it() -> None:
+    """What it takes away may have been used by none but earlier ones."""
+    versions = {script.revision: script for script in ScriptDirectory.from_config(alembic_config()).walk_revisions()}
+    for revision, script in versions.items():
+        assert script.module.serves_from <= (script.down_revision or revision)

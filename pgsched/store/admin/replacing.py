@@ -23,6 +23,7 @@ import psycopg
 from psycopg import sql
 
 from pgsched.errors import SchemaMismatch, Unavailable
+from pgsched.store.admin.revisions import serves_from
 from pgsched.store.core.pinned import locally, waiting_for_locks
 from pgsched.store.core.sql import statement
 from pgsched.version import __version__
@@ -99,6 +100,7 @@ def forget(connection: Connection) -> None:
 def note_sql() -> str:
     """The statements that record which interface was made and what there is then, as text."""
     release = statement("admin/record_release").replace("{release}", f"'{__version__}'")
+    release = release.replace("{serves_from}", f"'{serves_from()}'")
     return ";\n".join([_recorded("admin/record_interface"), release, statement("admin/record_catalogue")])
 
 

@@ -2,6 +2,11 @@
 
 They are read from the version files as text: Alembic, which applies them, takes longer to import than all that a worker
 or the API needs besides.
+
+A process of an earlier release works on a later schema as long as nothing that it uses was taken out of that. Each
+version says by ``serves_from`` how far back that goes: it names the revision of the oldest release whose processes work
+on it. A version that only adds names the same as the one before it, one that takes something out names a later
+revision. Migrations record it in the database, for the earlier release does not have the file.
 """
 
 import ast
@@ -13,6 +18,7 @@ from typing import Any
 import psycopg
 
 from pgsched.errors import SchemaMismatch
+from pgsched.store.core.query import value
 from pgsched.store.core.sql import statement
 
 SCHEMA = "pgsched"
@@ -29,7 +35,7 @@ def migrations_dir() -> Path:
 @cache
 def known_revisions() -> frozenset[str]:
     """All revisions that this release carries, the newest and what came before it."""
-    return frozenset(_before_each())
+    return frozenset(_versions())
 
 
 @cache
@@ -38,18 +44,24 @@ def expected_revision() -> str:
 
     Raises SchemaMismatch where an installation has lost its version files.
     """
-    before = _before_each()
-    newest = set(before) - set(before.values())
+    versions = _versions()
+    newest = set(versions) - {names["down_revision"] for names in versions.values()}
     if len(newest) != 1:
         raise SchemaMismatch("this installation carries no migrations; install pgsched again")
     return newest.pop()
 
 
-def _before_each() -> dict[str, str | None]:
-    """Each revision with the one that it comes after."""
+def serves_from() -> str:
+    """The revision of the oldest release whose processes work on this release's schema."""
+    found: str = _versions()[expected_revision()]["serves_from"]
+    return found
+
+
+def _versions() -> dict[str, dict[str, Any]]:
+    """What each version says of itself, by its revision."""
     files = sorted((migrations_dir() / "versions").glob("*.py"))
     named = [_literals(file.read_text(encoding="utf-8")) for file in files]
-    return {names["revision"]: names["down_revision"] for names in named}
+    return {names["revision"]: names for names in named}
 
 
 def _literals(source: str) -> dict[str, Any]:
@@ -57,19 +69,32 @@ def _literals(source: str) -> dict[str, Any]:
     found = {}
     for node in ast.parse(source).body:
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=value)):
-                found[name] = value
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=literal)):
+                found[name] = literal
     return found
 
 
 def check_schema(connection: psycopg.Connection[Any]) -> None:
-    """Raises SchemaMismatch unless the database is at this release's revision."""
+    """Raises SchemaMismatch unless the database is at this release's revision, or at a later one that serves it."""
     try:
         found = revisions(connection)
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
         raise SchemaMismatch("the database has no pgsched schema yet: run pgsched migrate") from None
-    if expected_revision() not in found:
+    if expected_revision() in found:
+        return
+    row = connection.execute(statement("admin/serves_from")).fetchone()
+    if not serves(found, row[0] if row else None):
         raise mismatch(found)
+
+
+async def is_served(connection: psycopg.AsyncConnection[Any], found: Sequence[str]) -> bool:
+    """Whether a database that is at these revisions has the schema of this release, or a later one that serves it."""
+    return expected_revision() in found or serves(found, await value(connection, "admin/serves_from"))
+
+
+def serves(found: Sequence[str], since: str | None) -> bool:
+    """Whether processes of this release work on a schema at these later revisions, which serves releases ``since``."""
+    return is_newer(found) and since in known_revisions()
 
 
 def is_newer(found: Sequence[str]) -> bool:
@@ -79,6 +104,11 @@ def is_newer(found: Sequence[str]) -> bool:
 
 def _is_before(revision: str) -> bool:
     return revision.startswith(f"{SCHEMA}_") and revision < expected_revision()
+
+
+def newest_of(found: Sequence[str]) -> str | None:
+    """The last of these revisions that is pgsched's; None where none is."""
+    return max((revision for revision in found if revision.startswith(f"{SCHEMA}_")), default=None)
 
 
 def mismatch(found: Sequence[str]) -> SchemaMismatch:

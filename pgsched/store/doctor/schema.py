@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pgsched.store.admin.replacing import ROLES, is_current_sql
-from pgsched.store.admin.revisions import expected_revision, mismatch
+from pgsched.store.admin.revisions import is_served, mismatch
 from pgsched.store.core.fitness import READ_ONLY, DatabaseSettings, problem_of
 from pgsched.store.core.query import column, first, rows, value
 from pgsched.store.core.room import OPEN, find_room
@@ -40,7 +40,7 @@ async def revision(ground: Ground) -> list[Finding]:
     """Whether tables and functions are those of this release."""
     _, is_there, _ = await first(ground.connection, "doctor/server") or ("", False, False)
     found = await column(ground.connection, "admin/revisions") if is_there else []
-    if expected_revision() not in found:
+    if not found or not await is_served(ground.connection, found):
         said = str(mismatch(found)) if found else "the database has no pgsched schema yet"
         seen, _, do = said.partition(": ")
         return [error(seen, why="Workers and API of this release do not start.", do=f"{do or 'run pgsched migrate'}.")]

@@ -33,6 +33,8 @@ async def test_a_schema_of_another_revision_is_an_error_and_other_functions_a_wa
 ) -> None:
     db.execute("update pgsched_internal.facts set value = 'another' where name = 'interface'")
     assert [severity for severity, _ in await seen(database_url, "schema")] == ["warning"]
+    db.execute("update pgsched.schema_version set version_num = 'pgsched_9999'")
+    assert [severity for severity, _ in await seen(database_url, "schema")] == ["warning"]  # it serves this release
     db.execute("update pgsched.schema_version set version_num = 'pgsched_0000'")
     [found] = await look(database_url, "schema")
     assert (found.severity, found.do) == ("error", "run pgsched migrate.")

@@ -1,0 +1,51 @@
+"""The last release, taken out of the repository: its package and its migrations, in a directory of their own."""
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pgsched
+
+_ROOT = Path(__file__).parents[1]
+_PARTS = ("pgsched", "migrations")
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What is compared with. ``commit`` is None for the code that is tested itself; ``name`` says what it is."""
+
+    name: str
+    commit: str | None
+
+    def __str__(self) -> str:
+        return self.name
+
+    def unpacked(self, directory: Path) -> Path:
+        """Where its package can be imported from."""
+        if self.commit is None:
+            return Path(pgsched.__file__).parents[1]
+        archive = _git("archive", "--format", "tar", self.commit, *_PARTS)
+        assert archive is not None, self
+        subprocess.run(["tar", "-x", "-C", directory], input=archive, check=True)
+        return directory
+
+
+def last_release() -> Release:
+    """The newest tag before HEAD. Where there is none, as before the first release or in a clone without tags, it is
+    HEAD; without a repository it is what is installed."""
+    top = _git("rev-parse", "--show-toplevel")
+    if top is None or Path(top.decode().strip()).resolve() != _ROOT.resolve():
+        return Release("itself, as this is no repository", None)
+    tags = _git("tag", "--list", "v[0-9]*", "--merged", "HEAD", "--no-contains", "HEAD", "--sort=-creatordate") or b""
+    if names := tags.decode().split():
+        return Release(names[0], names[0])
+    return Release("HEAD, as no tag is before it", "HEAD")
+
+
+def _git(*words: str) -> bytes | None:
+    """What git prints; None where it fails, or is not there."""
+    try:
+        done = subprocess.run(["git", "-C", _ROOT, *words], capture_output=True, check=False)
+    except FileNotFoundError:
+        return None
+    return done.stdout if done.returncode == 0 else None
