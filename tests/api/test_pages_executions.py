@@ -69,7 +69,7 @@ def test_a_course_has_each_gate_that_held_it_and_what_is_left_of_the_time() -> N
         ("Held until client shop was released or had room under its limit", 2),
         ("Held until the executions before it under its ordering key had ended", 1.5),
         ("Attempt 1 on worker 3 failed", 0.5),
-        ("Target a.example shop fails, and is left alone until it recovers", 10),
+        ("Target a.example fails for client shop, and is left alone until it recovers", 10),
     ]
 
 
@@ -87,7 +87,10 @@ def test_a_course_has_what_it_waited_for_and_what_was_done_to_it() -> None:
     ("given", "says"),
     [
         ({"status": "held", "held_by": "client:shop"}, "Client shop is on hold, or has reached its limit"),
-        ({"status": "held", "held_by": "circuit:a.example shop"}, "Target a.example shop fails, and is left alone"),
+        (
+            {"status": "held", "held_by": "circuit:a.example shop"},
+            "Target a.example fails for client shop, and is left alone",
+        ),
         ({"status": "held", "held_by": "order"}, "Another execution of its ordering key comes first"),
         ({"status": "held", "held_by": "worker:kafka"}, "No worker can deliver it: none has kafka"),
         ({"status": "held"}, "Held by hand: it has no instant"),
@@ -256,10 +259,8 @@ async def test_dead_letters_are_grouped_and_replayed_by_reason(page: httpx.Async
         dead_letter(db, client=client, reason="no route to host")
     dead_letter(db, client="a", reason="out of paper")
     listed = html.unescape((await page.get("/dead-letters?host=shop.example")).text)
-    assert re.findall(r'<td class="number">(\d)</td><td class="long"><a [^>]*>([^<]*)</a></td>', listed) == [
-        ("2", "no route to host"),
-        ("1", "out of paper"),
-    ]
+    row = r'<td class="number">(\d)</td><td class="long"><a [^>]*>([^<]*)</a></td><td class="long">([^<]*)</td>'
+    assert re.findall(row, listed) == [("2", "no route to host", "2 clients"), ("1", "out of paper", "a")]
     [asked] = re.findall(r'href="(/dead-letters/bulk\?[^"]*verb=replay[^"]*no\+route[^"]*)"', listed)
     counted = (await page.get(asked)).text
     assert "Replay 2 dead letters" in counted

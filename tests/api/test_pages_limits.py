@@ -60,10 +60,35 @@ async def test_a_client_is_shown_with_what_stands_in_its_way(page: httpx.AsyncCl
     of_shop = ["active", "held back", "failing", "paused"]
     for client, words in (("bank", ["active", "late"]), ("idle", ["active"]), ("shop", of_shop)):
         assert re.findall(r'class="status ([^"]+)"', of_client[client]) == words
-    for text in ("1 by its limit or hold", "target ill.example", "1 due in paused queues"):
+    for text in ("1 by its limit", "target ill.example", "1 due in paused queues"):
         assert text in of_client["shop"]
     shown = (await page.get("/client?name=shop")).text
     assert [f'class="status {word}"' in shown for word in of_shop] == [True] * 4
+
+
+async def test_what_a_failing_host_holds_back_leads_from_the_host_and_the_client_to_the_executions(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
+    held = schedule(db, target="https://ill.example/settle", client="shop", fire_at="2020-01-01T00:00:00Z")
+    schedule(db, target="https://well.example/settle", client="shop")
+    db.execute(
+        "insert into pgsched_internal.gates (name, shut_until, openings, failing_since)"
+        " values ('circuit:ill.example shop', now() + interval '1 hour', 1, now())"
+    )
+    db.execute(
+        "update pgsched.executions set fire_at = 'infinity', gate = 'circuit:ill.example shop' where id = %s", [held]
+    )
+    listed = (await page.get("/clients")).text
+    assert re.search(r'href="/client\?name=shop">shop</a> .*target ill.example', listed)
+    assert (
+        '<dt>Held back</dt><dd class="bad"><a href="/executions?client=shop&status=held">1</a></dd>'
+        in (await page.get("/client?name=shop")).text
+    )
+    [path] = re.findall(r'<a href="(/executions[^"]*)">1</a>', (await page.get("/targets")).text)
+    found = (await page.get(path)).text
+    assert re.findall(r'href="/executions/([0-9a-f-]{36})"', found) == [str(held)]
+    words = "Target ill.example fails for client shop, and is left alone until it recovers"
+    assert f'<a href="/targets">{words}</a>' in found
 
 
 async def test_a_client_is_held_released_and_tuned(page: httpx.AsyncClient, db: Connection) -> None:
@@ -100,6 +125,7 @@ async def test_a_limit_is_set_changed_and_taken_away(page: httpx.AsyncClient, db
     assert 'href="/client?name=shop"' in client
     there = (await page.get("/client?name=shop")).text
     assert 'value="3"' in there
+    assert "Its limit: at most 3 in each 1.0 s." in there
     assert "Now it is held to 3 in each 1.0 s." in there
     gone = await page.post("/limits/drop", data={"kind": "client", "name": "shop", "from": "client"})
     assert gone.headers["location"] == "/client?name=shop&done=drop"

@@ -31,6 +31,25 @@ async def test_now_says_what_holds_back_and_why_with_the_page_to_do_something(
     assert "503 from it since noon" in found
 
 
+async def test_now_says_what_a_limit_or_a_hold_lets_pass_and_since_when_the_first_in_line_waits(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
+    db.execute("select pgsched.set_limit('client', 'imports', concurrency => 2)")
+    db.execute("select pgsched.hold_client('shop', note => 'they asked us to stop')")
+    for client, due in (
+        ("imports", "2026-03-01 12:00:05Z"),
+        ("imports", "2026-03-01 12:00:00Z"),
+        ("shop", "2026-03-01 12:00:00Z"),
+    ):
+        id = schedule(db, client=client, fire_at=due)
+        db.execute(
+            "update pgsched.executions set fire_at = 'infinity', gate = 'client:' || client_id where id = %s", [id]
+        )
+    found = (await page.get("/now")).text
+    assert "at most 2 at once; the first in line was due at 2026-03-01 12:00:00<" in found
+    assert re.search(r'class="status held">held</span></td><td class="long">on hold: they asked us to stop; the', found)
+
+
 async def test_now_counts_the_dead_letters_that_nobody_has_dealt_with(page: httpx.AsyncClient, db: Connection) -> None:
     for number in range(3):
         dead_letter(db, reason=f"no {number}")

@@ -54,6 +54,31 @@ async def test_workers_that_have_left_are_listed_with_how_they_left(page: httpx.
     assert (found.status_code, "gone:1" in found.text, "gone:2" in found.text) == (404, True, False)
 
 
+async def test_now_tells_which_workers_were_lost_within_an_hour(page: httpx.AsyncClient, db: Connection) -> None:
+    for name, lost in (("gone:1", "2 hours"), ("gone:2", "3 minutes"), ("gone:3", "2 minutes"), ("gone:4", None)):
+        db.execute(
+            "insert into pgsched.workers (name, queues, release, expires_at, lost_since)"
+            " values (%s, '{default,orders}', '1', now(), now() - %s::interval)",
+            [name, lost],
+        )
+        db.execute("delete from pgsched.workers")
+    found = (await page.get("/now")).text
+    [said] = re.findall(r'<p class="finding warning">(.*)</p>', found)
+    assert re.search(r'<a id="lost" href="/workers">Worker \d+</a> \(gone:3\) was lost at .*', said)
+    assert "It served default, orders" in said
+    assert "2 workers were lost in the last hour." in said
+
+
+async def test_now_leads_from_a_queue_that_nobody_serves_to_the_workers(
+    page: httpx.AsyncClient, db: Connection
+) -> None:
+    call(db, "create_queue", name="orders")
+    call(db, "pause_queue", name="orders")
+    found = (await page.get("/now")).text
+    for why, link in (("no worker serves the queue", "/workers"), ("the queue is paused", "/queues")):
+        assert re.search(rf'<a id="stall-\d" href="{link}">{why}</a>', found)
+
+
 def test_of_those_that_have_left_the_last_thousand_are_kept(db: Connection) -> None:
     db.execute(
         "insert into pgsched.workers (name, queues, release, expires_at)"

@@ -9,11 +9,11 @@ _SHORTEST = 60.0  # seconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One line of a chart: its points as SVG has them, and its last value."""
+    """One line of a chart: its points as SVG has them, and its last value; None as long as there is none."""
 
     name: str
     points: str
-    last: float
+    last: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,22 +53,24 @@ def bars(values: Sequence[int], *, above: int | None) -> list[Bar]:
     ]
 
 
-def chart(title: str, unit: str, at: Sequence[float], **series: Sequence[float]) -> Chart:
-    """A chart of several series of the same moments, the last of which is now."""
-    most = _rounded_up(max((value for values in series.values() for value in values), default=0.0))
+def chart(title: str, unit: str, at: Sequence[float], **series: Sequence[float | None]) -> Chart:
+    """A chart of several series of the same moments, the last of which is now. Where there is no value there is no
+    point."""
+    most = _rounded_up(max((value or 0.0 for values in series.values() for value in values), default=0.0))
     span = max(at[-1] - at[0], _SHORTEST) if at else _SHORTEST
     lines = [
-        Line(name=name, points=_points(at, values, most, span), last=values[-1] if values else 0.0)
+        Line(name=name, points=_points(at, values, most, span), last=values[-1] if values else None)
         for name, values in series.items()
     ]
     return Chart(title=title, unit=unit, most=most, span=span, lines=lines)
 
 
-def _points(at: Sequence[float], values: Sequence[float], most: float, span: float) -> str:
+def _points(at: Sequence[float], values: Sequence[float | None], most: float, span: float) -> str:
     pairs = zip(at, values, strict=True)
     return " ".join(
         f"{WIDTH - (at[-1] - moment) * WIDTH / span:.1f},{HEIGHT - value / most * HEIGHT:.1f}"
         for moment, value in pairs
+        if value is not None
     )
 
 

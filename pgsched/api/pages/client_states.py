@@ -20,20 +20,20 @@ class Hindrance:
     link: str
 
 
-def hindrances_of(edge: Edge, held: HeldOfClient) -> Iterator[Hindrance]:
+def hindrances_of(edge: Edge, held: HeldOfClient, *, on_hold: bool) -> Iterator[Hindrance]:
     """All that stands in a client's way at this moment. What is late for no such reason is late."""
-    found = list(_reasons(edge, held))
+    found = list(_reasons(edge, held, "hold" if on_hold else "limit"))
     yield from found
     if not found and (edge.oldest_due or 0.0) > LATE:
         link = f"/executions?{urlencode({'client': held.client, 'status': 'scheduled', 'sort': 'oldest'})}"
         yield Hindrance(word="late", text=f"by {length(edge.oldest_due)}", link=link)
 
 
-def _reasons(edge: Edge, held: HeldOfClient) -> Iterator[Hindrance]:
+def _reasons(edge: Edge, held: HeldOfClient, by: str) -> Iterator[Hindrance]:
     if held.held:
         link = f"/executions?{urlencode({'client': held.client, 'status': 'held'})}"
         more = "+" if held.held >= HELD else ""
-        yield Hindrance(word="held back", text=f"{number(held.held)}{more} by its limit or hold", link=link)
+        yield Hindrance(word="held back", text=f"{number(held.held)}{more} by its {by}", link=link)
     if held.failing is not None:
         link = f"/targets?{urlencode({'client': held.client})}"
         yield Hindrance(word="failing", text=f"target {held.failing}", link=link)

@@ -10,6 +10,7 @@ from psycopg import AsyncConnection
 from pgsched.api.access import check_clients, grant_of
 from pgsched.api.pages.client_states import hindrances_of
 from pgsched.api.pages.forms import Text, field_of, link_to, named, sent, struct_of
+from pgsched.api.pages.holders import bounds
 from pgsched.api.pages.now import Watched
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import client_page, does, done, shows
@@ -20,7 +21,8 @@ from pgsched.store.admin import clients
 from pgsched.store.admin.clients import ClientRow
 from pgsched.store.gates import blocked_keys, limits, targets
 from pgsched.store.gates.limits import LimitRow
-from pgsched.store.lookup.now import Edge, held_of_clients
+from pgsched.store.gates.targets import COUNTED_OF_A_TARGET
+from pgsched.store.lookup.now import HELD, Edge, held_of_clients
 
 _PAGE, _SECTION, _OTHERS = 50, 20, 20
 _NOTHING = Edge()
@@ -52,20 +54,25 @@ async def show_clients(
     """Those that something is set for, from a name on; any other client has a page, too."""
     start = (start or "").strip() or None
     edges = {one.client: one for one in await watching.clients(grant_of(request)) if one.client is not None}
+    busy = dict.fromkeys([*edges, *await watching.held_clients(grant_of(request))])
     async with database.page() as connection:
         found = await clients.all_clients(connection, limit=_PAGE + 1, after=after or None, start=start)
         rows = found[:_PAGE]
         names = [row.client for row in rows]
-        others = [name for name in edges if name not in names][:_OTHERS] if not after else []
+        on_hold = {row.client for row in rows if row.state == "held"}
+        others = [name for name in busy if name not in names][:_OTHERS] if not after else []
         held = await held_of_clients(connection, [*names, *others])
     return html(
         request,
         "clients.html",
         rows=rows,
         edges=edges,
-        hindrances={name: list(hindrances_of(edges.get(name, _NOTHING), one)) for name, one in held.items()},
+        hindrances={
+            name: list(hindrances_of(edges.get(name, _NOTHING), one, on_hold=name in on_hold))
+            for name, one in held.items()
+        },
         start=start or "",
-        others=[edges[name] for name in others],
+        others=[edges.get(name, Edge(client=name)) for name in others],
         more=link_to(request, after=rows[-1].client) if len(found) > _PAGE else None,
         begins=not after,
     )
@@ -86,15 +93,19 @@ async def show_client(
         limit = await _limit_of(connection, client) if grant.clients is None and "admin" in grant.scopes else None
         held = await held_of_clients(connection, [client])
     share = share_of(client, edges, weights)
+    counted = [held[client].held, *(one.held for one in hosts)]
     return html(
         request,
         "client.html",
         client=client,
-        hindrances=list(hindrances_of(share.edge, held[client])),
+        hindrances=list(hindrances_of(share.edge, held[client], on_hold=row is not None and row.state == "held")),
         row=row,
         hosts=hosts,
         keys=keys,
         limit=limit,
+        bounds=bounds(limit.rate, limit.per, limit.concurrency) if limit is not None else [],
+        held_back=sum(counted),
+        more_held=counted[0] >= HELD or any(one >= COUNTED_OF_A_TARGET for one in counted),
         share=share,
         rivals=len(edges) if grant.clients is None else None,
     )

@@ -11,6 +11,7 @@ from pgsched.api.pages.course import Known, course_of
 from pgsched.api.pages.execution_changes import is_editable
 from pgsched.api.pages.filters import OF_EXECUTIONS, execution_filter, filled, statuses_in
 from pgsched.api.pages.forms import Text, link_to
+from pgsched.api.pages.gate_words import words_of
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import shows
 from pgsched.api.paging import cursor, position
@@ -47,6 +48,7 @@ async def show_executions(
         asked=asked,
         chosen=chosen,
         statuses=STATUSES,
+        words_of=words_of,
         order=order,
         begins=not after,
     )

@@ -43,10 +43,10 @@ _WORDS = {
         held="Held until key {name} had room under its limit",
     ),
     CIRCUIT: GateWords(
-        name="Target {name}",
+        name="Target {host} for client {client}",
         page="/targets",
-        holds="Target {name} fails, and is left alone until it recovers",
-        held="Held while target {name} failed and was left alone",
+        holds="Target {host} fails for client {client}, and is left alone until it recovers",
+        held="Held while target {host} failed for client {client} and was left alone",
     ),
     WORKER: GateWords(
         name="No worker has {name}",
@@ -78,7 +78,8 @@ def words_of(gate: str) -> GateWords:
     found = _WORDS.get(f"{kind}:") or _WORDS.get(kind)
     if found is None:
         return GateWords(name=gate, holds=f"It is held back by {gate}", held=f"It was held back by {gate}")
-    named = {"name": name}
+    host, _, client = name.partition(" ")
+    named = {"name": name, "host": host, "client": client}
     return GateWords(
         name=found.name.format(**named),
         page=client_page(name) if gate.startswith(CLIENT) else found.page,

@@ -1,16 +1,18 @@
 """What holds executions back, in words for people, with the page on which something can be done about it."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from pgsched.api.pages.gate_words import words_of
-from pgsched.api.pages.rendering import instant
+from pgsched.api.pages.rendering import instant, length, number
 from pgsched.store.gates.targets import Sidelined
+from pgsched.store.lookup.now import Held
 from pgsched.store.lookup.now_lines import GateLine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """The words for a line. ``why`` is known of targets."""
+    """The words for a line; ``why`` says since when, and what is known of the reason."""
 
     line: GateLine
     text: str
@@ -22,9 +24,27 @@ def holder_of(line: GateLine) -> Holder:
     """The words for a gate."""
     words = words_of(line.name)
     if line.target is None:
-        return Holder(line=line, text=words.name, link=words.page, why=None)
+        return Holder(line=line, text=words.name, link=words.page, why=_bound(line.found) if line.found else None)
     text = f"{line.target.client or 'All clients'} → {line.target.host}"
     return Holder(line=line, text=text, link="/targets", why=_why(line.target))
+
+
+def _bound(found: Held) -> str | None:
+    """What a limit or a hold lets pass, and since when the first in line waits."""
+    parts = []
+    if found.on_hold:
+        parts.append(f"on hold: {found.reason}" if found.reason else "on hold")
+    else:
+        parts += [f"at most {text}" for text in bounds(found.rate, found.per, found.concurrency)]
+    if found.first_due is not None:
+        parts.append(f"the first in line was due at {instant(found.first_due)}")
+    return "; ".join(parts) or None
+
+
+def bounds(rate: int | None, per: timedelta | None, concurrency: int | None) -> list[str]:
+    """What a limit lets pass, in words."""
+    found = [f"{number(rate)} in each {length(per)}"] if rate is not None else []
+    return [*found, f"{number(concurrency)} at once"] if concurrency is not None else found
 
 
 def _why(target: Sidelined) -> str:

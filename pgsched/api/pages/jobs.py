@@ -14,6 +14,7 @@ from pgsched.api.labels import labels_in
 from pgsched.api.pages.content import content, without_secrets
 from pgsched.api.pages.filters import filled, instant_in
 from pgsched.api.pages.forms import Text, label_lines, link_to
+from pgsched.api.pages.gate_words import words_of
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import shows
 from pgsched.api.pages.week import Day, days_of, week_of
@@ -96,6 +97,7 @@ async def show_job(request: Request[Any, Any, Any], job_id: JobId, database: Poo
         fires=fires,
         days=await asyncio.to_thread(_days, row, now),
         rows=runs.items,
+        words_of=words_of,
         backfills=filled,
         parts_of={name: None if value is None else content(value) for name, value in shown.items()},
     )

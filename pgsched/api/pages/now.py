@@ -73,6 +73,7 @@ async def _of(watching: Watching, grant: Grant) -> dict[str, Any]:
         "shown": shown,
         "letters": await watching.letters(grant),
         "most_letters": MOST_LETTERS,
+        "lost": await watching.lost(grant),
         "due": sum(line.edge.due for line in shown.queues),
         "in_hand": sum(line.edge.in_hand for line in shown.queues),
         "cut": any(line.edge.cut for line in shown.queues),

@@ -67,7 +67,8 @@ class Looking:
 
 
 def _charts(done: Sequence[Done], span: Span, step: timedelta) -> list[Chart]:
-    """Of every step of the span; where nothing was done there is a zero. The step that has not ended is left out."""
+    """Of every step of the span; where nothing was done, zero executions and no lateness: what begins next may be very
+    late. The step that has not ended is left out."""
     by_step = {one.starts_at: one for one in done}
     seconds = step.total_seconds()
     first = span.start.timestamp() // seconds + 1
@@ -90,7 +91,7 @@ def _charts(done: Sequence[Done], span: Span, step: timedelta) -> list[Chart]:
             "Lateness",
             "s",
             at,
-            p99=[(one.lateness.p99 if one else None) or 0.0 for one in steps],
-            median=[(one.lateness.p50 if one else None) or 0.0 for one in steps],
+            p99=[one.lateness.p99 if one else None for one in steps],
+            median=[one.lateness.p50 if one else None for one in steps],
         ),
     ]

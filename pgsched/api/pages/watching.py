@@ -5,17 +5,23 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from pgsched.api.access import check_everywhere
 from pgsched.api.database import Database
 from pgsched.api.pages.kept import Kept
 from pgsched.domain.api_key import Grant
+from pgsched.store.admin.draining import FormerWorker, former_workers
+from pgsched.store.lookup.listings import time_of
 from pgsched.store.lookup.now import Edge, Now, look, open_letters
 from pgsched.store.lookup.now_lines import Shown, lines_of
 
-_EVERY, _SPAN, _LETTERS_KEPT = 1.5, 600.0, 10.0  # seconds
+_EVERY, _SPAN, _KEPT = 1.5, 600.0, 10.0  # seconds
 MOST_LETTERS = 1_000
 """So many of the newest dead letters are looked at."""
+_MOST_LOST = 20
+"""So many of the workers that left last are looked at."""
+_LATELY = timedelta(hours=1)
 _FORGOTTEN = 30.0
 """Seconds after which nobody is taken to watch any more, and what was seen is no series with what comes."""
 
@@ -40,7 +46,8 @@ class Watching:
         self._shown: Shown | None = None
         self._at = float("-inf")
         self._moments: deque[Moment] = deque(maxlen=int(_SPAN / _EVERY))
-        self._letters = Kept(self._count_letters, seconds=_LETTERS_KEPT)
+        self._letters = Kept(self._count_letters, seconds=_KEPT)
+        self._lost = Kept(self._find_lost, seconds=_KEPT)
 
     async def look(self, grant: Grant) -> tuple[Shown, Sequence[Moment]]:
         """The lines of now, and the moments before. Raises Refused, Unavailable."""
@@ -53,6 +60,12 @@ class Watching:
         check_everywhere(grant)
         return await self._letters.get()
 
+    async def lost(self, grant: Grant) -> Sequence[FormerWorker]:
+        """The workers that were lost within an hour, the last first; no older than ten seconds. Raises Refused,
+        Unavailable."""
+        check_everywhere(grant)
+        return await self._lost.get()
+
     async def clients(self, grant: Grant) -> Sequence[Edge]:
         """What clients have due and in hand; of those that the grant is not for, without their names. Raises
         Unavailable."""
@@ -61,6 +74,13 @@ class Watching:
         if allowed is None:
             return shown.clients
         return [edge if edge.client in allowed else replace(edge, client=None) for edge in shown.clients]
+
+    async def held_clients(self, grant: Grant) -> Sequence[str]:
+        """The clients of which a limit, a hold or a failing target keeps something back, as far as the grant is for
+        them. Raises Unavailable."""
+        shown, _ = await self._latest()
+        found = {client for line in shown.gates if line.held and (client := line.client) is not None}
+        return sorted(found if grant.clients is None else found.intersection(grant.clients))
 
     async def _latest(self) -> tuple[Shown, Sequence[Moment]]:
         async with self._turn:
@@ -72,6 +92,12 @@ class Watching:
     async def _count_letters(self) -> int:
         async with self._database.glance() as connection:
             return await open_letters(connection, most=MOST_LETTERS)
+
+    async def _find_lost(self) -> Sequence[FormerWorker]:
+        async with self._database.glance() as connection:
+            now = await time_of(connection)
+            left = await former_workers(connection, limit=_MOST_LOST)
+        return [one for one in left if one.lost_since is not None and now - one.lost_since < _LATELY]
 
     async def _look(self) -> None:
         async with self._database.glance() as connection:

@@ -56,10 +56,11 @@ def reasons_of_dead_letters(
         reason.label("reason"),
         sa.func.count().label("letters"),
         sa.func.count(letter.client_id.distinct()).label("clients"),
+        sa.func.min(letter.client_id).label("client"),
         sa.func.min(letter.finished_at).label("first"),
         sa.func.max(letter.finished_at).label("last"),
     )
-    return found.group_by(sa.text("1")).order_by(sa.text("2 desc, 5 desc"))
+    return found.group_by(sa.text("1")).order_by(sa.text("2 desc, 6 desc"))
 
 
 def one_dead_letter(id: UUID) -> sa.Select[Any]:

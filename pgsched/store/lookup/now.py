@@ -6,6 +6,7 @@ statistics, for which no row is read.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -52,10 +53,17 @@ class Flow:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
     """What executions are held by, such as ``client:shop`` or ``host:shop.example``, and how many, counted up to a
-    thousand."""
+    thousand; when the first in line was due. Of a limit: what it lets pass, and whether it is ``on_hold``, which lets
+    nothing pass until somebody releases it, and for what ``reason``."""
 
     gate: str
     held: int
+    first_due: datetime | None = None
+    on_hold: bool = False
+    reason: str | None = None
+    rate: int | None = None
+    per: timedelta | None = None
+    concurrency: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

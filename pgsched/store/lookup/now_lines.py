@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pgsched.domain.gate import CLIENT
 from pgsched.store.gates.targets import COUNTED_OF_A_TARGET, Sidelined
-from pgsched.store.lookup.now import HELD, Edge, Flow, Now
+from pgsched.store.lookup.now import HELD, Edge, Flow, Held, Now
 from pgsched.store.lookup.overview import LivingWorker
 
 _NOTHING = Edge()
@@ -32,17 +33,27 @@ class WorkerLine:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateLine:
     """What holds executions back, and how many; where there are ``more``, they were counted up to a bound. ``target``
-    is a host that is left alone."""
+    is a host that is left alone, ``found`` what is known of anything else."""
 
     name: str
     held: int
     more: bool = False
     target: Sidelined | None = None
+    found: Held | None = None
 
     @property
     def state(self) -> str | None:
-        """Of a host that is left alone."""
-        return self.target.state if self.target else None
+        """Of a host that is left alone, and of what is on hold."""
+        if self.target is not None:
+            return self.target.state
+        return "held" if self.found is not None and self.found.on_hold else None
+
+    @property
+    def client(self) -> str | None:
+        """The only client whose executions it holds back; None where it may hold those of several."""
+        if self.target is not None:
+            return self.target.client
+        return self.name.removeprefix(CLIENT) if self.name.startswith(CLIENT) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,15 +87,16 @@ def lines_of(now: Now, before: Now | None = None) -> Shown:
 def _gates(now: Now) -> list[GateLine]:
     """The gates that hold the most first, then the hosts for which nothing waits."""
     targets = {one.gate: one for one in now.sidelined}
-    held = {one.gate: one.held for one in now.held_back}
-    lines = [_gate(gate, held.get(gate, 0), targets.get(gate)) for gate in {**held, **targets}]
+    held = {one.gate: one for one in now.held_back}
+    lines = [_gate(held.get(gate, Held(gate=gate, held=0)), targets.get(gate)) for gate in {**held, **targets}]
     return sorted(lines, key=lambda line: (-line.held, line.name))
 
 
-def _gate(name: str, held: int, target: Sidelined | None) -> GateLine:
+def _gate(found: Held, target: Sidelined | None) -> GateLine:
     if target is not None:  # what a target holds is counted further
-        return GateLine(name=name, held=max(held, target.held), more=target.held >= COUNTED_OF_A_TARGET, target=target)
-    return GateLine(name=name, held=held, more=held >= HELD)
+        held = max(found.held, target.held)
+        return GateLine(name=found.gate, held=held, more=target.held >= COUNTED_OF_A_TARGET, target=target)
+    return GateLine(name=found.gate, held=found.held, more=found.held >= HELD, found=found)
 
 
 def _rates(now: Flow | None, before: Flow | None) -> Mapping[str, float | None]:

@@ -143,11 +143,12 @@ class DeadLetter:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LetterReason:
     """How many dead letters have a reason that begins so, of how many clients, and when the first and the last of them
-    failed."""
+    failed. ``client`` is the first of the clients by name."""
 
     reason: str
     letters: int
     clients: int
+    client: str
     first: datetime
     last: datetime
 
