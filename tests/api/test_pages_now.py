@@ -43,7 +43,9 @@ async def test_now_says_what_a_limit_or_a_hold_lets_pass_and_since_when_the_firs
     ):
         id = schedule(db, client=client, fire_at=due)
         db.execute(
-            "update pgsched.executions set fire_at = 'infinity', gate = 'client:' || client_id where id = %s", [id]
+            "update pgsched.executions set scheduled_for = fire_at, fire_at = 'infinity', gate = 'client:' || client_id"
+            " where id = %s",
+            [id],
         )
     found = (await page.get("/now")).text
     assert "at most 2 at once; the first in line was due at 2026-03-01 12:00:00<" in found
