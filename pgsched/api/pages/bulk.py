@@ -1,4 +1,4 @@
-"""Changes of many: what a filter names is counted, then changed at a rate, shown and stopped."""
+"""Bulk changes: what a filter names is counted, then changed at a rate, shown and stopped."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
