@@ -26,7 +26,7 @@ _EVERYTHING: dict[str, Any] = {
     "imagePullSecrets": [{"name": "registry"}],
     "database": {"host": "db1.example, db2.example", "port": 5433, "name": "shop", "passwords": "logins"},
     "secretKeys": "pgsched-secret-keys",
-    "settings": {"HISTORY_DAYS": "60", "LOG_LEVEL": "warning"},
+    "settings": {"LEASE": "60", "LOG_LEVEL": "warning"},
     "api": {"allowedHosts": ["pgsched.example"], "podAnnotations": {"a": "b"}, "service": {"type": "NodePort"}},
     "workers": {
         "default": {"replicas": 3, "app": "shop.handlers:app", "image": "registry.example/shop:7"},
@@ -123,7 +123,7 @@ def test_what_is_set_arrives() -> None:
     assert env["PGSCHED_DATABASE_URL"] == (
         "postgresql://scheduler@db1.example:5433,db2.example:5433/shop?target_session_attrs=read-write"
     )
-    assert (env["PGSCHED_QUEUES"], env["PGSCHED_LOG_LEVEL"], env["PGSCHED_HISTORY_DAYS"]) == (
+    assert (env["PGSCHED_QUEUES"], env["PGSCHED_LOG_LEVEL"], env["PGSCHED_LEASE"]) == (
         "orders,urgent",
         "info",
         "60",
