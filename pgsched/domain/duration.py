@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from functools import lru_cache
 
 from pgsched.errors import InvalidSchedule
 
@@ -34,7 +35,11 @@ def parse_duration(text: str) -> timedelta:
     Raises InvalidSchedule when the text is neither, names months or years (which have no fixed length), or is
     not between a microsecond and ten years.
     """
-    stripped = text.strip(" \t\r\n")
+    return _length(text.strip(" \t\r\n"))
+
+
+@lru_cache(256)  # a service uses few of them, and each is read twice on its way
+def _length(stripped: str) -> timedelta:
     found = _ISO.fullmatch(stripped) or _SHORT.fullmatch(stripped)
     if found is None:
         raise InvalidSchedule(_complaint(stripped))

@@ -110,7 +110,7 @@ class Assembly(Foundation):
 
     def _make_gatekeeper(self) -> Gatekeeper:
         return Gatekeeper(
-            self._leases(self._link("gates", warm=self.roster.check_in, patience=CLAIMING_PATIENCE)),
+            self._leases(self._link("gates", greet=self.roster.check_in, patience=CLAIMING_PATIENCE)),
             self.dispatcher,
             self._chores,
             admission=self.admission,
@@ -119,7 +119,7 @@ class Assembly(Foundation):
 
     def _make_rear(self) -> Rear:
         return Rear(
-            self._leases(self._link("rear", warm=self.roster.check_in, patience=CLAIMING_PATIENCE)),
+            self._leases(self._link("rear", greet=self.roster.check_in, patience=CLAIMING_PATIENCE)),
             self.dispatcher,
             batch=self.settings.batch,
             admission=self.admission,
@@ -129,7 +129,9 @@ class Assembly(Foundation):
 
     def _make_claimer(self) -> Claimer:
         return Claimer(
-            self._leases(self._link("claim", warm=self._warm_claims, patience=CLAIMING_PATIENCE)),
+            self._leases(
+                self._link("claim", greet=self.roster.check_in, warm=self._warm_claims, patience=CLAIMING_PATIENCE)
+            ),
             self.dispatcher,
             batch=self.settings.batch,
             ahead=timedelta(seconds=self.settings.look_ahead),
@@ -141,14 +143,13 @@ class Assembly(Foundation):
         )
 
     async def _warm_claims(self, connection: Connection) -> None:
-        await self.roster.check_in(connection)
         await warm_claims(connection, self.roster.partitions)
 
     def _make_trial(self, trials: Trials) -> Trial:
         assert trials.tell is not None
         assert trials.over is not None
         return Trial(
-            self._leases(self._link("alone", warm=self.roster.check_in)),
+            self._leases(self._link("alone", greet=self.roster.check_in)),
             self.dispatcher,
             admission=self.admission,
             gatekeeper=self.gatekeeper,

@@ -75,7 +75,8 @@ _LAST_STATEMENT = 1.0
 class Link:
     """A role's connection that is made when it is needed, and made anew after it broke.
 
-    ``warm`` is called with each new one before anybody gets it; where that raises, nobody does.
+    ``greet`` is called with each new one before anybody gets it, and ``warm`` with the first, while nothing waits for
+    it yet; where they raise, nobody gets it.
     Links with the same ``lineage`` know of each other's servers, and leave one that was replaced.
     """
 
@@ -85,11 +86,13 @@ class Link:
         role: str,
         *,
         raw: bool = True,
+        greet: Callable[[Connection], Awaitable[None]] | None = None,
         warm: Callable[[Connection], Awaitable[None]] | None = None,
         patience: LiteralString = PATIENCE,
         lineage: Lineage | None = None,
     ) -> None:
-        self._url, self._role, self._raw, self._warm, self._patience = url, role, raw, warm, patience
+        self._url, self._role, self._raw, self._patience = url, role, raw, patience
+        self._greet, self._warm = greet, warm
         self._lineage = lineage or Lineage()
         self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
@@ -103,8 +106,11 @@ class Link:
     async def _connect(self) -> Connection:
         connection = await self._lineage.connect(self._make, self._url)
         try:
+            if self._greet:
+                await self._greet(connection)
             if self._warm:
                 await self._warm(connection)
+                self._warm = None
         except BaseException:
             await connection.close()
             raise

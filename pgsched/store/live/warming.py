@@ -1,4 +1,6 @@
-"""Has the statements of the hot path planned on a new connection, so that no first row waits for it."""
+"""Has the statements of the hot path planned on a worker's first connections, so that no first row waits for it. When
+these were lost and are made anew, rows wait already, and for most of them one statement over all partitions is enough:
+so it is left to each statement's first use."""
 
 from collections.abc import Sequence
 from datetime import timedelta
