@@ -33,6 +33,7 @@ from pgsched.api import (
     ordering_keys,
     pull,
     queues,
+    recovery,
     replays,
     secrets,
     stats,
@@ -94,6 +95,7 @@ _ROOMS = (
     keys,
     audit,
     doctor,
+    recovery,
     stats,
 )
 _WORK = (execution_pages, execution_changes, replay, bulk, job_pages, job_changes, backfill_pages, dead_letter_pages)

@@ -73,7 +73,7 @@ def test_every_route_declares_its_scope_and_is_in_a_table_unless_it_is_for_every
 def test_what_concerns_all_clients_asks_for_a_key_of_all_that_administers(app: Litestar) -> None:
     everywhere = [route for route in routes_of(app) if route.everywhere]
     assert {route.template for route in everywhere if route.scope != "admin"} == {"/metrics"}
-    rooms = ("/v1/queues", "/v1/limits", "/v1/keys", "/v1/workers")
+    rooms = ("/v1/queues", "/v1/limits", "/v1/keys", "/v1/workers", "/v1/recovery")
     of_rooms = [route for route in routes_of(app) if route.template.startswith(rooms) and route.name != "claim"]
     assert {route.name for route in of_rooms if not route.everywhere} == {"list_queues", "get_queue"}
 

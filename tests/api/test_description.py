@@ -9,6 +9,9 @@ from pgsched.version import __version__
 
 ROUTES = {
     ("/v1/doctor", "get"),
+    ("/v1/recovery", "get"),
+    ("/v1/recovery/hold", "post"),
+    ("/v1/recovery/release", "post"),
     ("/v1/stats", "get"),
     ("/v1/jobs", "get"),
     ("/v1/jobs", "post"),
@@ -148,8 +151,15 @@ def test_no_generated_client_has_to_send_a_body_that_is_optional(description: An
         "resume_queue",
         "drain_worker",
         "resume_worker",
+        "hold_installation",
     }
-    assert optional == notes | {"cancel_execution", "rotate_signing_secret", "rotate_key", "replay"}
+    assert optional == notes | {
+        "cancel_execution",
+        "rotate_signing_secret",
+        "rotate_key",
+        "replay",
+        "release_installation",
+    }
 
 
 def test_every_operation_has_a_name_of_its_own(description: Any) -> None:

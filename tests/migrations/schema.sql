@@ -1378,6 +1378,7 @@ grant execute on pgsched.fail(uuid,bigint,text,boolean,interval) to pgsched_clie
 grant execute on pgsched.fail(uuid,bigint,text,boolean,interval) to pgsched_worker
 grant execute on pgsched.hold_client(text,text,text) to pgsched_api
 grant execute on pgsched.hold_client(text,text,text) to pgsched_worker
+grant execute on pgsched.hold_installation(text,text) to pgsched_api
 grant execute on pgsched.hold_installation(text,text) to pgsched_worker
 grant execute on pgsched.mark_archived(date,text) to pgsched_worker
 grant execute on pgsched.mark_declared(uuid,text,text) to pgsched_client
@@ -1409,6 +1410,7 @@ grant execute on pgsched.release(uuid,bigint) to pgsched_client
 grant execute on pgsched.release(uuid,bigint) to pgsched_worker
 grant execute on pgsched.release_client(text,text,text) to pgsched_api
 grant execute on pgsched.release_client(text,text,text) to pgsched_worker
+grant execute on pgsched.release_installation(text,text) to pgsched_api
 grant execute on pgsched.release_installation(text,text) to pgsched_worker
 grant execute on pgsched.replay(uuid,text,jsonb,jsonb,text,text) to pgsched_api
 grant execute on pgsched.replay(uuid,text,jsonb,jsonb,text,text) to pgsched_client
@@ -1706,6 +1708,7 @@ grant execute on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zo
 grant execute on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) to pgsched_worker
 grant execute on pgsched_internal.slot_for(text,text,text) to pgsched_api
 grant execute on pgsched_internal.slot_for(text,text,text) to pgsched_worker
+grant execute on pgsched_internal.spread_overdue(smallint,timestamp with time zone,timestamp with time zone,interval,integer) to pgsched_api
 grant execute on pgsched_internal.spread_overdue(smallint,timestamp with time zone,timestamp with time zone,interval,integer) to pgsched_worker
 grant execute on pgsched_internal.stalls() to pgsched_api
 grant execute on pgsched_internal.stalls() to pgsched_client

@@ -136,6 +136,7 @@ create or replace function pgsched_internal.spread_overdue(partition smallint, d
 declare
   moved integer;
 begin
+  perform pgsched_internal.check_administers();
   execute format(
     'with overdue as ('
     '  select o.id, row_number() over (order by o.fire_at, o.id) - 1 as n'

@@ -1,0 +1,104 @@
+"""What a restored or copied database would fire, and the end of its hold, for administrators."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Response
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.openapi.spec import Example
+from litestar.params import Body, JSONBody
+from msgspec import Meta
+from psycopg import AsyncConnection
+
+from pgsched.api.bodies import Duration
+from pgsched.api.parameters import Actor, Noted, Pooled, note_in
+from pgsched.api.routing import acts, problems, reads
+from pgsched.domain.request import length_of
+from pgsched.store.admin import installation, recovery
+from pgsched.store.admin.recovery import Called, Overdue, OverdueExecution
+from pgsched.store.admin.releasing import Policy, Released
+
+_WITHIN = 15.0
+_CAREFULLY = {"skip_older_than": "PT1H", "rate": 50, "hold_clients": ["payments"], "note": "restored from last night"}
+_STILL_HELD = ResponseSpec(Released, generate_examples=False, description="Not all is done yet: ask again, as before.")
+
+
+class Recovery(msgspec.Struct, frozen=True, kw_only=True):
+    """Since when and why nothing begins, null where it is not held; and what fires once it is released. calls is of
+    what is due or comes within a day, as far as 20,000 executions tell."""
+
+    held_since: datetime | None
+    reason: str | None
+    overdue: Sequence[Overdue]
+    oldest: Sequence[OverdueExecution]
+    calls: Sequence[Called]
+
+
+class InstallationChanged(msgspec.Struct, frozen=True, kw_only=True):
+    """``changed`` is false when it was held before."""
+
+    changed: bool
+
+
+class ReleasePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is done before workers go on. Where all is left out, everything that is due fires at once."""
+
+    skip_older_than: Annotated[Duration, Meta(description="Cancel what was due before that long.")] | None = None
+    rate: Annotated[float, Meta(ge=0.001, le=100_000, description="Fire what is due no faster a second.")] | None = None
+    hold_clients: Annotated[
+        list[Annotated[str, Meta(min_length=1, max_length=100)]],
+        Meta(max_length=100, description="Keep holding these clients."),
+    ] = []
+    note: Annotated[str, Meta(max_length=1000, description="Why: a reason, and logged.")] | None = None
+
+    def policy(self, actor: str) -> Policy:
+        age = None if self.skip_older_than is None else length_of(self.skip_older_than)
+        return Policy(skip_older_than=age, rate=self.rate, held=self.hold_clients, note=self.note, actor=actor)
+
+
+@reads("/recovery", "What fires once the installation is released", scope="admin", everywhere=True)
+async def get_recovery(database: Pooled) -> Recovery:
+    """Workers hold an installation that was restored or copied. All that is due is counted, so it may take seconds."""
+    async with database.page() as connection:
+        found = await recovery.preview(connection)
+        state = await installation.get_installation(connection)
+    return Recovery(
+        held_since=state.held_since, reason=state.reason, overdue=found.overdue, oldest=found.oldest, calls=found.calls
+    )
+
+
+@acts("/recovery/hold", "Hold the installation", scope="admin", everywhere=True)
+async def hold_installation(database: Pooled, actor: Actor, data: Noted = None) -> InstallationChanged:
+    """Nothing begins in any queue until it is released; what runs goes on."""
+    return InstallationChanged(changed=await database.ask(installation.hold, note=note_in(data), actor=actor))
+
+
+@acts(
+    "/recovery/release",
+    "Release the installation, by a policy",
+    scope="admin",
+    everywhere=True,
+    responses={202: _STILL_HELD, **problems(409)},
+)
+async def release_installation(
+    database: Pooled,
+    actor: Actor,
+    data: Annotated[
+        JSONBody[ReleasePolicy | None],
+        Body(examples=[Example(summary="What is older than an hour is not called", value=_CAREFULLY)]),
+    ] = None,
+) -> Response[Released]:
+    """One that is not held is held first. It is released once all that the policy says is done. Workers cancel what is
+    skipped, so one must run. 202 where it takes longer than 15 seconds; each step that was done stays so."""
+
+    @asynccontextmanager
+    async def lend() -> AsyncIterator[AsyncConnection[Any]]:
+        async with database.connection() as connection, connection.transaction():
+            yield connection
+
+    policy = (data or ReleasePolicy()).policy(actor)
+    done = await policy.carry_out(lend, cancels=False, within=_WITHIN)
+    return Response(done, status_code=200 if done.released else 202)

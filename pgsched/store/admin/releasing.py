@@ -1,0 +1,100 @@
+"""What is done about a held installation before workers go on: the same from the command line and over REST."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from math import inf
+from typing import Any
+
+from psycopg import AsyncConnection
+
+from pgsched.errors import Conflict
+from pgsched.store.admin import clients, installation, recovery
+from pgsched.store.core.transactions import Lend
+from pgsched.store.ends import bulk_changes, bulk_chunks
+from pgsched.store.ends.bulk_changes import How
+from pgsched.store.lookup.rows import ExecutionFilter
+
+_UNDONE = ("scheduled", "retrying", "running")
+_CANCELLED_A_SECOND, _MOMENT = 100_000, 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """How many executions were cancelled, and how many were put off to fire at the rate. ``released`` is false where
+    there was no time to do all of it: the installation is still held."""
+
+    released: bool
+    skipped: int
+    spread: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What is done before workers go on."""
+
+    skip_older_than: timedelta | None = None
+    rate: float | None = None
+    held: Sequence[str] = ()
+    note: str | None = None
+    actor: str | None = None
+
+    async def carry_out(self, lend: Lend, *, cancels: bool = True, within: float = inf) -> Released:
+        """Holds the installation if nobody does, does what the policy says, and releases it. Unless it ``cancels``
+        itself, workers do, as they do any change of many.
+
+        Each step is in a transaction of its own, so that it can be ended at any moment, as it is after ``within``
+        seconds, and begun again. Raises Conflict where somebody ends the cancelling before it is through.
+        """
+        until = time.monotonic() + within
+        async with lend() as connection:
+            await installation.hold(connection, note=self.note, actor=self.actor)
+        for client in self.held:
+            async with lend() as connection:
+                await clients.hold_client(connection, client, note=self.note, actor=self.actor)
+        skipped, is_done = await self._skip(lend, cancels=cancels, until=until)
+        spread = 0
+        if is_done:
+            spread, is_done = await self._spread(lend, until=until)
+        if is_done:
+            async with lend() as connection:
+                await installation.release(connection, note=self.note, actor=self.actor)
+        return Released(released=is_done, skipped=skipped, spread=spread)
+
+    async def _skip(self, lend: Lend, *, cancels: bool, until: float) -> tuple[int, bool]:
+        if self.skip_older_than is None:
+            return 0, True
+        async with lend() as connection:
+            asked = await self._cancel(connection, self.skip_older_than)
+        assert asked.id is not None
+        while True:
+            async with lend() as connection:
+                found = await bulk_changes.get_bulk_change(connection, asked.id)
+                more = cancels and (await bulk_chunks.advance(connection, asked.id)).more
+            if found.state == "cancelled":
+                raise Conflict(f"the bulk change {asked.id} was ended before it had cancelled all: nothing is released")
+            if found.state == "finished" or time.monotonic() > until:
+                return found.changed, found.state == "finished"
+            if not more:
+                await asyncio.sleep(_MOMENT)
+
+    async def _cancel(self, connection: AsyncConnection[Any], age: timedelta) -> bulk_changes.ChangingMany:
+        before = await recovery.now(connection) - age
+        wanted = ExecutionFilter(statuses=_UNDONE, end=before)
+        note = self.note or f"skipped after a restore: due before {before:%Y-%m-%dT%H:%M:%SZ}"
+        return await bulk_changes.cancel_many(
+            connection, wanted, How(rate=_CANCELLED_A_SECOND, note=note, actor=self.actor)
+        )
+
+    async def _spread(self, lend: Lend, *, until: float) -> tuple[int, bool]:
+        if self.rate is None:
+            return 0, True
+        async with lend() as connection:
+            spreading = await recovery.Spreading.of(connection, self.rate)
+        more = True
+        while more and time.monotonic() < until:
+            async with lend() as connection:
+                more = await spreading.step(connection)
+        return spreading.moved, not more

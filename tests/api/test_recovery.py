@@ -1,0 +1,121 @@
+"""A restored database over HTTP: what would fire is looked at, and it is released by a policy."""
+
+import asyncio
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+
+from pgsched.api import recovery
+from tests.api.access_arrange import make_key
+from tests.conftest import Connection
+from tests.store.ends.dead_letter_arrange import advance
+
+_HELD = "select pgsched_internal.hold_for_recovery('this is a copy', null)"
+_DUE = """
+insert into pgsched.executions (client_id, target, fire_at)
+select client, 'https://shop.example/settle', now() - due::interval
+  from (values ('shop', '2 days'), ('shop', '10 minutes'), ('bank', '3 hours'), ('bank', '-1 day')) v(client, due)"""
+_STATE = "select held_since is not null, reason from pgsched.installation"
+_SKIPPING = "select id from pgsched.bulk_changes where state = 'active'"
+_WORK_LEFT = "select count(*) from pgsched.executions where fire_at <= now()"
+
+
+@pytest.fixture
+def copied(db: Connection) -> Connection:
+    """An installation that workers hold, in which executions are due."""
+    db.execute(_DUE)
+    db.execute(_HELD)
+    return db
+
+
+async def _skipping(db: Connection) -> UUID:
+    """The change of many that a release has asked for."""
+    async with asyncio.timeout(30):
+        while not (row := db.execute(_SKIPPING).fetchone()):  # noqa: ASYNC110  the API brings it about
+            await asyncio.sleep(0.02)
+    found: UUID = row[0]
+    return found
+
+
+def _release(api: httpx.AsyncClient, **policy: Any) -> "asyncio.Task[httpx.Response]":
+    return asyncio.create_task(api.post("/v1/recovery/release", json=policy))
+
+
+async def test_what_would_fire_is_looked_at_and_stays_held(api: httpx.AsyncClient, copied: Connection) -> None:
+    found = (await api.get("/v1/recovery")).json()
+    assert (found["reason"], found["held_since"] is not None) == ("this is a copy", True)
+    by_client = [(one["client"], one["executions"], one["a_day_late"]) for one in found["overdue"]]
+    assert by_client == [("shop", 2, 1), ("bank", 1, 0)]
+    assert (len(found["oldest"]), found["calls"][0]["called"]) == (3, "shop.example")
+    assert copied.execute(_STATE).fetchone() == (True, "this is a copy")
+
+
+async def test_it_is_released_without_what_is_too_old_at_a_rate_and_without_a_client(
+    api: httpx.AsyncClient, copied: Connection
+) -> None:
+    api.headers["Authorization"] = f"Bearer {make_key(copied, subject='ann')}"
+    asked = _release(api, skip_older_than="1h", rate=5, hold_clients=["bank"], note="restored")
+    change = await _skipping(copied)
+    while not advance(copied, change)[2]:  # what a worker does
+        pass
+    answer = await asked
+    assert (answer.status_code, answer.json()) == (200, {"released": True, "skipped": 2, "spread": 1})
+    history = copied.execute("select status::text, reason from pgsched.history").fetchall()
+    assert history == [("cancelled", "restored")] * 2
+    assert copied.execute(_STATE).fetchone() == (False, None)
+    assert copied.execute("select client_id from pgsched.clients where state = 'held'").fetchall() == [("bank",)]
+    actions = copied.execute("select action from pgsched.audit_log where authenticated ~ 'ann' order by id").fetchall()
+    assert [action for (action,) in actions] == ["hold client", "cancel executions", "release installation"]
+
+
+async def test_without_a_policy_all_that_is_due_fires_at_once(api: httpx.AsyncClient, copied: Connection) -> None:
+    answer = await api.post("/v1/recovery/release")
+    assert (answer.status_code, answer.json()) == (200, {"released": True, "skipped": 0, "spread": 0})
+    assert (copied.execute(_STATE).fetchone(), copied.execute(_WORK_LEFT).fetchone()) == ((False, None), (3,))
+
+
+async def test_it_stays_held_while_what_is_skipped_is_not_cancelled_yet(
+    api: httpx.AsyncClient, copied: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recovery, "_WITHIN", 0.1)
+    answer = await _release(api, skip_older_than="1h")
+    assert (answer.status_code, answer.json()["released"]) == (202, False)
+    assert copied.execute(_STATE).fetchone() == (True, "this is a copy")
+
+
+async def test_it_stays_held_where_somebody_ends_the_cancelling(api: httpx.AsyncClient, copied: Connection) -> None:
+    asked = _release(api, skip_older_than="1h")
+    copied.execute("select pgsched.cancel_bulk_change(%s)", [await _skipping(copied)])
+    answer = await asked
+    assert (answer.status_code, "nothing is released" in answer.json()["detail"]) == (409, True)
+    assert copied.execute(_STATE).fetchone() == (True, "this is a copy")
+
+
+async def test_one_that_is_not_held_is_held_by_hand(api: httpx.AsyncClient, db: Connection) -> None:
+    for changed in (True, False):
+        answer = await api.post("/v1/recovery/hold", json={"note": "a copy for staging"})
+        assert (answer.status_code, answer.json()) == (200, {"changed": changed})
+    assert db.execute(_STATE).fetchone() == (True, "a copy for staging")
+
+
+@pytest.mark.parametrize(
+    "policy", [{"skip_older_than": "soon"}, {"rate": 0}, {"hold_clients": [""]}, {"skip": "1h"}], ids=str
+)
+async def test_a_policy_that_cannot_be_meant_is_refused(
+    api: httpx.AsyncClient, copied: Connection, policy: dict[str, Any]
+) -> None:
+    assert (await _release(api, **policy)).status_code in {400, 422}
+    assert copied.execute(_STATE).fetchone() == (True, "this is a copy")
+
+
+@pytest.mark.parametrize("kind", [{"clients": ["shop"]}, {"scopes": ["read", "schedule", "operate"]}], ids=str)
+async def test_a_key_of_one_client_or_without_the_scope_is_refused(
+    api: httpx.AsyncClient, copied: Connection, kind: dict[str, Any]
+) -> None:
+    api.headers["Authorization"] = f"Bearer {make_key(copied, **kind)}"
+    answers = [await api.get("/v1/recovery")]
+    answers += [await api.post(f"/v1/recovery/{verb}") for verb in ("hold", "release")]
+    assert [answer.status_code for answer in answers] == [403] * 3
+    assert copied.execute(_STATE).fetchone() == (True, "this is a copy")
