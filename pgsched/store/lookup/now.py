@@ -53,8 +53,8 @@ class Flow:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
     """What executions are held by, such as ``client:shop`` or ``host:shop.example``, and how many, counted up to a
-    thousand; when the first in line was due. Of a limit: what it lets pass, and whether it is ``on_hold``, which lets
-    nothing pass until somebody releases it, and for what ``reason``."""
+    thousand; when the first in line was due, unless the gate is a circuit. Of a limit: what it lets pass, and whether
+    it is ``on_hold``, which lets nothing pass until somebody releases it, and for what ``reason``."""
 
     gate: str
     held: int

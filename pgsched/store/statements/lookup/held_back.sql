@@ -1,6 +1,6 @@
 -- now: the first gates, by name, that hold something back, how many executions each holds, counted up to a bound, when the first in line
--- was due, and what the gate lets pass. Each gate is a few probes of each partition's index. Locks nothing. Indexes: executions_gate, the
--- primary key of gates.
+-- was due (circuits have their own instant, since when they fail), and what the gate lets pass. Each gate is a few probes of each
+-- partition's index. Locks nothing. Indexes: executions_gate, the primary key of gates.
 with recursive holding (gate, n) as (
   (select e.gate, 1 from pgsched.executions e where e.gate is not null and not isfinite(e.fire_at) order by e.gate limit 1)
   union all
@@ -9,7 +9,8 @@ with recursive holding (gate, n) as (
 )
 select h.gate, (select count(*) from (
          select from pgsched.executions e where e.gate = h.gate and not isfinite(e.fire_at) limit %(most)s) found) as held,
-       (select nullif(e.scheduled_for, 'infinity') from pgsched.executions e where e.gate = h.gate and not isfinite(e.fire_at)
-         order by coalesce((e.options ->> 'priority')::smallint, 0::smallint) desc, e.scheduled_for limit 1) as first_due,
+       case when h.gate not like 'circuit:%%' then (
+         select nullif(e.scheduled_for, 'infinity') from pgsched.executions e where e.gate = h.gate and not isfinite(e.fire_at)
+          order by coalesce((e.options ->> 'priority')::smallint, 0::smallint) desc, e.scheduled_for limit 1) end as first_due,
        coalesce(g.shut_until = 'infinity', false) as on_hold, g.reason, g.events as rate, g.period as per, g.concurrency
   from holding h left join pgsched_internal.gates g on g.name = h.gate where h.gate is not null
