@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
+from tests.faults.load import Promise
 from tests.faults.site import Site
 from tests.faults.verdict import Verdict, judge
 
@@ -54,11 +55,17 @@ def fault(
 
 
 def endure(
-    site: Site, fault: Fault, *, seconds: float | None = None, before: float = 2.0, after: float = 6.0
+    site: Site,
+    fault: Fault,
+    *,
+    seconds: float | None = None,
+    before: float = 2.0,
+    after: float = 6.0,
+    judged: dict[str, Promise] | None = None,
 ) -> Verdict:
     """Makes a fault under load, undoes it, and judges all that was acknowledged from just before it until some time
-    after."""
-    known, lines = site.load.book.known(), site.programs.lines()
+    after; or all that was not ``judged`` before, to which it is added."""
+    known, lines = site.load.book.known() if judged is None else judged, site.programs.lines()
     time.sleep(before)
     broken = time.time()
     with fault.make(site):
@@ -69,4 +76,6 @@ def endure(
     verdict = judge(site, promises, broken=broken, repaired=repaired, keeps_order=fault.keeps_order)
     verdict.explained = fault.repeats
     verdict.log_lines = site.programs.lines() - lines
+    if judged is not None:
+        judged |= promises
     return verdict

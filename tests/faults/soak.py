@@ -9,6 +9,7 @@ import click
 
 from tests.faults import of_clocks, of_disks, of_replication, of_the_network, of_the_server, of_workers
 from tests.faults.fault import FAULTS, Fault, endure
+from tests.faults.load import Promise
 from tests.faults.servers import place_for
 from tests.faults.verdict import Verdict
 
@@ -47,21 +48,22 @@ def one_by_one(faults: list[Fault], *, rounds: int, seconds: float | None, rate:
 
 
 def mixed(*, minutes: float, rate: int, seed: int) -> bool:
-    """Faults that need nothing beside a plain server, in random order on one installation, for so many minutes."""
+    """Faults that need nothing beside a plain server, in random order on one installation, for so many minutes. All
+    that was acknowledged from the first to the last is judged."""
     faults = [fault for fault in FAULTS.values() if fault.needs is None and fault.name != _TOO_LONG]
     choice, kept = random.Random(seed), True
     with (
         tempfile.TemporaryDirectory(prefix="pgsched-faults-") as directory,
         place_for(faults[0], Path(directory), rate=rate) as site,
     ):
-        ends = time.monotonic() + minutes * 60
+        ends, judged = time.monotonic() + minutes * 60, dict[str, Promise]()
         while time.monotonic() < ends:
             fault = choice.choice(faults)
-            verdict = endure(site, fault)
+            verdict = endure(site, fault, judged=judged)
             click.echo(line(fault, verdict))
             kept &= not verdict.broken
         book = site.load.book
-        click.echo(f"{len(book.promises)} executions were acknowledged, {book.refusals} were refused for the moment")
+        click.echo(f"{len(judged)} executions were acknowledged, {book.refusals} were refused for the moment")
     return kept
 
 
