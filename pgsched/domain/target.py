@@ -59,6 +59,12 @@ def parse_target(text: str) -> Target:
     return Target(scheme=Scheme(scheme), text=text, name=_PARSERS[Scheme(scheme)](text, rest))
 
 
+def without_port(host: str) -> str:
+    """The host alone of one that may be written with its port, as limits and circuits name it."""
+    found = _WITH_PORT.fullmatch(host)
+    return host if found is None else found["host"]
+
+
 def _http(text: str, rest: str) -> str:
     authority = re.split(r"[/?#]", rest.removeprefix("//"), maxsplit=1)[0]
     if not rest.startswith("//") or not authority or authority.startswith(":"):
@@ -103,6 +109,7 @@ _URL_SCHEMES = frozenset({Scheme.HTTP, Scheme.HTTPS})
 _URL = re.compile(
     r"//(?P<host>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9.])?|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?(?:[/?][!-~]*)?"
 )
+_WITH_PORT = re.compile(r"(?P<host>[^:]+|\[[^]]*\]):[0-9]{1,5}")
 _PARSERS: dict[Scheme, Callable[[str, str], str]] = {
     Scheme.HTTP: _http,
     Scheme.HTTPS: _http,

@@ -69,17 +69,18 @@ async def test_a_client_is_shown_with_what_stands_in_its_way(page: httpx.AsyncCl
 async def test_what_a_failing_host_holds_back_leads_from_the_host_and_the_client_to_the_executions(
     page: httpx.AsyncClient, db: Connection
 ) -> None:
-    held = schedule(db, target="https://ill.example/settle", client="shop", fire_at="2020-01-01T00:00:00Z")
+    held = schedule(db, target="https://ill.example:8443/settle", client="shop", fire_at="2020-01-01T00:00:00Z")
     schedule(db, target="https://well.example/settle", client="shop")
     db.execute(
         "insert into pgsched_internal.gates (name, shut_until, openings, failing_since)"
-        " values ('circuit:ill.example shop', now() + interval '1 hour', 1, now())"
+        " values ('circuit:ill.example:8443 shop', now() + interval '1 hour', 1, now())"
     )
     db.execute(
-        "update pgsched.executions set fire_at = 'infinity', gate = 'circuit:ill.example shop' where id = %s", [held]
+        "update pgsched.executions set fire_at = 'infinity', gate = 'circuit:ill.example:8443 shop' where id = %s",
+        [held],
     )
     listed = (await page.get("/clients")).text
-    assert re.search(r'href="/client\?name=shop">shop</a> .*target ill.example', listed)
+    assert re.search(r'href="/client\?name=shop">shop</a> .*target ill.example:8443', listed)
     assert (
         '<dt>Held back</dt><dd class="bad"><a href="/executions?client=shop&status=held">1</a></dd>'
         in (await page.get("/client?name=shop")).text
@@ -87,7 +88,7 @@ async def test_what_a_failing_host_holds_back_leads_from_the_host_and_the_client
     [path] = re.findall(r'<a href="(/executions[^"]*)">1</a>', (await page.get("/targets")).text)
     found = (await page.get(path)).text
     assert re.findall(r'href="/executions/([0-9a-f-]{36})"', found) == [str(held)]
-    words = "Target ill.example fails for client shop, and is left alone until it recovers"
+    words = "Target ill.example:8443 fails for client shop, and is left alone until it recovers"
     assert f'<a href="/targets">{words}</a>' in found
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from pgsched.domain.target import Scheme, parse_target
+from pgsched.domain.target import Scheme, parse_target, without_port
 from pgsched.errors import InvalidTarget
 
 GOOD = [
@@ -74,3 +74,18 @@ def test_a_refusal_never_repeats_a_password() -> None:
     with pytest.raises(InvalidTarget) as refused:
         parse_target("https://user:secret@shop.example/")
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("host", "alone"),
+    [
+        ("shop.example", "shop.example"),
+        ("shop.example:8443", "shop.example"),
+        ("[::1]:8080", "[::1]"),
+        ("[::1]", "[::1]"),
+        ("::1", "::1"),
+        ("shop.example:https", "shop.example:https"),
+    ],
+)
+def test_a_host_is_told_from_its_port(host: str, alone: str) -> None:
+    assert without_port(host) == alone

@@ -12,6 +12,7 @@ from pgsched.api.pages.forms import cleared, id_in, label_lines
 from pgsched.api.problems import Unreadable
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.states import STATUSES, each_once
+from pgsched.domain.target import without_port
 from pgsched.errors import InvalidSchedule
 from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter
 
@@ -37,7 +38,7 @@ def execution_filter(asked: Mapping[str, str], statuses: Sequence[str]) -> Execu
         statuses=each_once(statuses),
         client=asked.get("client"),
         queue=asked.get("queue"),
-        host=asked.get("host"),
+        host=host_in(asked.get("host")),
         key=asked.get("key"),
         job=id_in("job", asked.get("job")),
         start=instant_in("from", asked.get("from")),
@@ -51,7 +52,7 @@ def letter_filter(asked: Mapping[str, str]) -> DeadLetterFilter:
     return DeadLetterFilter(
         client=asked.get("client"),
         target=asked.get("target"),
-        host=asked.get("host"),
+        host=host_in(asked.get("host")),
         job=id_in("job", asked.get("job")),
         key=asked.get("key"),
         start=instant_in("from", asked.get("from")),
@@ -60,6 +61,13 @@ def letter_filter(asked: Mapping[str, str]) -> DeadLetterFilter:
         status_code=_code(asked.get("status_code")),
         labels=labels_in(label_lines(asked.get("label"))),
     )
+
+
+def host_in(text: str | None) -> str | None:
+    """A host, which is looked for without a port. Raises Unreadable where there is one."""
+    if text is not None and (alone := without_port(text)) != text:
+        raise Unreadable(f"host: {text[:100]!r} has a port: write {alone[:100]}, which finds all of its ports")
+    return text
 
 
 def instant_in(name: str, text: str | None) -> datetime | None:

@@ -12,7 +12,7 @@ from pgsched.answers import job_of, jobs_of
 from pgsched.api.creation import next_fires
 from pgsched.api.labels import labels_in
 from pgsched.api.pages.content import content, without_secrets
-from pgsched.api.pages.filters import filled, instant_in
+from pgsched.api.pages.filters import filled, host_in, instant_in
 from pgsched.api.pages.forms import Text, label_lines, link_to
 from pgsched.api.pages.gate_words import words_of
 from pgsched.api.pages.rendering import html
@@ -109,8 +109,8 @@ def _filter(asked: dict[str, str]) -> JobFilter:
     if chosen not in {None, *JOB_STATES}:
         raise InvalidInput(f"there is no state {chosen!r}: choose one of {', '.join(JOB_STATES)}")
     labels = labels_in(label_lines(asked.get("label")))
-    named = {name: asked.get(name) for name in ("client", "key", "host")}
-    return JobFilter(state=chosen, labels=labels, **named)
+    named = {name: asked.get(name) for name in ("client", "key")}
+    return JobFilter(state=chosen, labels=labels, host=host_in(asked.get("host")), **named)
 
 
 def _next_of(rows: Sequence[JobRow], now: datetime) -> dict[UUID, datetime]:

@@ -11,6 +11,7 @@ from litestar import Request, Response
 from pgsched.api.access import grant_of
 from pgsched.api.pages.content import content, field_of_instant, in_line
 from pgsched.domain.duration import format_duration
+from pgsched.domain.target import without_port
 from pgsched.version import __version__
 
 POLICY = (
@@ -96,6 +97,7 @@ def _environment() -> Environment:
     }
     made.filters["duration"] = format_duration
     made.filters |= {"local": local, "without_after": without_after, "compact": compact, "in_line": in_line}
+    made.filters["without_port"] = without_port
     return made
 
 
