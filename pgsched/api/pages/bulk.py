@@ -35,8 +35,8 @@ from pgsched.store.lookup.rows import ExecutionFilter
 
 _OF_EXECUTIONS, _OF_LETTERS = ("cancel", "reschedule"), ("replay", "discard")
 _RATES = {"cancel": 1000, "reschedule": 1000, "replay": 10}
-GLANCE = 0.1
-"""Seconds that a page counts for, unless whoever looks asks it to go on."""
+GLANCE = 0.07
+"""Seconds that a page counts for, unless whoever looks asks it to go on; a page may count twice."""
 
 
 @shows("/executions/bulk", scope="operate", form=True)
