@@ -142,8 +142,8 @@ class Assembly(Foundation):
             selection=self.selection,
         )
 
-    async def _warm_claims(self, connection: Connection) -> None:
-        await warm_claims(connection, self.roster.partitions)
+    async def _warm_claims(self, connection: Connection, first: bool) -> None:
+        await warm_claims(connection, self.roster.partitions, each=first)
 
     def _make_trial(self, trials: Trials) -> Trial:
         assert trials.tell is not None

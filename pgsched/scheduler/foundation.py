@@ -208,8 +208,8 @@ class Foundation:
             batch=self.settings.batch,
         )
 
-    async def _warm_settles(self, connection: Connection) -> None:
-        await warm_settles(connection, self.roster.partitions)
+    async def _warm_settles(self, connection: Connection, first: bool) -> None:
+        await warm_settles(connection, self.roster.partitions, each=first)
 
     def _make_channels(self) -> Channels:
         return make_channels(

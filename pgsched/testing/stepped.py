@@ -48,7 +48,7 @@ class SteppedWorker(Worker):
         if event == "job.invalid":
             self._refused.append(f"the job {fields['job']} has no schedule that can be planned: {fields['reason']}")
 
-    async def _warm_claims(self, connection: Connection) -> None:
+    async def _warm_claims(self, connection: Connection, first: bool) -> None:
         """It claims a few times: to plan every statement beforehand would take longer than all of these."""
 
     _warm_settles = _warm_claims

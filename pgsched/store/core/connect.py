@@ -75,8 +75,8 @@ _LAST_STATEMENT = 1.0
 class Link:
     """A role's connection that is made when it is needed, and made anew after it broke.
 
-    ``greet`` is called with each new one before anybody gets it, and ``warm`` with the first, while nothing waits for
-    it yet; where they raise, nobody gets it.
+    ``greet`` is called with each new one before anybody gets it, and then ``warm``, with whether it is the first, for
+    which nothing waits yet; where they raise, nobody gets it.
     Links with the same ``lineage`` know of each other's servers, and leave one that was replaced.
     """
 
@@ -87,12 +87,12 @@ class Link:
         *,
         raw: bool = True,
         greet: Callable[[Connection], Awaitable[None]] | None = None,
-        warm: Callable[[Connection], Awaitable[None]] | None = None,
+        warm: Callable[[Connection, bool], Awaitable[None]] | None = None,
         patience: LiteralString = PATIENCE,
         lineage: Lineage | None = None,
     ) -> None:
         self._url, self._role, self._raw, self._patience = url, role, raw, patience
-        self._greet, self._warm = greet, warm
+        self._greet, self._warm, self._is_first = greet, warm, True
         self._lineage = lineage or Lineage()
         self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
@@ -109,8 +109,8 @@ class Link:
             if self._greet:
                 await self._greet(connection)
             if self._warm:
-                await self._warm(connection)
-                self._warm = None
+                await self._warm(connection, self._is_first)
+            self._is_first = False
         except BaseException:
             await connection.close()
             raise

@@ -1,6 +1,8 @@
-"""Has the statements of the hot path planned on a worker's first connections, so that no first row waits for it. When
-these were lost and are made anew, rows wait already, and for most of them one statement over all partitions is enough:
-so it is left to each statement's first use."""
+"""Has the statements of the hot path planned on a new connection, so that no first row waits for it.
+
+There is one of each for a single partition and one for all. A connection that replaces one that was lost is in a hurry,
+since rows wait: there the statements for a single partition, most of the work, are left to their first use.
+"""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -11,11 +13,11 @@ from pgsched.store.live.executions import NOTHING, Lease, Share, claim, claim_at
 from pgsched.store.live.looking import next_due
 
 
-async def warm_claims(connection: Connection, partitions: Sequence[int]) -> None:
-    """Has the statements of claiming planned on a new connection, so that no first row waits for it. Claims nothing."""
+async def warm_claims(connection: Connection, partitions: Sequence[int], *, each: bool) -> None:
+    """Has the statements of claiming planned, with those for ``each`` partition or only for all. Claims nothing."""
     lease = Lease(owner=0, token=1 << 32, length=timedelta(0), ahead=timedelta(0))
     shares = [Share(partition, FAR_OFF, 0) for partition in partitions]
-    for share in shares:
+    for share in shares if each else ():
         await claim_at_once(connection, lease, share)
         await next_due(connection, {share.partition: FAR_OFF})
     if shares:
@@ -23,9 +25,9 @@ async def warm_claims(connection: Connection, partitions: Sequence[int]) -> None
         await next_due(connection, dict.fromkeys(partitions, FAR_OFF))
 
 
-async def warm_settles(connection: Connection, partitions: Sequence[int]) -> None:
+async def warm_settles(connection: Connection, partitions: Sequence[int], *, each: bool) -> None:
     """The same for the ends of rows that succeeded. Settles nothing."""
     for code in (None, 200):
-        for partition in partitions:
+        for partition in partitions if each else ():
             await settle_succeeded(connection, code, {partition: NOTHING})
         await settle_succeeded(connection, code, dict.fromkeys(partitions, NOTHING))
