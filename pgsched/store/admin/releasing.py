@@ -43,7 +43,7 @@ class Policy:
 
     async def carry_out(self, lend: Lend, *, cancels: bool = True, within: float = inf) -> Released:
         """Holds the installation if nobody does, does what the policy says, and releases it. Unless it ``cancels``
-        itself, workers do, as they do any change of many.
+        itself, workers do, as they do any bulk change.
 
         Each step is in a transaction of its own, so that it can be ended at any moment, as it is after ``within``
         seconds, and begun again. Raises Conflict where somebody ends the cancelling before it is through.

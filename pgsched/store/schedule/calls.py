@@ -5,13 +5,14 @@ the audit log by themselves; without an ``actor`` it names the role that the ses
 """
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 import orjson
 from psycopg import AsyncConnection
 
+from pgsched.domain.duration import format_duration
 from pgsched.store.core.query import column, first, rows, value
 from pgsched.store.lookup.rows import JobFilter
 from pgsched.store.schedule.order import Order
@@ -41,17 +42,13 @@ async def schedule_together(connection: AsyncConnection[Any], orders: Sequence[O
     """The same for one-shots of one client that have an instant at the most besides what ``_TOGETHER`` names, one after
     another; raises what the database refuses one of them with, and then none is scheduled."""
     # One text of JSON, since psycopg takes longer to write an array than the rest of such a statement.
-    given = orjson.dumps([_together(order) for order in orders], default=_interval).decode()
+    given = orjson.dumps([_together(order) for order in orders], default=format_duration).decode()
     return await rows(connection, Placed, "schedule/schedule_together", client=orders[0].client, orders=given)
 
 
 def _together(order: Order) -> dict[str, Any]:
     given = {name: value for name in _TOGETHER if (value := getattr(order, name)) is not None}
     return given | {"fire_at": order.when.fire_at, "delay": order.when.delay}
-
-
-def _interval(delay: timedelta) -> str:
-    return f"{delay.days} days {delay.seconds} seconds {delay.microseconds} microseconds"
 
 
 def placed(row: Any) -> Placed:
