@@ -79,3 +79,13 @@ def endure(
     if judged is not None:
         judged |= promises
     return verdict
+
+
+def close(site: Site, last: Fault, *, judged: dict[str, Promise]) -> Verdict:
+    """Schedules no more, and judges what was acknowledged and not ``judged``, as after the ``last`` fault."""
+    site.load.end()
+    promises = {id: promise for id, promise in site.load.book.known().items() if id not in judged}
+    now = time.time()
+    verdict = judge(site, promises, broken=now, repaired=now, keeps_order=last.keeps_order)
+    verdict.explained = last.repeats
+    return verdict

@@ -3,14 +3,16 @@
 import random
 import tempfile
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
 
 from tests.faults import of_clocks, of_disks, of_replication, of_the_network, of_the_server, of_workers
-from tests.faults.fault import FAULTS, Fault, endure
+from tests.faults.fault import FAULTS, Fault, close, endure
 from tests.faults.load import Promise
 from tests.faults.servers import place_for
+from tests.faults.site import Site
 from tests.faults.verdict import Verdict
 
 __all__ = ["of_clocks", "of_disks", "of_replication", "of_the_network", "of_the_server", "of_workers"]
@@ -18,7 +20,10 @@ __all__ = ["of_clocks", "of_disks", "of_replication", "of_the_network", "of_the_
 _HEAD = """\
 | fault | promised | acknowledged | lost | again | recovery (goal) | memory | log lines | broken |
 |---|---|---|---|---|---|---|---|---|"""
-_TOO_LONG = "many-due-at-once"
+_LAST = 45.0
+"""Seconds that the last fault on an installation takes, about."""
+_LONGEST = 240.0
+"""Seconds for which an installation stands, at most: where midnight is near, it comes after 300."""
 
 
 def line(fault: Fault, verdict: Verdict) -> str:
@@ -48,23 +53,77 @@ def one_by_one(faults: list[Fault], *, rounds: int, seconds: float | None, rate:
 
 
 def mixed(*, minutes: float, rate: int, seed: int) -> bool:
-    """Faults that need nothing beside a plain server, in random order on one installation, for so many minutes. All
-    that was acknowledged from the first to the last is judged."""
-    faults = [fault for fault in FAULTS.values() if fault.needs is None and fault.name != _TOO_LONG]
-    choice, kept = random.Random(seed), True
-    with (
-        tempfile.TemporaryDirectory(prefix="pgsched-faults-") as directory,
-        place_for(faults[0], Path(directory), rate=rate) as site,
-    ):
-        ends, judged = time.monotonic() + minutes * 60, dict[str, Promise]()
-        while time.monotonic() < ends:
-            fault = choice.choice(faults)
-            verdict = endure(site, fault, judged=judged)
-            click.echo(line(fault, verdict))
-            kept &= not verdict.broken
-        book = site.load.book
-        click.echo(f"{len(judged)} executions were acknowledged, {book.refusals} were refused for the moment")
-    return kept
+    """All of them in random order, for so many minutes. Each that needs an installation of its own kind has one, on
+    which those that need nothing are made before it. All that an installation acknowledged is judged."""
+    anywhere = [fault for fault in FAULTS.values() if not _comes_last(fault)]
+    last, choice, total = [fault for fault in FAULTS.values() if _comes_last(fault)], random.Random(seed), Total()
+    ends = time.monotonic() + minutes * 60
+    while time.monotonic() < ends:
+        choice.shuffle(last)
+        for number, fault in enumerate(last):
+            share = (ends - time.monotonic()) / (len(last) - number)
+            until = time.monotonic() + min(share, _LONGEST)
+            with (
+                tempfile.TemporaryDirectory(prefix="pgsched-faults-") as directory,
+                place_for(fault, Path(directory), rate=rate) as site,
+            ):
+                _mix(site, anywhere, fault, total, choice, until)
+    click.echo(f"{total.faults} faults of {len(total.kinds)} kinds; {total}")
+    return total.kept
+
+
+def _comes_last(fault: Fault) -> bool:
+    """Whether it needs an installation of its own kind, or leaves so much to do that nothing else fares well."""
+    return fault.needs is not None or fault.name == "many-due-at-once"
+
+
+@dataclass(slots=True)
+class Total:
+    """What a mix came to."""
+
+    faults: int = 0
+    kinds: set[str] = field(default_factory=set)
+    acknowledged: int = 0
+    judged: int = 0
+    forgotten: int = 0
+    again: int = 0
+    instants: int = 0
+    refusals: int = 0
+    kept: bool = True
+
+    def __str__(self) -> str:
+        return (
+            f"{self.acknowledged:,} executions acknowledged, {self.judged:,} of them judged,"
+            f" {self.again} delivered again, {self.forgotten} forgotten;"
+            f" {self.instants:,} instants of jobs; {self.refusals} refused for the moment"
+        )
+
+    def add(self, verdict: Verdict) -> None:
+        """Counts what became of some of the executions."""
+        self.judged += verdict.acknowledged
+        self.forgotten += len(verdict.forgotten)
+        self.again += sum(verdict.repeated.values())
+        self.kept &= not verdict.broken
+
+
+def _mix(site: Site, anywhere: list[Fault], last: Fault, total: Total, choice: random.Random, until: float) -> None:
+    """Makes faults that can be made anywhere until then, and the last one; then the account is closed."""
+    judged = dict[str, Promise]()
+    one = None
+    while one is not last:
+        one = last if time.monotonic() + _LAST >= until else choice.choice(anywhere)
+        verdict = endure(site, one, judged=judged)
+        click.echo(line(one, verdict))
+        total.faults += 1
+        total.kinds.add(one.name)
+        total.add(verdict)
+    rest = close(site, last, judged=judged)
+    if rest.broken:
+        click.echo(line(last, rest))
+    total.add(rest)
+    total.acknowledged += len(site.load.book.known())
+    total.instants += rest.accounted
+    total.refusals += site.load.book.refusals
 
 
 @click.command()
@@ -72,7 +131,7 @@ def mixed(*, minutes: float, rate: int, seed: int) -> bool:
 @click.option("--rounds", default=3, show_default=True, type=click.IntRange(1), help="How often each.")
 @click.option("--seconds", type=click.FloatRange(0), help="For how long each lasts, instead of its own time.")
 @click.option("--rate", default=300, show_default=True, type=click.IntRange(20), help="Plain one-shots a second.")
-@click.option("--mix", is_flag=True, help="Mix them at random on one installation.")
+@click.option("--mix", is_flag=True, help="Mix them at random.")
 @click.option("--minutes", default=60.0, show_default=True, type=click.FloatRange(0.1), help="How long --mix goes on.")
 @click.option("--seed", default=1, show_default=True, help="Of the random order.")
 def soak(

@@ -33,7 +33,8 @@ class Verdict:
     """``repeated`` counts executions that arrived more than once, by the reason that the database has for it; any other
     than the one that is ``explained`` is a defect. ``forgotten`` are those that are nowhere, and were acknowledged
     while nothing was replicated to the server that was promoted. ``unlike`` says where the load was not what it is
-    meant to be. ``recovery`` is None where nothing was as usual again while it was watched."""
+    meant to be. ``instants`` are gaps in the account of a job, and ``accounted`` how many instants of the jobs it has
+    since the installation began. ``recovery`` is None where nothing was as usual again while it was watched."""
 
     acknowledged: int = 0
     lost: list[str] = field(default_factory=list)
@@ -43,6 +44,7 @@ class Verdict:
     repeated: Counter[str] = field(default_factory=Counter)
     out_of_order: list[str] = field(default_factory=list)
     instants: list[str] = field(default_factory=list)
+    accounted: int = 0
     unlike: list[str] = field(default_factory=list)
     recovery: float | None = None
     memory: float = 0.0
@@ -114,6 +116,7 @@ def _read_instants(db: Connection, verdict: Verdict) -> None:
     """Each second of each job has one account: a row, or a range of which it is one."""
     for key in JOBS:
         rows: list[Any] = db.execute(_INSTANTS, [key, key]).fetchall()
+        verdict.accounted += round((rows[-1][1] - rows[0][0]).total_seconds()) + 1
         for before, after in pairwise(rows):
             if (gap := (after[0] - before[1]).total_seconds()) != 1:
                 verdict.instants.append(f"{key}: {gap:g} s from {before} to {after}")
