@@ -9,7 +9,7 @@ spares the planner all partitions but these, and lets it keep the plan; one stat
 
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import LiteralString
 
@@ -34,6 +34,15 @@ def statement_with(name: str, clauses: tuple[str, ...] = (), order: LiteralStrin
     rows are read from the end."""
     text = "".join("\n" + _clauses()[clause] for clause in clauses)
     return statement(name).replace("{clauses}", text).replace("{order}", order)
+
+
+@lru_cache(maxsize=256)
+def statement_among(name: str, partitions: tuple[int, ...], clauses: tuple[str, ...] = ()) -> LiteralString:
+    """The text for rows of these partitions: as ``statement_with``, and ``{partitions}`` stands for their numbers. If
+    they were a parameter, a plan that is kept would read the rows of all partitions and pass over the others'."""
+    numbers = ", ".join(map(str, sorted(partitions)))
+    text: LiteralString = statement_with(name, clauses).replace("{partitions}", f"'{{{numbers}}}'::smallint[]")
+    return text
 
 
 @cache

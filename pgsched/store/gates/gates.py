@@ -11,7 +11,7 @@ from pgsched.domain.execution import Execution
 from pgsched.domain.gate import Gate
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.query import column, rows, value
-from pgsched.store.core.sql import statement, statement_in, statement_with
+from pgsched.store.core.sql import statement, statement_among, statement_in, statement_with
 from pgsched.store.core.wire import Instants, Tokens, Uuids
 from pgsched.store.live.executions import Lease
 
@@ -191,9 +191,9 @@ async def claim_held(
     named = {"left": list(left), "losses": losses, "apart": list(without)}
     clauses = tuple(name for name, given in named.items() if given not in ([], None))
     cursor = await connection.execute(
-        statement_with("gates/claim_held", clauses),
+        statement_among("gates/claim_held", tuple(partitions), clauses),
         {
-            **named, "gate": gate, "partitions": list(partitions), "batch": batch,
+            **named, "gate": gate, "batch": batch,
             "owner": lease.owner, "token": lease.token, "lease": lease.length,
         },
         binary=True,

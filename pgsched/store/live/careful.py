@@ -6,7 +6,7 @@ from dataclasses import replace
 from pgsched.domain.execution import Execution
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.isolation import despite_brief_locks, is_of_a_row
-from pgsched.store.core.sql import statement
+from pgsched.store.core.sql import statement_among
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Admit, Claimed, How, Lease, Share
 from pgsched.store.live.parking import SetAside
@@ -57,8 +57,8 @@ async def sift_held(
     """Puts away what a gate holds and cannot be claimed from it, or with which the attempt fails that follows."""
 
     async def lock() -> list[RowPlace]:
-        parameters = {"gate": gate, "partitions": list(partitions), "batch": batch}
-        cursor = await connection.execute(statement("live/held_rows"), parameters, binary=True)
+        text = statement_among("live/held_rows", tuple(partitions))
+        cursor = await connection.execute(text, {"gate": gate, "batch": batch}, binary=True)
         return [RowPlace(*row) for row in await cursor.fetchall()]
 
     async def try_out(places: Sequence[RowPlace]) -> None:

@@ -12,7 +12,7 @@ from psycopg import AsyncCursor
 from pgsched.domain.execution import Execution
 from pgsched.domain.partitions import queue_of
 from pgsched.store.core.connect import Connection
-from pgsched.store.core.sql import statement, statement_in, statement_over, statement_with, together
+from pgsched.store.core.sql import statement, statement_among, statement_in, statement_over, together
 from pgsched.store.core.wire import LONG_AGO, Instant, Tokens, Uuids
 from pgsched.store.ends.deferred import with_own_tokens
 from pgsched.store.jobs.definitions import Definitions
@@ -167,8 +167,8 @@ def _claims_of_first(
     """The same for what goes first by its priority: a statement for each queue, whose room each of its shares names."""
     for queue, batch in {queue_of(share.partition): share.batch for share in shares}.items():
         partitions = [share.partition for share in shares if queue_of(share.partition) == queue]
-        asked = {"partitions": partitions, "batch": batch, "depth": DEPTH}
-        text = statement_with("live/claim_first", row_filter.clauses)
+        asked = {"batch": batch, "depth": DEPTH}
+        text = statement_among("live/claim_first", tuple(partitions), row_filter.clauses)
         yield text, {**common, **row_filter.parameters_in(partitions[0]), **asked}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pgsched.store.core.connect import Connection
-from pgsched.store.core.sql import statement, statement_in, statement_over, together
+from pgsched.store.core.sql import statement, statement_among, statement_in, statement_over, together
 from pgsched.store.core.wire import FAR_OFF, Instant, Instants
 from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
 
@@ -36,8 +36,8 @@ async def next_due(
 
 async def has_priorities(connection: Connection, partitions: Sequence[int]) -> bool:
     """Whether any execution there has a priority: to look is a fraction of what a claim by priority costs."""
-    named = {"partitions": list(partitions)}
-    found = await (await connection.execute(statement("live/has_priorities"), named, binary=True)).fetchone()
+    text = statement_among("live/has_priorities", tuple(partitions))
+    found = await (await connection.execute(text, binary=True)).fetchone()
     return found is not None and bool(found[0])
 
 

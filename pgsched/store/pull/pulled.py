@@ -14,7 +14,7 @@ from pgsched.domain.execution import Execution, by_partition
 from pgsched.domain.partitions import partitions_of
 from pgsched.store.core.isolation import is_of_a_row
 from pgsched.store.core.query import column
-from pgsched.store.core.sql import statement, statement_over
+from pgsched.store.core.sql import statement, statement_among, statement_over
 from pgsched.store.core.wire import Instant
 from pgsched.store.jobs.successors import plan_successors
 from pgsched.store.live import executions
@@ -118,5 +118,5 @@ async def let_held(
     connection: AsyncConnection[Any], partitions: Sequence[int], gates: Sequence[str], *, most: int
 ) -> int:
     """Lets go on what was set aside in these partitions behind these gates, no more than ``most``; returns how many."""
-    parameters = {"partitions": list(partitions), "gates": list(gates), "most": most}
-    return (await connection.execute(statement("pull/let_held"), parameters)).rowcount
+    text = statement_among("pull/let_held", tuple(partitions))
+    return (await connection.execute(text, {"gates": list(gates), "most": most})).rowcount

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from pgsched.store.core.connect import Connection
-from pgsched.store.core.sql import statement, statement_in, statement_with
+from pgsched.store.core.sql import statement, statement_among, statement_in
 from pgsched.store.core.wire import Tokens, Uuids
 from tests.store.live.test_plans import Plan, _nodes, index_names
 
@@ -21,7 +21,6 @@ pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 BATCH = 100
 HELD: dict[str, Any] = {
     "gate": "client:flood",
-    "partitions": list(range(16)),
     "batch": BATCH,
     "owner": 1,
     "token": 7,
@@ -66,7 +65,7 @@ async def explain(worker: Connection, text: str, parameters: dict[str, Any]) -> 
 
 async def test_what_a_gate_has_room_for_is_read_off_its_index(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
-        plan = await explain(worker, statement_with("gates/claim_held"), HELD)
+        plan = await explain(worker, statement_among("gates/claim_held", tuple(range(16))), HELD)
         by_gate = await index_names(worker, "executions_gate")
     assert plan.indexes & by_gate
     assert "Seq Scan" not in plan.kinds
@@ -149,7 +148,7 @@ async def test_plans_hold_where_the_statistics_saw_an_empty_table(worker: Connec
         await worker.execute("insert into pgsched.executions select * from load")
         by_gate, by_id = [await index_names(worker, name) for name in ("executions_gate", "executions_pkey")]
         holding = await explain(worker, statement("gates/holding_gates"), {"after": "", "most": 1000})
-        claimed = await explain(worker, statement_with("gates/claim_held"), {**HELD, "partitions": [0]})
+        claimed = await explain(worker, statement_among("gates/claim_held", (0,)), HELD)
     assert holding.indexes <= by_gate
     assert claimed.indexes <= by_gate | by_id
     sorted_rows = [node["Actual Rows"] for node in claimed.nodes if node["Node Type"] == "Sort"]

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from pgsched.store.core.connect import Connection, connect
-from pgsched.store.core.sql import statement_in, statement_over, statement_with
+from pgsched.store.core.sql import statement_among, statement_in, statement_over
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO, Instant, Instants, Tokens, Uuids
 from tests.store.store_arrange import TARGET, column
 
@@ -29,6 +29,7 @@ CLAIM: dict[str, Any] = {
     "low_0": Instant(LONG_AGO),
     "batch_0": BATCH,
 }
+FIRST: dict[str, Any] = {**CLAIM, "batch": BATCH, "depth": 1000}
 _FAILED: dict[str, Any] = {"outcomes": "failed", "codes": 503, "results": None, "reasons": "503", "durations": 1.5}
 _FAILED |= {"retryable": True, "waits": 1.0, "tracebacks": None}
 FAILED: dict[str, Any] = {name: [value] * BATCH for name, value in _FAILED.items()}
@@ -199,15 +200,29 @@ async def test_the_next_due_instant_is_one_entry_of_each_partition(worker: Conne
 
 
 async def test_a_claim_by_priority_reads_no_row_that_has_none(worker: Connection) -> None:
-    every = CLAIM | {"partitions": list(range(16)), "batch": BATCH, "depth": 1000}
-    query: Any = "explain (analyze, buffers off, format json) " + statement_with("live/claim_first")
+    query: Any = "explain (analyze, buffers off, format json) " + statement_among("live/claim_first", tuple(range(16)))
     async with worker.transaction(force_rollback=True):
-        found = await (await worker.execute(query, every)).fetchone()
+        found = await (await worker.execute(query, FIRST)).fetchone()
         assert found is not None
         plan = Plan(nodes=list(_nodes(found[0][0]["Plan"])))
         by_priority, by_id = [await index_names(worker, name) for name in ("executions_priority", "executions_pkey")]
     assert plan.indexes <= by_priority | by_id
     assert plan.rows_read == 0
+
+
+async def test_the_plan_kept_for_a_claim_by_priority_reads_nothing_of_other_partitions(worker: Connection) -> None:
+    async with worker.transaction(force_rollback=True):
+        await worker.execute("set local pgsched.notify = off")
+        await worker.execute(
+            "insert into pgsched.executions (target, fire_at, partition, options)"
+            " select %s, now() - interval '1 minute', n %% 2, jsonb_build_object('priority', 1 + n / 2 %% 100)"
+            " from generate_series(1, 4000) n",
+            [TARGET],
+        )
+        await worker.execute("set local plan_cache_mode = force_generic_plan")
+        before = await _scanned(worker)
+        await worker.execute(statement_among("live/claim_first", (0,)), FIRST, prepare=True)
+        assert 0 < await _scanned(worker) - before <= 6 * BATCH
 
 
 async def test_looking_for_leases_that_ran_out_reads_the_edge_only(worker: Connection) -> None:

@@ -7,28 +7,28 @@
 -- reading the rest.
 with recursive level (priority) as (
   (select (e.options ->> 'priority')::smallint from pgsched.executions e
-    where e.options ? 'priority' and (e.options ->> 'priority')::smallint > 0 and e.partition = any (%(partitions)s::smallint[])
+    where e.options ? 'priority' and (e.options ->> 'priority')::smallint > 0 and e.partition = any ({partitions})
     order by (e.options ->> 'priority')::smallint desc limit 1)
   union all
   select (select (e.options ->> 'priority')::smallint from pgsched.executions e
-           where e.options ? 'priority' and e.partition = any (%(partitions)s::smallint[]) and (e.options ->> 'priority')::smallint < l.priority
+           where e.options ? 'priority' and e.partition = any ({partitions}) and (e.options ->> 'priority')::smallint < l.priority
            order by (e.options ->> 'priority')::smallint desc limit 1)
     from level l where l.priority > 0
 ), first as materialized (
   select due.id from level l, lateral (
            select e.* from pgsched.executions e
-            where e.options ? 'priority' and e.partition = any (%(partitions)s::smallint[]) and (e.options ->> 'priority')::smallint between l.priority and l.priority
+            where e.options ? 'priority' and e.partition = any ({partitions}) and (e.options ->> 'priority')::smallint between l.priority and l.priority
               and e.fire_at <= pgsched.now() + %(ahead)s and e.lease_token is null
             order by (e.options ->> 'priority')::smallint, e.fire_at limit %(depth)s) due
    where l.priority > 0{clauses} limit %(batch)s
 ), free as materialized (
   select e.id from pgsched.executions e
-   where e.partition = any (%(partitions)s::smallint[]) and e.id = any (array(select id from first)) and e.lease_token is null
+   where e.partition = any ({partitions}) and e.id = any (array(select id from first)) and e.lease_token is null
      and e.fire_at - %(ahead)s::interval <= pgsched.now() for update skip locked
 ), taken as (
   update pgsched.executions e
      set lease_owner = %(owner)s, lease_token = %(token)s, lease_expires_at = pgsched.now() + %(lease)s, attempt = e.attempt + 1
-   where e.partition = any (%(partitions)s::smallint[]) and e.id = any (array(select id from free))
+   where e.partition = any ({partitions}) and e.id = any (array(select id from free))
   returning e.partition, e.id, e.lease_token, e.attempt, e.fire_at, coalesce(e.scheduled_for, e.fire_at) as scheduled_for,
             e.client_id, e.target,
             case when e.payload is null or (pg_column_size(e.payload) <= 8000 and pg_column_compression(e.payload) is null)
