@@ -94,19 +94,19 @@ async def change_many(
     return made_at(f"/v1/bulk-changes/{found.id}", found) if found.id else Response(found, status_code=200)
 
 
-@reads("/bulk-changes", "The changes of many, the newest first")
+@reads("/bulk-changes", "Bulk changes, the newest first")
 async def list_bulk_changes(database: Pooled, limit: Limit = 50, after: After = None) -> Page[BulkChange]:
     """Each with how far it is; replays of dead letters are among them."""
     found = await database.ask(bulk_changes.list_bulk_changes, limit=limit + 1, after=position(after))
     return page_of(found, limit, lambda row: cursor(row.id))
 
 
-@reads("/bulk-changes/{change_id:str}", "One change of many and how far it is", 404)
+@reads("/bulk-changes/{change_id:str}", "One bulk change and how far it is", 404)
 async def get_bulk_change(change_id: ChangeId, database: Pooled) -> BulkChange:
     return await database.ask(bulk_changes.get_bulk_change, change_id)
 
 
-@removes("/bulk-changes/{change_id:str}", "End a change of many", 404, scope="operate")
+@removes("/bulk-changes/{change_id:str}", "End a bulk change", 404, scope="operate")
 async def cancel_bulk_change(change_id: ChangeId, database: Pooled, actor: Actor) -> Changed:
     """What it has not come to stays as it is; what it has changed stays changed."""
     return Changed(id=change_id, changed=await database.ask(bulk_changes.cancel_bulk_change, change_id, actor=actor))

@@ -97,7 +97,7 @@ async def reschedule(
 @command(bulk, "list")
 @page_options()
 async def list_bulk_changes(connection: Any, limit: int, after: UUID | None) -> Answer:
-    """List the changes of many and how far they are, newest first; replays of dead letters are among them."""
+    """List the bulk changes and how far they are, newest first; replays of dead letters are among them."""
     found = await bulk_changes.list_bulk_changes(connection, limit=limit + 1, after=after)
     return listed(page_of(found, limit, lambda row: row.id), _COLUMNS, "no bulk changes")
 
@@ -106,7 +106,7 @@ async def list_bulk_changes(connection: Any, limit: int, after: UUID | None) -> 
 @click.argument("id", metavar="CHANGE", type=identity)
 @watch_option
 async def show(connection: Any, settings: Settings, id: UUID, watch: bool) -> Answer:
-    """Show one change of many and how far it is."""
+    """Show one bulk change and how far it is."""
     answer = shown(await bulk_changes.get_bulk_change(connection, id))
     return change_followed(answer, settings, id) if watch else answer
 
@@ -115,7 +115,7 @@ async def show(connection: Any, settings: Settings, id: UUID, watch: bool) -> An
 @click.argument("id", metavar="CHANGE", type=identity)
 @actor_option
 async def stop(connection: Any, id: UUID, actor: str | None) -> Answer:
-    """End a change of many: what it has not come to stays as it is."""
+    """End a bulk change: what it has not come to stays as it is."""
     return changed(
         await bulk_changes.cancel_bulk_change(connection, id, actor=actor), "stopped", "had ended before", id=id
     )

@@ -1,4 +1,4 @@
-"""How far a change of many or a backfill is, until it has ended: as a bar on a terminal, as lines elsewhere."""
+"""How far a bulk change or a backfill is, until it has ended: as a bar on a terminal, as lines elsewhere."""
 
 import sys
 import time

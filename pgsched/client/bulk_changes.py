@@ -1,4 +1,4 @@
-"""The methods of both clients for changes of many executions."""
+"""The methods of both clients for bulk changes."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -28,7 +28,7 @@ class BulkQuery(TypedDict, total=False):
 
 
 class BulkChangeMethods:
-    """The methods of both clients for changes of many executions."""
+    """The methods of both clients for bulk changes."""
 
     @method
     def cancel_many(
@@ -56,7 +56,7 @@ class BulkChangeMethods:
 
     @method
     def get_bulk_change(self, change_id: Id) -> Call[BulkChange]:
-        """A change of many and how far it is."""
+        """A bulk change and how far it is."""
         return Call("GET", _one(change_id), BulkChange)
 
     @method

@@ -1,4 +1,4 @@
-"""Services that carry out a long request in parts: a backfill, or a change of many dead letters or executions.
+"""Services that carry out a long request in parts: a backfill, or a bulk change of dead letters or executions.
 
 There is one turn a second while any request is active. Otherwise the service looks every few seconds, on the connection
 that it shares with other chores; it opens a connection of its own only while there is work.

@@ -31,7 +31,7 @@ def copied(db: Connection) -> Connection:
 
 
 async def _skipping(db: Connection) -> UUID:
-    """The change of many that a release has asked for."""
+    """The bulk change that a release has asked for."""
     async with asyncio.timeout(30):
         while not (row := db.execute(_SKIPPING).fetchone()):  # noqa: ASYNC110  the API brings it about
             await asyncio.sleep(0.02)

@@ -97,7 +97,7 @@ class _Still:
 
 
 async def changes(ground: Ground) -> list[Finding]:
-    """Changes of many and backfills that are not carried on."""
+    """Bulk changes and backfills that are not carried on."""
     bounds = ground.bounds
     found = await rows(
         ground.connection, _Still, "doctor/standing_still", seconds=bounds.stands_still, most=bounds.most

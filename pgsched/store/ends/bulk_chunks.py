@@ -1,4 +1,4 @@
-"""Changes of many: chunk by chunk, each a statement that notes how far it came.
+"""Bulk changes: chunk by chunk, each a statement that notes how far it came.
 
 A chunk is small: each of its rows has a subtransaction, and more of them than PostgreSQL keeps at hand would cost every
 other session.
@@ -17,7 +17,7 @@ MOST = 50
 
 
 class Chunk(NamedTuple):
-    """What became of one turn at a change of many. ``more``: the next chunk need not wait."""
+    """What became of one turn at a bulk change. ``more``: the next chunk need not wait."""
 
     changed: int
     more: bool

@@ -89,7 +89,7 @@ begin
     perform pgsched_internal.refuse('PS012', format('%I may not %s what is of client %L', pgsched_internal.acting_role(), verb, filter ->> 'client'),
       'act as a role of that client');
   elsif (select count(*) from pgsched.bulk_changes b where b.state = 'active' and b.clients is not distinct from whose) >= 100 then
-    perform pgsched_internal.refuse('PS011', 'a hundred changes of many are under way', 'wait until one has finished, or end one by pgsched.cancel_bulk_change');
+    perform pgsched_internal.refuse('PS011', 'a hundred bulk changes are under way', 'wait until one has finished, or end one by pgsched.cancel_bulk_change');
   end if;
   insert into pgsched.bulk_changes as b (verb, clients, filter, target, fire_at, shift, note, rate, actor)
   values (ask_for_many.verb, whose, ask_for_many.filter, ask_for_many.target, ask_for_many.fire_at,
@@ -163,4 +163,4 @@ begin
   return true;
 end $$;
 comment on function pgsched.cancel_bulk_change(uuid, text)
-  is 'Ends a change of many: what it has not come to stays as it is. False if it had ended before; PS010 for an unknown id.';
+  is 'Ends a bulk change: what it has not come to stays as it is. False if it had ended before; PS010 for an unknown id.';

@@ -1,4 +1,4 @@
--- Carrying out changes of many: workers advance each by a chunk at a time, at its pace.
+-- Carrying out bulk changes: workers advance each by a chunk at a time, at its pace.
 
 -- It may have been edited since it was looked at: so it is judged again once it is locked. What runs is locked only to be cancelled.
 create or replace function pgsched_internal.change_execution(asked pgsched.bulk_changes, id uuid, partition smallint) returns text
@@ -71,7 +71,7 @@ create or replace function pgsched_internal.next_of_many(asked pgsched.bulk_chan
                      ' from %s e.id > $4 order by e.id limit 1000)', pgsched_internal.in_partition(asked.partition)) end
 $$;
 comment on function pgsched_internal.next_of_many(pgsched.bulk_changes)
-  is 'The query for what a change of many comes to next, and which of it the filter names.';
+  is 'The query for what a bulk change comes to next, and which of it the filter names.';
 
 create or replace function pgsched_internal.change_chunk(
   asked inout pgsched.bulk_changes, room integer, most integer, out outcomes text[], out looked integer

@@ -1,4 +1,4 @@
--- doctor: changes of many and backfills that are active, were asked for so many seconds ago, and have not been carried on for as
+-- doctor: bulk changes and backfills that are active, were asked for so many seconds ago, and have not been carried on for as
 -- long, or wait for something. Locks nothing. Indexes: bulk_changes_active, backfills_active.
 with bound as (select clock_timestamp() - make_interval(secs => %(seconds)s) as at)
 (select 'bulk change' as kind, b.id, b.reason, extract(epoch from clock_timestamp() - b.updated_at)::float8 as seconds
