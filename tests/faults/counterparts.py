@@ -13,7 +13,8 @@ import psycopg
 from pgsched.errors import NotFound, StaleLease
 from tests.adversary.account import ELSEWHERE, Ledger
 
-_CLAIM = "select id::text, token from pgsched.claim('pulled', 'consumer', 50, '10 s')"
+# The lease is longer than any fault keeps a consumer from completing what it has: after that others get it.
+_CLAIM = "select id::text, token from pgsched.claim('pulled', 'consumer', 50, '1 min')"
 _COMPLETE = "select pgsched.complete(%s::uuid, %s::bigint)"
 _PAUSE = 0.05
 

@@ -3,6 +3,7 @@
 import random
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -55,8 +56,9 @@ def one_by_one(faults: list[Fault], *, rounds: int, seconds: float | None, rate:
 def mixed(*, minutes: float, rate: int, seed: int) -> bool:
     """All of them in random order, for so many minutes. Each that needs an installation of its own kind has one, on
     which those that need nothing are made before it. All that an installation acknowledged is judged."""
-    anywhere = [fault for fault in FAULTS.values() if not _comes_last(fault)]
-    last, choice, total = [fault for fault in FAULTS.values() if _comes_last(fault)], random.Random(seed), Total()
+    choice, total = random.Random(seed), Total()
+    anywhere = _endless([fault for fault in FAULTS.values() if not _comes_last(fault)], choice)
+    last = [fault for fault in FAULTS.values() if _comes_last(fault)]
     ends = time.monotonic() + minutes * 60
     while time.monotonic() < ends:
         choice.shuffle(last)
@@ -67,9 +69,15 @@ def mixed(*, minutes: float, rate: int, seed: int) -> bool:
                 tempfile.TemporaryDirectory(prefix="pgsched-faults-") as directory,
                 place_for(fault, Path(directory), rate=rate) as site,
             ):
-                _mix(site, anywhere, fault, total, choice, until)
+                _mix(site, anywhere, fault, total, until)
     click.echo(f"{total.faults} faults of {len(total.kinds)} kinds; {total}")
     return total.kept
+
+
+def _endless(faults: list[Fault], choice: random.Random) -> Iterator[Fault]:
+    """All of them in random order, and all again in another one."""
+    while True:
+        yield from choice.sample(faults, len(faults))
 
 
 def _comes_last(fault: Fault) -> bool:
@@ -106,12 +114,12 @@ class Total:
         self.kept &= not verdict.broken
 
 
-def _mix(site: Site, anywhere: list[Fault], last: Fault, total: Total, choice: random.Random, until: float) -> None:
+def _mix(site: Site, anywhere: Iterator[Fault], last: Fault, total: Total, until: float) -> None:
     """Makes faults that can be made anywhere until then, and the last one; then the account is closed."""
     judged = dict[str, Promise]()
     one = None
     while one is not last:
-        one = last if time.monotonic() + _LAST >= until else choice.choice(anywhere)
+        one = last if time.monotonic() + _LAST >= until else next(anywhere)
         verdict = endure(site, one, judged=judged)
         click.echo(line(one, verdict))
         total.faults += 1
