@@ -23,6 +23,7 @@ from pgsched.store.admin.releasing import Policy, Released
 
 _WITHIN = 15.0
 _CAREFULLY = {"skip_older_than": "PT1H", "rate": 50, "hold_clients": ["payments"], "note": "restored from last night"}
+_NAME = {"type": "string", "minLength": 1, "maxLength": 100}  # Litestar reads no bounds of a list's items
 _STILL_HELD = ResponseSpec(Released, generate_examples=False, description="Not all is done yet: ask again, as before.")
 
 
@@ -50,7 +51,7 @@ class ReleasePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     rate: Annotated[float, Meta(ge=0.001, le=100_000, description="Fire what is due no faster a second.")] | None = None
     hold_clients: Annotated[
         list[Annotated[str, Meta(min_length=1, max_length=100)]],
-        Meta(max_length=100, description="Keep holding these clients."),
+        Meta(max_length=100, description="Keep holding these clients.", extra_json_schema={"extra": {"items": _NAME}}),
     ] = []
     note: Annotated[str, Meta(max_length=1000, description="Why: a reason, and logged.")] | None = None
 

@@ -219,6 +219,11 @@ async def test_who_asks_for_a_method_that_is_not_there_learns_which_are(
     assert set(answer.headers["Allow"].split(", ")) == allowed
 
 
+def test_bounds_of_the_items_of_a_list_are_described(description: Any) -> None:
+    clients = description["components"]["schemas"]["ReleasePolicy"]["properties"]["hold_clients"]
+    assert clients["items"] == {"type": "string", "minLength": 1, "maxLength": 100}
+
+
 def test_every_reference_leads_somewhere(description: Any) -> None:
     def references(node: Any) -> set[str]:
         if isinstance(node, list):
