@@ -48,6 +48,8 @@ async def test_now_says_what_a_limit_or_a_hold_lets_pass_and_since_when_the_firs
             [id],
         )
     found = (await page.get("/now")).text
+    assert ">Limit of client imports</a>" in found
+    assert ">Hold on client shop</a>" in found
     assert "at most 2 at once; the first in line was due at 2026-03-01 12:00:00<" in found
     assert re.search(r'class="status held">held</span></td><td class="long">on hold: they asked us to stop; the', found)
 

@@ -24,9 +24,19 @@ def holder_of(line: GateLine) -> Holder:
     """The words for a gate."""
     words = words_of(line.name)
     if line.target is None:
-        return Holder(line=line, text=words.name, link=words.page, why=_bound(line.found) if line.found else None)
+        why = _bound(line.found) if line.found else None
+        return Holder(line=line, text=_name(line) or words.name, link=words.page, why=why)
     text = f"{line.target.client or 'All clients'} → {line.target.host}"
     return Holder(line=line, text=text, link="/targets", why=_why(line.target))
+
+
+def _name(line: GateLine) -> str | None:
+    """Which of the two it is that holds a client's executions, where that is known."""
+    if line.client is None or line.found is None:
+        return None
+    if line.found.on_hold:
+        return f"Hold on client {line.client}"
+    return f"Limit of client {line.client}" if bounds(line.found.rate, line.found.per, line.found.concurrency) else None
 
 
 def _bound(found: Held) -> str | None:
