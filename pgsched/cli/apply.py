@@ -17,11 +17,11 @@ _COUNTED = ("added", "changed", "removed", "unchanged")
 
 @command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path), required=False)
-@click.option("--app", metavar="MODULE:NAME", help="The pgsched.App whose jobs are declared by its decorators.")
+@click.option("--app", metavar="MODULE:NAME", help="The pgsched.App that declares jobs by decorators.")
 @click.option("--name", metavar="NAME", help="Name of the declaration.  [default: that of the app, or of the file]")
-@click.option("--prune", is_flag=True, help="Cancel what was declared by this name, and is no longer.")
+@click.option("--prune", is_flag=True, help="Cancel jobs that this declaration no longer contains.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
-@click.option("--force", is_flag=True, help="Take over jobs under these keys that were made in another way.")
+@click.option("--force", is_flag=True, help="Take over jobs with these keys that were created in another way.")
 @actor_option
 async def apply(
     connection: Any,
@@ -33,7 +33,7 @@ async def apply(
     force: bool,
     actor: str | None,
 ) -> Answer:
-    """Make the recurring jobs those that FILE (TOML or YAML) and an application declare, and show the difference."""
+    """Apply the recurring jobs that FILE (TOML or YAML) and an application declare, and show the difference."""
     from pgsched.cli.declared_file import jobs_of
     from pgsched.store.jobs import declaring
 

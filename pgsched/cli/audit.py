@@ -14,14 +14,14 @@ _COLUMNS = ("id", "at", "actor", "authenticated", "action", "kind", "name", "bef
 
 
 @command()
-@click.option("--subject", type=identity, metavar="ID", help="Only of this job or execution.")
-@click.option("--kind", metavar="KIND", help="Only of this kind of thing, such as client.")
-@click.option("--name", metavar="NAME", help="Only of what is named so.")
-@click.option("--action", metavar="ACTION", help="Only where this was done.")
-@click.option("--actor", metavar="NAME", help="Only by who is named, or was authenticated, so.")
+@click.option("--subject", type=identity, metavar="ID", help="Only changes of this job or execution.")
+@click.option("--kind", metavar="KIND", help="Only changes of this kind of object, e.g. client.")
+@click.option("--name", metavar="NAME", help="Only changes of the object with this name.")
+@click.option("--action", metavar="ACTION", help="Only this action.")
+@click.option("--actor", metavar="NAME", help="Only changes by this actor or authenticated subject.")
 @page_options(click.IntRange(1), "ID")
 async def audit(connection: Any, limit: int, after: int | None, **given: UUID | str | None) -> Answer:
-    """List who changed what, the newest first, and what was so before and after."""
+    """List changes, newest first: who changed what, with the values before and after."""
     from pgsched.answers import page_of
     from pgsched.store.admin.audit import AuditFilter, changes
 

@@ -26,8 +26,8 @@ _COLUMNS = (
 @command(with_settings=True)
 @click.argument("id", type=identity)
 @click.option("--from", "start", type=instant, required=True, metavar="INSTANT", help="The first instant of the range.")
-@click.option("--to", "end", type=instant, required=True, metavar="INSTANT", help="Where the range ends, exclusive.")
-@click.option("--rate", type=float, default=10, show_default=True, metavar="NUMBER", help="At most so many a second.")
+@click.option("--to", "end", type=instant, required=True, metavar="INSTANT", help="End of the range, exclusive.")
+@click.option("--rate", type=float, default=10, show_default=True, metavar="NUMBER", help="Most executions per second.")
 @click.option("--dry-run", is_flag=True, help="Only count.")
 @watch_option
 @actor_option
@@ -55,7 +55,7 @@ async def _stage(id: UUID, connection: Any) -> Stage:
 @click.argument("id", type=identity)
 @page_options()
 async def list_backfills(connection: Any, id: UUID, limit: int, after: UUID | None) -> Answer:
-    """List a job's backfills and how far they are, newest first."""
+    """List a job's backfills with their progress, newest first."""
     found = await backfills.of_job(connection, id, limit=limit + 1, after=after)
     page = page_of(found, limit, lambda row: row.id)
     rows = [
@@ -70,5 +70,5 @@ async def list_backfills(connection: Any, id: UUID, limit: int, after: UUID | No
 @click.argument("id", type=identity)
 @actor_option
 async def cancel_backfill(connection: Any, id: UUID, actor: str | None) -> Answer:
-    """Cancel a backfill: what it planned and still waits is cancelled."""
+    """Cancel a backfill and its executions that still wait."""
     return changed(await backfills.cancel(connection, id, actor=actor), "cancelled", "had ended before", id=id)

@@ -13,13 +13,15 @@ Command = Callable[..., Any]
 COUNT = click.IntRange(1)
 NONE_OR_MORE = click.IntRange(0)
 _PROCESSES = click.IntRange(1, 64)
-JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+JSON = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object on standard output and nothing else."
+)
 SEED = click.option("--seed", default=1, show_default=True, type=NONE_OR_MORE, help="Seed of the random numbers.")
 WAITING = click.option(
-    "--waiting", default=0, type=NONE_OR_MORE, help="How many rows wait in the far future meanwhile."
+    "--waiting", default=0, type=NONE_OR_MORE, help="Rows due in the far future that wait meanwhile."
 )
 ROUNDS = click.option(
-    "--rounds", default=1, show_default=True, type=COUNT, help="Measure so often; medians and all rounds are told."
+    "--rounds", default=1, show_default=True, type=COUNT, help="Rounds to measure; prints medians and every round."
 )
 _SERVER = click.option(
     "--database-url",
@@ -36,9 +38,7 @@ def on_server(command: Command) -> Command:
 
 def worker_processes(default: int = 2) -> Callable[[Command], Command]:
     """Gives a command the number of worker processes to start."""
-    return click.option(
-        "--processes", default=default, show_default=True, type=_PROCESSES, help="How many worker processes."
-    )
+    return click.option("--processes", default=default, show_default=True, type=_PROCESSES, help="Worker processes.")
 
 
 def progress(line: str) -> None:
@@ -57,9 +57,9 @@ def tell(result: dict[str, Any], as_json: bool) -> None:
 
 @click.group()
 def bench() -> None:
-    """Measure pgsched, on a database made for the occasion and dropped afterwards.
+    """Measure pgsched on a temporary database.
 
-    With no database URL an embedded server is started for it. Each run asserts by identity that nothing was lost and
+    Without a database URL, an embedded server is started. Each run checks by id that nothing was lost and
     nothing was done twice.
     """
     from pgsched.bench.processes import CONTEXT
@@ -68,7 +68,7 @@ def bench() -> None:
 
 
 @bench.command()
-@click.option("--count", default=200_000, show_default=True, type=COUNT, help="How many executions to drain.")
+@click.option("--count", default=200_000, show_default=True, type=COUNT, help="Executions to drain.")
 @worker_processes()
 @WAITING
 @click.option(
@@ -76,47 +76,47 @@ def bench() -> None:
     default="all",
     show_default=True,
     type=click.Choice(["all", "nothing"]),
-    help="Executions that history keeps. With nothing, handlers note the number of each execution.",
+    help="Executions to keep in history. With nothing, handlers record each execution's number.",
 )
 @click.option("--bare/--no-bare", default=True, help="Measure the bare claim-and-settle loop in the same run.")
 @SEED
 @ROUNDS
 @on_server
 def drain(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Schedule no-op executions, drain them, and tell the rate and where the time went."""
+    """Schedule no-op executions, drain them, and print the rate and where the time went."""
     from pgsched.bench.drain import run_drain
 
     tell(run_drain(database_url, progress=progress, **asked), as_json)
 
 
 @bench.command()
-@click.option("--count", default=100_000, show_default=True, type=COUNT, help="How many callbacks to deliver.")
+@click.option("--count", default=100_000, show_default=True, type=COUNT, help="Callbacks to deliver.")
 @worker_processes()
 @SEED
 @ROUNDS
 @on_server
 def callbacks(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Deliver HTTP callbacks to a local receiver, beside the delivery client alone and a bare protocol."""
+    """Deliver HTTP callbacks to a local receiver, compared with the delivery client alone and a bare protocol."""
     from pgsched.bench.callbacks import run_callbacks
 
     tell(run_callbacks(database_url, progress=progress, **asked), as_json)
 
 
 @bench.command()
-@click.option("--rate", default=200, show_default=True, type=COUNT, help="Executions a second.")
-@click.option("--seconds", default=20, show_default=True, type=COUNT, help="For how long.")
+@click.option("--rate", default=200, show_default=True, type=COUNT, help="Executions per second.")
+@click.option("--seconds", default=20, show_default=True, type=COUNT, help="Duration in seconds.")
 @worker_processes()
 @WAITING
 @click.option(
     "--feed/--no-feed",
     default=False,
-    help="Schedule while it runs, each row three seconds ahead, instead of all of them beforehand.",
+    help="Schedule during the run, each row three seconds ahead, instead of everything beforehand.",
 )
 @SEED
 @ROUNDS
 @on_server
 def lateness(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Tell how long after its instant an execution starts."""
+    """Measure how long after its instant an execution starts."""
     from pgsched.bench.lateness import run_lateness
 
     tell(run_lateness(database_url, progress=progress, **asked), as_json)

@@ -36,22 +36,24 @@ def _shift(text: str) -> timedelta:
 
 
 _of_many = options(
-    click.option("--client", metavar="NAME", help="Those of this client."),
+    click.option("--client", metavar="NAME", help="Only of this client."),
     click.option(
-        "--status", "statuses", multiple=True, type=click.Choice(LIVE_STATUSES), help="Only these; repeatable."
+        "--status", "statuses", multiple=True, type=click.Choice(LIVE_STATUSES), help="Only this status; repeatable."
     ),
-    click.option("--queue", metavar="NAME", help="Those of this queue."),
-    click.option("--host", metavar="HOST", help="Those whose target is at this host."),
-    click.option("--job", type=identity, metavar="ID", help="Those of this job."),
-    click.option("--key", metavar="KEY", help="Those under this key."),
-    click.option("--from", "start", type=instant, metavar="INSTANT", help="Those scheduled for this instant or later."),
-    click.option("--to", "end", type=instant, metavar="INSTANT", help="Those scheduled for before this instant."),
+    click.option("--queue", metavar="NAME", help="Only of this queue."),
+    click.option("--host", metavar="HOST", help="Only those whose target is on this host."),
+    click.option("--job", type=identity, metavar="ID", help="Only of this job."),
+    click.option("--key", metavar="KEY", help="Only those with this key."),
+    click.option(
+        "--from", "start", type=instant, metavar="INSTANT", help="Only those scheduled at or after this instant."
+    ),
+    click.option("--to", "end", type=instant, metavar="INSTANT", help="Only those scheduled before this instant."),
     many_option("--label", "Those with all of these labels.", label),
     click.option(
-        "--rate", type=float, default=1000, show_default=True, metavar="NUMBER", help="At most so many a second."
+        "--rate", type=float, default=1000, show_default=True, metavar="NUMBER", help="Most executions per second."
     ),
     click.option("--dry-run", is_flag=True, help="Only count."),
-    click.option("--note", metavar="TEXT", help="Why: the reason of what is cancelled, and for the audit log."),
+    click.option("--note", metavar="TEXT", help="Reason, shown with cancelled executions and in the audit log."),
     actor_option,
 )
 
@@ -62,9 +64,9 @@ bulk = click.Group("bulk", help="Cancel and reschedule many executions at a rate
 @_of_many
 @watch_option
 async def cancel(connection: Any, settings: Settings, watch: bool, **given: Any) -> Answer:
-    """Cancel the executions that wait or run and have all of this.
+    """Cancel all waiting and running executions that match every filter.
 
-    Prints the change's id, and how many there are; workers do it.
+    Prints the bulk change's id and the number of matches; workers carry it out.
     """
     started = await bulk_changes.cancel_many(connection, _wanted(given), _how(given))
     return _started(started, settings if watch else None)
@@ -73,8 +75,8 @@ async def cancel(connection: Any, settings: Settings, watch: bool, **given: Any)
 @command(bulk, with_settings=True)
 @_of_many
 @watch_option
-@click.option("--at", "fire_at", type=instant, metavar="INSTANT", help="When they fire.")
-@click.option("--by", "shift", type=_shift, metavar="DURATION", help="By how much each is moved, such as 1h or -15m.")
+@click.option("--at", "fire_at", type=instant, metavar="INSTANT", help="New instant.")
+@click.option("--by", "shift", type=_shift, metavar="DURATION", help="Move each by this much, e.g. 1h or -15m.")
 async def reschedule(
     connection: Any,
     settings: Settings,
@@ -83,9 +85,9 @@ async def reschedule(
     shift: timedelta | None,
     **given: Any,
 ) -> Answer:
-    """Move the one-shots that wait and have all of this.
+    """Reschedule all waiting one-shots that match every filter.
 
-    Prints the change's id, and how many there are; workers do it.
+    Prints the bulk change's id and the number of matches; workers carry it out.
     """
     if (fire_at is None) is (shift is None):
         raise InvalidInput("when shall they fire? Give --at with an instant, or --by with a duration")
@@ -97,7 +99,7 @@ async def reschedule(
 @command(bulk, "list")
 @page_options()
 async def list_bulk_changes(connection: Any, limit: int, after: UUID | None) -> Answer:
-    """List the bulk changes and how far they are, newest first; replays of dead letters are among them."""
+    """List bulk changes with their progress, newest first, including replays of dead letters."""
     found = await bulk_changes.list_bulk_changes(connection, limit=limit + 1, after=after)
     return listed(page_of(found, limit, lambda row: row.id), _COLUMNS, "no bulk changes")
 
@@ -106,7 +108,7 @@ async def list_bulk_changes(connection: Any, limit: int, after: UUID | None) -> 
 @click.argument("id", metavar="CHANGE", type=identity)
 @watch_option
 async def show(connection: Any, settings: Settings, id: UUID, watch: bool) -> Answer:
-    """Show one bulk change and how far it is."""
+    """Show one bulk change and its progress."""
     answer = shown(await bulk_changes.get_bulk_change(connection, id))
     return change_followed(answer, settings, id) if watch else answer
 
@@ -115,7 +117,7 @@ async def show(connection: Any, settings: Settings, id: UUID, watch: bool) -> An
 @click.argument("id", metavar="CHANGE", type=identity)
 @actor_option
 async def stop(connection: Any, id: UUID, actor: str | None) -> Answer:
-    """End a bulk change: what it has not come to stays as it is."""
+    """End a bulk change; executions it has not reached stay unchanged."""
     return changed(
         await bulk_changes.cancel_bulk_change(connection, id, actor=actor), "stopped", "had ended before", id=id
     )

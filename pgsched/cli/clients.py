@@ -27,7 +27,7 @@ clients = click.Group("clients", help="List, show, set, hold and release clients
 @command(clients, "list")
 @page_options(str, "NAME")
 async def list_clients(connection: Any, limit: int, after: str | None) -> Answer:
-    """List the clients that something is set for."""
+    """List the clients that have settings."""
     found = await store.all_clients(connection, limit=limit + 1, after=after)
     return listed(page_of(found, limit, lambda row: row.client), _COLUMNS, "no clients")
 
@@ -35,25 +35,29 @@ async def list_clients(connection: Any, limit: int, after: str | None) -> Answer
 @command(clients)
 @click.argument("client")
 async def show(connection: Any, client: str) -> Answer:
-    """Show what is set for a client; signing secrets by their last characters."""
+    """Show a client's settings, with the last characters of its signing secrets."""
     return shown(await store.get_client(connection, client))
 
 
 @command(clients, "set")
 @click.argument("client")
-@click.option("--keep", metavar="WHAT", help="Executions that history keeps: all, failures or nothing.")
+@click.option("--keep", metavar="WHAT", help="Executions to keep in history: all, failures or nothing.")
 @many_option("--option", "All defaults of its executions.")
-@click.option("--weight", type=int, metavar="NUMBER", help="Its share where workers are saturated, from 1 to 100.")
-@click.option("--database-role", metavar="ROLE", help="The role that acts for it in SQL.")
-@click.option("--channel", "channels", multiple=True, type=click.Choice(CHANNELS), help="All that it may have called.")
-@click.option("--dead-letter-target", metavar="TARGET", help="Target that is told of its dead letters.")
-@click.option("--dead-letters-for", metavar="DURATION", help="How long they are kept, such as 90d.")
-@click.option("--late-after", metavar="DURATION", help="An attempt that begins later is late, such as 1s.")
-@click.option("--on-time-share", type=float, metavar="SHARE", help="How many shall not be late, such as 0.99.")
-@click.option("--clear", type=click.Choice(_CLEARABLE), multiple=True, help="Back to its default.")
+@click.option("--weight", type=int, metavar="NUMBER", help="Weight when workers are saturated, 1 to 100.")
+@click.option("--database-role", metavar="ROLE", help="The database role that acts for it in SQL.")
+@click.option(
+    "--channel", "channels", multiple=True, type=click.Choice(CHANNELS), help="Targets that it may call; repeatable."
+)
+@click.option("--dead-letter-target", metavar="TARGET", help="Target to call for each of its dead letters.")
+@click.option("--dead-letters-for", metavar="DURATION", help="How long dead letters are kept, e.g. 90d.")
+@click.option("--late-after", metavar="DURATION", help="An attempt that starts later than this is late, e.g. 1s.")
+@click.option("--on-time-share", type=float, metavar="SHARE", help="Share of attempts that must be on time, e.g. 0.99.")
+@click.option(
+    "--clear", type=click.Choice(_CLEARABLE), multiple=True, help="Reset this setting to its default; repeatable."
+)
 @actor_option
 async def set_client(connection: Any, client: str, actor: str | None, **given: Any) -> Answer:
-    """Set something for a client: only what is named."""
+    """Change the given settings of a client."""
     done = await store.set_client(connection, client, changes_in(given), actor=actor)
     return changed(done, "set", "was so before", client=client)
 
@@ -62,7 +66,7 @@ async def set_client(connection: Any, client: str, actor: str | None, **given: A
 @click.argument("client")
 @note_and_actor
 async def hold(connection: Any, client: str, **said: Any) -> Answer:
-    """Begin nothing more of a client until it is released."""
+    """Start nothing more for a client until it is released."""
     return changed(await store.hold_client(connection, client, **said), "held", "was held already", client=client)
 
 
@@ -70,7 +74,7 @@ async def hold(connection: Any, client: str, **said: Any) -> Answer:
 @click.argument("client")
 @note_and_actor
 async def release(connection: Any, client: str, **said: Any) -> Answer:
-    """End the hold of a client."""
+    """Release a held client."""
     return changed(await store.release_client(connection, client, **said), "released", "was not held", client=client)
 
 
@@ -78,7 +82,7 @@ async def release(connection: Any, client: str, **said: Any) -> Answer:
 @click.argument("client")
 @actor_option
 async def drop(connection: Any, client: str, actor: str | None) -> Answer:
-    """Forget what is set for a client; its jobs and executions stay."""
+    """Delete a client's settings; its jobs and executions stay."""
     done = await store.drop_client(connection, client, actor=actor)
     return changed(done, "dropped", "nothing was set", client=client)
 
@@ -94,15 +98,17 @@ def _from_input(context: click.Context, parameter: click.Parameter, given: str |
 
 @command(clients, "rotate-signing-secret", with_settings=True)
 @click.argument("client")
-@click.option("--secret", metavar="-", callback=_from_input, help="From standard input.  [default: a random one]")
 @click.option(
-    "--keep-for", metavar="DURATION", help="How long the former ones stay valid; 0s ends them.  [default: 24h]"
+    "--secret", metavar="-", callback=_from_input, help="Read the secret from standard input.  [default: a random one]"
+)
+@click.option(
+    "--keep-for", metavar="DURATION", help="How long the previous secrets stay valid; 0s ends them.  [default: 24h]"
 )
 @actor_option
 async def rotate_signing_secret(
     connection: Any, settings: Settings, client: str, secret: str | None, keep_for: str | None, actor: str | None
 ) -> Answer:
-    """Sign a client's callbacks with a new secret. Prints it, this once."""
+    """Sign a client's callbacks with a new secret, which is printed only now."""
     kept = store.KEPT_FOR if keep_for is None else length_of(keep_for)
     ring = KeyRing.parse(settings.secret_keys)
     given = sys.stdin.read().strip() if secret else None

@@ -4,7 +4,7 @@
     @click.argument("client")
     @note_and_actor
     async def hold(connection: Any, client: str, note: str | None, actor: str | None) -> Answer:
-        \"\"\"Begin nothing more of a client until it is released.\"\"\"
+        \"\"\"Start nothing more for a client until it is released.\"\"\"
         ...
 
 The function is given a connection, in a transaction that is committed when it returns. ``--database-url`` and its like

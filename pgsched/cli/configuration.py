@@ -18,9 +18,7 @@ from pgsched.settings import Settings, load, unread
 DEFAULT_FILE = Path("pgsched.toml")
 
 _FLAGS = {setting.name: setting for setting in dataclasses.fields(Settings) if not setting.metadata["secret"]}
-_CONFIG = click.option(
-    "--config", metavar="FILE", help="File of settings.  [default: pgsched.toml, where there is one]"
-)
+_CONFIG = click.option("--config", metavar="FILE", help="Settings file.  [default: pgsched.toml, if it exists]")
 _METAVARS: dict[Any, str] = {int: "NUMBER", float: "SECONDS"}
 DATABASE = ("database_url", "data_dir")
 API = (

@@ -25,19 +25,21 @@ _COLUMNS = ("id", "client", "key", "state", "finished_at", "attempt", "status_co
 _FILTERS = ("client", "target", "host", "job", "key", "start", "end", "reason", "status_code", "labels")
 _filters = options(
     only_client,
-    click.option("--target", metavar="TEXT", help="Only those whose target begins so."),
-    click.option("--host", metavar="NAME", help="Only those whose target is at this host."),
-    click.option("--job", type=identity, metavar="ID", help="Only those of this job."),
-    click.option("--key", metavar="KEY", help="Only those under this key."),
+    click.option("--target", metavar="TEXT", help="Only those whose target starts with this."),
+    click.option("--host", metavar="NAME", help="Only those whose target is on this host."),
+    click.option("--job", type=identity, metavar="ID", help="Only of this job."),
+    click.option("--key", metavar="KEY", help="Only those with this key."),
     click.option(
-        "--from", "start", type=instant, metavar="INSTANT", help="Only those that failed at this instant or later."
+        "--from", "start", type=instant, metavar="INSTANT", help="Only those that failed at or after this instant."
     ),
     click.option("--to", "end", type=instant, metavar="INSTANT", help="Only those that failed before this instant."),
-    click.option("--reason", metavar="TEXT", help="Only those whose reason has this, in any case."),
-    click.option("--status-code", type=click.IntRange(100, 599), metavar="CODE", help="Only those answered so."),
+    click.option("--reason", metavar="TEXT", help="Only those whose reason contains this, ignoring case."),
+    click.option(
+        "--status-code", type=click.IntRange(100, 599), metavar="CODE", help="Only those with this HTTP status code."
+    ),
     many_option("--label", "Only those with all of these labels.", label),
 )
-_said = options(click.option("--note", metavar="TEXT", help="Why, for the audit log."), actor_option)
+_said = options(click.option("--note", metavar="TEXT", help="Reason, for the audit log."), actor_option)
 
 dead_letters = click.Group("dead-letters", help="List, show, replay and discard executions that failed for good.")
 
@@ -53,7 +55,7 @@ for _command in (list_replays, cancel_replay):
     type=click.Choice(LETTER_STATES),
     default="open",
     show_default=True,
-    help="Whether they are open, replayed, discarded, or any of these.",
+    help="Only open, replayed or discarded ones, or all.",
 )
 @sort_option
 @page_options()
@@ -72,7 +74,7 @@ async def list_dead_letters(
 @command(dead_letters)
 @click.argument("id", type=identity)
 async def show(connection: Any, id: UUID) -> Answer:
-    """Show one dead letter with its failed tries."""
+    """Show one dead letter with its failed attempts."""
     from pgsched.store.lookup import listings
 
     found = await listings.get_dead_letter(connection, id)
@@ -84,11 +86,11 @@ async def show(connection: Any, id: UUID) -> Answer:
 @command(dead_letters, with_settings=True)
 @click.argument("id", type=identity, required=False)
 @_filters
-@click.option("--new-target", metavar="TARGET", help="Call this instead.")
-@click.option("--payload", type=json_text, metavar="JSON", help="Another payload; @FILE reads a file. With ID only.")
+@click.option("--new-target", metavar="TARGET", help="New target.")
+@click.option("--payload", type=json_text, metavar="JSON", help="New payload; @FILE reads a file. Only with an ID.")
 @many_option("--option", "In place of all. With ID only.")
-@click.option("--rate", type=float, metavar="NUMBER", help="Of many, at most so many a second.  [default: 10]")
-@click.option("--dry-run", is_flag=True, help="Only count. Without ID only.")
+@click.option("--rate", type=float, metavar="NUMBER", help="Most per second when replaying many.  [default: 10]")
+@click.option("--dry-run", is_flag=True, help="Only count. Not with an ID.")
 @watch_option
 @_said
 async def replay(
@@ -103,7 +105,7 @@ async def replay(
     watch: bool,
     **given: Any,
 ) -> Answer:
-    """Run a dead letter again, or at a rate all that the filters name."""
+    """Run a dead letter again, or all that match the filters, at a rate."""
     wanted = _choice(id, given)
     if id is None:
         if payload is not None or options:
@@ -126,7 +128,7 @@ async def replay(
 @_filters
 @_said
 async def discard(connection: Any, id: UUID | None, **given: Any) -> Answer:
-    """Discard a dead letter, or all that the filters name: they are no longer open."""
+    """Discard a dead letter, or all that match the filters: they are no longer open."""
     wanted = _choice(id, given)
     if id is not None:
         was_open = await store.discard(connection, id, **given)

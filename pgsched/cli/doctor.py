@@ -21,10 +21,10 @@ _STATUSES = {"fine": 0, "warning": 1, "error": 2}
 @json_option
 @click.pass_context
 def doctor(context: click.Context, /, **flags: Any) -> None:
-    """Look for what is wrong with the database, the schema, the workers and their work, and say what to do.
+    """Check the database, the schema, the workers and their work, and say what to do about problems.
 
-    Changes nothing. Exit status 0: nothing is wrong. 1: there are warnings. 2: something is not delivered, or the
-    database is away.
+    Changes nothing. Exit status 0: no problems. 1: warnings. 2: something is not delivered, or the
+    database cannot be reached.
     """
     reply: Reply = context.obj
     settings = with_database(load_settings(flags))

@@ -17,18 +17,20 @@ _CLEARABLE = ("payload", "options", "rules", "labels", "ordering-key", "timezone
 @click.argument("id", type=identity)
 @click.option("--target", metavar="TARGET", help="Target to call.")
 @recurrence_options(is_new=False)
-@click.option("--anchor", type=instant, metavar="INSTANT", help="--every counts from here.")
+@click.option("--anchor", type=instant, metavar="INSTANT", help="Instant that --every starts from.")
 @payload_option
 @many_option("--option", "All delivery options it has.")
 @many_option("--rule", "All rules it has.")
 @many_option("--label", "All labels it has.", label)
 @click.option("--queue", metavar="NAME", help="Queue to put it in.")
 @ordering_key_option
-@click.option("--clear", type=click.Choice(_CLEARABLE), multiple=True, help="Take this away, or back to its default.")
-@click.option("--force", is_flag=True, help="Also where it is declared elsewhere; the next apply changes it back.")
+@click.option(
+    "--clear", type=click.Choice(_CLEARABLE), multiple=True, help="Remove this, or reset it to its default; repeatable."
+)
+@click.option("--force", is_flag=True, help="Edit it although it is declared elsewhere; the next apply reverts this.")
 @actor_option
 async def edit(connection: Any, id: UUID, force: bool, actor: str | None, **given: Any) -> Answer:
-    """Change a job: only what is named. Its waiting row follows at once; what is running goes on as it was."""
+    """Change the given parts of a job. Its waiting execution changes at once; one that runs does not."""
     from pgsched.store.jobs import edits
     from pgsched.store.lookup import listings
 

@@ -19,17 +19,25 @@ _COLUMNS = ("finished_at", "id", "client", "key", "status", "attempt", "status_c
 
 @command()
 @only_client
-@click.option("--status", "statuses", multiple=True, type=click.Choice(END_STATUSES), help="Only these; repeatable.")
-@click.option("--queue", metavar="NAME", help="Only those of this queue.")
-@click.option("--job", type=identity, metavar="ID", help="Only those of this job.")
-@click.option("--key", metavar="KEY", help="Only those under this key.")
-@click.option("--since", metavar="DURATION", default="1h", show_default=True, help="Only what ended within this time.")
-@click.option("--after", metavar="ID", help="What came after the event, or the page, that answered with this as next.")
+@click.option(
+    "--status", "statuses", multiple=True, type=click.Choice(END_STATUSES), help="Only this status; repeatable."
+)
+@click.option("--queue", metavar="NAME", help="Only of this queue.")
+@click.option("--job", type=identity, metavar="ID", help="Only of this job.")
+@click.option("--key", metavar="KEY", help="Only those with this key.")
+@click.option(
+    "--since", metavar="DURATION", default="1h", show_default=True, help="Only executions that ended within this time."
+)
+@click.option(
+    "--after",
+    metavar="ID",
+    help="Only events after this one: an event's id, or the value of next in the previous answer.",
+)
 @limit_option
 async def events(
     connection: Any, limit: int, after: str | None, since: str, statuses: tuple[str, ...], **given: Any
 ) -> Answer:
-    """List what became of executions, in the order in which it could be seen, the first of it first."""
+    """List the outcomes of executions, oldest first, in the order in which they became visible."""
     from pgsched.answers import Page
     from pgsched.store.lookup.events import horizon, list_events
 

@@ -15,8 +15,10 @@ from pgsched.store.schedule import calls
 
 which = options(
     click.argument("id", type=identity, required=False),
-    click.option("--key", metavar="TEXT", help="What has this key, in place of an id."),
-    click.option("--client", metavar="NAME", default="default", show_default=True, help="Whose key it is."),
+    click.option("--key", metavar="TEXT", help="Key to look up instead of an id."),
+    click.option(
+        "--client", metavar="NAME", default="default", show_default=True, help="Client that the key belongs to."
+    ),
 )
 
 
@@ -34,14 +36,14 @@ def check_which(id: UUID | None, key: str | None, done: str) -> None:
 @many_option("--label", "All labels it has.", label)
 @click.option("--at", "fire_at", type=instant, metavar="INSTANT", help="When it fires.")
 @click.option(
-    "--clear", type=click.Choice(("payload", "options", "labels")), multiple=True, help="Take this away; repeatable."
+    "--clear", type=click.Choice(("payload", "options", "labels")), multiple=True, help="Remove this; repeatable."
 )
-@click.option("--note", metavar="TEXT", help="Why, for the audit log.")
+@click.option("--note", metavar="TEXT", help="Reason, for the audit log.")
 @actor_option
 async def edit(
     connection: Any, id: UUID | None, key: str | None, client: str, note: str | None, actor: str | None, **given: Any
 ) -> Answer:
-    """Change an execution that waits and has not begun: only what is named."""
+    """Change the given parts of an execution that has not started."""
     import msgspec
 
     from pgsched.store.schedule.edits import Named, changes_of
@@ -60,12 +62,12 @@ async def edit(
 
 @command()
 @which
-@click.option("--at", "fire_at", type=instant, metavar="INSTANT", required=True, help="When it fires instead.")
+@click.option("--at", "fire_at", type=instant, metavar="INSTANT", required=True, help="New instant.")
 @actor_option
 async def reschedule(
     connection: Any, id: UUID | None, key: str | None, client: str, fire_at: datetime, actor: str | None
 ) -> Answer:
-    """Move an execution that waits to another instant, also one that is to be tried again."""
+    """Move a waiting execution, or one waiting for a retry, to another instant."""
     check_which(id, key, "moved")
     what = {"client": client, "key": key} if id is None else {"id": id}
     if id is None:

@@ -29,15 +29,13 @@ for _command in (edit, reschedule):
 
 @command(executions, "list")
 @only_client
-@click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only these; repeatable.")
-@click.option("--queue", metavar="NAME", help="Only those of this queue.")
-@click.option("--host", metavar="HOST", help="Only those whose target is at this host.")
-@click.option("--job", type=identity, metavar="ID", help="Only those of this job.")
-@click.option("--key", metavar="KEY", help="Only those under this key.")
-@click.option(
-    "--from", "start", type=instant, metavar="INSTANT", help="Only those scheduled for this instant or later."
-)
-@click.option("--to", "end", type=instant, metavar="INSTANT", help="Only those scheduled for before this instant.")
+@click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only this status; repeatable.")
+@click.option("--queue", metavar="NAME", help="Only of this queue.")
+@click.option("--host", metavar="HOST", help="Only those whose target is on this host.")
+@click.option("--job", type=identity, metavar="ID", help="Only of this job.")
+@click.option("--key", metavar="KEY", help="Only those with this key.")
+@click.option("--from", "start", type=instant, metavar="INSTANT", help="Only those scheduled at or after this instant.")
+@click.option("--to", "end", type=instant, metavar="INSTANT", help="Only those scheduled before this instant.")
 @many_option("--label", "Only those with all of these labels.", label)
 @sort_option
 @page_options()
@@ -57,7 +55,7 @@ async def list_executions(
 @command(executions)
 @click.argument("id", type=identity)
 async def show(connection: Any, id: UUID) -> Answer:
-    """Show one execution with its failed tries, and what it still waits for."""
+    """Show one execution with its failed attempts and what it waits for."""
     from pgsched.store.lookup import listings
 
     found = await _get(connection, id)
@@ -69,7 +67,7 @@ async def show(connection: Any, id: UUID) -> Answer:
 @command(executions)
 @click.argument("id", type=identity)
 async def why(connection: Any, id: UUID) -> Answer:
-    """Say in sentences why an execution has not run, or what became of it."""
+    """Explain why an execution has not run, or what became of it."""
     from pgsched.store.lookup import listings
 
     row = await _get(connection, id)
@@ -82,10 +80,10 @@ async def why(connection: Any, id: UUID) -> Answer:
 
 @command(executions)
 @which
-@click.option("--note", metavar="TEXT", help="Why; for the audit log, and as the execution's reason.")
+@click.option("--note", metavar="TEXT", help="Reason, shown with the execution and in the audit log.")
 @actor_option
 async def cancel(connection: Any, id: UUID | None, key: str | None, client: str, **said: Any) -> Answer:
-    """Cancel an execution that waits or runs; by its key also a job."""
+    """Cancel a waiting or running execution; with --key, a job too."""
     check_which(id, key, "cancelled")
     if id is None:
         was_live = await calls.cancel_by_key(connection, client, str(key), **said)

@@ -18,7 +18,7 @@ from pgsched.settings import Settings
 
 _APART, _LINES_APART = 0.5, 5.0  # seconds
 
-watch_option = click.option("--watch", is_flag=True, help="Follow it until it has ended, on standard error.")
+watch_option = click.option("--watch", is_flag=True, help="Show progress on standard error until it ends.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,18 +19,18 @@ _ADVICE = "Spread what is too much: give jobs a jitter or a window, and one-shot
     default=60,
     show_default=True,
     metavar="NUMBER",
-    help="So many minutes ahead.",
+    help="Minutes to look ahead.",
 )
 @click.option(
     "--per-minute",
     type=click.IntRange(1, coming.MOST_PER_MINUTE),
     metavar="NUMBER",
-    help="A minute with more is hot. Without it, the most attempts that workers made in a minute of the last 7 days.",
+    help="Minutes with more than this are hot.  [default: the most attempts in any minute of the last 7 days]",
 )
 async def forecast(connection: Any, minutes: int, per_minute: int | None) -> Answer:
     """Show how many executions fall due in each coming minute, and which minutes are hot.
 
-    Of a hot minute no more is counted than shows that it is.
+    In a hot minute, counting stops as soon as it is known to be hot.
     """
     if per_minute is None:
         bound = await coming.bound_of_workers(connection)

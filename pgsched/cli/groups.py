@@ -18,7 +18,7 @@ _of_jobs = options(
     click.argument("id", type=identity, required=False),
     click.option("--client", metavar="NAME", help="All jobs of this client."),
     many_option("--label", "All jobs with these labels.", label),
-    click.option("--note", metavar="TEXT", help="Why; for the audit log, and as the job's reason."),
+    click.option("--note", metavar="TEXT", help="Reason, shown with the job and in the audit log."),
     actor_option,
 )
 
@@ -26,7 +26,7 @@ _of_jobs = options(
 @command()
 @_of_jobs
 async def pause(connection: Any, **given: Any) -> Answer:
-    """Pause a job, or many: nothing more of it is planned until it is resumed."""
+    """Pause a job, or many: nothing more is planned until it is resumed."""
     return await _change(connection, "pause", "paused", "was paused already", **given)
 
 

@@ -18,7 +18,7 @@ from pgsched.store.admin import archive as store
 from pgsched.store.admin import days
 from pgsched.store.core.transactions import Lend, lending
 
-history = click.Group("history", help="Put days of history away before they are dropped, and mend missing ones.")
+history = click.Group("history", help="Archive days of history before they are dropped, and repair missing days.")
 
 _TRIES, _APART = 100, 0.05
 _STEPS: dict[days.Step, str] = {
@@ -32,12 +32,14 @@ _STEPS: dict[days.Step, str] = {
 
 @command(history, with_settings=True)
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--most", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Most days at once.")
+@click.option(
+    "--most", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Most days to write in one run."
+)
 @actor_option
 async def archive(connection: Any, settings: Settings, directory: Path, most: int, actor: str | None) -> Answer:
-    """Write the days that are kept no longer into a directory, as compressed CSV, and let workers drop them.
+    """Write days past their retention into a directory as compressed CSV, so that workers may drop them.
 
-    A day is two files, its executions and their failed attempts. A file that is there is replaced.
+    A day is two files: its executions and their failed attempts. Existing files are replaced.
     """
     found = (await store.to_archive(connection))[:most]
     await connection.commit()
@@ -57,9 +59,9 @@ async def archive(connection: Any, settings: Settings, directory: Path, most: in
 
 @command(history, with_settings=True)
 async def adopt(connection: Any, settings: Settings) -> Answer:
-    """Give what has ended on days without a table one, as workers do within an hour.
+    """Create tables for days that have none, as workers do within an hour.
 
-    The default partition becomes the table of these days. No row is moved, and nobody waits for a lock.
+    The default partition becomes the table of these days. No row is moved, and nothing waits for a lock.
     """
     await connection.commit()
     found: dict[str, days.Step] = {}

@@ -25,14 +25,16 @@ def import_() -> None:
 
 
 _FILE = click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
-_CLIENT = click.option("--client", metavar="NAME", help="Whose the jobs are.  [default: default]")
+_CLIENT = click.option("--client", metavar="NAME", help="Client that the jobs belong to.  [default: default]")
 
 
 @import_.command()
 @_FILE
-@click.option("--timezone", metavar="ZONE", help="Where the file names none: that of the machine whose cron ran it.")
-@click.option("--target", metavar="TARGET", help="What is called for a command; {key} stands for its name.")
-@click.option("--system", is_flag=True, help="The form of /etc/crontab, with a user before each command.")
+@click.option(
+    "--timezone", metavar="ZONE", help="Time zone if the file has none: that of the machine whose cron ran it."
+)
+@click.option("--target", metavar="TARGET", help="Target to call for a command; {key} stands for its name.")
+@click.option("--system", is_flag=True, help="Format of /etc/crontab, with a user before each command.")
 @_CLIENT
 @json_option
 @click.pass_obj
@@ -41,7 +43,7 @@ def crontab(
 ) -> None:
     """Print declarations for the entries of a crontab: FILE, or - for standard input.
 
-    What only calls an address, with curl or wget, becomes a call of that address. Other commands need --target.
+    A command that only calls a URL with curl or wget becomes a call of that URL. Other commands need --target.
     """
     names = Names()
     lines = lines_of(_read(file), with_user=system)
@@ -85,9 +87,9 @@ class Names:
 @json_option
 @click.pass_obj
 def cloud_scheduler(reply: Reply, /, file: str, client: str | None) -> None:
-    """Print declarations for jobs of Google Cloud Scheduler: FILE, or - for standard input, has them as JSON.
+    """Print declarations for jobs of Google Cloud Scheduler, given as JSON in FILE, or - for standard input.
 
-    It is what `gcloud scheduler jobs list --format json` prints. Jobs that are paused are left out.
+    This is the output of `gcloud scheduler jobs list --format json`. Paused jobs are left out.
     """
     _give(reply, [(job.name, partial(declared_from, job)) for job in jobs_in(_read(file))], client)
 

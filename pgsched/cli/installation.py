@@ -18,31 +18,34 @@ _CLEARABLE = (
     "hold-after-absence",
 )
 
-installation = click.Group("installation", help="Show and set what holds for the installation as a whole.")
+installation = click.Group("installation", help="Show and change settings of the installation as a whole.")
 
 
 @command(installation)
 async def show(connection: Any) -> Answer:
-    """Show what is set, and whether the installation is held."""
+    """Show the settings, and whether the installation is held."""
     return shown(await store.get_installation(connection))
 
 
 @command(installation, "set")
-@click.option("--history-days", type=int, metavar="NUMBER", help="Days for which finished executions are kept.")
-@click.option("--audit-days", type=int, metavar="NUMBER", help="Days for which the audit log is kept; 0 is for ever.")
+@click.option("--history-days", type=int, metavar="NUMBER", help="Days to keep finished executions.")
+@click.option("--audit-days", type=int, metavar="NUMBER", help="Days to keep the audit log; 0 means for ever.")
 @click.option(
     "--archive-history/--no-archive-history",
     default=None,
-    help="Whether a day of history is dropped only once it has been archived.",
+    help="Whether to drop a day of history only after it was archived.",
 )
-@click.option("--hold-after-restart", metavar="DURATION", help="Absence after which a crashed server is held.")
-@click.option("--hold-after-promotion", metavar="DURATION", help="Absence after which a new timeline is held.")
-@click.option("--hold-after-absence", metavar="DURATION", help="Absence of workers after which all is held.")
+@click.option("--hold-after-restart", metavar="DURATION", help="Downtime after which a crashed server is held.")
+@click.option("--hold-after-promotion", metavar="DURATION", help="Downtime after which a new timeline is held.")
+@click.option("--hold-after-absence", metavar="DURATION", help="Time without workers after which everything is held.")
 @click.option(
-    "--clear", type=click.Choice(_CLEARABLE), multiple=True, help="Days back to their default, and a hold to never."
+    "--clear",
+    type=click.Choice(_CLEARABLE),
+    multiple=True,
+    help="Reset days to their default, and a hold to never; repeatable.",
 )
 @actor_option
 async def set_installation(connection: Any, actor: str | None, **given: Any) -> Answer:
-    """Set something for the installation: only what is named."""
+    """Change the given settings of the installation."""
     changes = changes_in(given, "--history-days 60")
     return changed(await store.set_installation(connection, changes, actor=actor), "set", "was so before")

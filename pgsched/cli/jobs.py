@@ -34,8 +34,8 @@ for _command in (edit, pause, resume, cancel, backfill, list_backfills, cancel_b
 @command(jobs, "list")
 @only_client
 @click.option("--state", type=click.Choice(JOB_STATES), help="Only these.")
-@click.option("--key", metavar="KEY", help="Only those under this key.")
-@click.option("--host", metavar="HOST", help="Only those whose target is at this host.")
+@click.option("--key", metavar="KEY", help="Only those with this key.")
+@click.option("--host", metavar="HOST", help="Only those whose target is on this host.")
 @many_option("--label", "Only those with all of these labels.", label)
 @click.option(
     "--last-outcomes",
@@ -43,7 +43,7 @@ for _command in (edit, pause, resume, cancel, backfill, list_backfills, cancel_b
     type=click.IntRange(0, MOST_OUTCOMES),
     default=0,
     metavar="NUMBER",
-    help="With so many of the last outcomes of each.",
+    help="Show this many of each job's last outcomes.",
 )
 @sort_option
 @page_options()
@@ -80,7 +80,7 @@ async def show(connection: Any, id: UUID) -> Answer:
 @click.argument("id", type=identity)
 @actor_option
 async def trigger(connection: Any, id: UUID, actor: str | None) -> Answer:
-    """Run a job now, besides its schedule. Prints the execution's id."""
+    """Run a job now, in addition to its schedule. Prints the execution's id."""
     execution = await calls.trigger(connection, id, actor=actor)
     return Answer({"id": execution, "job_id": id}, str(execution))
 

@@ -17,16 +17,31 @@ _ONCE = "it is shown this once: keep it where only its user reads it"
 
 @click.group()
 def keys() -> None:
-    """Make, list, rotate, limit and revoke keys of the API."""
+    """Create, list, rotate, limit and revoke API keys."""
 
 
 @command(keys)
 @click.argument("subject")
-@click.option("--client", "clients", multiple=True, metavar="NAME", help="A client it is for.  [default: all]")
-@click.option("--scope", "scopes", multiple=True, required=True, type=click.Choice(SCOPES), help="What it may do.")
-@click.option("--expires-at", type=instant, metavar="INSTANT", help="Until when it is taken.  [default: for good]")
-@click.option("--rate", type=click.IntRange(1, 1_000_000), metavar="NUMBER", help="At most so many requests a second.")
-@click.option("--burst", type=click.IntRange(1, 1_000_000), metavar="NUMBER", help="So many of them at once.")
+@click.option(
+    "--client",
+    "clients",
+    multiple=True,
+    metavar="NAME",
+    help="Client that the key may act for; repeatable.  [default: all]",
+)
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    required=True,
+    type=click.Choice(SCOPES),
+    help="Scope: what the key may do; repeatable.",
+)
+@click.option("--expires-at", type=instant, metavar="INSTANT", help="When it expires.  [default: never]")
+@click.option("--rate", type=click.IntRange(1, 1_000_000), metavar="NUMBER", help="Most requests per second.")
+@click.option(
+    "--burst", type=click.IntRange(1, 1_000_000), metavar="NUMBER", help="Most requests at once after a pause."
+)
 @actor_option
 async def create(
     connection: Any,
@@ -36,7 +51,7 @@ async def create(
     expires_at: datetime | None,
     **given: Any,
 ) -> Answer:
-    """Make a key for SUBJECT, and show its token."""
+    """Create a key for SUBJECT and print its token."""
     from pgsched.store.admin import api_keys
 
     token = await api_keys.create(
@@ -48,7 +63,7 @@ async def create(
 @command(keys, "list")
 @page_options(str, "ID")
 async def list_keys(connection: Any, limit: int, after: str | None) -> Answer:
-    """List the keys, the revoked ones too."""
+    """List the keys, including revoked ones."""
     from pgsched.answers import page_of
     from pgsched.store.admin import api_keys
 
@@ -62,10 +77,10 @@ async def list_keys(connection: Any, limit: int, after: str | None) -> Answer:
 
 @command(keys)
 @click.argument("id")
-@click.option("--keep-for", metavar="DURATION", help="How long the former token is taken, too.  [default: 0s]")
+@click.option("--keep-for", metavar="DURATION", help="How long the previous token stays valid.  [default: 0s]")
 @actor_option
 async def rotate(connection: Any, id: str, keep_for: str | None, actor: str | None) -> Answer:
-    """Give a key another secret, and show its token."""
+    """Give a key a new secret and print its token."""
     from pgsched.domain.request import length_of
     from pgsched.store.admin import api_keys
 
@@ -76,11 +91,18 @@ async def rotate(connection: Any, id: str, keep_for: str | None, actor: str | No
 
 @command(keys)
 @click.argument("id")
-@click.option("--rate", type=click.IntRange(1, 1_000_000), metavar="NUMBER", help="Requests a second.  [default: any]")
-@click.option("--burst", type=click.IntRange(1, 1_000_000), metavar="NUMBER", help="At once.  [default: the rate]")
+@click.option(
+    "--rate", type=click.IntRange(1, 1_000_000), metavar="NUMBER", help="Requests per second.  [default: unlimited]"
+)
+@click.option(
+    "--burst",
+    type=click.IntRange(1, 1_000_000),
+    metavar="NUMBER",
+    help="Most requests at once after a pause.  [default: the rate]",
+)
 @actor_option
 async def limit(connection: Any, id: str, rate: int | None, burst: int | None, actor: str | None) -> Answer:
-    """Hold a key to so many requests a second in each process of the API; without --rate to none."""
+    """Limit a key's requests per second in each API process; without --rate, remove the limit."""
     from pgsched.store.admin import api_keys
 
     is_changed = await api_keys.set_rate(connection, id, rate=rate, burst=burst, actor=actor)
@@ -91,7 +113,7 @@ async def limit(connection: Any, id: str, rate: int | None, burst: int | None, a
 @click.argument("id")
 @actor_option
 async def revoke(connection: Any, id: str, actor: str | None) -> Answer:
-    """End a key: within a second no process of the API takes it."""
+    """Revoke a key: within a second, every API process refuses it."""
     from pgsched.store.admin import api_keys
 
     return changed(await api_keys.revoke(connection, id, actor=actor), "revoked", "was revoked before", id=id)

@@ -30,15 +30,15 @@ async def list_limits(connection: Any, kind: str | None, limit: int, after: str 
 @command(limits, "set")
 @click.argument("kind", type=_KIND)
 @click.argument("name")
-@click.option("--rate", type=int, metavar="NUMBER", help="Number of executions that may begin in each --per.")
-@click.option("--per", default="1s", show_default=True, metavar="DURATION", help="The time --rate is for.")
+@click.option("--rate", type=int, metavar="NUMBER", help="Executions that may start in each --per.")
+@click.option("--per", default="1s", show_default=True, metavar="DURATION", help="Period that --rate applies to.")
 @click.option(
-    "--burst", type=int, metavar="NUMBER", help="Number of them that may begin at once after a lull.  [default: 1]"
+    "--burst", type=int, metavar="NUMBER", help="Executions that may start at once after a quiet period.  [default: 1]"
 )
-@click.option("--concurrency", type=int, metavar="NUMBER", help="Number of executions that may run at once.")
+@click.option("--concurrency", type=int, metavar="NUMBER", help="Executions that may run at once.")
 @actor_option
 async def set_limit(connection: Any, kind: str, name: str, actor: str | None, per: str, **numbers: Any) -> Answer:
-    """Set the limit of a KIND, which is client, host, queue or key. It takes the place of the one there was."""
+    """Set the limit of a client, host, queue or key (KIND). It replaces the previous one."""
     amount = store.Amount(per=parse_duration(per), **numbers)
     done = await store.set_limit(connection, kind, name, amount, actor=actor)
     return changed(done, "set", "was so before", kind=kind, name=name)
@@ -49,6 +49,6 @@ async def set_limit(connection: Any, kind: str, name: str, actor: str | None, pe
 @click.argument("name")
 @actor_option
 async def drop(connection: Any, kind: str, name: str, actor: str | None) -> Answer:
-    """Take a limit away: what it held back goes on."""
+    """Remove a limit: what it held back continues."""
     done = await store.drop_limit(connection, kind, name, actor=actor)
     return changed(done, "dropped", "there was none", kind=kind, name=name)

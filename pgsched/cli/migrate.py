@@ -14,12 +14,12 @@ from pgsched.store.core.room import remarks
 
 @click.command()
 @settings_options(DATABASE)
-@click.option("--sql", "as_sql", is_flag=True, help="Print the SQL for a database administrator; change nothing.")
-@click.option("--replace", is_flag=True, help="Make functions, views, triggers and rights anew.")
+@click.option("--sql", "as_sql", is_flag=True, help="Print the SQL for a database administrator and change nothing.")
+@click.option("--replace", is_flag=True, help="Recreate functions, views, triggers and privileges.")
 @json_option
 @click.pass_context
 def migrate(context: click.Context, /, as_sql: bool, replace: bool, **flags: Any) -> None:
-    """Bring the database's schema to this release. Harmless when repeated."""
+    """Upgrade the database schema to this release. Safe to repeat."""
     reply: Reply = context.obj
     settings = load_settings(flags)
     if as_sql:

@@ -13,17 +13,17 @@ from pgsched.errors import InvalidSettings
 from pgsched.passwords import has_password
 
 actor_option = click.option(
-    "--actor", metavar="NAME", help="Who does it, for the audit log.  [default: the database's role]"
+    "--actor", metavar="NAME", help="Name to record in the audit log.  [default: the database role]"
 )
 limit_option = click.option(
     "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Most rows to show."
 )
-only_client = click.option("--client", metavar="NAME", help="Only this client's.")
+only_client = click.option("--client", metavar="NAME", help="Only of this client.")
 ordering_key_option = click.option(
-    "--ordering-key", metavar="KEY", help="Executions that share it are delivered one at a time and in order."
+    "--ordering-key", metavar="KEY", help="Executions with the same ordering key run one at a time, in order."
 )
 payload_option = click.option(
-    "--payload", type=json_text, metavar="JSON", help="Payload to deliver; @FILE reads a file, - standard input."
+    "--payload", type=json_text, metavar="JSON", help="Payload to deliver; @FILE reads a file, - reads standard input."
 )
 
 
@@ -51,7 +51,7 @@ def no_password(context: click.Context, parameter: click.Parameter, given: str |
 
 
 note_and_actor = options(
-    click.option("--note", metavar="TEXT", help="Why; it is shown as the reason, and logged."), actor_option
+    click.option("--note", metavar="TEXT", help="Reason, shown with it and in the audit log."), actor_option
 )
 
 
@@ -65,12 +65,12 @@ def recurrence_options(*, is_new: bool) -> Callable[[Command], Command]:
     """``--cron``, ``--every`` and what goes with them; a schedule that is new has defaults for what is not given."""
     zone, gap, overlap = (f"  [default: {name}]" if is_new else "" for name in ("UTC", "shift", "first"))
     return options(
-        click.option("--cron", metavar="EXPRESSION", help="Again and again: five fields, or six with seconds first."),
-        click.option("--every", metavar="DURATION", help="Again and again, this far apart, such as 15m."),
-        click.option("--timezone", metavar="ZONE", help=f"Time zone of --cron, such as Europe/Berlin.{zone}"),
-        click.option("--gap", metavar="POLICY", help=f"--cron, hour left out in spring: shift or skip.{gap}"),
+        click.option("--cron", metavar="EXPRESSION", help="Repeatedly: five fields, or six with seconds first."),
+        click.option("--every", metavar="DURATION", help="Repeatedly, at this interval, e.g. 15m."),
+        click.option("--timezone", metavar="ZONE", help=f"Time zone of --cron, e.g. Europe/Berlin.{zone}"),
+        click.option("--gap", metavar="POLICY", help=f"--cron, an hour skipped in spring: shift or skip.{gap}"),
         click.option(
-            "--overlap", metavar="POLICY", help=f"--cron, hour twice in autumn: first, second or both.{overlap}"
+            "--overlap", metavar="POLICY", help=f"--cron, an hour repeated in autumn: first, second or both.{overlap}"
         ),
     )
 
@@ -80,13 +80,13 @@ sort_option = click.option(
     type=click.Choice(SORTS),
     default="newest",
     show_default=True,
-    help="Which come first, by when they were scheduled.",
+    help="Sort order, by the scheduled instant.",
 )
 
 
 def page_options(kind: Any = identity, metavar: str = "ID") -> Callable[[Command], Command]:
     """``--limit`` and ``--after``."""
     after = click.option(
-        "--after", type=kind, metavar=metavar, help="Go on after the page that answered with this as next."
+        "--after", type=kind, metavar=metavar, help="Show the next page: the value of next in the previous answer."
     )
     return options(limit_option, after)

@@ -17,14 +17,16 @@ from pgsched.errors import InvalidInput
 
 @click.command()
 @settings_options(DATABASE)
-@click.option("--job", type=identity, metavar="ID", help="Of this job, before and after the change that is given.")
+@click.option("--job", type=identity, metavar="ID", help="Preview this job, before and after the given change.")
 @click.option("--at", metavar="INSTANT", help="Once, at this instant.")
 @recurrence_options(is_new=True)
 @many_option("--rule", "How it recurs, such as max_runs=3.")
-@click.option("--identity", metavar="CLIENT/KEY", help="--cron with H: whose job it is, such as default/nightly.")
-@click.option("--anchor", metavar="INSTANT", help="--every counts from here.  [default: --from, or the job's]")
-@click.option("--from", "after", type=instant, metavar="INSTANT", help="Instants later than this.  [default: now]")
-@click.option("--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many.")
+@click.option(
+    "--identity", metavar="CLIENT/KEY", help="--cron with H: client and key of the job, e.g. default/nightly."
+)
+@click.option("--anchor", metavar="INSTANT", help="Instant that --every starts from.  [default: --from, or the job's]")
+@click.option("--from", "after", type=instant, metavar="INSTANT", help="Show instants after this one.  [default: now]")
+@click.option("--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="Number of instants.")
 @json_option
 @click.pass_obj
 def preview(reply: Reply, /, job: UUID | None, after: datetime | None, count: int, **given: Any) -> None:

@@ -60,7 +60,7 @@ def api(reply: Reply, /, supervised: bool, **flags: Any) -> None:
 
 @click.command()
 @settings_options(WORKER)
-@click.option("--check", is_flag=True, help="Say whether a worker of this machine is alive; start none.")
+@click.option("--check", is_flag=True, help="Check whether a worker on this machine is alive; start none.")
 @json_option
 @supervised_option
 @alone_option

@@ -14,8 +14,10 @@ from pgsched.store.core.room import find_room
 _COLUMNS = ("name", "pulled", "waiting", "max_waiting", "full_since", "paused_at", "reason", "weight", "options")
 _queue_options = options(
     many_option("--option", "All its defaults."),
-    click.option("--weight", type=int, metavar="NUMBER", help="Its share in a worker of several queues, 1 to 100."),
-    click.option("--max-waiting", type=int, metavar="NUMBER", help="Number that may wait; scheduling more is refused."),
+    click.option("--weight", type=int, metavar="NUMBER", help="Weight in workers that serve several queues, 1 to 100."),
+    click.option(
+        "--max-waiting", type=int, metavar="NUMBER", help="Most executions that may wait; scheduling more is refused."
+    ),
 )
 
 queues = click.Group("queues", help="List, show, create, set, pause, resume and drop queues.")
@@ -23,7 +25,7 @@ queues = click.Group("queues", help="List, show, create, set, pause, resume and 
 
 @command(queues, "list")
 async def list_queues(connection: Any) -> Answer:
-    """List the queues; what waits in each is counted up to 10,000."""
+    """List queues; waiting executions are counted up to 10,000."""
     found = await store.all_queues(connection)
     return Answer({"items": found}, table(_COLUMNS, cells(_COLUMNS, found)))
 
@@ -37,11 +39,11 @@ async def show(connection: Any, name: str) -> Answer:
 
 @command(queues)
 @click.argument("name")
-@click.option("--pulled", is_flag=True, help="Consumers pull from it; workers leave it alone.")
+@click.option("--pulled", is_flag=True, help="Consumers pull from it; workers do not deliver from it.")
 @_queue_options
 @actor_option
 async def create(connection: Any, name: str, pulled: bool, actor: str | None, **given: Any) -> Answer:
-    """Make a queue, while everything goes on. Workers serve it that are started with its name."""
+    """Create a queue while everything runs. Workers started with its name serve it."""
     settings = changes_in(given) | ({"pulled": True} if pulled else {})
     await store.create_queue(connection, name, settings, actor=actor)
     how = "consumers claim from it" if pulled else f"serve it by pgsched worker --queues {name}"
@@ -52,11 +54,14 @@ async def create(connection: Any, name: str, pulled: bool, actor: str | None, **
 @click.argument("name")
 @_queue_options
 @click.option(
-    "--clear", type=click.Choice(("options", "weight", "max-waiting")), multiple=True, help="Back to its default."
+    "--clear",
+    type=click.Choice(("options", "weight", "max-waiting")),
+    multiple=True,
+    help="Reset this setting to its default; repeatable.",
 )
 @actor_option
 async def set_queue(connection: Any, name: str, actor: str | None, **given: Any) -> Answer:
-    """Set something for a queue: only what is named."""
+    """Change the given settings of a queue."""
     changes = changes_in(given, "--max-waiting 100000")
     return changed(await store.set_queue(connection, name, changes, actor=actor), "set", "was so before", name=name)
 
@@ -65,7 +70,7 @@ async def set_queue(connection: Any, name: str, actor: str | None, **given: Any)
 @click.argument("name")
 @note_and_actor
 async def pause(connection: Any, name: str, **said: Any) -> Answer:
-    """Have workers begin nothing more of a queue."""
+    """Pause a queue: workers start nothing more from it."""
     return changed(await store.pause_queue(connection, name, **said), "paused", "was paused already", name=name)
 
 
@@ -73,7 +78,7 @@ async def pause(connection: Any, name: str, **said: Any) -> Answer:
 @click.argument("name")
 @note_and_actor
 async def resume(connection: Any, name: str, **said: Any) -> Answer:
-    """End the pause of a queue."""
+    """Resume a paused queue."""
     return changed(await store.resume_queue(connection, name, **said), "resumed", "was not paused", name=name)
 
 

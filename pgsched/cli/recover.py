@@ -23,19 +23,26 @@ _CALLS = ("called", "executions")
 
 @command(with_settings=True)
 @options(
-    click.option("--release", is_flag=True, help="Let workers go on, after what the next three options say."),
-    click.option("--skip-older-than", type=duration, metavar="DURATION", help="Cancel what was due before that long."),
-    click.option("--rate", type=click.FloatRange(0.001, 100_000), metavar="NUMBER", help="Fire what is due no faster."),
-    click.option("--hold-client", "held", multiple=True, metavar="NAME", help="Keep holding this client; repeatable."),
-    click.option("--hold", is_flag=True, help="Hold the installation: nothing begins until it is released."),
-    click.option("--note", metavar="TEXT", help="Why; it is shown as the reason, and logged."),
+    click.option("--release", is_flag=True, help="Apply the next three options, then let workers continue."),
+    click.option(
+        "--skip-older-than", type=duration, metavar="DURATION", help="Cancel what was due longer ago than this."
+    ),
+    click.option(
+        "--rate",
+        type=click.FloatRange(0.001, 100_000),
+        metavar="NUMBER",
+        help="Most overdue executions to fire per second.",
+    ),
+    click.option("--hold-client", "held", multiple=True, metavar="NAME", help="Hold this client; repeatable."),
+    click.option("--hold", is_flag=True, help="Hold the installation: nothing starts until it is released."),
+    click.option("--note", metavar="TEXT", help="Reason, shown with it and in the audit log."),
     actor_option,
 )
 async def recover(connection: Any, settings: Settings, hold: bool, release: bool, **given: Any) -> Answer:
-    """Show what a restored or copied database would fire, and let it go on.
+    """Show what a restored or copied database would fire, and release it.
 
-    Without --release or --hold it changes nothing but to hold an installation whose workers were last on another
-    server. With --release it holds, does what the options say, and then lets the workers go on.
+    Without --release or --hold, it changes nothing, except that it holds an installation whose workers last ran on
+    another server. With --release, it holds the installation, applies the options, and then lets workers continue.
     """
     await installation.check_in(connection)
     said = {"note": given.pop("note"), "actor": given.pop("actor")}

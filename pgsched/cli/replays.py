@@ -18,7 +18,7 @@ _COLUMNS = ("id", "state", "rate", "replayed", "passed_over", "filter", "target"
 @command(name="replays")
 @page_options()
 async def list_replays(connection: Any, limit: int, after: UUID | None) -> Answer:
-    """List the replays of many and how far they are, newest first."""
+    """List replays of many dead letters with their progress, newest first."""
     found = await dead_letters.list_replays(connection, limit=limit + 1, after=after)
     return listed(page_of(found, limit, lambda row: row.id), _COLUMNS, "no replays")
 
@@ -27,7 +27,7 @@ async def list_replays(connection: Any, limit: int, after: UUID | None) -> Answe
 @click.argument("id", metavar="REPLAY", type=identity)
 @actor_option
 async def cancel_replay(connection: Any, id: UUID, actor: str | None) -> Answer:
-    """Cancel a replay of many: what it has not replayed yet stays a dead letter."""
+    """Cancel a replay of many; those not yet replayed stay dead letters."""
     return changed(
         await dead_letters.cancel_replay(connection, id, actor=actor), "cancelled", "had ended before", id=id
     )

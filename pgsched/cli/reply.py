@@ -59,7 +59,7 @@ def json_option(command: Command) -> Command:
         is_eager=True,
         expose_value=False,
         callback=_choose,
-        help="Answer with exactly one JSON object on standard output.",
+        help="Print exactly one JSON object on standard output.",
     )(command)
 
 

@@ -15,17 +15,17 @@ from pgsched.store.schedule.order import order_of
 @command()
 @click.argument("target")
 @click.option("--at", metavar="INSTANT", help="Once, at this instant: ISO 8601 with an offset.")
-@click.option("--delay", metavar="DURATION", help="Once, this long from now, such as 10m or PT10M.")
+@click.option("--delay", metavar="DURATION", help="Once, after this time, e.g. 10m or PT10M.")
 @recurrence_options(is_new=True)
 @payload_option
-@click.option("--client", default="default", show_default=True, metavar="NAME", help="Whose it is.")
-@click.option("--key", metavar="KEY", help="Name, unique for the client.")
+@click.option("--client", default="default", show_default=True, metavar="NAME", help="Client it belongs to.")
+@click.option("--key", metavar="KEY", help="Key, unique per client.")
 @click.option(
     "--on-conflict",
     default="replace",
     show_default=True,
     metavar="POLICY",
-    help="Where --key is taken: replace, keep, reject, debounce.",
+    help="If --key is in use: replace, keep, reject or debounce.",
 )
 @ordering_key_option
 @click.option("--queue", default="default", show_default=True, metavar="NAME", help="Queue to put it in.")
@@ -39,10 +39,10 @@ from pgsched.store.schedule.order import order_of
     "--after-outcome", default="success", show_default=True, metavar="OUTCOME", help="--after: success, or any end."
 )
 async def schedule(connection: Any, target: str, **given: Any) -> Answer:
-    """Schedule a call of TARGET: once, now or later, or again and again.
+    """Schedule a call of TARGET: once, now or later, or repeatedly.
 
-    TARGET is one URI, such as https://host/path or python:name. Prints the id; with --json also whether that is of
-    something created, replaced, existing or ended.
+    TARGET is a URI such as https://host/path or python:name. Prints the id; with --json, also the outcome: created,
+    replaced, existing or ended.
     """
     for name in ("options", "rules", "labels"):
         given[name] = dict(given[name]) or None

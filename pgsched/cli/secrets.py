@@ -18,7 +18,7 @@ from pgsched.settings import Settings
 from pgsched.store.admin import secrets as store
 
 secrets = click.Group(
-    "secrets", help="Put, list and drop secrets that headers name, and change the keys that seal them."
+    "secrets", help="Store, list and drop secrets that headers refer to, and rotate their encryption keys."
 )
 
 
@@ -27,7 +27,7 @@ secrets = click.Group(
 @click.argument("name")
 @actor_option
 async def put(connection: Any, settings: Settings, client: str, name: str, actor: str | None) -> Answer:
-    """Keep a secret of CLIENT as NAME, from standard input or a prompt."""
+    """Store a secret of CLIENT as NAME, from standard input or a prompt."""
     text = click.prompt("Value", hide_input=True) if sys.stdin.isatty() else sys.stdin.read().rstrip("\r\n")
     made = await store.put(connection, KeyRing.parse(settings.secret_keys), client, name, text, actor=actor)
     return Answer({"client": client, "name": name, "made": made}, "put" if made else "replaced")
@@ -48,14 +48,14 @@ async def list_secrets(connection: Any, client: str, limit: int, after: str | No
 @click.argument("name")
 @actor_option
 async def drop(connection: Any, client: str, name: str, actor: str | None) -> Answer:
-    """Forget a secret; attempts that name it fail from then on."""
+    """Delete a secret; attempts that refer to it fail from then on."""
     done = await store.drop(connection, client, name, actor=actor)
     return changed(done, "dropped", "there was none", client=client, name=name)
 
 
 @command(secrets, with_settings=True)
 async def reseal(connection: Any, settings: Settings) -> Answer:
-    """Seal all secrets with the first of secret_keys, so that the others can be taken away."""
+    """Encrypt all secrets with the first of secret_keys, so that the others can be removed."""
     done = await store.reseal_all(connection, KeyRing.parse(settings.secret_keys))
     return Answer({"resealed": done}, f"{done} sealed anew")
 

@@ -23,8 +23,8 @@ async def status(connection: Any) -> Answer:
     """Show executions by status, what was done in the last hour, the workers, how late the oldest due execution is, and
     what no worker can deliver.
 
-    Counts up to 10,000 of what is due, due later, held and ended, so that it is quick where there are millions. Names
-    the transactions that are prepared and not ended: what they have locked waits for them.
+    Counts at most 10,000 of what is due, due later, held and ended, so it is quick among millions. Also lists
+    prepared transactions that have not ended: what they lock waits for them.
     """
     counts = await overview.count(connection)
     state = await get_installation(connection)

@@ -13,9 +13,9 @@ from pgsched.cli.parameters import instant
 from pgsched.store.gates import targets as store
 
 _COLUMNS = ("host", "client", "state", "failing_since", "until", "openings", "held", "reason")
-_for_client = click.option("--client", metavar="NAME", help="For this client alone.  [default: for all]")
+_for_client = click.option("--client", metavar="NAME", help="Only for this client.  [default: for all]")
 
-targets = click.Group("targets", help="List target hosts that are left alone; sideline and restore them.")
+targets = click.Group("targets", help="List, sideline and restore target hosts.")
 
 
 @command(targets, "list")
@@ -30,10 +30,15 @@ async def list_targets(connection: Any, client: str | None, limit: int, after: s
 @command(targets)
 @click.argument("host")
 @_for_client
-@click.option("--until", type=instant, metavar="INSTANT", help="Until then.  [default: until it is restored]")
+@click.option(
+    "--until",
+    type=instant,
+    metavar="INSTANT",
+    help="Restore it at this instant.  [default: when it is restored by hand]",
+)
 @note_and_actor
 async def sideline(connection: Any, host: str, client: str | None, until: datetime | None, **said: Any) -> Answer:
-    """Call nothing more at a HOST; what is due waits."""
+    """Stop calling a HOST; what is due waits."""
     done = await store.sideline(connection, host, client=client, until=until, **said)
     return changed(done, "sidelined", "was sidelined already", host=host, client=client)
 
@@ -43,6 +48,6 @@ async def sideline(connection: Any, host: str, client: str | None, until: dateti
 @_for_client
 @actor_option
 async def restore(connection: Any, host: str, client: str | None, actor: str | None) -> Answer:
-    """Call a HOST again: a few executions a second at first, then more and more."""
+    """Call a HOST again: a few executions per second at first, then more and more."""
     done = await store.restore(connection, host, client=client, actor=actor)
     return changed(done, "restored", "was not sidelined", host=host, client=client)

@@ -29,23 +29,23 @@ _APART = 1.0  # seconds between the two looks of a single frame
 
 @click.command()
 @settings_options(DATABASE)
-@click.option("--once", is_flag=True, help="Print one frame and end; so it is, too, where the output is no terminal.")
+@click.option("--once", is_flag=True, help="Print one frame and exit; the default if the output is not a terminal.")
 @click.option(
     "--every",
     type=click.FloatRange(0.5, 60),
     default=2,
     show_default=True,
     metavar="SECONDS",
-    help="How often to look.",
+    help="Refresh interval.",
 )
-@click.option("--sort", type=click.Choice(SORTS), default=SORTS[0], show_default=True, help="In which order.")
-@click.option("--filter", default="", metavar="TEXT", help="Only queues, clients and workers with this in their name.")
+@click.option("--sort", type=click.Choice(SORTS), default=SORTS[0], show_default=True, help="Sort order.")
+@click.option("--filter", default="", metavar="TEXT", help="Only queues, clients and workers whose name contains this.")
 @json_option
 @click.pass_obj
 def top(reply: Reply, /, once: bool, every: float, sort: str, filter: str, **flags: Any) -> None:
     """Watch what is due, running and late, by queue, client and worker.
 
-    Reads the 4,000 oldest rows of each queue at the most. A single frame takes two looks, a second apart, for rates.
+    Reads at most the 4,000 oldest rows of each queue. A single frame takes two samples, a second apart, for rates.
     """
     url = with_database(load_settings(flags)).database_url or ""
     view = View(sort=sort, filter=filter[:40])

@@ -42,7 +42,10 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_obj
 def up(reply: Reply, /, **flags: Any) -> None:
-    """Start everything: PostgreSQL unless one is given, the schema, the API, the workers. Ctrl-C drains and stops."""
+    """Start PostgreSQL (unless one is given), the API and the workers, and migrate the schema.
+
+    Ctrl-C drains and stops.
+    """
     for stop in (signal.SIGTERM, signal.SIGQUIT):
         signal.signal(stop, lambda number, _: sys.exit(128 + number))
     settings = load_settings(flags)

@@ -18,7 +18,7 @@ workers = click.Group("workers", help="List, show, drain and resume workers.")
 
 @command(workers, "list")
 async def list_workers(connection: Any) -> Answer:
-    """List the workers; what each has in hand is counted among the oldest that are due."""
+    """List workers; what each has in hand is counted among the oldest due executions."""
     found = await store.all_workers(connection)
     return Answer({"items": found}, table(_COLUMNS, cells(_COLUMNS, found)) if found else "no workers")
 
@@ -26,7 +26,7 @@ async def list_workers(connection: Any) -> Answer:
 @command(workers)
 @_NUMBER
 async def show(connection: Any, worker: int) -> Answer:
-    """Show one worker, with what it can deliver."""
+    """Show one worker and what it can deliver."""
     return shown(await store.get_worker(connection, worker))
 
 
@@ -34,7 +34,7 @@ async def show(connection: Any, worker: int) -> Answer:
 @_NUMBER
 @note_and_actor
 async def drain(connection: Any, worker: int, **said: Any) -> Answer:
-    """Have a worker begin nothing more; what it has in hand goes on."""
+    """Drain a worker: it starts nothing more and finishes what it has in hand."""
     return changed(await store.drain_worker(connection, worker, **said), "drains", "was told so before", id=worker)
 
 
@@ -42,5 +42,5 @@ async def drain(connection: Any, worker: int, **said: Any) -> Answer:
 @_NUMBER
 @note_and_actor
 async def resume(connection: Any, worker: int, **said: Any) -> Answer:
-    """Have a worker that was drained begin again."""
+    """Resume a drained worker."""
     return changed(await store.resume_worker(connection, worker, **said), "resumed", "was not drained", id=worker)
