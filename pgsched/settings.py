@@ -44,29 +44,31 @@ class Settings:
     """Everything that can be set. Durations are seconds."""
 
     database_url: str | None = _setting(
-        None, "PostgreSQL to use, such as postgresql://user@host/database.", metavar="URL", password=True
+        None, "PostgreSQL to use, e.g. postgresql://user@host/database.", metavar="URL", password=True
     )
     host: str = _setting("127.0.0.1", "Address on which the API listens.", metavar="ADDRESS")
     allowed_hosts: str = _setting(
-        "", "Names under which the API answers, beside loopback's and the host; * is any.", metavar="NAMES"
+        "", "Host names that the API accepts besides loopback and the host; * accepts any.", metavar="NAMES"
     )
     port: int = _setting(8080, "Port on which the API listens; 0 takes a free one.", within=(0, 65_535))
     data_dir: str = _setting(".pgsched", "Where the embedded PostgreSQL keeps its data.", metavar="DIR")
-    app: str | None = _setting(None, "The pgsched.App whose handlers python: targets name.", metavar="MODULE:NAME")
+    app: str | None = _setting(None, "The pgsched.App with the handlers of python: targets.", metavar="MODULE:NAME")
     queues: str = _setting("default", "Queues to serve, separated by commas.", metavar="NAMES")
     processes: int = _setting(1, "Worker processes.", within=(1, 256))
-    concurrency: int = _setting(200, "Executions that one process delivers at the same time.", within=(1, 10_000))
-    handler_threads: int = _setting(64, "Threads of one process for handlers that are not async.", within=(1, 10_000))
+    concurrency: int = _setting(200, "Executions that one process runs at the same time.", within=(1, 10_000))
+    handler_threads: int = _setting(64, "Threads per process for handlers that are not async.", within=(1, 10_000))
     in_hand_bytes: int = _setting(
-        67_108_864, "Bytes of large payloads and results that one process has in memory.", within=(1_048_576, 2**40)
+        67_108_864, "Bytes of large payloads and results per process in memory.", within=(1_048_576, 2**40)
     )
-    batch: int = _setting(500, "Most rows that one claim takes.", within=(1, 5_000))
-    lease: float = _setting(30.0, "How long a claimed row is a worker's before others may take it.", within=(1, 3_600))
-    drain_timeout: float = _setting(20.0, "How long a stopping worker finishes what it has in hand.", within=(0, 3_600))
+    batch: int = _setting(500, "Most rows per claim.", within=(1, 5_000))
+    lease: float = _setting(30.0, "How long a worker holds a claimed row before others may take it.", within=(1, 3_600))
+    drain_timeout: float = _setting(
+        20.0, "How long a stopping worker may take to finish what it has in hand.", within=(0, 3_600)
+    )
     blocked_timeout: float = _setting(
-        60.0, "How long a handler may block its process, before that ends itself; 0: for ever.", within=(0, 86_400)
+        60.0, "How long a handler may block its process before the process exits; 0 means for ever.", within=(0, 86_400)
     )
-    oidc: str = _setting("{}", "OpenID Connect providers whose tokens the API takes, by issuer.", metavar="JSON")
+    oidc: str = _setting("{}", "OpenID Connect providers whose tokens the API accepts, by issuer.", metavar="JSON")
     dashboard: str = _setting("on", "The dashboard: on, read-only or off.", metavar="WORD")
     receive_timeout: float = _setting(30.0, "How long a request to the API may take to arrive.", within=(0.1, 3_600))
     send_timeout: float = _setting(
@@ -75,44 +77,44 @@ class Settings:
     poll_interval: float = _setting(
         1.0, "How long an idle worker waits when no notification arrives.", within=(0.05, 60)
     )
-    look_ahead: float = _setting(0.2, "How early a row is claimed, to start at its instant.", within=(0, 0.9))
+    look_ahead: float = _setting(0.2, "How early a row is claimed, so that it starts at its instant.", within=(0, 0.9))
     sideline_after: int = _setting(
-        10, "Failures within ten seconds after which a target is left alone; 0: never.", within=(0, 10_000)
+        10, "Failures within ten seconds after which a target is sidelined; 0 means never.", within=(0, 10_000)
     )
     recovery_rate: int = _setting(
-        10, "Executions a second that reach a target first when it is back.", within=(1, 100_000)
+        10, "Executions per second to a target at first, when it is back.", within=(1, 100_000)
     )
     kept_traceback: int = _setting(
         2_000,
-        "Characters of a handler's traceback that are kept with a failed attempt; 0 keeps none.",
+        "Characters of a handler's traceback to keep with a failed attempt; 0 keeps none.",
         within=(0, 20_000),
     )
-    connections_per_host: int = _setting(100, "Most connections of one process to one target host.", within=(1, 10_000))
+    connections_per_host: int = _setting(100, "Most connections per process to one target host.", within=(1, 10_000))
     allow_private_targets: bool = _setting(False, "Whether targets at private and loopback addresses are called.")
-    proxy: str | None = _setting(
-        None, "Proxy that all callbacks go through, such as http://host:3128.", metavar="URL", password=True
-    )
+    proxy: str | None = _setting(None, "Proxy for all callbacks, e.g. http://host:3128.", metavar="URL", password=True)
     tls_authorities: str | None = _setting(
-        None, "PEM file of authorities that callbacks trust beside the system's.", metavar="FILE"
+        None, "PEM file of certificate authorities to trust in addition to the system's.", metavar="FILE"
     )
     tls_certificates: str = _setting(
-        "{}", "PEM file of the certificate that is shown to each host, or client@host.", metavar="JSON"
+        "{}", "Client certificate (PEM file) for each host, or client@host.", metavar="JSON"
     )
-    notify: bool = _setting(True, "Whether workers listen for notifications; without, they poll.")
+    notify: bool = _setting(True, "Whether workers listen for notifications; otherwise they poll.")
     sql_role: str | None = _setting(
-        None, "Role as which functions of clients without a database_role are called.", metavar="ROLE"
+        None, "Role that calls functions for clients without a database_role.", metavar="ROLE"
     )
     sql_login: str = _setting(
         "user={role}",
-        "How workers log in to call functions; {role} stands for the role.",
+        "Connection parameters for calling functions; {role} stands for the role.",
         metavar="PARAMETERS",
         password=True,
     )
     kafka_brokers: str | None = _setting(None, "Kafka brokers, host:port separated by commas.", metavar="HOSTS")
     kafka_config: str = _setting("{}", "Further librdkafka settings, as a JSON object.", metavar="JSON", password=True)
     secret_keys: str = _setting("", "Keys that secrets are sealed with, the newest first.", secret=True)
-    tracing: bool = _setting(False, "Whether API and workers record spans; OTEL_… variables say where these go.")
-    metrics: str = _setting("", "Where a worker command shows its metrics, such as 127.0.0.1:9464.", metavar="ADDRESS")
+    tracing: bool = _setting(False, "Whether API and workers record traces; OTEL_… variables say where to send them.")
+    metrics: str = _setting(
+        "", "Address on which a worker command serves its metrics, e.g. 127.0.0.1:9464.", metavar="ADDRESS"
+    )
     log_format: str = _setting("auto", "human, json, or auto: human on a terminal, else json.", metavar="FORMAT")
     log_level: str = _setting("info", "debug, info, warning or error.", metavar="LEVEL")
 
