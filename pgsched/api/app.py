@@ -164,6 +164,7 @@ def _described() -> OpenAPIConfig:
         version=__version__,
         description="at and cron for a whole company, on the PostgreSQL it already runs.",
         operation_id_creator=name_of,
+        use_handler_docstrings=True,
         render_plugins=[Description()],
         openapi_router=Router("/schema", route_handlers=[], opt={SCOPE: PUBLIC}, include_in_schema=False),
         components=Components(

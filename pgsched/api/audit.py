@@ -26,7 +26,7 @@ _Before = Annotated[
 ]
 
 
-@reads("/audit", "List what was changed", scope="admin", everywhere=True)
+@reads("/audit", "List changes", scope="admin", everywhere=True)
 async def list_changes(
     database: Pooled,
     subject: _Subject = None,
@@ -37,7 +37,7 @@ async def list_changes(
     limit: Limit = 50,
     after: _Before = None,
 ) -> Page[AuditEntry]:
-    """One page, the newest first: who changed what, and what was so before and after."""
+    """Returns one page, newest first: who changed what, with the values before and after."""
     wanted = AuditFilter(subject=subject, kind=kind, name=name, action=action, actor=by)
     async with database.page() as connection:
         found = await audit.changes(connection, wanted, limit=limit + 1, after=after)

@@ -29,13 +29,13 @@ class StartBackfill(
 
     start: Instant
     end: Instant
-    rate: Annotated[float, Meta(gt=0, le=100_000, description="Rows a second.")] = 10.0
+    rate: Annotated[float, Meta(gt=0, le=100_000, description="Executions per second.")] = 10.0
     dry_run: Annotated[bool, Meta(description="Only count.")] = False
 
 
 @makes(
     "/jobs/{job_id:str}/backfill",
-    "Run instants of a job that have passed",
+    "Start a backfill: run past instants of a job",
     404,
     409,
     otherwise=(Backfilled, DRY_RUN),
@@ -48,20 +48,21 @@ async def start_backfill(
     database: Pooled,
     actor: Actor,
 ) -> Response[Backfilled]:
-    """Those that have succeeded, or have a row that waits or runs, are passed over. Also while the job is paused."""
+    """Instants that have succeeded, or whose execution waits or runs, are passed over. Works while the job is paused,
+    too."""
     wanted = Range(start=instant_of(data.start, "from"), end=instant_of(data.end, "to"), rate=data.rate)
     found = await database.ask(backfills.backfill, job_id, wanted, dry_run=data.dry_run, actor=actor)
     return made_at(f"/v1/backfills/{found.id}", found) if found.id else Response(found, status_code=200)
 
 
-@reads("/jobs/{job_id:str}/backfills", "The backfills of a job, the newest first", 404)
+@reads("/jobs/{job_id:str}/backfills", "List a job's backfills", 404)
 async def job_backfills(job_id: JobId, database: Pooled, limit: Limit = 50, after: After = None) -> Page[Backfill]:
-    """Each with how far it is."""
+    """Returns each with its progress."""
     found = await database.ask(backfills.of_job, job_id, limit=limit + 1, after=position(after))
     return page_of(found, limit, lambda row: cursor(row.id))
 
 
-@reads("/backfills/{backfill_id:str}", "One backfill and how far it is", 404)
+@reads("/backfills/{backfill_id:str}", "Get a backfill and its progress", 404)
 async def get_backfill(backfill_id: BackfillId, database: Pooled) -> Backfill:
     return await database.ask(backfills.get, backfill_id)
 

@@ -85,7 +85,7 @@ class _Results:
 
 @acts(
     "/jobs/batch",
-    "Schedule many",
+    "Schedule many jobs or one-shots",
     404,
     409,
     413,
@@ -101,8 +101,8 @@ class _Results:
 async def create_many(
     request: ApiRequest, database: Pooled, authentication: NamedDependency[Authentication], mode: _Mode = "all"
 ) -> Stream | Answer:
-    """Each line is what POST /v1/jobs takes, and is checked as there. With mode=all the first line that is refused
-    refuses them all: the problem names it, and nothing is kept."""
+    """Each line is what POST /v1/jobs takes, and is checked in the same way. With mode=all, the first invalid line
+    rejects the whole batch: the problem names the line, and nothing is scheduled."""
     request.check_type(NDJSON)
     still_let_in = partial(check_still, authentication, request)
     with ExitStack() as stack:

@@ -19,11 +19,14 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     at: Instant | UnsetType = UNSET
     delay: Duration | UnsetType = UNSET
     cron: (
-        Annotated[str, Meta(description="Five fields, six with seconds first, or @daily and its like.")] | UnsetType
+        Annotated[str, Meta(description="Five fields, six with seconds first, or a nickname such as @daily.")]
+        | UnsetType
     ) = UNSET
     timezone: Annotated[str, Meta(description="IANA name, with cron only; UTC when left out.")] | None = None
-    gap: Annotated[str, Meta(description="shift or skip: times of day that the clocks skip.")] | None = None
-    overlap: Annotated[str, Meta(description="first, second or both: times of day that happen twice.")] | None = None
+    gap: Annotated[str, Meta(description="shift or skip: times of day that a clock change skips.")] | None = None
+    overlap: (
+        Annotated[str, Meta(description="first, second or both: times of day that a clock change repeats.")] | None
+    ) = None
     every: Duration | UnsetType = UNSET
 
     def given(self) -> dict[str, str]:
@@ -62,13 +65,13 @@ class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         ]
         | None
     ) = None
-    labels: Annotated[dict[str, str], Meta(description="Labels by which it is found, beside the key.")] | None = None
+    labels: Annotated[dict[str, str], Meta(description="Labels to find it by, in addition to the key.")] | None = None
     after: Annotated[list[str], Meta(description="Ids or keys of executions to wait for.")] | None = None
     after_outcome: Annotated[str, Meta(description="success: all of them must succeed; any: they must end.")] = (
         "success"
     )
     on_conflict: Annotated[
-        str, Meta(description="Where the key is taken: replace, keep, reject or debounce.", examples=["keep"])
+        str, Meta(description="If the key is in use: replace, keep, reject or debounce.", examples=["keep"])
     ] = "replace"
 
 
@@ -87,7 +90,7 @@ class Retiming(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     gap: Annotated[str, Meta(description="shift or skip.")] | UnsetType | None = UNSET
     overlap: Annotated[str, Meta(description="first, second or both.")] | UnsetType | None = UNSET
     anchor: (
-        Annotated[str, Meta(description="The instant from which every counts, with an offset.")] | UnsetType | None
+        Annotated[str, Meta(description="The instant that every starts from, with an offset.")] | UnsetType | None
     ) = UNSET
 
 
@@ -114,7 +117,7 @@ class EditJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return {name: value for name, value in given.items() if value is not UNSET}
 
 
-Count = Annotated[int, Meta(ge=1, le=100, description="How many instants.")]
+Count = Annotated[int, Meta(ge=1, le=100, description="Number of instants.")]
 
 
 class PreviewEdit(EditJob, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -38,8 +38,8 @@ class NamedExecutions(
     host: str | None = None
     job: UUID | None = None
     key: str | None = None
-    start: Annotated[str, Meta(description="scheduled_for at or after this.")] | None = None
-    end: Annotated[str, Meta(description="scheduled_for before this.")] | None = None
+    start: Annotated[str, Meta(description="scheduled_for at or after this instant.")] | None = None
+    end: Annotated[str, Meta(description="scheduled_for before this instant.")] | None = None
     labels: dict[str, str] | None = None
 
     def wanted(self) -> ExecutionFilter:
@@ -56,20 +56,23 @@ class ChangeMany(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     verb: Literal["cancel", "reschedule"]
     filter: NamedExecutions
-    fire_at: Annotated[Instant, Meta(description="To reschedule: their instant.")] | None = None
-    shift: (
-        Annotated[str, Meta(description="To reschedule: by how much each is moved, such as PT1H or -15m.")] | None
-    ) = None
-    rate: Annotated[float, Meta(gt=0, le=100_000, description="Executions a second.")] = 1000.0
+    fire_at: Annotated[Instant, Meta(description="For rescheduling: the new instant.")] | None = None
+    shift: Annotated[str, Meta(description="For rescheduling: by how much to move each, e.g. PT1H or -15m.")] | None = (
+        None
+    )
+    rate: Annotated[float, Meta(gt=0, le=100_000, description="Executions per second.")] = 1000.0
     note: (
-        Annotated[str, Meta(max_length=1000, description="Why: the reason of what is cancelled, and logged.")] | None
+        Annotated[
+            str, Meta(max_length=1000, description="Reason, shown with cancelled executions and in the audit log.")
+        ]
+        | None
     ) = None
     dry_run: Annotated[bool, Meta(description="Only count.")] = False
 
 
 @makes(
     "/bulk-changes",
-    "Cancel or reschedule the executions that a filter names, at a rate",
+    "Cancel or reschedule executions by a filter, at a rate",
     409,
     otherwise=(ChangingMany, DRY_RUN),
     response_description="Committed: workers do it.",
@@ -80,7 +83,7 @@ async def change_many(
     database: Pooled,
     actor: Actor,
 ) -> Response[ChangingMany]:
-    """Only what waits is rescheduled, and no run of a job; what runs is cancelled too, unless status says otherwise."""
+    """Only waiting one-shots are rescheduled. Cancelling includes running executions, unless status says otherwise."""
     wanted = data.filter.wanted()
     fire_at = None if data.fire_at is None else instant_of(data.fire_at, "fire_at")
     shift = None if data.shift is None else parse_shift(data.shift)
@@ -94,19 +97,19 @@ async def change_many(
     return made_at(f"/v1/bulk-changes/{found.id}", found) if found.id else Response(found, status_code=200)
 
 
-@reads("/bulk-changes", "Bulk changes, the newest first")
+@reads("/bulk-changes", "List bulk changes")
 async def list_bulk_changes(database: Pooled, limit: Limit = 50, after: After = None) -> Page[BulkChange]:
-    """Each with how far it is; replays of dead letters are among them."""
+    """Returns each with its progress, including replays of dead letters."""
     found = await database.ask(bulk_changes.list_bulk_changes, limit=limit + 1, after=position(after))
     return page_of(found, limit, lambda row: cursor(row.id))
 
 
-@reads("/bulk-changes/{change_id:str}", "One bulk change and how far it is", 404)
+@reads("/bulk-changes/{change_id:str}", "Get a bulk change and its progress", 404)
 async def get_bulk_change(change_id: ChangeId, database: Pooled) -> BulkChange:
     return await database.ask(bulk_changes.get_bulk_change, change_id)
 
 
 @removes("/bulk-changes/{change_id:str}", "End a bulk change", 404, scope="operate")
 async def cancel_bulk_change(change_id: ChangeId, database: Pooled, actor: Actor) -> Changed:
-    """What it has not come to stays as it is; what it has changed stays changed."""
+    """Executions it has not reached stay unchanged; those it has changed stay changed."""
     return Changed(id=change_id, changed=await database.ask(bulk_changes.cancel_bulk_change, change_id, actor=actor))

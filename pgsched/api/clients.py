@@ -30,18 +30,18 @@ class MadeSecret(msgspec.Struct, frozen=True, kw_only=True):
     secret: str
 
 
-@reads("/clients", "List the clients that something is set for")
+@reads("/clients", "List the clients that have settings")
 async def list_clients(database: Pooled, limit: Limit = 50, after: AfterName = None) -> Page[ClientRow]:
-    """One page, by name; the next one is asked for with after."""
+    """Returns one page, by name; pass next as after for the next page."""
     return page_of(await database.ask(clients.all_clients, limit=limit + 1, after=after), limit, lambda row: row.client)
 
 
-@reads("/clients/{client:str}", "What is set for a client", 404)
+@reads("/clients/{client:str}", "Get a client's settings", 404)
 async def get_client(client: ClientName, database: Pooled) -> ClientRow:
     return await database.ask(clients.get_client, client)
 
 
-@replaces("/clients/{client:str}", "Set all of a client", scope="admin", everywhere=True)
+@replaces("/clients/{client:str}", "Replace a client's settings", scope="admin", everywhere=True)
 async def put_client(client: ClientName, data: JSONBody[ClientSettings], database: Pooled, actor: Actor) -> ClientRow:
     """Fields that are left out get their defaults. Secrets and a hold stay."""
     defaults = dict.fromkeys(ClientSettings.__struct_fields__)
@@ -50,38 +50,38 @@ async def put_client(client: ClientName, data: JSONBody[ClientSettings], databas
         return await clients.get_client(connection, client)
 
 
-@sets("/clients/{client:str}", "Set something of a client", scope="admin")
+@sets("/clients/{client:str}", "Change a client's settings", scope="admin")
 async def patch_client(client: ClientName, data: JSONBody[ClientSettings], database: Pooled, actor: Actor) -> ClientRow:
-    """Only what is named; null is the default."""
+    """Changes the given fields only; null means the default."""
     async with database.connection() as connection, connection.transaction():
         await clients.set_client(connection, client, data.changes(), actor=actor)
         return await clients.get_client(connection, client)
 
 
-@removes("/clients/{client:str}", "Forget what is set for a client", 409, scope="admin")
+@removes("/clients/{client:str}", "Delete a client's settings", 409, scope="admin")
 async def drop_client(client: ClientName, database: Pooled, actor: Actor) -> ClientChanged:
-    """Its jobs and executions stay, and go by the defaults."""
+    """Its jobs and executions stay, and use the defaults."""
     return ClientChanged(client=client, changed=await database.ask(clients.drop_client, client, actor=actor))
 
 
 @acts("/clients/{client:str}/hold", "Hold a client", scope="operate")
 async def hold_client(client: ClientName, database: Pooled, actor: Actor, data: Noted = None) -> ClientChanged:
-    """Nothing more of it begins until it is released; what runs goes on."""
+    """Nothing more of it starts until it is released; what runs continues."""
     changed = await database.ask(clients.hold_client, client, note=note_in(data), actor=actor)
     return ClientChanged(client=client, changed=changed)
 
 
-@acts("/clients/{client:str}/release", "Release a client that is held", scope="operate")
+@acts("/clients/{client:str}/release", "Release a held client", scope="operate")
 async def release_client(client: ClientName, database: Pooled, actor: Actor, data: Noted = None) -> ClientChanged:
     changed = await database.ask(clients.release_client, client, note=note_in(data), actor=actor)
     return ClientChanged(client=client, changed=changed)
 
 
-@makes("/clients/{client:str}/signing-secret", "Sign by a new secret", 409, scope="admin")
+@makes("/clients/{client:str}/signing-secret", "Rotate a client's signing secret", 409, scope="admin")
 async def rotate_signing_secret(
     client: ClientName, database: Pooled, ring: Ring, actor: Actor, data: JSONBody[Rotation | None] = None
 ) -> MadeSecret:
-    """Until the former secrets end, callbacks have a signature by each."""
+    """Until the previous secrets expire, callbacks carry a signature by each of them."""
     asked = data or Rotation()
     kept = KEPT_FOR if asked.keep_for is None else length_of(asked.keep_for)
     made = await database.ask(
@@ -90,7 +90,7 @@ async def rotate_signing_secret(
     return MadeSecret(client=client, secret=made)
 
 
-@removes("/clients/{client:str}/signing-secret", "Sign a client's callbacks no more", scope="admin")
+@removes("/clients/{client:str}/signing-secret", "Stop signing a client's callbacks", scope="admin")
 async def drop_signing_secret(client: ClientName, database: Pooled, actor: Actor) -> ClientChanged:
-    """The former secrets end too."""
+    """The previous secrets end, too."""
     return ClientChanged(client=client, changed=await database.ask(clients.drop_signing_secret, client, actor=actor))

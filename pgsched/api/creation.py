@@ -72,9 +72,9 @@ async def create(
         ),
     ] = None,
 ) -> Response[Scheduled]:
-    """Without a schedule it fires now. Scheduled again under the same client and key it replaces what still waits,
-    unless on_conflict says otherwise. 201 says that it is new; with 200, outcome says what stands under the key.
-    """
+    """Without a schedule it fires now. Scheduling again with the same client and key replaces what still waits, unless
+    on_conflict says otherwise. The status is 201 if something was created; with 200, outcome says what the key stands
+    for."""
     with intake.tracing.scheduling(traceparent_in(traceparent), data.target) as trace:
         order = order_in(data, idempotency_key, trace)
         if order.when.recurs:

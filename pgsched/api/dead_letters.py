@@ -29,9 +29,9 @@ Start = Annotated[
     str | None, QueryParameter(name="from", description=f"At or after this {_HOW}.", schema_extra=INSTANT)
 ]
 End = Annotated[str | None, QueryParameter(name="to", description=f"Before this {_HOW}.", schema_extra=INSTANT)]
-Target = Annotated[str | None, QueryParameter(name="target", description="How the target begins.")]
+Target = Annotated[str | None, QueryParameter(name="target", description="Prefix of the target.")]
 Host = Annotated[str | None, QueryParameter(name="host", description="The target's host.")]
-Reason = Annotated[str | None, QueryParameter(name="reason", description="A part of the reason, in any case.")]
+Reason = Annotated[str | None, QueryParameter(name="reason", description="Part of the reason, ignoring case.")]
 StatusCode = Annotated[int | None, QueryParameter(name="status_code", ge=100, le=599)]
 State = Annotated[
     LetterState,
@@ -44,8 +44,8 @@ class ReplayOne(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     target: str | None = None
     payload: Annotated[msgspec.Raw | UnsetType, Meta(description="Any JSON, up to 1 MiB.")] = UNSET
-    options: Annotated[dict[str, Any], Meta(description="Take the place of all that were there.")] | None = None
-    note: Annotated[str, Meta(max_length=1000, description="Why, for the audit log.")] | None = None
+    options: Annotated[dict[str, Any], Meta(description="Options that replace all previous ones.")] | None = None
+    note: Annotated[str, Meta(max_length=1000, description="Reason, for the audit log.")] | None = None
 
     def changes(self) -> Changes:
         payload = None if isinstance(self.payload, UnsetType) else bytes(self.payload).decode()
@@ -93,13 +93,13 @@ async def list_dead_letters(
     limit: Limit = 50,
     after: After = None,
 ) -> Page[DeadLetter]:
-    """The executions that failed for good, each with its reason; those that nothing was done about, unless asked."""
+    """Returns the executions that failed for good, each with its reason. By default only open ones."""
     how: Any = {"state": letter_state, "limit": limit, "after": position(after), "order": Order(sort)}
     async with database.page() as connection:
         return page(await listings.list_dead_letters(connection, wanted, **how))
 
 
-@reads("/dead-letters/{execution_id:str}", "One dead letter with its failed tries", 404)
+@reads("/dead-letters/{execution_id:str}", "Get a dead letter with its failed attempts", 404)
 async def get_dead_letter(execution_id: DeadLetterId, database: Pooled) -> DeadLetterDetail:
     async with database.connection() as connection:
         found = await listings.get_dead_letter(connection, execution_id)
@@ -110,7 +110,7 @@ async def get_dead_letter(execution_id: DeadLetterId, database: Pooled) -> DeadL
 
 @makes(
     "/executions/{execution_id:str}/retry",
-    "Replay a dead letter: run it again as a new execution",
+    "Replay a dead letter as a new execution",
     404,
     409,
     429,
@@ -119,7 +119,7 @@ async def get_dead_letter(execution_id: DeadLetterId, database: Pooled) -> DeadL
 async def replay(
     execution_id: ExecutionId, database: Pooled, actor: Actor, data: JSONBody[ReplayOne | None] = None
 ) -> Response[Replayed]:
-    """Asked for again it answers with the same execution, unless that one has failed too."""
+    """Repeating the request returns the same execution, unless that one has failed, too."""
     wanted = data or ReplayOne()
     id = await database.ask(dead_letters.replay, execution_id, wanted.changes(), note=wanted.note, actor=actor)
     return made_at(f"/v1/executions/{id}", Replayed(id=id, dead_letter=execution_id))
@@ -127,12 +127,12 @@ async def replay(
 
 @removes("/dead-letters/{execution_id:str}", "Discard a dead letter", 404, 409, scope="operate")
 async def discard(execution_id: DeadLetterId, database: Pooled, actor: Actor, note: Why = None) -> Changed:
-    """It is open no more; in history it stays."""
+    """It is no longer open; it stays in history."""
     changed = await database.ask(dead_letters.discard, execution_id, note=note, actor=actor)
     return Changed(id=execution_id, changed=changed)
 
 
-@removes("/dead-letters", "Discard the dead letters that a filter names", dependencies=_FILTERED, scope="operate")
+@removes("/dead-letters", "Discard dead letters by a filter", dependencies=_FILTERED, scope="operate")
 async def discard_all(database: Pooled, actor: Actor, wanted: Wanted, note: Why = None) -> DiscardedMany:
-    """At least one filter must be given."""
+    """At least one filter is required."""
     return await database.ask(dead_letters.discard_all, wanted, note=note, actor=actor)

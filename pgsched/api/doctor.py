@@ -39,8 +39,8 @@ class Doctor:
             return self._report
 
 
-@reads("/doctor", "Look for what is wrong", scope="admin", everywhere=True)
+@reads("/doctor", "Check the installation", scope="admin", everywhere=True)
 async def examine_all(request: ApiRequest, doctor: NamedDependency[Doctor]) -> Report:
-    """The checks of pgsched doctor, as the API's login may make them. status is warning or error where one has found
-    that something is not as it should be; the answer may be ten seconds old."""
+    """Runs the checks of pgsched doctor as the API's login. status is the worst severity found: warning or error. The
+    answer may be ten seconds old."""
     return await doctor.report(grant_of(request))

@@ -37,9 +37,9 @@ async def edit_job(
     force: Forced = False,
     if_match: IfMatch = None,
 ) -> Response[JobDetail]:
-    """The row that waits follows at once; one that is in a worker's hand runs as it was. A paused job stays paused. One
-    that is declared in an application or a file is refused, unless it is forced: the next apply changes it back. With
-    If-Match it is changed only if nobody else has done so since it was read."""
+    """Its waiting execution changes at once; one that a worker has claimed runs unchanged. A paused job stays paused. A
+    job declared by an application or a file is refused without force, because the next apply reverts the change. With
+    If-Match, it is changed only if nobody has changed it since it was read."""
     changes = edits.changes_of(data.changes())
     async with database.connection() as connection, connection.transaction():
         version = await edits.locked_version(connection, job_id)
@@ -50,17 +50,17 @@ async def edit_job(
         return tagged(job_detail(row, await next_fires(connection, row)), version_of_job(row.updated_at))
 
 
-@acts("/jobs/{job_id:str}/preview", "When a job fires, before and after an edit", 404, 409, scope="read")
+@acts("/jobs/{job_id:str}/preview", "Preview an edit of a job", 404, 409, scope="read")
 async def preview_edit(job_id: JobId, data: JSONBody[PreviewEdit], database: Pooled) -> EditPreview:
-    """Takes what PATCH takes, and writes nothing. A paused job is shown as it would fire if it were not."""
+    """Takes the same body as PATCH and writes nothing. A paused job is shown as if it were not paused."""
     changes = edits.changes_of(data.changes())
     start = _start(data.start)
     return await database.ask(edits.preview_job, job_id, changes, start=start, count=data.count)
 
 
-@acts("/preview", "When a schedule would fire", scope="read")
+@acts("/preview", "Preview a schedule", scope="read")
 async def preview_spec(data: JSONBody[PreviewSpec], database: Pooled) -> Preview:
-    """For a schedule that is no job yet. Nothing is written."""
+    """For a schedule that is not a job yet. Nothing is written."""
     start = _start(data.start)
     if start is None:
         start = await database.ask(listings.time_of)

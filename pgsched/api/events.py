@@ -135,7 +135,7 @@ class _Reader:
 
 @reads(
     "/events",
-    "Follow what becomes of executions",
+    "Follow the outcomes of executions",
     scope="read",
     media_type=EVENT_STREAM,
     response_description="Server-sent events, each with the end of an execution as JSON.",
@@ -154,8 +154,8 @@ async def follow_events(
     after: _After = None,
     last_event_id: _LastEventId = None,
 ) -> Stream:
-    """Each end is told once it can be seen, in that order: succeeded, failed (a dead letter), cancelled, expired,
-    skipped. What history does not keep is not told."""
+    """Reports each end as soon as it is visible, in that order: succeeded, failed (a dead letter), cancelled, expired,
+    skipped. What history does not keep is not reported."""
     seconds = _seconds(wait)
     asked = await database.ask(ends.horizon)
     position = _position(last_event_id or after, "Last-Event-ID" if last_event_id else "after", asked)

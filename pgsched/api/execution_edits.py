@@ -33,7 +33,7 @@ class EditExecution(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     options: dict[str, Any] | UnsetType | None = UNSET
     labels: dict[str, str] | UnsetType | None = UNSET
     fire_at: Instant | UnsetType = UNSET
-    note: Annotated[str, Meta(max_length=1000, description="Why, for the audit log.")] | None = None
+    note: Annotated[str, Meta(max_length=1000, description="Reason, for the audit log.")] | None = None
 
     def changes(self) -> str:
         given = {name: getattr(self, name) for name in CHANGEABLE}
@@ -43,19 +43,20 @@ class EditExecution(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 Edit = Annotated[EditExecution, Body(examples=[_OTHERWISE])]
 
 
-@sets("/executions/{execution_id:str}", "Change an execution that waits", 404, 409, 412, scope="schedule")
+@sets("/executions/{execution_id:str}", "Change a waiting execution", 404, 409, 412, scope="schedule")
 async def edit_execution(
     execution_id: ExecutionId, data: Edit, database: Pooled, actor: Actor, if_match: IfMatch = None
 ) -> Response[ExecutionDetail]:
-    """A one-shot that has not begun. With If-Match it is changed only if nobody else has done so since it was read."""
+    """Only a one-shot that has not started. With If-Match, it is changed only if nobody has changed it since it was
+    read."""
     return await _edit(database, Named(id=execution_id), data, actor, if_match)
 
 
-@sets("/executions", "Change what a client has waiting under a key", 404, 409, 412, scope="schedule")
+@sets("/executions", "Change a waiting execution by its key", 404, 409, 412, scope="schedule")
 async def edit_by_key(
     key: _Key, data: Edit, database: Pooled, actor: Actor, client: _Owner = "default", if_match: IfMatch = None
 ) -> Response[ExecutionDetail]:
-    """A one-shot that has not begun."""
+    """Only a one-shot that has not started."""
     return await _edit(database, Named(client=client, key=key), data, actor, if_match)
 
 

@@ -65,7 +65,7 @@ async def list_executions(
     limit: Limit = 50,
     after: After = None,
 ) -> Page[Execution]:
-    """Waiting, running and finished ones. One page; the next one is asked for with after."""
+    """Returns one page of waiting, running and finished executions; pass next as after for the next page."""
     wanted = ExecutionFilter(
         client=client,
         statuses=each_once(statuses or ()),
@@ -82,11 +82,11 @@ async def list_executions(
         return page(await listings.list_executions(connection, wanted, **how))
 
 
-@reads_version("/executions/{execution_id:str}", "One execution with its failed tries", 404)
+@reads_version("/executions/{execution_id:str}", "Get an execution with its failed attempts", 404)
 async def get_execution(
     execution_id: ExecutionId, database: Pooled, if_none_match: IfNoneMatch = None
 ) -> Response[ExecutionDetail]:
-    """Its ETag is the version that PATCH takes as If-Match."""
+    """The ETag is the version to send to PATCH as If-Match."""
     async with database.connection() as connection:
         found = await listings.get_execution(connection, execution_id)
         if found is None:
@@ -96,8 +96,7 @@ async def get_execution(
 
 @acts("/executions/{execution_id:str}/cancel", "Cancel an execution", 404, 409, scope="schedule")
 async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: Actor, data: Noted = None) -> Changed:
-    """If it is running, its worker ends the call, and what comes of that does not count. One that has ended stays as it
-    is."""
+    """If it is running, its worker aborts the call, and its result does not count. A finished one stays as it is."""
     async with database.connection() as connection:
         if await calls.is_job(connection, execution_id):
             raise NotFound(f"{execution_id} is a job: DELETE /v1/jobs/{execution_id}")
@@ -107,7 +106,7 @@ async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: A
 
 @acts(
     "/executions/{execution_id:str}/reschedule",
-    "Move a waiting one-shot to another instant",
+    "Reschedule a waiting one-shot",
     404,
     409,
     scope="schedule",
@@ -115,22 +114,22 @@ async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: A
 async def reschedule(
     execution_id: ExecutionId, database: Pooled, actor: Actor, data: JSONBody[Reschedule]
 ) -> Rescheduled:
-    """A row of a recurring job stays where its schedule has it."""
+    """An execution of a recurring job keeps the instant of its schedule."""
     fire_at = instant_of(data.fire_at, "fire_at")
     await database.ask(calls.reschedule, execution_id, fire_at, actor=actor)
     return Rescheduled(id=execution_id, fire_at=fire_at)
 
 
-@acts("/jobs/cancel", "Cancel what a client has under a key", 404, 409, scope="schedule")
+@acts("/jobs/cancel", "Cancel an execution or job by its key", 404, 409, scope="schedule")
 async def cancel_by_key(database: Pooled, actor: Actor, data: JSONBody[CancelByKey]) -> ChangedByKey:
-    """An execution that waits or runs, or a job."""
+    """Cancels a waiting or running execution, or a job."""
     changed = await database.ask(calls.cancel_by_key, data.client, data.key, note=data.note, actor=actor)
     return ChangedByKey(client=data.client, key=data.key, changed=changed)
 
 
-@acts("/executions/reschedule", "Move what a client has under a key to another instant", 404, 409, scope="schedule")
+@acts("/executions/reschedule", "Reschedule a one-shot by its key", 404, 409, scope="schedule")
 async def reschedule_by_key(database: Pooled, actor: Actor, data: JSONBody[RescheduleByKey]) -> RescheduledByKey:
-    """A one-shot that waits."""
+    """Only a waiting one-shot."""
     fire_at = instant_of(data.fire_at, "fire_at")
     await database.ask(calls.reschedule_by_key, data.client, data.key, fire_at, actor=actor)
     return RescheduledByKey(client=data.client, key=data.key, fire_at=fire_at)

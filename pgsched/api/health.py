@@ -22,21 +22,21 @@ class Health(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     revision: str | None = None
 
 
-@get("/healthz", summary="The process is alive", opt={SCOPE: PUBLIC}, security=[{}])
+@get("/healthz", summary="Check that the process is alive", opt={SCOPE: PUBLIC}, security=[{}])
 async def alive() -> Health:
-    """It does not ask the database."""
+    """Does not query the database."""
     return Health(status="alive")
 
 
 @get(
     "/readyz",
-    summary="The database can be reached and is migrated",
+    summary="Check that the database is reachable and migrated",
     responses={503: problems()[503]},
     opt={SCOPE: PUBLIC},
     security=[{}],
 )
 async def ready(database: Pooled) -> Health:
-    """503 while the database is away or takes no writes, or its schema is not one that this release works on."""
+    """503 while the database is unreachable or read-only, or its schema is not one that this release works with."""
     wanted = await asyncio.to_thread(expected_revision)  # read from files, once
     async with database.connection() as connection:
         found = await calls.revisions(connection)

@@ -43,7 +43,7 @@ async def list_jobs(
     limit: Limit = 50,
     after: After = None,
 ) -> Page[Job]:
-    """One page; the next one is asked for with after."""
+    """Returns one page; pass next as after for the next page."""
     wanted = JobFilter(client=client, state=job_state, key=key, host=host, labels=labels_in(label))
     async with database.page() as connection:
         how: Any = {"limit": limit, "after": position(after), "order": Order(sort)}
@@ -53,15 +53,15 @@ async def list_jobs(
     return Page(items=items, next=cursor(found.next))
 
 
-@reads_version("/jobs/{job_id:str}", "One job and when it fires next", 404)
+@reads_version("/jobs/{job_id:str}", "Get a job and its next instants", 404)
 async def get_job(job_id: JobId, database: Pooled, if_none_match: IfNoneMatch = None) -> Response[JobDetail]:
-    """Its ETag is the version that PATCH takes as If-Match."""
+    """The ETag is the version to send to PATCH as If-Match."""
     async with database.connection() as connection:
         row = await found_job(connection, job_id)
         return tagged(job_detail(row, await next_fires(connection, row)), version_of_job(row.updated_at), if_none_match)
 
 
-@removes("/jobs/{job_id:str}", "Cancel a job, or an execution", 404, 409, scope="schedule")
+@removes("/jobs/{job_id:str}", "Cancel a job or an execution", 404, 409, scope="schedule")
 async def cancel_job(job_id: JobId, database: Pooled, actor: Actor, note: Why = None) -> Changed:
     """A running execution continues; nothing more is planned."""
     return Changed(id=job_id, changed=await database.ask(calls.cancel, job_id, note=note, actor=actor))
@@ -69,52 +69,51 @@ async def cancel_job(job_id: JobId, database: Pooled, actor: Actor, note: Why = 
 
 @acts("/jobs/{job_id:str}/pause", "Pause a job", 404, 409, scope="operate")
 async def pause(job_id: JobId, database: Pooled, actor: Actor, data: Noted = None) -> Changed:
-    """Nothing more is planned until it is resumed; what is running goes on."""
+    """Nothing more is planned until it is resumed; what runs continues."""
     return Changed(id=job_id, changed=await database.ask(calls.pause, job_id, note=note_in(data), actor=actor))
 
 
 @acts("/jobs/{job_id:str}/resume", "Resume a paused job", 404, 409, scope="operate")
 async def resume(job_id: JobId, database: Pooled, actor: Actor, data: Noted = None) -> Changed:
-    """It goes on from its next instant; those that passed in the pause are not made up for."""
+    """Continues from the next instant; instants that passed during the pause are not made up."""
     return Changed(id=job_id, changed=await database.ask(calls.resume, job_id, note=note_in(data), actor=actor))
 
 
-@acts("/jobs/pause", "Pause the jobs of a client, or with labels", scope="operate")
+@acts("/jobs/pause", "Pause jobs by client or label", scope="operate")
 async def pause_all(
     database: Pooled, actor: Actor, data: Noted = None, client: Client = None, label: Labels = None
 ) -> ChangedMany:
-    """All active ones. At least one of client and label must be given."""
+    """Pauses all active jobs that match. At least one of client and label is required."""
     return await _change_all(database, actor, "pause", JobFilter(client=client, labels=labels_in(label)), note_in(data))
 
 
-@acts("/jobs/resume", "Resume the jobs of a client, or with labels", scope="operate")
+@acts("/jobs/resume", "Resume jobs by client or label", scope="operate")
 async def resume_all(
     database: Pooled, actor: Actor, data: Noted = None, client: Client = None, label: Labels = None
 ) -> ChangedMany:
-    """All paused ones. At least one of client and label must be given."""
+    """Resumes all paused jobs that match. At least one of client and label is required."""
     return await _change_all(
         database, actor, "resume", JobFilter(client=client, labels=labels_in(label)), note_in(data)
     )
 
 
-@removes("/jobs", "Cancel the jobs of a client, or with labels", scope="schedule")
+@removes("/jobs", "Cancel jobs by client or label", scope="schedule")
 async def cancel_all(
     database: Pooled, actor: Actor, client: Client = None, label: Labels = None, note: Why = None
 ) -> ChangedMany:
-    """All that are not cancelled. At least one of client and label must be given. With a client and no label, what
-    else of it waits is cancelled too, 10,000 executions a call.
-    """
+    """Cancels all jobs that match. At least one of client and label is required. With a client and no label, the
+    client's other waiting executions are cancelled, too: 10,000 per call."""
     return await _change_all(database, actor, "cancel", JobFilter(client=client, labels=labels_in(label)), note)
 
 
-@makes("/jobs/{job_id:str}/trigger", "Run a job now, besides its schedule", 404, 409, 429, scope="operate")
+@makes("/jobs/{job_id:str}/trigger", "Run a job now, in addition to its schedule", 404, 409, 429, scope="operate")
 async def trigger(job_id: JobId, database: Pooled, actor: Actor) -> Response[Triggered]:
-    """Also while it is paused, or finished. Each call is one more execution."""
+    """Works while it is paused or finished, too. Each call is one more execution."""
     execution_id = await database.ask(calls.trigger, job_id, actor=actor)
     return made_at(f"/v1/executions/{execution_id}", Triggered(id=execution_id, job_id=job_id))
 
 
-@reads("/jobs/{job_id:str}/executions", "The executions of a job", 404)
+@reads("/jobs/{job_id:str}/executions", "List a job's executions", 404)
 async def job_executions(
     job_id: JobId, database: Pooled, sort: Sorted = "newest", limit: Limit = 50, after: After = None
 ) -> Page[Execution]:

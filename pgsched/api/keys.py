@@ -74,23 +74,23 @@ class ApiKeyChanged(msgspec.Struct, frozen=True, kw_only=True):
     changed: bool
 
 
-@reads("/keys", "List the API's keys", scope="admin", everywhere=True)
+@reads("/keys", "List API keys", scope="admin", everywhere=True)
 async def list_keys(database: Pooled, limit: Limit = 50, after: AfterName = None) -> Page[KeyRow]:
-    """One page, by id, with the revoked ones; the next one is asked for with after."""
+    """Returns one page, by id, including revoked keys; pass next as after for the next page."""
     found = await database.ask(api_keys.all_keys, limit=limit + 1, after=after)
     return page_of(found, limit, lambda row: row.id)
 
 
-@reads("/keys/{key_id:str}", "One key of the API", 404, scope="admin", everywhere=True)
+@reads("/keys/{key_id:str}", "Get an API key", 404, scope="admin", everywhere=True)
 async def get_key(key_id: KeyId, database: Pooled) -> KeyRow:
     return await database.ask(api_keys.get, key_id)
 
 
-@makes("/keys", "Make a key", scope="admin", everywhere=True)
+@makes("/keys", "Create an API key", scope="admin", everywhere=True)
 async def create_key(
     data: Annotated[NewKey, Body(examples=[_SHOP])], database: Pooled, actor: Actor
 ) -> Response[Secret]:
-    """The token is shown this once."""
+    """The token is returned only now."""
     given = msgspec.structs.asdict(data)
     if data.expires_at is not None:
         given["expires_at"] = instant_of(data.expires_at, "expires_at")
@@ -98,26 +98,26 @@ async def create_key(
     return Response(Secret(id=token.id, token=str(token)), headers=_kept_by_nobody(f"/v1/keys/{token.id}"))
 
 
-@acts("/keys/{key_id:str}/rotate", "Give a key another secret", 404, 409, scope="admin", everywhere=True)
+@acts("/keys/{key_id:str}/rotate", "Rotate an API key", 404, 409, scope="admin", everywhere=True)
 async def rotate_key(
     key_id: KeyId, database: Pooled, actor: Actor, data: JSONBody[RotateKey | None] = None
 ) -> Response[Secret]:
-    """The token is shown this once."""
+    """The new token is returned only now."""
     keep_for = timedelta(0) if data is None or data.keep_for is None else length_of(data.keep_for)
     token = await database.ask(api_keys.rotate, key_id, keep_for=keep_for, actor=actor)
     return Response(Secret(id=token.id, token=str(token)), headers=_kept_by_nobody())
 
 
-@replaces("/keys/{key_id:str}/rate", "Hold a key to so many requests a second", 404, scope="admin", everywhere=True)
+@replaces("/keys/{key_id:str}/rate", "Limit an API key's requests per second", 404, scope="admin", everywhere=True)
 async def put_key_rate(key_id: KeyId, data: JSONBody[KeyRate], database: Pooled, actor: Actor) -> ApiKeyChanged:
-    """Each process of the API counts by itself, and knows of it within a second."""
+    """Each API process counts separately, and applies the change within a second."""
     given = msgspec.structs.asdict(data)
     return ApiKeyChanged(id=key_id, changed=await database.ask(api_keys.set_rate, key_id, **given, actor=actor))
 
 
-@removes("/keys/{key_id:str}", "Revoke a key", 404, scope="admin", everywhere=True)
+@removes("/keys/{key_id:str}", "Revoke an API key", 404, scope="admin", everywhere=True)
 async def revoke_key(key_id: KeyId, database: Pooled, actor: Actor) -> ApiKeyChanged:
-    """Within a second no process of the API takes it."""
+    """Within a second, every API process refuses it."""
     return ApiKeyChanged(id=key_id, changed=await database.ask(api_keys.revoke, key_id, actor=actor))
 
 

@@ -30,16 +30,16 @@ class LimitChanged(msgspec.Struct, frozen=True, kw_only=True):
     changed: bool
 
 
-@reads("/limits", "List the limits", scope="admin", everywhere=True)
+@reads("/limits", "List limits", scope="admin", everywhere=True)
 async def list_limits(
     database: Pooled, kind: KindAsked = None, limit: PageSize = 50, after: AfterName = None
 ) -> Page[LimitRow]:
-    """One page, by kind and name; the next one is asked for with after."""
+    """Returns one page, by kind and name; pass next as after for the next page."""
     found = await database.ask(limits.all_limits, limit=limit + 1, after=after, kind=kind)
     return page_of(found, limit, lambda row: f"{row.kind}:{row.name}")
 
 
-@reads("/limits/{kind:str}/{name:str}", "One limit", 404, scope="admin", everywhere=True)
+@reads("/limits/{kind:str}/{name:str}", "Get a limit", 404, scope="admin", everywhere=True)
 async def get_limit(kind: Kind, name: LimitName, database: Pooled) -> LimitRow:
     return await database.ask(limits.get_limit, kind, name)
 
@@ -48,14 +48,14 @@ async def get_limit(kind: Kind, name: LimitName, database: Pooled) -> LimitRow:
 async def put_limit(
     kind: Kind, name: LimitName, data: Annotated[Limit, Body(examples=[_RATE])], database: Pooled, actor: Actor
 ) -> LimitRow:
-    """It takes the place of the limit there was, and holds for what has not begun."""
+    """Replaces the previous limit, and applies to executions that have not started."""
     amount = Amount(rate=data.rate, per=parse_duration(data.per), burst=data.burst, concurrency=data.concurrency)
     async with database.connection() as connection, connection.transaction():
         await limits.set_limit(connection, kind, name, amount, actor=actor)
         return await limits.get_limit(connection, kind, name)
 
 
-@removes("/limits/{kind:str}/{name:str}", "Take a limit away", scope="admin", everywhere=True)
+@removes("/limits/{kind:str}/{name:str}", "Remove a limit", scope="admin", everywhere=True)
 async def drop_limit(kind: Kind, name: LimitName, database: Pooled, actor: Actor) -> LimitChanged:
     """Executions that it held back become eligible at once."""
     return LimitChanged(kind=kind, name=name, changed=await database.ask(limits.drop_limit, kind, name, actor=actor))

@@ -65,10 +65,10 @@ class Metrics:
 
 @reads(
     "/metrics",
-    "What Prometheus asks for",
+    "Get metrics for Prometheus",
     everywhere=True,
     responses={200: ResponseSpec(str, media_type="text/plain", generate_examples=False), **problems()},
 )
 async def show_metrics(request: ApiRequest, metrics: NamedDependency[Metrics]) -> Response[bytes]:
-    """Requests to this process, and the state of all queues, in Prometheus' text format."""
+    """Requests to this process and the state of all queues, in the Prometheus text format."""
     return Response(await metrics.page(grant_of(request)), media_type=CONTENT_TYPE)

@@ -26,17 +26,17 @@ class KeyChanged(msgspec.Struct, frozen=True, kw_only=True):
     changed: bool
 
 
-@reads("/ordering-keys/blocked", "List the blocked ordering keys")
+@reads("/ordering-keys/blocked", "List blocked ordering keys")
 async def list_blocked(
     database: Pooled, client: OnlyClient = None, limit: Limit = 50, after: After = None
 ) -> Page[BlockedKey]:
-    """One page, the newest first; the next one is asked for with after."""
+    """Returns one page, newest first; pass next as after for the next page."""
     found = await database.ask(blocked_keys.blocked_keys, limit=limit + 1, client=client, after=after)
     return page_of(found, limit, lambda row: row.execution_id)
 
 
-@acts("/ordering-keys/unblock", "Let a blocked ordering key go on", 404, scope="operate")
+@acts("/ordering-keys/unblock", "Unblock an ordering key", 404, scope="operate")
 async def unblock(data: Annotated[OrderingKey, Body(examples=[_KEY])], database: Pooled, actor: Actor) -> KeyChanged:
-    """Without the one that failed; that one stays a dead letter."""
+    """Continues without the execution that failed, which stays a dead letter."""
     changed = await database.ask(blocked_keys.unblock, data.client, data.ordering_key, actor=actor)
     return KeyChanged(client=data.client, ordering_key=data.ordering_key, changed=changed)

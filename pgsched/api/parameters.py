@@ -40,7 +40,7 @@ OnlyClient = Annotated[str | None, QueryParameter(name="client", max_length=100,
 Key = Annotated[str | None, QueryParameter(name="key")]
 OfJob = Annotated[UUID | None, QueryParameter(name="job", description="Of this job.")]
 Forced = Annotated[bool, QueryParameter(name="force", description="Also a job that is declared elsewhere.")]
-Why = Annotated[str | None, QueryParameter(name="note", max_length=1000, description="Why, for the audit log.")]
+Why = Annotated[str | None, QueryParameter(name="note", max_length=1000, description="Reason, for the audit log.")]
 
 
 def actor(request: Request[Any, Any, Any]) -> str:

@@ -27,14 +27,14 @@ from pgsched.store.pull.messages import Failure, Message
 LONGEST_WAIT = timedelta(seconds=60)
 QueueName = Annotated[str, PathParameter(description="A queue that consumers pull from.")]
 Waiting = NamedDependency[Arrivals]
-Token = Annotated[str, Meta(pattern=r"^[0-9]{1,19}$", description="The token that came with the execution.")]
+Token = Annotated[str, Meta(pattern=r"^[0-9]{1,19}$", description="The token returned with the execution.")]
 
 
 class ClaimMessages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The consumer and the size of the claim. With wait, an empty answer comes only after that time."""
 
-    worker: Annotated[str, Meta(min_length=1, max_length=200, description="Who claims, such as svc-1.")]
-    batch: Annotated[int, Meta(ge=1, le=1000, description="The most that is handed out.")] = 1
+    worker: Annotated[str, Meta(min_length=1, max_length=200, description="Name of the consumer, e.g. svc-1.")]
+    batch: Annotated[int, Meta(ge=1, le=1000, description="Most executions to return.")] = 1
     lease: Duration = "PT30S"
     wait: Duration = "PT0S"
 
@@ -49,7 +49,9 @@ class CompleteMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """It has succeeded."""
 
     token: Token
-    result: Annotated[msgspec.Raw | UnsetType, Meta(description="Any JSON, up to 1 MiB; it is kept.")] = UNSET
+    result: Annotated[msgspec.Raw | UnsetType, Meta(description="Any JSON, up to 1 MiB; kept with the execution.")] = (
+        UNSET
+    )
 
 
 class FailMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -88,7 +90,7 @@ class MessageLease(msgspec.Struct, frozen=True, kw_only=True):
     lease_expires_at: datetime
 
 
-@acts("/queues/{queue:str}/claim", "Claim what is due in a queue that is pulled", 404, 409, scope="operate")
+@acts("/queues/{queue:str}/claim", "Claim due executions from a pulled queue", 404, 409, scope="operate")
 async def claim(
     request: ApiRequest,
     queue: QueueName,
@@ -97,7 +99,8 @@ async def claim(
     arrivals: Waiting,
     authentication: NamedDependency[Authentication],
 ) -> Messages:
-    """Each execution under a lease and a token; what is not settled by then, the next claim has."""
+    """Returns executions, each with a lease and a token. Those not settled before the lease expires are handed out
+    again."""
     lease, wait = _length("lease", data.lease), _length("wait", data.wait)
     if wait > LONGEST_WAIT:
         raise InvalidInput(f"wait can be at most {LONGEST_WAIT.total_seconds():g} s: write PT60S, and ask again")
@@ -146,7 +149,7 @@ async def _turn(queue: Queue, gone: asyncio.Future[Any], seconds: float) -> bool
 
 @acts(
     "/executions/{execution_id:str}/complete",
-    "Say that a claimed or deferred execution has succeeded",
+    "Complete a claimed or deferred execution",
     404,
     409,
     scope="operate",
@@ -159,13 +162,13 @@ async def complete(execution_id: ExecutionId, data: JSONBody[CompleteMessage], d
 
 @acts(
     "/executions/{execution_id:str}/fail",
-    "Say that a claimed or deferred execution has failed",
+    "Fail a claimed or deferred execution",
     404,
     409,
     scope="operate",
 )
 async def fail(execution_id: ExecutionId, data: JSONBody[FailMessage], database: Pooled) -> MessageStatus:
-    """Its options say what becomes of it, as after a failed call."""
+    """Its options decide what follows, as after a failed call."""
     after = None if data.retry_after is None else _length("retry_after", data.retry_after)
     failure = Failure(error=data.error, retryable=data.retryable, retry_after=after)
     status = await database.ask(messages.fail, execution_id, _token(data.token), failure)
@@ -174,7 +177,7 @@ async def fail(execution_id: ExecutionId, data: JSONBody[FailMessage], database:
 
 @acts(
     "/executions/{execution_id:str}/extend",
-    "Keep a claimed or deferred execution for longer",
+    "Extend the lease of a claimed or deferred execution",
     404,
     409,
     scope="operate",
@@ -185,7 +188,7 @@ async def extend(execution_id: ExecutionId, data: JSONBody[ExtendMessage], datab
     return MessageLease(id=execution_id, lease_expires_at=until)
 
 
-@acts("/executions/{execution_id:str}/release", "Hand a claimed execution back", 404, 409, scope="operate")
+@acts("/executions/{execution_id:str}/release", "Release a claimed execution", 404, 409, scope="operate")
 async def release(execution_id: ExecutionId, data: JSONBody[ReleaseMessage], database: Pooled) -> MessageStatus:
     """As if it had not been claimed."""
     await database.ask(messages.release, execution_id, _token(data.token))

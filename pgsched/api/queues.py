@@ -30,32 +30,32 @@ class QueueChanged(msgspec.Struct, frozen=True, kw_only=True):
     changed: bool
 
 
-@reads("/queues", "List the queues")
+@reads("/queues", "List queues")
 async def list_queues(database: Pooled) -> QueueList:
     """waiting is counted up to 10,000."""
     return QueueList(items=await database.ask(queues.all_queues))
 
 
-@reads("/queues/{name:str}", "One queue", 404)
+@reads("/queues/{name:str}", "Get a queue", 404)
 async def get_queue(name: QueueName, database: Pooled) -> QueueRow:
     """waiting is counted up to 10,000."""
     return await database.ask(queues.get_queue, name)
 
 
-@makes("/queues", "Make a queue", 409, scope="admin", everywhere=True)
+@makes("/queues", "Create a queue", 409, scope="admin", everywhere=True)
 async def create_queue(
     data: Annotated[NewQueue, Body(examples=[_ORDERS])], database: Pooled, actor: Actor
 ) -> Response[QueueRow]:
-    """It can be scheduled into at once. Workers serve it that are started with its name."""
+    """It accepts executions at once. Workers that are started with its name serve it."""
     async with database.connection() as connection, connection.transaction():
         await queues.create_queue(connection, data.name, data.changes(), actor=actor)
         made = await queues.get_queue(connection, data.name)
     return Response(made, headers={"Location": f"/v1/queues/{data.name}"})
 
 
-@sets("/queues/{name:str}", "Set something of a queue", 404, scope="admin", everywhere=True)
+@sets("/queues/{name:str}", "Change a queue's settings", 404, scope="admin", everywhere=True)
 async def patch_queue(name: QueueName, data: JSONBody[QueueSettings], database: Pooled, actor: Actor) -> QueueRow:
-    """Only what is named; null is the default."""
+    """Changes the given fields only; null means the default."""
     async with database.connection() as connection, connection.transaction():
         await queues.set_queue(connection, name, data.changes(), actor=actor)
         return await queues.get_queue(connection, name)
@@ -63,14 +63,14 @@ async def patch_queue(name: QueueName, data: JSONBody[QueueSettings], database: 
 
 @removes("/queues/{name:str}", "Drop an empty queue", 404, 409, scope="admin", everywhere=True)
 async def drop_queue(name: QueueName, database: Pooled, actor: Actor) -> QueueChanged:
-    """Refused while something waits or runs in it, or jobs are in it. Its history stays."""
+    """Refused while something waits or runs in it, or a job belongs to it. Its history stays."""
     await database.ask(queues.drop_queue, name, actor=actor)
     return QueueChanged(name=name, changed=True)
 
 
 @acts("/queues/{name:str}/pause", "Pause a queue", 404, scope="admin", everywhere=True)
 async def pause_queue(name: QueueName, database: Pooled, actor: Actor, data: Noted = None) -> QueueChanged:
-    """Workers begin nothing more of it; what they have in hand goes on."""
+    """Workers start nothing more from it; what they have in hand continues."""
     changed = await database.ask(queues.pause_queue, name, note=note_in(data), actor=actor)
     return QueueChanged(name=name, changed=changed)
 

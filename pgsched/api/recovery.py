@@ -47,22 +47,25 @@ class InstallationChanged(msgspec.Struct, frozen=True, kw_only=True):
 class ReleasePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is done before workers go on. Where all is left out, everything that is due fires at once."""
 
-    skip_older_than: Annotated[Duration, Meta(description="Cancel what was due before that long.")] | None = None
-    rate: Annotated[float, Meta(ge=0.001, le=100_000, description="Fire what is due no faster a second.")] | None = None
+    skip_older_than: Annotated[Duration, Meta(description="Cancel what was due longer ago than this.")] | None = None
+    rate: (
+        Annotated[float, Meta(ge=0.001, le=100_000, description="Most overdue executions to fire per second.")] | None
+    ) = None
     hold_clients: Annotated[
         list[Annotated[str, Meta(min_length=1, max_length=100)]],
-        Meta(max_length=100, description="Keep holding these clients.", extra_json_schema={"extra": {"items": _NAME}}),
+        Meta(max_length=100, description="Hold these clients.", extra_json_schema={"extra": {"items": _NAME}}),
     ] = []
-    note: Annotated[str, Meta(max_length=1000, description="Why: a reason, and logged.")] | None = None
+    note: Annotated[str, Meta(max_length=1000, description="Reason, for the audit log.")] | None = None
 
     def policy(self, actor: str) -> Policy:
         age = None if self.skip_older_than is None else length_of(self.skip_older_than)
         return Policy(skip_older_than=age, rate=self.rate, held=self.hold_clients, note=self.note, actor=actor)
 
 
-@reads("/recovery", "What fires once the installation is released", scope="admin", everywhere=True)
+@reads("/recovery", "Preview what fires once the installation is released", scope="admin", everywhere=True)
 async def get_recovery(database: Pooled) -> Recovery:
-    """Workers hold an installation that was restored or copied. All that is due is counted, so it may take seconds."""
+    """Workers hold an installation that was restored or copied. Everything that is due is counted, so this may take
+    seconds."""
     async with database.page() as connection:
         found = await recovery.preview(connection)
         state = await installation.get_installation(connection)
@@ -73,13 +76,13 @@ async def get_recovery(database: Pooled) -> Recovery:
 
 @acts("/recovery/hold", "Hold the installation", scope="admin", everywhere=True)
 async def hold_installation(database: Pooled, actor: Actor, data: Noted = None) -> InstallationChanged:
-    """Nothing begins in any queue until it is released; what runs goes on."""
+    """Nothing starts in any queue until it is released; what runs continues."""
     return InstallationChanged(changed=await database.ask(installation.hold, note=note_in(data), actor=actor))
 
 
 @acts(
     "/recovery/release",
-    "Release the installation, by a policy",
+    "Release the installation under a policy",
     scope="admin",
     everywhere=True,
     responses={202: _STILL_HELD, **problems(409)},
@@ -92,8 +95,9 @@ async def release_installation(
         Body(examples=[Example(summary="What is older than an hour is not called", value=_CAREFULLY)]),
     ] = None,
 ) -> Response[Released]:
-    """One that is not held is held first. It is released once all that the policy says is done. Workers cancel what is
-    skipped, so one must run. 202 where it takes longer than 15 seconds; each step that was done stays so."""
+    """An installation that is not held is held first. It is released once the whole policy is carried out. Workers
+    cancel what is skipped, so at least one must run. The status is 202 if this takes longer than 15 seconds: repeat the
+    request; finished steps stay done."""
 
     @asynccontextmanager
     async def lend() -> AsyncIterator[AsyncConnection[Any]]:

@@ -30,13 +30,13 @@ class NamedLetters(
     """Dead letters that have all of this; at least one must be given."""
 
     client: str | None = None
-    target: Annotated[str, Meta(description="How the target begins.")] | None = None
+    target: Annotated[str, Meta(description="Prefix of the target.")] | None = None
     host: str | None = None
     job: UUID | None = None
     key: str | None = None
     start: Instant | None = None
     end: Instant | None = None
-    reason: Annotated[str, Meta(description="A part of the reason, in any case.")] | None = None
+    reason: Annotated[str, Meta(description="Part of the reason, ignoring case.")] | None = None
     status_code: Annotated[int, Meta(ge=100, le=599)] | None = None
     labels: dict[str, str] | None = None
 
@@ -53,15 +53,15 @@ class ReplayMany(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Those that the filter names and that have failed by now, at most rate of them a second."""
 
     filter: NamedLetters
-    rate: Annotated[float, Meta(gt=0, le=100_000, description="Executions a second.")] = 10.0
-    target: Annotated[str, Meta(description="The target to call instead.")] | None = None
-    note: Annotated[str, Meta(max_length=1000, description="Why, for the audit log.")] | None = None
+    rate: Annotated[float, Meta(gt=0, le=100_000, description="Executions per second.")] = 10.0
+    target: Annotated[str, Meta(description="Target to call instead.")] | None = None
+    note: Annotated[str, Meta(max_length=1000, description="Reason, for the audit log.")] | None = None
     dry_run: Annotated[bool, Meta(description="Only count.")] = False
 
 
 @makes(
     "/dead-letters/replay",
-    "Replay the dead letters that a filter names, at a rate",
+    "Replay dead letters by a filter, at a rate",
     409,
     otherwise=(Replaying, DRY_RUN),
     response_description="Committed: workers replay them.",
@@ -72,7 +72,7 @@ async def replay_all(
     database: Pooled,
     actor: Actor,
 ) -> Response[Replaying]:
-    """Those whose work is under way, or was done since, are passed over."""
+    """Dead letters whose work is under way again, or has been done since, are passed over."""
     wanted = data.filter.wanted()
     async with database.connection() as connection:
         found = await dead_letters.replay_all(
@@ -87,19 +87,19 @@ async def replay_all(
     return made_at(f"/v1/dead-letters/replays/{found.id}", found) if found.id else Response(found, status_code=200)
 
 
-@reads("/dead-letters/replays", "The replays of many, the newest first")
+@reads("/dead-letters/replays", "List replays of many dead letters")
 async def list_replays(database: Pooled, limit: Limit = 50, after: After = None) -> Page[Replay]:
-    """Each with how far it is."""
+    """Returns each with its progress."""
     found = await database.ask(dead_letters.list_replays, limit=limit + 1, after=position(after))
     return page_of(found, limit, lambda row: cursor(row.id))
 
 
-@reads("/dead-letters/replays/{replay_id:str}", "One replay of many and how far it is", 404)
+@reads("/dead-letters/replays/{replay_id:str}", "Get a replay of many and its progress", 404)
 async def get_replay(replay_id: ReplayId, database: Pooled) -> Replay:
     return await database.ask(dead_letters.get_replay, replay_id)
 
 
 @removes("/dead-letters/replays/{replay_id:str}", "Cancel a replay of many", 404, scope="operate")
 async def cancel_replay(replay_id: ReplayId, database: Pooled, actor: Actor) -> Changed:
-    """Executions that it has not replayed yet stay dead letters; those that it has continue."""
+    """Dead letters not yet replayed stay; executions already replayed continue."""
     return Changed(id=replay_id, changed=await database.ask(dead_letters.cancel_replay, replay_id, actor=actor))

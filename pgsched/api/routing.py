@@ -15,18 +15,18 @@ _Method = TypeVar("_Method", delete, get, patch, post, put)
 
 DRY_RUN = "A dry run: only counted."
 WHY = {
-    400: "The request is not what this description says.",
-    401: "There is no key, or it is unknown, expired or revoked.",
-    403: "The key lacks the scope, or is not for the client.",
-    404: "There is no such thing.",
-    409: "Its state does not allow it.",
-    412: "It was changed since it was read.",
-    413: "The request is over 2 MiB.",
-    415: "The body is not application/json, or that of a batch not application/x-ndjson.",
-    422: "The request is invalid; detail says what to write.",
-    429: "The key has used up its rate, or as many executions wait in the queue as may. Try again after Retry-After.",
-    431: "The line and the headers of the request are over 64 KiB.",
-    503: "The database cannot be reached, or is not migrated. Try again.",
+    400: "The request does not match this description.",
+    401: "The key is missing, unknown, expired or revoked.",
+    403: "The key lacks the scope, or is not valid for the client.",
+    404: "It does not exist.",
+    409: "Its state does not allow this.",
+    412: "It has been changed since it was read.",
+    413: "The request is larger than 2 MiB.",
+    415: "The body is not application/json, or, for a batch, not application/x-ndjson.",
+    422: "The request is invalid; detail says what is expected.",
+    429: "The key has exceeded its rate, or the queue is full. Retry after Retry-After.",
+    431: "The request line and headers are larger than 64 KiB.",
+    503: "The database cannot be reached or is not migrated. Retry.",
 }
 
 

@@ -34,22 +34,22 @@ class SecretChanged(msgspec.Struct, frozen=True, kw_only=True):
 async def list_secrets(
     client: ClientName, database: Pooled, limit: Limit = 50, after: AfterName = None
 ) -> Page[SecretRow]:
-    """One page, by name; the next one is asked for with after."""
+    """Returns one page, by name; pass next as after for the next page."""
     found = await database.ask(secrets.all_secrets, client, limit=limit + 1, after=after)
     return page_of(found, limit, lambda row: row.name)
 
 
-@replaces("/clients/{client:str}/secrets/{name:str}", "Put a secret of a client", 409, scope="admin")
+@replaces("/clients/{client:str}/secrets/{name:str}", "Store a secret of a client", 409, scope="admin")
 async def put_secret(
     client: ClientName, name: SecretName, data: JSONBody[SecretValue], database: Pooled, ring: Ring, actor: Actor
 ) -> SecretChanged:
-    """Attempts that begin later than a moment have it in the place of the former one."""
+    """Attempts that start a moment later use the new value."""
     await database.ask(secrets.put, ring, client, name, data.value, actor=actor)
     return SecretChanged(client=client, name=name, changed=True)
 
 
 @removes("/clients/{client:str}/secrets/{name:str}", "Drop a secret of a client", scope="admin")
 async def drop_secret(client: ClientName, name: SecretName, database: Pooled, actor: Actor) -> SecretChanged:
-    """Attempts that name it fail from then on, and are tried again."""
+    """Attempts that refer to it fail from then on, and are retried."""
     changed = await database.ask(secrets.drop, client, name, actor=actor)
     return SecretChanged(client=client, name=name, changed=changed)

@@ -10,13 +10,13 @@ from msgspec import UNSET, Meta, UnsetType
 
 from pgsched.api.bodies import Duration, Instant
 
-Weight = Annotated[int, Meta(ge=1, le=100, description="Its share where workers are saturated; 1 is the default.")]
+Weight = Annotated[int, Meta(ge=1, le=100, description="Weight when workers are saturated; the default is 1.")]
 Defaults = Annotated[
     dict[str, Any],
     Meta(description="Defaults for options that an execution does not set: timeout, max_attempts, headers, …"),
 ]
 ChannelName = Literal["http", "python", "sql", "notify", "kafka"]
-Told = Annotated[str, Meta(max_length=2048, description="The target that is told of each dead letter.")]
+Told = Annotated[str, Meta(max_length=2048, description="Target to call for each dead letter.")]
 
 
 class _Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,7 +52,9 @@ class NewQueue(QueueSettings, frozen=True, kw_only=True, forbid_unknown_fields=T
     """A queue to make."""
 
     name: Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,62}$", examples=["orders"])]
-    pulled: Annotated[bool, Meta(description="Consumers pull from it; workers leave it alone.")] | UnsetType = UNSET
+    pulled: Annotated[bool, Meta(description="Consumers pull from it; workers do not deliver from it.")] | UnsetType = (
+        UNSET
+    )
 
 
 class Rotation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -25,7 +25,7 @@ _STEP = "How long a step is, from 1m on, such as 15m or 1d; without it, one with
 _MOST_STEPS = 1500
 
 
-@reads("/stats", "What was done over time, by queue or by client")
+@reads("/stats", "Get throughput and lateness over time, by queue or client")
 async def get_stats(
     request: ApiRequest,
     database: Pooled,
@@ -38,8 +38,8 @@ async def get_stats(
     end: Annotated[str | None, QueryParameter(name="to", description=_END, schema_extra=INSTANT)] = None,
     step: Annotated[str | None, QueryParameter(name="step", max_length=40, description=_STEP)] = None,
 ) -> Stats:
-    """Of the last 30 days, by the minute. Steps without anything are left out; of queues and clients the busiest 50 are
-    told. A key that is not for all clients is told of its own."""
+    """Covers the last 30 days, by the minute. Empty steps are left out, and only the 50 busiest queues and clients are
+    returned. A key that is not for all clients sees only its own."""
     allowed = grant_of(request).clients
     clients = [client] if client is not None else None if allowed is None else sorted(allowed)
     given = {"from": bound("from", start), "to": bound("to", end)}

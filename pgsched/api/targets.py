@@ -25,20 +25,21 @@ class TargetChanged(msgspec.Struct, frozen=True, kw_only=True):
     changed: bool
 
 
-@reads("/targets/sidelined", "List the targets that are left alone")
+@reads("/targets/sidelined", "List sidelined targets")
 async def list_sidelined(
     database: Pooled, client: OnlyClient = None, limit: Limit = 50, after: AfterName = None
 ) -> Page[Sidelined]:
-    """One page of those that fail, recover or were sidelined by hand, by gate; the next one is asked for with after."""
+    """Returns one page of the targets that fail, recover or were sidelined by hand, by gate; pass next as after for the
+    next page."""
     found = await database.ask(targets.sidelined, limit=limit + 1, client=client, after=after)
     return page_of(found, limit, lambda row: row.gate)
 
 
-@acts("/targets/sideline", "Leave a target alone", scope="operate")
+@acts("/targets/sideline", "Sideline a target", scope="operate")
 async def sideline(
     data: Annotated[Sidelining, Body(examples=[_HOST])], database: Pooled, actor: Actor
 ) -> TargetChanged:
-    """Nothing more is called there, for one client or for all, until then or until it is restored."""
+    """Nothing more is called there, for one client or for all, until the given instant or until it is restored."""
     until = instant_of(data.until, "until") if data.until is not None else None
     async with database.connection() as connection:
         changed = await targets.sideline(
@@ -47,8 +48,8 @@ async def sideline(
     return TargetChanged(host=data.host, client=data.client, changed=changed)
 
 
-@acts("/targets/restore", "Call a target again", scope="operate")
+@acts("/targets/restore", "Restore a target", scope="operate")
 async def restore(data: Annotated[TargetHost, Body(examples=[_HOST])], database: Pooled, actor: Actor) -> TargetChanged:
-    """A few executions a second at first, then more and more."""
+    """A few executions per second at first, then more and more."""
     changed = await database.ask(targets.restore, data.host, client=data.client, actor=actor)
     return TargetChanged(host=data.host, client=data.client, changed=changed)

@@ -26,14 +26,14 @@ class WorkerChanged(msgspec.Struct, frozen=True, kw_only=True):
     changed: bool
 
 
-@reads("/workers", "List the workers", scope="admin", everywhere=True)
+@reads("/workers", "List workers", scope="admin", everywhere=True)
 async def list_workers(database: Pooled) -> WorkerList:
-    """in_hand is counted among the 250 oldest due executions of each partition; cut says that there may be more."""
+    """in_hand is counted among the 250 oldest due executions of each partition; if cut is true, there may be more."""
     async with database.page() as connection:
         return WorkerList(items=await draining.all_workers(connection))
 
 
-@reads("/workers/{worker:int}", "One worker", 404, scope="admin", everywhere=True)
+@reads("/workers/{worker:int}", "Get a worker", 404, scope="admin", everywhere=True)
 async def get_worker(worker: WorkerNumber, database: Pooled) -> WorkerRow:
     async with database.page() as connection:
         return await draining.get_worker(connection, worker)
@@ -41,13 +41,13 @@ async def get_worker(worker: WorkerNumber, database: Pooled) -> WorkerRow:
 
 @acts("/workers/{worker:int}/drain", "Drain a worker", 404, scope="admin", everywhere=True)
 async def drain_worker(worker: WorkerNumber, database: Pooled, actor: Actor, data: Noted = None) -> WorkerChanged:
-    """It begins nothing more, finishes what it has in hand and then stands idle, until it is stopped or resumed. The
-    others take its share."""
+    """It starts nothing more, finishes what it has in hand and then stays idle until it is stopped or resumed. Other
+    workers take over its share."""
     changed = await database.ask(draining.drain_worker, worker, note=note_in(data), actor=actor)
     return WorkerChanged(id=worker, changed=changed)
 
 
-@acts("/workers/{worker:int}/resume", "Resume a worker that is drained", 404, scope="admin", everywhere=True)
+@acts("/workers/{worker:int}/resume", "Resume a drained worker", 404, scope="admin", everywhere=True)
 async def resume_worker(worker: WorkerNumber, database: Pooled, actor: Actor, data: Noted = None) -> WorkerChanged:
     changed = await database.ask(draining.resume_worker, worker, note=note_in(data), actor=actor)
     return WorkerChanged(id=worker, changed=changed)

@@ -45,7 +45,7 @@ Draw = Callable[[Stage], None]
 
 
 def then_followed(answer: Answer, settings: Settings, stage: Ask) -> Answer:
-    """The answer, after which what it has begun is followed: ``stage`` asks a connection how far it is."""
+    """The answer, after which what it has begun is followed: ``stage`` asks a connection for its progress."""
     return Answer(answer.value, answer.text, answer.note, then=partial(follow, partial(ask, settings, stage)))
 
 

@@ -56,7 +56,7 @@ class BulkChangeMethods:
 
     @method
     def get_bulk_change(self, change_id: Id) -> Call[BulkChange]:
-        """A bulk change and how far it is."""
+        """A bulk change and its progress."""
         return Call("GET", _one(change_id), BulkChange)
 
     @method

@@ -99,7 +99,7 @@ class DeadLetterMethods:
 
     @method
     def get_replay(self, replay_id: Id) -> Call[Replay]:
-        """A replay of many and how far it is."""
+        """A replay of many and its progress."""
         return Call("GET", path("dead-letters", "replays", identity(replay_id)), Replay)
 
     @method

@@ -215,7 +215,7 @@ class JobMethods:
 
     @method
     def get_backfill(self, backfill_id: Id) -> Call[Backfill]:
-        """A backfill and how far it is."""
+        """A backfill and its progress."""
         return Call("GET", path("backfills", identity(backfill_id)), Backfill)
 
     @method

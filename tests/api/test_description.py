@@ -126,6 +126,13 @@ def test_every_route_has_a_summary_of_its_own(description: Any) -> None:
     assert len(set(summaries)) == len(summaries)
 
 
+def test_a_route_is_described_by_more_than_its_summary(description: Any) -> None:
+    operations = [operation for item in description["paths"].values() for operation in item.values()]
+    described = [operation["description"] for operation in operations if "description" in operation]
+    assert len(described) > len(operations) / 2
+    assert "on_conflict" in description["paths"]["/v1/jobs"]["post"]["description"]
+
+
 def test_every_refusal_is_described_as_a_problem(description: Any) -> None:
     for item in description["paths"].values():
         for route in item.values():

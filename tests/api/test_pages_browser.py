@@ -82,15 +82,15 @@ def test_it_is_used_by_keyboard_and_axe_finds_nothing(
         "Resumed.",
         "Changed.",
         "It is due now.",
-        "Begun: this is how far it is.",
+        "Started: this is its progress.",
         "Stopped. What was done stays done.",
         "Changed.",
         "Paused.",
         "Resumed.",
         "A run was scheduled, besides the schedule.",
-        "Begun: this is how far it is.",
+        "Started: this is its progress.",
         "Stopped. What was done stays done.",
-        "Begun: this is how far it is.",
+        "Started: this is its progress.",
         "Replayed: this is the new execution.",
     ]
     done = column(db, "select distinct action from pgsched.audit_log where authenticated ~ 'test'")

@@ -40,7 +40,7 @@ _DONE = {
     "unblock": "Unblocked: those behind it go on.",
     "edit": "Changed.",
     "reschedule": "It is due now.",
-    "start": "Begun: this is how far it is.",
+    "start": "Started: this is its progress.",
     "stop": "Stopped. What was done stays done.",
     "drain": "It drains: it begins nothing more, and finishes what it has in hand.",
     "nothing": "Nothing was to be done: it was so already.",

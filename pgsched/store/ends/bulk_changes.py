@@ -27,7 +27,7 @@ class ChangingMany:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkChange:
-    """A bulk change and how far it is: those ``passed_over`` had begun or ended, or were no longer meant, when it
+    """A bulk change and its progress: those ``passed_over`` had begun or ended, or were no longer meant, when it
     was their turn. ``reason`` says what it waits for, or why it was given up."""
 
     id: UUID

@@ -41,7 +41,7 @@ class DiscardedMany:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """A replay of many and how far it is: those ``passed_over`` had been dealt with, or their work was under way.
+    """A replay of many and its progress: those ``passed_over`` had been dealt with, or their work was under way.
     ``reason`` says what it waits for."""
 
     id: UUID

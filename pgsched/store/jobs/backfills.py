@@ -64,7 +64,7 @@ class BackfillBegun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backfill:
-    """A backfill and how far it is.
+    """A backfill and its progress.
 
     Of its ``instants`` (None until they are counted) those up to ``reached`` are accounted for: ``planned`` have had a
     row, ``passed_over`` had run or had a row already. Of the rows ``live`` ones wait or run and ``finished`` ones are

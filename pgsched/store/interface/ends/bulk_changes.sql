@@ -116,7 +116,7 @@ begin
 end $$;
 comment on function pgsched.cancel_executions(jsonb, double precision, text, text)
   is 'Cancels the executions that a filter names and that wait or run by now, at most rate of them a second. Returns the id of the row
-in pgsched.bulk_changes that says how far it is. PS000 or PS002 for what cannot be meant, PS012 for another client''s.';
+in pgsched.bulk_changes that shows its progress. PS000 or PS002 for what cannot be meant, PS012 for another client''s.';
 
 create or replace function pgsched.reschedule_executions(
   filter jsonb, fire_at timestamptz default null, shift interval default null, rate double precision default 1000,
@@ -141,7 +141,7 @@ begin
 end $$;
 comment on function pgsched.reschedule_executions(jsonb, timestamptz, interval, double precision, text, text)
   is 'Moves the one-shots that a filter names and that wait by now to an instant, or each by so much, at most rate of them a second. Returns
-the id of the row in pgsched.bulk_changes that says how far it is. PS000 or PS002 for what cannot be meant, PS012 for another client''s.';
+the id of the row in pgsched.bulk_changes that shows its progress. PS000 or PS002 for what cannot be meant, PS012 for another client''s.';
 
 create or replace function pgsched.cancel_bulk_change(id uuid, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

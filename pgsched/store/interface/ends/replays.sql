@@ -162,5 +162,5 @@ begin
 end $$;
 comment on function pgsched.replay_all(jsonb, double precision, text, text, text)
   is 'Replays the open dead letters that a filter names and that have failed by now, at most rate of them a second, at another
-target where one is given. Returns the id of the row in pgsched.bulk_changes that says how far it is. PS000, PS001 or PS002 for
+target where one is given. Returns the id of the row in pgsched.bulk_changes that shows its progress. PS000, PS001 or PS002 for
 what cannot be meant, PS012 for another client''s.';
