@@ -13,8 +13,8 @@ from pgsched.store.ends.bulk_changes import BulkChange, ChangingMany
 
 
 class BulkQuery(TypedDict, total=False):
-    """Executions that wait or run and have all of this; of ``status`` any will do. ``start`` and ``end`` bound
-    scheduled_for: from start on, before end."""
+    """Waiting and running executions that match every filter, with any of the given ``status``. ``start`` (inclusive)
+    and ``end`` (exclusive) bound scheduled_for."""
 
     client: str | None
     status: Sequence[str] | None
@@ -34,7 +34,7 @@ class BulkChangeMethods:
     def cancel_many(
         self, *, rate: float = 1000, note: str | None = None, dry_run: bool = False, **wanted: Unpack[BulkQuery]
     ) -> Call[ChangingMany]:
-        """Cancels those that have all of this, ``rate`` of them a second; a dry run only counts them."""
+        """Cancels all that match, ``rate`` of them per second; a dry run only counts them."""
         return _change("cancel", wanted, {"rate": rate, "note": note, "dry_run": dry_run})
 
     @method
@@ -48,7 +48,7 @@ class BulkChangeMethods:
         dry_run: bool = False,
         **wanted: Unpack[BulkQuery],
     ) -> Call[ChangingMany]:
-        """The same of moving those that wait to an instant, or each by ``shift``, such as ``1h`` or ``-15m``."""
+        """Moves all waiting one-shots that match to an instant, or each by ``shift``, e.g. ``1h`` or ``-15m``."""
         moment = None if fire_at is None else instant_of(fire_at, "fire_at").isoformat()
         moved = format_shift(shift) if isinstance(shift, timedelta) else shift
         how = {"fire_at": moment, "shift": moved, "rate": rate, "note": note, "dry_run": dry_run}
@@ -61,17 +61,17 @@ class BulkChangeMethods:
 
     @method
     def list_bulk_changes(self, *, limit: int = 50, after: str | None = None) -> Call[Page[BulkChange]]:
-        """One page, the newest first."""
+        """One page, newest first."""
         return Call("GET", path("bulk-changes"), Page[BulkChange], query={"limit": limit, "after": after})
 
     @pages
     def iter_bulk_changes(self) -> Call[Page[BulkChange]]:
-        """All of them, page by page as they are asked for."""
+        """All of them; pages are requested as they are needed."""
         return Call("GET", path("bulk-changes"), Page[BulkChange], query={"limit": LARGEST})
 
     @method
     def cancel_bulk_change(self, change_id: Id) -> Call[bool]:
-        """What it has not come to stays as it is; false if it had ended before."""
+        """Ends it; executions it has not reached stay unchanged. False if it had ended before."""
         return Call("DELETE", _one(change_id), bool, "changed")
 
 

@@ -11,7 +11,7 @@ from pgsched.store.admin.secrets import SecretRow
 
 
 class ClientChanges(TypedDict, total=False):
-    """Named settings change; None sets the default. ``options`` are replaced as a whole."""
+    """Settings to change; None sets the default. ``options`` are replaced as a whole."""
 
     keep: str | None
     options: Mapping[str, Any] | None
@@ -29,58 +29,58 @@ class ClientMethods:
 
     @method
     def list_clients(self, *, limit: int = 50, after: str | None = None) -> Call[Page[ClientRow]]:
-        """One page of those that something is set for, by name."""
+        """One page of the clients that have settings, by name."""
         return Call("GET", path("clients"), Page[ClientRow], query={"limit": limit, "after": after})
 
     @pages
     def iter_clients(self) -> Call[Page[ClientRow]]:
-        """All of them, page by page as they are asked for."""
+        """All of them; pages are requested as they are needed."""
         return Call("GET", path("clients"), Page[ClientRow], query={"limit": LARGEST})
 
     @method
     def get_client(self, client: str) -> Call[ClientRow]:
-        """The settings of a client; its signing secrets by their last characters."""
+        """A client's settings, with the last characters of its signing secrets."""
         return Call("GET", path("clients", client), ClientRow)
 
     @method
     def set_client(self, client: str, **settings: Unpack[ClientChanges]) -> Call[ClientRow]:
-        """Sets what is named."""
+        """Changes the given settings."""
         check_names(settings, ClientChanges)
         return Call("PATCH", path("clients", client), ClientRow, body=body(settings))
 
     @method
     def drop_client(self, client: str) -> Call[bool]:
-        """Forgets what is set for it; its jobs and executions stay."""
+        """Deletes a client's settings; its jobs and executions stay."""
         return Call("DELETE", path("clients", client), bool, "changed")
 
     @method
     def hold_client(self, client: str, *, note: str | None = None) -> Call[bool]:
-        """Begins nothing more of it until it is released; false if it was held before."""
+        """Starts nothing more for the client until it is released; false if it was held before."""
         return Call("POST", path("clients", client, "hold"), bool, "changed", body={"note": note})
 
     @method
     def release_client(self, client: str, *, note: str | None = None) -> Call[bool]:
-        """Ends the hold of a client; false if it was not held."""
+        """Releases a held client; false if it was not held."""
         return Call("POST", path("clients", client, "release"), bool, "changed", body={"note": note})
 
     @method
     def list_secrets(self, client: str, *, limit: int = 50, after: str | None = None) -> Call[Page[SecretRow]]:
-        """One page of its secrets, by name; nobody is shown what is in them."""
+        """One page of a client's secrets, by name, without their values."""
         return Call("GET", path("clients", client, "secrets"), Page[SecretRow], query={"limit": limit, "after": after})
 
     @pages
     def iter_secrets(self, client: str) -> Call[Page[SecretRow]]:
-        """All of them, page by page as they are asked for."""
+        """All of them; pages are requested as they are needed."""
         return Call("GET", path("clients", client, "secrets"), Page[SecretRow], query={"limit": LARGEST})
 
     @method
     def put_secret(self, client: str, name: str, value: str) -> Call[bool]:
-        """Keeps a secret that headers can name, as in ``{"headers": {"authorization": {"secret": name}}}``."""
+        """Stores a secret for headers to refer to, as in ``{"headers": {"authorization": {"secret": name}}}``."""
         return Call("PUT", path("clients", client, "secrets", name), bool, "changed", body={"value": value})
 
     @method
     def drop_secret(self, client: str, name: str) -> Call[bool]:
-        """Forgets a secret; false if there was none. Attempts that name it fail from then on, and are tried again."""
+        """Deletes a secret; false if there was none. Attempts that refer to it fail from then on, and are retried."""
         return Call("DELETE", path("clients", client, "secrets", name), bool, "changed")
 
     @method
@@ -96,5 +96,5 @@ class ClientMethods:
 
     @method
     def drop_signing_secret(self, client: str) -> Call[bool]:
-        """Signs a client's callbacks no more; the former secrets end too."""
+        """Stops signing a client's callbacks; previous secrets end, too."""
         return Call("DELETE", path("clients", client, "signing-secret"), bool, "changed")

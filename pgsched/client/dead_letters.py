@@ -25,9 +25,8 @@ from pgsched.store.lookup.rows import DeadLetter
 
 
 class DeadLetterQuery(TypedDict, total=False):
-    """``target`` is how the target begins, ``reason`` a part of the reason; ``start`` and ``end`` bound finished_at:
-    from start on, before end.
-    """
+    """``target`` is a prefix of the target, ``reason`` part of the reason; ``start`` (inclusive) and ``end``
+    (exclusive) bound finished_at."""
 
     client: str | None
     target: str | None
@@ -42,7 +41,7 @@ class DeadLetterQuery(TypedDict, total=False):
 
 
 class ReplayOptions(TypedDict, total=False):
-    """With what a dead letter is run again; what is left out stays as it was."""
+    """What to change when a dead letter is run again; what is left out stays as it was."""
 
     target: str
     payload: Any
@@ -63,24 +62,25 @@ class DeadLetterMethods:
         after: str | None = None,
         **wanted: Unpack[DeadLetterQuery],
     ) -> Call[Page[DeadLetter]]:
-        """One page: the newest first, or the oldest. ``state`` is ``open``, ``replayed``, ``discarded`` or ``all``."""
+        """One page, newest or oldest first. ``state`` is ``open``, ``replayed``, ``discarded`` or ``all``."""
         return _list(state, sort, limit, after, wanted)
 
     @pages
     def iter_dead_letters(
         self, *, state: str = "open", sort: Sort = "newest", **wanted: Unpack[DeadLetterQuery]
     ) -> Call[Page[DeadLetter]]:
-        """All of them, page by page as they are asked for."""
+        """All of them; pages are requested as they are needed."""
         return _list(state, sort, LARGEST, None, wanted)
 
     @method
     def get_dead_letter(self, execution_id: Id) -> Call[DeadLetterDetail]:
-        """A dead letter with its failed tries."""
+        """A dead letter with its failed attempts."""
         return Call("GET", _letter(execution_id), DeadLetterDetail)
 
     @method
     def replay(self, execution_id: Id, **changes: Unpack[ReplayOptions]) -> Call[UUID]:
-        """Runs a dead letter again; returns the new execution's id, the same each time unless that one failed too."""
+        """Runs a dead letter again; returns the new execution's id, which is the same each time unless that one failed,
+        too."""
         return Call("POST", path("executions", identity(execution_id), "retry"), UUID, "id", body=body(changes))
 
     @method
@@ -93,7 +93,7 @@ class DeadLetterMethods:
         dry_run: bool = False,
         **wanted: Unpack[DeadLetterQuery],
     ) -> Call[Replaying]:
-        """Replays those that have all of this, ``rate`` of them a second; a dry run only counts them."""
+        """Replays all that match, ``rate`` of them per second; a dry run only counts them."""
         how = present({"rate": rate, "target": new_target, "note": note, "dry_run": dry_run})
         return Call("POST", path("dead-letters", "replay"), Replaying, body={"filter": _filter(wanted), **how})
 
@@ -104,12 +104,12 @@ class DeadLetterMethods:
 
     @method
     def cancel_replay(self, replay_id: Id) -> Call[bool]:
-        """Executions that it has not replayed yet stay dead letters; false if it had ended before."""
+        """Ends it; dead letters not yet replayed stay. False if it had ended before."""
         return Call("DELETE", path("dead-letters", "replays", identity(replay_id)), bool, "changed")
 
     @method
     def discard(self, execution_id: Id, *, note: str | None = None) -> Call[bool]:
-        """Marks a dead letter as dealt with; false if it was discarded before."""
+        """Discards a dead letter; false if it was discarded before."""
         return Call("DELETE", _letter(execution_id), bool, "changed", query={"note": note})
 
 

@@ -12,8 +12,8 @@ from pgsched.store.lookup.rows import Execution
 
 
 class ExecutionQuery(TypedDict, total=False):
-    """``status`` is one or several, of which any will do; those listed have all ``labels``. ``start`` and ``end`` bound
-    scheduled_for: from start on, before end."""
+    """``status`` is one or several, any of which matches; all ``labels`` have to match. ``start`` (inclusive) and
+    ``end`` (exclusive) bound scheduled_for."""
 
     client: str | None
     status: str | Sequence[str] | None
@@ -28,7 +28,7 @@ class ExecutionQuery(TypedDict, total=False):
 
 class ExecutionChanges(TypedDict, total=False):
     """The changes that ``edit_execution`` makes. What is left out stays; None removes a payload, options or labels,
-    which are replaced as a whole."""
+    each of which is replaced as a whole."""
 
     target: str
     payload: Any
@@ -43,24 +43,24 @@ class ExecutionMethods:
 
     @method
     def get_execution(self, execution_id: Id) -> Call[ExecutionDetail]:
-        """An execution with its failed tries, and those that it still waits for."""
+        """An execution with its failed attempts, and those that it still waits for."""
         return Call("GET", path("executions", identity(execution_id)), ExecutionDetail)
 
     @method
     def list_executions(
         self, *, sort: Sort = "newest", limit: int = 50, after: str | None = None, **wanted: Unpack[ExecutionQuery]
     ) -> Call[Page[Execution]]:
-        """One page: the newest first, or the oldest."""
+        """One page, newest or oldest first."""
         return _list(sort, limit, after, wanted)
 
     @pages
     def iter_executions(self, *, sort: Sort = "newest", **wanted: Unpack[ExecutionQuery]) -> Call[Page[Execution]]:
-        """All of them, page by page as they are asked for."""
+        """All of them; pages are requested as they are needed."""
         return _list(sort, LARGEST, None, wanted)
 
     @method
     def edit_execution(self, execution_id: Id, **changed: Unpack[ExecutionChanges]) -> Call[ExecutionDetail]:
-        """Changes what is named of a one-shot that waits and has not begun."""
+        """Changes the given parts of a one-shot that has not started."""
         check_names(changed, ExecutionChanges)
         return Call("PATCH", path("executions", identity(execution_id)), ExecutionDetail, body=body(changed))
 
@@ -68,7 +68,7 @@ class ExecutionMethods:
     def edit_execution_by_key(
         self, key: str, *, client: str = "default", **changed: Unpack[ExecutionChanges]
     ) -> Call[ExecutionDetail]:
-        """The same of what the client has under the key."""
+        """The same for the one-shot that the client has under the key."""
         check_names(changed, ExecutionChanges)
         query = {"client": client, "key": key}
         return Call("PATCH", path("executions"), ExecutionDetail, query=query, body=body(changed))
@@ -81,7 +81,7 @@ class ExecutionMethods:
 
     @method
     def reschedule_by_key(self, key: str, fire_at: Instant, *, client: str = "default") -> Call[None]:
-        """Moves the one-shot that the client has waiting under the key."""
+        """Moves the waiting one-shot that the client has under the key."""
         asked = {"client": client, "key": key, "fire_at": fire_at}
         return Call("POST", path("executions", "reschedule"), NoneType, body=asked)
 

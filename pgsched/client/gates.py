@@ -20,7 +20,7 @@ class GateMethods:
 
     @pages
     def iter_limits(self, *, kind: str | None = None) -> Call[Page[LimitRow]]:
-        """All of them, page by page as they are asked for."""
+        """All of them; pages are requested as they are needed."""
         return Call("GET", path("limits"), Page[LimitRow], query={"kind": kind, "limit": LARGEST})
 
     @method
@@ -39,57 +39,58 @@ class GateMethods:
         burst: int | None = None,
         concurrency: int | None = None,
     ) -> Call[LimitRow]:
-        """``rate`` begin in each ``per``, ``burst`` of them at once after a lull; ``concurrency`` run at once."""
+        """At most ``rate`` start in each ``per``, ``burst`` of them at once after a quiet period; at most
+        ``concurrency`` run at once."""
         asked = body(present({"rate": rate, "per": per, "burst": burst, "concurrency": concurrency}))
         return Call("PUT", path("limits", kind, name), LimitRow, body=asked)
 
     @method
     def drop_limit(self, kind: str, name: str) -> Call[bool]:
-        """Takes a limit away: what it held back goes on; false if there was none."""
+        """Removes a limit: what it held back continues; false if there was none."""
         return Call("DELETE", path("limits", kind, name), bool, "changed")
 
     @method
     def list_sidelined(
         self, *, client: str | None = None, limit: int = 50, after: str | None = None
     ) -> Call[Page[Sidelined]]:
-        """One page of the target hosts that are left alone."""
+        """One page of the sidelined target hosts."""
         asked = {"client": client, "limit": limit, "after": after}
         return Call("GET", path("targets", "sidelined"), Page[Sidelined], query=asked)
 
     @pages
     def iter_sidelined(self, *, client: str | None = None) -> Call[Page[Sidelined]]:
-        """All of them, page by page as they are asked for."""
+        """All of them; pages are requested as they are needed."""
         return Call("GET", path("targets", "sidelined"), Page[Sidelined], query={"client": client, "limit": LARGEST})
 
     @method
     def sideline(
         self, host: str, *, client: str | None = None, until: Instant | None = None, note: str | None = None
     ) -> Call[bool]:
-        """Calls nothing more there, for one client or for all, until an instant or until it is restored."""
+        """Calls nothing more at the host, for one client or for all, until an instant or until it is restored."""
         asked = present({"host": host, "client": client, "until": until, "note": note})
         return Call("POST", path("targets", "sideline"), bool, "changed", body=asked)
 
     @method
     def restore(self, host: str, *, client: str | None = None) -> Call[bool]:
-        """Calls it again, a few executions a second at first."""
+        """Calls the host again, a few executions per second at first."""
         return Call("POST", path("targets", "restore"), bool, "changed", body=present({"host": host, "client": client}))
 
     @method
     def list_blocked(
         self, *, client: str | None = None, limit: int = 50, after: Id | None = None
     ) -> Call[Page[BlockedKey]]:
-        """One page of the blocked ordering keys, the newest first."""
+        """One page of the blocked ordering keys, newest first."""
         asked = {"client": client, "limit": limit, "after": after}
         return Call("GET", path("ordering-keys", "blocked"), Page[BlockedKey], query=asked)
 
     @pages
     def iter_blocked(self, *, client: str | None = None) -> Call[Page[BlockedKey]]:
-        """All of them, page by page as they are asked for."""
+        """All of them; pages are requested as they are needed."""
         asked = {"client": client, "limit": LARGEST}
         return Call("GET", path("ordering-keys", "blocked"), Page[BlockedKey], query=asked)
 
     @method
     def unblock(self, client: str, ordering_key: str) -> Call[bool]:
-        """Lets the others of the key go on, without the one that failed; false if it was not blocked."""
+        """Unblocks an ordering key: the others continue without the one that failed; false if it was not blocked."""
         asked = {"client": client, "ordering_key": ordering_key}
         return Call("POST", path("ordering-keys", "unblock"), bool, "changed", body=asked)

@@ -67,13 +67,13 @@ class Client(_Methods, SyncBase):
     def consume(
         self, queue: str, *, worker: str, batch: int = 1, lease: Length = "30s", wait: Length = "20s"
     ) -> Iterator[Message]:
-        """One after another, for ever: each is to be completed or failed before the next is asked for."""
+        """Messages one after another, for ever: complete or fail each before you ask for the next."""
         while True:
             yield from self._ask(claim_for_ever(queue, worker, batch, lease, wait))
 
     def events(self, *, after: str | None = None, **wanted: Unpack[EventQuery]) -> Iterator[Event]:
-        """What becomes of executions, for ever: from now on, or behind the event with the cursor ``after``. Each comes
-        once, in the order in which it could be seen; a stream that breaks is gone on with."""
+        """Outcomes of executions, for ever: from now on, or after the event with the cursor ``after``. Each comes once,
+        in the order in which it became visible; a stream that breaks is resumed."""
         following = Following(wanted, after, self._retries)
         pause: float | None = 0.0
         while pause is not None:
@@ -99,7 +99,7 @@ class Client(_Methods, SyncBase):
             response.close()
 
     def discard_all(self, *, note: str | None = None, **wanted: Unpack[DeadLetterQuery]) -> int:
-        """Discards those that have all of this, in as many requests as it takes; returns how many."""
+        """Discards all that match, in as many requests as it takes; returns how many."""
         done, total = self._ask(discard_some(note, wanted)), 0
         while not done.complete:
             total += done.discarded
@@ -152,14 +152,14 @@ class AsyncClient(_Methods, AsyncBase):
     async def consume(
         self, queue: str, *, worker: str, batch: int = 1, lease: Length = "30s", wait: Length = "20s"
     ) -> AsyncIterator[Message]:
-        """One after another, for ever: each is to be completed or failed before the next is asked for."""
+        """Messages one after another, for ever: complete or fail each before you ask for the next."""
         while True:
             for message in await self._ask(claim_for_ever(queue, worker, batch, lease, wait)):
                 yield message
 
     async def events(self, *, after: str | None = None, **wanted: Unpack[EventQuery]) -> AsyncIterator[Event]:
-        """What becomes of executions, for ever: from now on, or behind the event with the cursor ``after``. Each comes
-        once, in the order in which it could be seen; a stream that breaks is gone on with."""
+        """Outcomes of executions, for ever: from now on, or after the event with the cursor ``after``. Each comes once,
+        in the order in which it became visible; a stream that breaks is resumed."""
         following = Following(wanted, after, self._retries)
         pause: float | None = 0.0
         while pause is not None:
@@ -186,7 +186,7 @@ class AsyncClient(_Methods, AsyncBase):
             await response.aclose()
 
     async def discard_all(self, *, note: str | None = None, **wanted: Unpack[DeadLetterQuery]) -> int:
-        """Discards those that have all of this, in as many requests as it takes; returns how many."""
+        """Discards all that match, in as many requests as it takes; returns how many."""
         done, total = await self._ask(discard_some(note, wanted)), 0
         while not done.complete:
             total += done.discarded

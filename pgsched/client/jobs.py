@@ -30,7 +30,7 @@ _TIMING = ("at", "delay", "cron", "every", "timezone", "gap", "overlap", "anchor
 
 
 class Recurring(TypedDict, total=False):
-    """How a job recurs, and what goes with each of its executions. ``gap`` and ``overlap`` say what a cron expression
+    """How a job recurs, and what applies to each of its executions. ``gap`` and ``overlap`` say what a cron expression
     does when the clocks change."""
 
     cron: str
@@ -73,7 +73,7 @@ class JobGroup(TypedDict, total=False):
 
 
 class JobQuery(JobGroup, total=False):
-    """Which jobs a listing has; and with each, so many of its ``last_outcomes``, at most ten."""
+    """Filters of a listing of jobs; each is returned with this many ``last_outcomes``, at most ten."""
 
     state: str | None
     key: str | None
@@ -120,24 +120,24 @@ class JobMethods:
 
     @method
     def get_job(self, job_id: Id) -> Call[JobDetail]:
-        """A job and when it fires next."""
+        """A job with its next instants."""
         return Call("GET", _job(job_id), JobDetail)
 
     @method
     def list_jobs(
         self, *, sort: Sort = "newest", limit: int = 50, after: str | None = None, **wanted: Unpack[JobQuery]
     ) -> Call[Page[Job]]:
-        """One page: the newest first, or the oldest."""
+        """One page, newest or oldest first."""
         return _list(sort, limit, after, wanted)
 
     @pages
     def iter_jobs(self, *, sort: Sort = "newest", **wanted: Unpack[JobQuery]) -> Call[Page[Job]]:
-        """All of them, page by page as they are asked for."""
+        """All of them; pages are requested as they are needed."""
         return _list(sort, LARGEST, None, wanted)
 
     @method
     def cancel(self, id: Id, *, note: str | None = None) -> Call[bool]:
-        """Cancels a job, or an execution that waits or runs; false if it had ended before."""
+        """Cancels a job, or a waiting or running execution; false if it had ended before."""
         return Call("DELETE", _job(id), bool, "changed", query={"note": note})
 
     @method
@@ -153,28 +153,28 @@ class JobMethods:
 
     @method
     def resume(self, job_id: Id, *, note: str | None = None) -> Call[bool]:
-        """Lets a paused job go on from its next instant; false if it was not paused."""
+        """Resumes a paused job from its next instant; false if it was not paused."""
         return Call("POST", _job(job_id, "resume"), bool, "changed", body={"note": note})
 
     @method
     def pause_all(self, *, note: str | None = None, **group: Unpack[JobGroup]) -> Call[int]:
-        """Pauses the active jobs of a client, or with labels; returns how many."""
+        """Pauses active jobs by client or labels; returns how many."""
         return Call("POST", path("jobs", "pause"), int, "changed", query=_group(group), body={"note": note})
 
     @method
     def resume_all(self, *, note: str | None = None, **group: Unpack[JobGroup]) -> Call[int]:
-        """Resumes the paused jobs of a client, or with labels; returns how many."""
+        """Resumes paused jobs by client or labels; returns how many."""
         return Call("POST", path("jobs", "resume"), int, "changed", query=_group(group), body={"note": note})
 
     @method
     def cancel_all(self, *, note: str | None = None, **group: Unpack[JobGroup]) -> Call[int]:
-        """Cancels the jobs of a client, or with labels; returns how many."""
+        """Cancels jobs by client or labels; returns how many."""
         return Call("DELETE", path("jobs"), int, "changed", query=_group(group) | {"note": note})
 
     @method
     def edit(self, job_id: Id, *, force: bool = False, **changed: Unpack[JobChanges]) -> Call[JobDetail]:
-        """Changes what is named of a job, and its waiting row with it; what is running goes on as it was. One that is
-        declared elsewhere only by ``force``."""
+        """Changes the given parts of a job and its waiting execution; one that runs stays unchanged. A job that is
+        declared elsewhere needs ``force``."""
         check_names(changed, JobChanges)
         query = {"force": "true"} if force else None
         return Call("PATCH", _job(job_id), JobDetail, query=query, body=_body(changed))
@@ -183,7 +183,7 @@ class JobMethods:
     def preview(
         self, job_id: Id, *, count: int = 5, start: Instant | None = None, **changed: Unpack[JobChanges]
     ) -> Call[EditPreview]:
-        """When a job fires as it is, and as it would after ``edit``; changes nothing. ``start`` is now if left out."""
+        """When a job fires now, and would fire after ``edit``; changes nothing. ``start`` defaults to now."""
         check_names(changed, JobChanges)
         asked = _body(changed) | present({"count": count, "from": start})
         return Call("POST", _job(job_id, "preview"), EditPreview, body=asked)
@@ -192,14 +192,14 @@ class JobMethods:
     def preview_schedule(
         self, *, count: int = 5, start: Instant | None = None, **spec: Unpack[PreviewOptions]
     ) -> Call[list[Fire]]:
-        """When a schedule would fire that is no job yet."""
+        """When a schedule would fire that is not a job yet."""
         check_names(spec, PreviewOptions)
         asked = {"schedule": {}} | _body(present(spec)) | present({"count": count, "from": start})
         return Call("POST", path("preview"), list[Fire], "next", body=asked)
 
     @method
     def trigger(self, job_id: Id) -> Call[UUID]:
-        """Runs a job now, besides its schedule; returns the execution's id."""
+        """Runs a job now, in addition to its schedule; returns the execution's id."""
         return Call("POST", _job(job_id, "trigger"), UUID, "id")
 
     @method
@@ -220,7 +220,7 @@ class JobMethods:
 
     @method
     def cancel_backfill(self, backfill_id: Id) -> Call[bool]:
-        """Cancels what it planned and still waits; false if it had ended before."""
+        """Cancels a backfill and its executions that still wait; false if it had ended before."""
         return Call("DELETE", path("backfills", identity(backfill_id)), bool, "changed")
 
 

@@ -42,26 +42,26 @@ class PullMethods:
     def claim(
         self, queue: str, *, worker: str, batch: int = 1, lease: Length = "30s", wait: Length = "0s"
     ) -> Call[list[Message]]:
-        """The messages that are due in a pulled queue, each under a lease. With ``wait``, up to 60 s, an empty answer
-        comes only after that time."""
+        """Due messages of a pulled queue, each under a lease. With ``wait``, up to 60 s, an empty answer comes only
+        after that time."""
         return claim(queue, worker, batch, lease, wait)
 
     @method
     def complete(self, message: Held, result: Any = None) -> Call[None]:
-        """It has succeeded. Raises StaleLease where another has it by now, or it has ended."""
+        """Reports success. Raises StaleLease if another consumer has it by now, or it has ended."""
         return _report(message, "complete", NoneType, result=result)
 
     @method
     def fail(
         self, message: Held, error: str, *, retryable: bool = True, retry_after: Length | None = None
     ) -> Call[str]:
-        """This attempt has failed; returns what becomes of it: ``retrying``, ``failed`` or ``expired``."""
+        """Reports that this attempt failed; returns what becomes of it: ``retrying``, ``failed`` or ``expired``."""
         said = {"error": error, "retryable": retryable, "retry_after": retry_after}
         return _report(message, "fail", str, "status", **said)
 
     @method
     def extend(self, message: Held, lease: Length = "30s") -> Call[datetime]:
-        """Keeps it for so long from now; returns until when."""
+        """Extends the lease to this long from now; returns its new end."""
         return _report(message, "extend", datetime, "lease_expires_at", lease=lease)
 
     @method

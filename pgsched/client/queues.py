@@ -13,7 +13,7 @@ from pgsched.store.lookup.throughput import By
 
 
 class QueueChanges(TypedDict, total=False):
-    """Named settings change; None sets the default. ``options`` are replaced as a whole."""
+    """Settings to change; None sets the default. ``options`` are replaced as a whole."""
 
     options: Mapping[str, Any] | None
     weight: int | None
@@ -25,7 +25,7 @@ class QueueMethods:
 
     @method
     def list_queues(self) -> Call[list[QueueRow]]:
-        """All of them; what waits in each is counted up to 10,000."""
+        """All queues; waiting executions are counted up to 10,000."""
         return Call("GET", path("queues"), list[QueueRow], "items")
 
     @method
@@ -39,7 +39,7 @@ class QueueMethods:
         end: Instant | None = None,
         step: Length | None = None,
     ) -> Call[Stats]:
-        """What was done in a span, the last hour where none is given: by steps of time, by queue or by client."""
+        """Throughput and lateness in a span (by default the last hour), by steps of time, and by queue or client."""
         given = present({"by": by, "client": client, "queue": queue, "start": start, "end": end})
         each = format_duration(step) if isinstance(step, timedelta) else step
         return Call("GET", path("stats"), Stats, query={**between(given), "step": each})
@@ -51,27 +51,27 @@ class QueueMethods:
 
     @method
     def create_queue(self, name: str, *, pulled: bool = False, **settings: Unpack[QueueChanges]) -> Call[QueueRow]:
-        """Makes a queue. Consumers claim from one that is ``pulled``; workers serve any other."""
+        """Creates a queue. Consumers claim from one that is ``pulled``; workers serve any other."""
         check_names(settings, QueueChanges)
         return Call("POST", path("queues"), QueueRow, body={"name": name, "pulled": pulled, **body(settings)})
 
     @method
     def set_queue(self, name: str, **settings: Unpack[QueueChanges]) -> Call[QueueRow]:
-        """Sets what is named."""
+        """Changes the given settings."""
         check_names(settings, QueueChanges)
         return Call("PATCH", path("queues", name), QueueRow, body=body(settings))
 
     @method
     def drop_queue(self, name: str) -> Call[bool]:
-        """Drops a queue. Refused (Conflict) while something waits or runs in it, or jobs are in it."""
+        """Drops a queue. Refused (Conflict) while something waits or runs in it, or a job belongs to it."""
         return Call("DELETE", path("queues", name), bool, "changed")
 
     @method
     def pause_queue(self, name: str, *, note: str | None = None) -> Call[bool]:
-        """Workers begin nothing more of it; false if it was paused before."""
+        """Workers start nothing more from the queue; false if it was paused before."""
         return Call("POST", path("queues", name, "pause"), bool, "changed", body={"note": note})
 
     @method
     def resume_queue(self, name: str, *, note: str | None = None) -> Call[bool]:
-        """Ends the pause of a queue; false if it was not paused."""
+        """Resumes a paused queue; false if it was not paused."""
         return Call("POST", path("queues", name, "resume"), bool, "changed", body={"note": note})

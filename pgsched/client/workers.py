@@ -10,7 +10,7 @@ class WorkerMethods:
 
     @method
     def list_workers(self) -> Call[list[WorkerRow]]:
-        """All of them; what each has in hand is counted among the oldest that are due."""
+        """All workers; what each has in hand is counted among the oldest due executions."""
         return Call("GET", path("workers"), list[WorkerRow], "items")
 
     @method
@@ -20,10 +20,10 @@ class WorkerMethods:
 
     @method
     def drain_worker(self, worker: int, *, note: str | None = None) -> Call[bool]:
-        """Has it begin nothing more; what it has in hand goes on. False if it was told so before."""
+        """Drains a worker: it starts nothing more and finishes what it has in hand. False if it was draining before."""
         return Call("POST", path("workers", str(worker), "drain"), bool, "changed", body={"note": note})
 
     @method
     def resume_worker(self, worker: int, *, note: str | None = None) -> Call[bool]:
-        """Has a worker that was drained begin again; false if it was not."""
+        """Resumes a drained worker; false if it was not draining."""
         return Call("POST", path("workers", str(worker), "resume"), bool, "changed", body={"note": note})
