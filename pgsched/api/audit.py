@@ -1,4 +1,4 @@
-"""The audit log, for whoever administers."""
+"""The audit log, for administrators."""
 
 from typing import Annotated
 from uuid import UUID

@@ -72,9 +72,9 @@ class Authentication:
         self._look_ups = Batched(self._ask)
 
     async def grant(self, header: str | None, *, page: bool = False) -> Grant:
-        """For a ``page`` also by the token that somebody has signed in with at a provider. Raises Unauthenticated,
-        TooManyRequests for whoever asks too often, and Unavailable where the database does not say in time what it is
-        worth."""
+        """The grant of an Authorization header; for a ``page``, also of the identity token of a sign-in. Raises
+        Unauthenticated, TooManyRequests beyond the key's rate, and Unavailable if the database does not answer in
+        time."""
         return await self._grant(header, counted=True, page=page)
 
     async def still(self, header: str | None) -> Grant:

@@ -47,7 +47,7 @@ _EACH = 7
 _BATCHES, _BATCHES_EACH = 3, 2
 """The same for batches, each of which has a connection for as long as its lines arrive."""
 _LISTED, _LISTED_EACH = 3, 2
-"""The same for pages of listings: whoever asks for hundreds of them keeps nobody waiting who schedules."""
+"""The same for pages of listings, so that hundreds of them keep no request waiting that schedules."""
 
 
 class _Connection(AsyncConnection[Any]):
@@ -78,7 +78,7 @@ class _Places:
         self._taken = WeakValueDictionary[frozenset[str] | str | None, asyncio.Semaphore]()
 
     def of(self, grant: Grant) -> tuple[asyncio.Semaphore, asyncio.Semaphore]:
-        """What whoever acts for a grant has to enter, in this order. Who waits for his own share is in nobody's way."""
+        """The semaphores to enter for a grant, in this order. Waiting for one's own share blocks nobody else."""
         whose = grant.subject if grant.clients is None else grant.clients
         return self._semaphore(whose, self._each), self._semaphore(None, self._most)
 
@@ -165,7 +165,7 @@ class Database:
         return self._lend(self._longest)
 
     def page(self) -> Lent:
-        """The same for whoever reads a page of a listing, of whom no more than a part have one at a time."""
+        """The same for reading a page of a listing; only a part of the connections is lent for that."""
         return self._lend(self._longest, self._pages)
 
     @asynccontextmanager
@@ -176,7 +176,7 @@ class Database:
             yield connection
 
     def batch(self) -> Lent:
-        """A connection for whoever schedules while lines arrive: they may take longer, and are fewer still."""
+        """A connection for a batch, whose lines arrive while it is held: it may take longer, and fewer are lent."""
         return self._lend(LONGEST_BATCH, self._batches)
 
     async def ask(

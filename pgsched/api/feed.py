@@ -1,9 +1,9 @@
-"""What has ended, read from the database once for all who follow it in this process.
+"""Reads ended executions from the database once for all event streams of this process.
 
-While there are readers, one task looks twice a second what has become visible, and reads it for the clients of them
-all. Its last pages are kept, up to so many bytes. A reader that stands where a kept page begins takes that; any other
-one, who begins earlier, is slow or may see what nobody else asked for, reads for itself, up to where the task has come:
-so it meets the pages again, and whoever does not keep up delays nobody.
+While there are readers, one task checks twice a second what has become visible, and reads it for the clients of all
+readers. It keeps its last pages, up to a number of bytes. A reader positioned at the start of a kept page takes that
+page. Any other reader (it starts earlier, is slow, or may see other clients) reads for itself up to the task's
+position, where it meets the pages again. So a slow reader delays nobody.
 """
 
 import asyncio

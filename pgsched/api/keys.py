@@ -1,4 +1,4 @@
-"""The API's keys: made, listed, rotated and revoked by whoever administers. A secret is shown once."""
+"""API keys: administrators create, list, rotate and revoke them. A secret is shown once."""
 
 from datetime import timedelta
 from typing import Annotated

@@ -1,11 +1,11 @@
-"""How long the API waits for whoever asks: for a request to arrive whole, and for what was answered to be read.
+"""Timeouts and limits of the API's connections: for a request to arrive, and for its answer to be read.
 
-A connection on which neither goes on costs memory and one of the process's files, and whoever opens a thousand of them
-would take what others need. So it is cut; so is one that comes when there are 2,000, one whose request has a head
-of more than 64 KiB, and one that sends 64 requests ahead of their answers: uvicorn keeps all of those that arrive.
+A stalled connection costs memory and a file descriptor, and a thousand of them would starve others. So it is closed; so
+are connections beyond 2,000, those whose request has a head of more than 64 KiB, and those that send 64 requests ahead
+of their answers, because uvicorn buffers all that arrive.
 
-While the API itself does not read on, since it has not yet dealt with what came before, no time is counted: a batch of
-a million lines may take as long as the database takes for it.
+No time is counted while the API itself pauses reading because it is still working on what came before: a batch of a
+million lines may take as long as the database needs.
 
 Between two requests it is kept for longer than common proxies keep theirs (nginx and AWS 60 s, Traefik 90 s, Caddy two
 minutes), so that it is they who close it: a request that meets the moment in which the API closes one is lost, and a

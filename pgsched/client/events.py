@@ -1,6 +1,6 @@
 """Following what becomes of executions: what both clients share of it.
 
-A stream that breaks is begun again behind the last event that came, so whoever iterates sees each event once.
+A stream that breaks is begun again behind the last event that came, so that each event is seen once.
 """
 
 from collections.abc import Iterator, Sequence

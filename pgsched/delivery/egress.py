@@ -1,10 +1,10 @@
 """Which addresses callbacks may go to.
 
-Whoever schedules a callback chooses its URL, and the worker stands inside the network: without a check, a
-target could be used to reach what only the inside can reach. Names prove nothing, because their answers can
-change between a check and the connection. So addresses are judged at two places that leave no such gap: the
-resolver drops what may not be reached from its answers, and ``open_socket``, which sees each address at the
-moment it is connected to (also one written into the URL), refuses what is left.
+Clients choose the URLs of callbacks, and workers run inside the network: without a check, a target could reach hosts
+that only the inside can reach (SSRF). Checking names is not enough, because their answers can change between the check
+and the connection. So addresses are checked in two places that leave no such gap: the resolver drops forbidden
+addresses from its answers, and ``open_socket``, which sees each address as it connects (including numeric ones in the
+URL), refuses the rest.
 """
 
 import ipaddress

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """Belongs to whoever awaits its ``turn``: True says that a place for a connection of its own is reserved, False
-    that it is over, with a ``status`` or an ``error``.
+    """Belongs to the task that awaits its ``turn``: True means that a place for a connection of its own is reserved,
+    False that it is over, with a ``status`` or an ``error``.
 
     ``expires`` is the moment, on the loop's clock, at which it ends in any case. ``status`` is 0 until the head of the
     answer is complete; ``received``, ``headers`` and ``length`` count bytes, header lines and bytes of the body;

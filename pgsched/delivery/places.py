@@ -1,12 +1,12 @@
-"""Places, which only so many attempts can have at once: lanes, threads, sessions, the connections to one host.
+"""Places: limited resources that attempts share, such as lanes, threads, sessions and the connections to one host.
 
-An attempt that finds no place does not wait for one: it has not begun. Its channel raises NoPlace, and whoever wanted
-the delivery keeps the row until ``freed`` says that a place is free. So the time in which a row waits inside the
-worker is never taken for the target's, and a lane is never taken by a row that nobody is called for.
+An attempt that finds no place does not wait for one and has not started. Its channel raises NoPlace, and the caller
+keeps the row until ``freed`` says that a place is free. So the time that a row waits inside the worker never counts as
+the target's, and no lane is occupied by a row without a call.
 
-An attempt cannot be taken back either, so a client whose attempts take long would have all places for as long as its
-timeouts last. Where there are several clients each may have three places for each one that is free: one alone has three
-quarters of them, a second one three quarters of the rest, and so on; the last is left for whoever comes.
+Running attempts are never preempted, so a client with slow attempts could occupy all places until its timeouts. With
+several clients, each may have three places for each one that is free: the first gets three quarters of all places, the
+second three quarters of the rest, and so on; the last place is left for a newcomer.
 """
 
 from collections.abc import Callable

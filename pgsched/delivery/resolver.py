@@ -1,9 +1,9 @@
-"""Names of targets, asked of the system's resolver and remembered for a while. A numeric address asks nobody.
+"""Resolves the host names of targets by the system's resolver, and caches the answers for a while.
 
-A remembered answer is a hint where to connect, never a permission: each address is checked when its socket is made.
+A cached answer only says where to connect, and never permits it: each address is checked when its socket is made.
 
-Whoever schedules chooses names, and whoever serves a name decides how long its answer takes. So clients share the
-threads that ask (``places``), and while all are busy a name that was known a while ago is still good.
+Clients choose the names, and name servers decide how long an answer takes. So clients share the resolver's threads
+(``places``), and while all threads are busy, an expired answer is used again.
 """
 
 import asyncio

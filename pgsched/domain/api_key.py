@@ -72,6 +72,6 @@ class Grant:
 NOBODY = Grant(subject="", clients=frozenset(), scopes=frozenset())
 """For no clients, and no scope."""
 ANYBODY = Grant(subject="", clients=None, scopes=frozenset(SCOPES))
-"""For whoever reaches an API that has no keys: for all clients, and all scopes."""
+"""The grant of requests to an API that has no keys: all clients and all scopes."""
 EVERYBODY = Grant(subject="", clients=None, scopes=frozenset())
 """For what the API does for all at once; nothing of it is shown to anybody."""

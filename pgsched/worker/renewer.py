@@ -40,7 +40,7 @@ class Renewer(Service):
         self._doubted: set[bytes] = set()
 
     def doubt(self, id: bytes) -> None:
-        """Checks whether the run of this execution was ended in the database. Whoever may connect may claim so."""
+        """Checks whether the run of this execution was ended in the database: any user may have notified."""
         if id in self._dispatcher.in_hand.rows:
             self._doubted.add(id)
             self.wake()

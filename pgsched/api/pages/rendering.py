@@ -48,8 +48,8 @@ _DONE = {
 
 
 def html(request: Request[Any, Any, Any], template: str, *, status: int = 200, **shown: Any) -> Response[str]:
-    """A page. ``may`` has the scopes for which forms are shown to whoever looks; ``administers`` says whether they see
-    the pages that are about all clients."""
+    """Renders a page. In the template, ``may`` has the viewer's scopes, and ``administers`` says whether they see
+    the pages about all clients."""
     grant = grant_of(request)
     text = (
         _environment()

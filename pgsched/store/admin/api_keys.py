@@ -1,4 +1,4 @@
-"""Keys of the API: made, listed, rotated and revoked; and looked up by whoever checks a token."""
+"""API keys: created, listed, rotated and revoked; and looked up to check a token."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

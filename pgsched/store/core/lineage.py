@@ -88,7 +88,7 @@ def hosts_of(url: str) -> list[str]:
 
 
 def _break(connection: AsyncConnection[Any]) -> None:
-    """Has whoever waits for an answer on it get an error at once: a commit there may wait for a standby for ever."""
+    """Shuts its socket, so that waiting for an answer fails at once: a commit may wait for a standby for ever."""
     with suppress(psycopg.OperationalError, OSError), socket.socket(fileno=os.dup(connection.fileno())) as found:
         found.shutdown(socket.SHUT_RDWR)
 

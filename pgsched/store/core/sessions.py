@@ -167,7 +167,7 @@ def _is_break(error: psycopg.Error) -> bool:
 
 
 def cut(connection: Connection) -> None:
-    """Ends a session whose server does not answer: whoever waits on it gets an OperationalError."""
+    """Ends a session whose server does not answer: waiting on it raises OperationalError."""
     with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as line:
         line.shutdown(socket.SHUT_RDWR)
 

@@ -1,7 +1,7 @@
-"""The texts of look-ups, each written once for all that differ in nothing but their values.
+"""Caches the SQL texts of look-ups; queries that differ only in their values share one.
 
-To put a page's query together and write it out takes the API ten times as long as to send it, and whoever asks for
-many pages at once would keep everybody else's requests waiting for that.
+Building and compiling a page's query takes the API ten times as long as sending it, and many requests for pages would
+keep all others waiting for that.
 """
 
 from collections.abc import Callable

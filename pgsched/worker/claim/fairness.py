@@ -5,7 +5,7 @@ the order of instants, so a client with a backlog stands before all who came lat
 last row shows a client with more than its share of overdue rows, that client is claimed from apart, with a mark of its
 own of how far it has been read, and the claims of all the others pass its rows over. Each then has its share of the
 room (deficit round robin; Shreedhar and Varghese, 1995), and no more than its share of the rows in hand, so that there
-is room for whoever comes next. A client that leaves half of its share unused is one among the others again.
+is room for newcomers. A client that leaves half of its share unused is one among the others again.
 """
 
 import math

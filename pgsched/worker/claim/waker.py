@@ -1,6 +1,7 @@
 """Listens for notifications, in the session by which others see that the worker lives.
 
-Whoever may connect may notify, on any channel: a notification is a hint, passed on by ``Hints`` at a bounded rate.
+Every database user may notify on any channel, so a notification is only a hint, which ``Hints`` passes on at a bounded
+rate.
 
 The session carries the worker's name, as all of its sessions do: when the process dies they end, and the others take
 its rows back without waiting for the lease. A connection that was cut may look alive, so the listener sends itself a

@@ -1,9 +1,9 @@
-"""Notes in the database that an attempt begins, for rows that may have only one attempt.
+"""Records in the database that an attempt starts, for rows with ``max_attempts`` 1.
 
-Whoever allows one attempt asks for at most one call. Only the database can tell whether a lost worker had made that
-call, if it was told before. So the target of such a row is called only once the beginning is committed, and whoever
-takes the row back afterwards ends it as failed. Beginnings that are noted at the same time go to the database together.
-Rows that may have more attempts do not pass this module.
+A single attempt means at most one call. Whether a lost worker had made that call is known only if the database was told
+before it. So the target of such a row is called only after the start is committed, and a row that is taken back
+afterwards ends as failed. Starts that come at the same time are written together. Rows with more attempts do not pass
+through this module.
 """
 
 import asyncio

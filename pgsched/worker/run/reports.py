@@ -1,8 +1,8 @@
-"""Brings what handlers say of themselves to the database: how far they are, and what a later attempt goes on from.
+"""Writes what handlers report to the database: progress, and checkpoints that a later attempt continues from.
 
-Reports of all executions of the process go together in one statement, on a connection that is made when the first one
-comes. How far an execution is goes there once a second at most, the latest that was said; a checkpoint at once, and
-whoever waits for it is told when it is kept.
+Reports of all executions in the process go together in one statement, on a connection that is made for the first one.
+Progress is written at most once a second, the latest value; a checkpoint is written at once, and the handler that
+awaits it continues once it is committed.
 """
 
 import asyncio
