@@ -8,11 +8,11 @@ from importlib.resources import files
 from typing import Any
 
 from pgsched.store.core.connect import Connection
-from pgsched.store.core.sql import statement, statement_in, statement_over
+from pgsched.store.core.sql import statement, statement_among, statement_in, statement_over
 from tests.store.store_arrange import Connection as Session
 
 _LARGE = re.compile(r"executions|history|jobs|gates|gate_use|keys|attempts|dependencies|clients")
-_OF_MANY = re.compile(r"unnest\(%\(|= any \(%\(")
+_OF_MANY = re.compile(r"unnest\(%\(|= any \((%\(|\{partitions)")
 _PLANNED_ANEW = {"jobs/jobs_declared"}
 """Statements that no session sends twice: pgsched apply asks once, in a session of its own."""
 _CLAUSES = dict.fromkeys(["lookup/done_by_time", "lookup/done_by_queue", "lookup/done_by_client"], ("rolled_up",))
@@ -40,19 +40,29 @@ def _of_many() -> Iterator[str]:
 def _prepared(name: str) -> tuple[str, list[str]]:
     """The statement as PREPARE has it, and the types of its parameters."""
     is_halved = "\n-- then\n" in statement(name)
-    text = statement_over(name, (0,)) if is_halved else statement_in(name, 0, _CLAUSES.get(name, ()))
+    clauses = _CLAUSES.get(name, ())
+    if is_halved:
+        text = statement_over(name, (0,), clauses)
+    elif "{partitions}" in statement(name):
+        text = statement_among(name, (0,), clauses)
+    else:
+        text = statement_in(name, 0, clauses)
     names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", text)))
     for number, one in enumerate(names, 1):
         text = text.replace(f"%({one})s", f"${number}")
     kinds = ["unknown" if f"${number}::" in text else _KINDS.get(one, "unknown") for number, one in enumerate(names, 1)]
-    return f"prepare kept ({', '.join(kinds)}) as {text.replace('%%', '%')}", kinds
+    return f"prepare kept {_listed(kinds)} as {text.replace('%%', '%')}", kinds
+
+
+def _listed(words: list[str]) -> str:
+    return f"({', '.join(words)})" if words else ""
 
 
 async def _plan(worker: Connection, name: str) -> Any:
     text, kinds = _prepared(name)
     await worker.execute(text.encode())
     try:
-        asked = f"explain (format json) execute kept ({', '.join(['null'] * len(kinds))})"
+        asked = f"explain (format json) execute kept {_listed(['null'] * len(kinds))}"
         [(plan,)] = await (await worker.execute(asked.encode())).fetchall()
     finally:
         await worker.execute(b"deallocate kept")
