@@ -21,8 +21,8 @@ from pgsched.store.live.parking import SetAside
 from pgsched.store.live.row_filter import ALL_ROWS, PLAIN, RowFilter
 
 Answer = AsyncCursor[tuple[Any, ...]]
-DEPTH, MOST = 1000, 10_000
-"""How many due rows of a priority, and how many in all, a claim by priority reads to find those that it may take."""
+DEPTH = 1000
+"""How many due rows of a priority are looked at for such as may be claimed."""
 
 
 class Share(NamedTuple):
@@ -167,7 +167,7 @@ def _claims_of_first(
     """The same for what goes first by its priority: a statement for each queue, whose room each of its shares names."""
     for queue, batch in {queue_of(share.partition): share.batch for share in shares}.items():
         partitions = [share.partition for share in shares if queue_of(share.partition) == queue]
-        asked = {"batch": batch, "depth": DEPTH, "most": max(MOST, batch)}
+        asked = {"batch": batch, "depth": DEPTH}
         text = statement_among("live/claim_first", tuple(partitions), row_filter.clauses)
         yield text, {**common, **row_filter.parameters_in(partitions[0]), **asked}
 

@@ -29,7 +29,7 @@ CLAIM: dict[str, Any] = {
     "low_0": Instant(LONG_AGO),
     "batch_0": BATCH,
 }
-FIRST: dict[str, Any] = {**CLAIM, "batch": BATCH, "depth": 1000, "most": 10_000}
+FIRST: dict[str, Any] = {**CLAIM, "batch": BATCH, "depth": 1000}
 _FAILED: dict[str, Any] = {"outcomes": "failed", "codes": 503, "results": None, "reasons": "503", "durations": 1.5}
 _FAILED |= {"retryable": True, "waits": 1.0, "tracebacks": None}
 FAILED: dict[str, Any] = {name: [value] * BATCH for name, value in _FAILED.items()}
@@ -223,21 +223,6 @@ async def test_the_plan_kept_for_a_claim_by_priority_reads_nothing_of_other_part
         before = await _scanned(worker)
         await worker.execute(statement_among("live/claim_first", (0,)), FIRST, prepare=True)
         assert 0 < await _scanned(worker) - before <= 6 * BATCH
-
-
-async def test_a_claim_by_priority_reads_a_part_only_of_what_it_passes_over(worker: Connection) -> None:
-    async with worker.transaction(force_rollback=True):
-        await worker.execute("set local pgsched.notify = off")
-        await worker.execute(
-            "insert into pgsched.executions (client_id, target, fire_at, partition, options)"
-            " select 'flood', %s, now() - interval '1 minute', 0, jsonb_build_object('priority', 1 + n %% 100)"
-            " from generate_series(1, 30000) n",
-            [TARGET],
-        )
-        before = await _scanned(worker)
-        text = statement_among("live/claim_first", (0,), ("apart",))
-        assert (await worker.execute(text, FIRST | {"apart": ["flood"]}, prepare=True)).rowcount == 0
-        assert 5_000 < await _scanned(worker) - before <= 11_000
 
 
 async def test_looking_for_leases_that_ran_out_reads_the_edge_only(worker: Connection) -> None:
