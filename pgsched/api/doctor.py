@@ -15,6 +15,7 @@ from pgsched.store.doctor.examination import examine
 from pgsched.store.doctor.finding import Report
 
 _KEPT = 10.0
+_GLANCE = 0.1
 
 
 class Doctor:
@@ -25,18 +26,38 @@ class Doctor:
 
     def __init__(self, database: Database, url: str, ring: KeyRing | None) -> None:
         self._database, self._url, self._ring = database, url, ring
-        self._turn = asyncio.Lock()
-        self._report: Report | None = None
+        self._examination: asyncio.Task[Report] | None = None
         self._made_at = float("-inf")
 
     async def report(self, grant: Grant, *, kept: float = _KEPT) -> Report:
-        """Raises Refused."""
+        """The newest report, if it is no older than ``kept`` seconds, or a new one. Raises Refused."""
         check_everywhere(grant)
-        async with self._turn:
-            if self._report is None or time.monotonic() - self._made_at > kept:
-                self._report = await examine(self._database.connection, url=self._url, ring=self._ring)
-                self._made_at = time.monotonic()
-            return self._report
+        return await asyncio.shield(self._made(kept))
+
+    async def glance(self, grant: Grant, *, kept: float = _KEPT) -> Report | None:
+        """The same for somebody who waits a tenth of a second at most: None if the checks take longer. They go on, and
+        who asks again has their report. Raises Refused."""
+        check_everywhere(grant)
+        examination = self._made(kept)
+        await asyncio.wait([examination], timeout=_GLANCE)
+        return examination.result() if examination.done() else None
+
+    async def stop(self) -> None:
+        """Ends an examination that is under way."""
+        if self._examination is not None:
+            self._examination.cancel()
+            await asyncio.wait([self._examination])
+
+    def _made(self, kept: float) -> asyncio.Task[Report]:
+        under_way = self._examination
+        if under_way is None or (under_way.done() and time.monotonic() - self._made_at > kept):
+            under_way = self._examination = asyncio.create_task(self._examine())
+        return under_way
+
+    async def _examine(self) -> Report:
+        report = await examine(self._database.connection, url=self._url, ring=self._ring)
+        self._made_at = time.monotonic()
+        return report
 
 
 @reads("/doctor", "Check the installation", scope="admin", everywhere=True)

@@ -45,12 +45,12 @@ class Parts:
         self._gathering, self._tracing = Gathering(), Tracing(settings, "pgsched-api")
         self.feed, self.requests = Feed(database, events), Requests()
         ring = KeyRing.parse(settings.secret_keys)
-        physician = Doctor(everything, database_url, ring)
+        self._doctor = Doctor(everything, database_url, ring)
         self._shared = {
             "arrivals": Arrivals(database_url, everything, events),
             "ring": ring,
-            "doctor": physician,
-            "metrics": Metrics(everything, physician, self.requests),
+            "doctor": self._doctor,
+            "metrics": Metrics(everything, self._doctor, self.requests),
             "feed": self.feed,
             "browsers": browsers,
             "watching": Watching(everything),
@@ -74,6 +74,7 @@ class Parts:
             yield
         finally:
             await self.feed.stop()
+            await self._doctor.stop()
             await self._database.close()
             await asyncio.to_thread(self._tracing.close)
 

@@ -1,16 +1,28 @@
 """What the page *now* says of what stands still: why, and where something can be done about it."""
 
+import asyncio
 import re
+from typing import Any
 
 import httpx
 import pytest
 
+from pgsched.api import doctor
 from pgsched.api.pages import coming
+from pgsched.store.doctor.examination import examine
+from pgsched.store.doctor.finding import Report
 from tests.api.access_arrange import make_key
 from tests.api.page_arrange import signed_in
 from tests.conftest import Connection
 from tests.store.ends.dead_letter_arrange import dead_letter
 from tests.store.store_arrange import schedule, value
+
+
+async def findings(page: httpx.AsyncClient) -> str:
+    """The part with what the doctor finds, once it has."""
+    while "HX-Reswap" in (found := await page.get("/now/findings")).headers:
+        pass
+    return found.text
 
 
 async def test_now_says_what_holds_back_and_why_with_the_page_to_do_something(
@@ -66,8 +78,9 @@ async def test_now_begins_with_what_the_doctor_finds_for_those_who_administer(
 ) -> None:
     schedule(db, fire_at=value(db, "select now() - interval '20 minutes'"))
     assert 'hx-get="/now/findings"' in (await page.get("/")).text
-    found = (await page.get("/now/findings")).text
+    found = await findings(page)
     assert re.search(r'class="fault"><span class="status error">error</span> [^<]*queue default', found)
+    assert '<a href="/queues">Queues</a>' in found
     signed_in(page, make_key(db, scopes=["read"]))
     assert 'hx-get="/now/findings"' not in (await page.get("/")).text
     assert (await page.get("/now/findings")).status_code == 403
@@ -89,3 +102,23 @@ async def test_the_coming_hour_is_counted_a_few_minutes_at_a_time(
     assert len(left) in (29, 30)  # a minute may have passed meanwhile
     assert found.count("<rect") == 3
     assert (await page.get("/")).text.count("<rect") == 3
+
+
+async def test_a_page_waits_a_moment_at_most_for_checks_that_take_long(
+    page: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_go_on = asyncio.Event()
+
+    async def slow(*given: Any, **named: Any) -> Report:
+        await may_go_on.wait()
+        return await examine(*given, **named)
+
+    monkeypatch.setattr(doctor, "examine", slow)
+    for _ in range(2):
+        part, whole = await page.get("/now/findings"), (await page.get("/database")).text
+        assert (part.text, part.headers["HX-Reswap"]) == ("", "none")
+        assert "The checks are being made." in whole
+        assert "Days are made ahead for" in whole
+    may_go_on.set()
+    await findings(page)
+    assert "checks were made" in (await page.get("/database")).text

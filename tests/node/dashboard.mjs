@@ -28,6 +28,7 @@ const look = async (path) => {
   const plain = pathname === "/" ? "now" : pathname.slice(1).replace(id, "one").replace(/\d+$/, "one").replace(/[^a-z]+/g, "-");
   const name = named.has(plain) ? `${plain}-${[...searchParams.keys()].join("-")}` : plain;
   named.add(name);
+  await page.waitForFunction(() => !document.querySelector("#checks[hx-get]")); // is replaced by itself
   for (const way of ways) {
     const judged = way.name === "desktop-light" || way.name === "phone-dark";
     if (!pictures && !judged) continue;

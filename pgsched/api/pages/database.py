@@ -13,6 +13,17 @@ from pgsched.api.parameters import Pooled
 from pgsched.store.doctor.holding import holders
 from pgsched.store.lookup.tables import days_ahead, table_sizes
 
+PAGES_OF_CHECKS = {
+    "workers": ("/workers", "Workers"),
+    "releases": ("/workers", "Workers"),
+    "handlers": ("/workers", "Workers"),
+    "queues": ("/queues", "Queues"),
+    "late": ("/executions?status=scheduled&sort=oldest", "The oldest that are due"),
+    "objectives": ("/clients", "Clients"),
+    "jobs": ("/jobs", "Jobs"),
+    "changes": ("/bulk-changes", "Bulk changes"),
+}
+"""Where more is to be seen of what a check finds, by its name."""
 _TABLES, _HOLDERS = 20, 10
 
 
@@ -20,9 +31,12 @@ _TABLES, _HOLDERS = 20, 10
 async def show_database(
     request: Request[Any, Any, Any], doctor: NamedDependency[Doctor], database: Pooled
 ) -> Response[Any]:
+    """If the checks take long, the page comes without them, and asks again."""
     async with database.page() as connection:
         tables = await table_sizes(connection, most=_TABLES)
         held = await holders(connection, most=_HOLDERS)
         ahead, of = await days_ahead(connection)
-    report = await doctor.report(grant_of(request))
-    return html(request, "database.html", report=report, tables=tables, holders=held, ahead=ahead, of=of)
+    report = await doctor.glance(grant_of(request))
+    return html(
+        request, "database.html", report=report, pages=PAGES_OF_CHECKS, tables=tables, holders=held, ahead=ahead, of=of
+    )

@@ -12,6 +12,7 @@ from pgsched.api.doctor import Doctor
 from pgsched.api.pages.charts import chart
 from pgsched.api.pages.client_states import LATE
 from pgsched.api.pages.coming import Coming
+from pgsched.api.pages.database import PAGES_OF_CHECKS
 from pgsched.api.pages.holders import holder_of
 from pgsched.api.pages.past import SPANS, Looking
 from pgsched.api.pages.rendering import HEADERS, html
@@ -59,10 +60,13 @@ async def show_coming(request: Request[Any, Any, Any], counting: Counted) -> Res
 
 @shows("/now/findings", scope="admin", everywhere=True)
 async def show_findings(request: Request[Any, Any, Any], doctor: NamedDependency[Doctor]) -> Response[Any]:
-    """The part with what the doctor finds to be wrong, for those who may see it; no older than half a minute."""
-    report = await doctor.report(grant_of(request), kept=_KEPT)
+    """The part with what the doctor finds to be wrong, for those who may see it; no older than half a minute. While
+    the checks are being made, what is shown stays."""
+    report = await doctor.glance(grant_of(request), kept=_KEPT)
+    if report is None:
+        return Response("", media_type="text/html", headers=HEADERS | {"HX-Reswap": "none"})
     wrong = [finding for finding in report.findings if finding.severity != "note"]
-    return html(request, "findings_part.html", findings=wrong, most=_MOST_FINDINGS)
+    return html(request, "findings_part.html", findings=wrong, most=_MOST_FINDINGS, pages=PAGES_OF_CHECKS)
 
 
 async def _of(watching: Watching, grant: Grant) -> dict[str, Any]:
