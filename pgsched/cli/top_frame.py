@@ -86,12 +86,17 @@ def _queues(shown: Shown, given: int) -> Table:
 
 
 def _workers(shown: Shown, given: int) -> Table:
-    table = _table("worker", "id", "in hand", "longest", "queues", left={"queues"})
+    table = _table("worker", "id", "in hand", "at once", "longest", "queues", left={"queues"})
     for line in shown.workers[:given]:
         worker, edge = line.worker, line.edge
         longest = _ago(edge.oldest_in_hand) if edge.in_hand else ""
         table.add_row(
-            _name(worker.name), str(worker.id), _count(edge.in_hand, edge.cut), longest, _name(",".join(worker.queues))
+            _name(worker.name),
+            str(worker.id),
+            _count(edge.in_hand, edge.cut),
+            f"{worker.concurrency:,}",
+            longest,
+            _name(",".join(worker.queues)),
         )
     return table
 

@@ -10,7 +10,7 @@ from pgsched.cli.options import note_and_actor
 from pgsched.cli.reply import table
 from pgsched.store.admin import draining as store
 
-_COLUMNS = ("id", "name", "state", "queues", "in_hand", "release", "started_at", "reason")
+_COLUMNS = ("id", "name", "state", "queues", "in_hand", "concurrency", "release", "started_at", "reason")
 _NUMBER = click.argument("worker", type=click.IntRange(1, 2**31 - 1))
 
 workers = click.Group("workers", help="List, show, drain and resume workers.")

@@ -129,6 +129,7 @@ class Foundation:
             instance=instance,
             queues=self.settings.queue_names,
             lease=self._lease,
+            concurrency=self.settings.concurrency,
             delivers=self._delivers,
             tries=trials.start is not None,
             alone=trials.tell is not None,

@@ -42,11 +42,13 @@ class Roster:
         instance: str,
         queues: Sequence[str],
         lease: timedelta,
+        concurrency: int = 1,
         delivers: Callable[[], frozenset[str]] = frozenset,
         tries: bool = False,
         alone: bool = False,
     ) -> None:
         self._name, self.instance, self._queues = name, instance, list(queues)
+        self._concurrency = concurrency
         self._delivers, self._tries, self._alone = delivers, tries, alone
         self._lease, self.term = lease, lease * TERM
         self.channel = f"pgsched_worker_{instance}"
@@ -94,6 +96,7 @@ class Roster:
             queues=self._queues,
             release=__version__,
             delivers=sorted(self._delivers()),
+            concurrency=self._concurrency,
             tries=self._tries,
             alone=self._alone,
             lease=self._lease,

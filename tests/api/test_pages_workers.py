@@ -93,9 +93,9 @@ async def test_queues_are_shown_with_those_who_serve_them(page: httpx.AsyncClien
     call(db, "create_queue", name="orders")
     call(db, "create_queue", name="taken", changes={"pulled": True})
     db.execute(
-        "insert into pgsched.workers (name, queues, release, expires_at, delivers) values"
-        " ('here:1', '{default}', '1', now() + interval '1 h', '{sql:}'),"
-        " ('here:2', '{orders}', '1', now() - interval '1 h', '{python:a,python:b}')"
+        "insert into pgsched.workers (name, queues, release, expires_at, delivers, concurrency) values"
+        " ('here:1', '{default}', '1', now() + interval '1 h', '{sql:}', 1200),"
+        " ('here:2', '{orders}', '1', now() - interval '1 h', '{python:a,python:b}', 1300)"
     )
     shown = (await page.get("/workers")).text
     of_queue = dict(re.findall(r'queue=\w+">(\w+)</a></th>\s*<td class="long">(.*)</td>', shown))
@@ -106,6 +106,7 @@ async def test_queues_are_shown_with_those_who_serve_them(page: httpx.AsyncClien
     assert "consumers pull from it" in of_queue["taken"]
     handlers = re.findall(r'<td class="number">(none|2)</td>', shown)
     assert handlers == ["none", "2"]
+    assert re.findall(r'<td class="number">(1,\d+)</td>', shown) == ["1,200", "1,300"]
 
 
 async def test_a_worker_is_drained_over_rest(api: httpx.AsyncClient, db: Connection) -> None:
@@ -115,7 +116,7 @@ async def test_a_worker_is_drained_over_rest(api: httpx.AsyncClient, db: Connect
         " values ('here:1', '{default}', '1', now() + interval '1 h')"
     )
     [one] = (await api.get("/v1/workers")).json()["items"]
-    assert (one["state"], one["in_hand"], one["name"]) == ("active", 0, "here:1")
+    assert (one["state"], one["in_hand"], one["concurrency"], one["name"]) == ("active", 0, 1, "here:1")
     path = f"/v1/workers/{one['id']}"
     drained = [(await api.post(f"{path}/drain", json={"note": "why"})).json() for _ in range(2)]
     assert drained == [{"id": one["id"], "changed": True}, {"id": one["id"], "changed": False}]

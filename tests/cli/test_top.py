@@ -28,7 +28,9 @@ _EDGES = [
     Edge(client="bank\x1b[2J", due=2, in_hand=1, oldest_due=200.0),
     Edge(worker=7, in_hand=301, oldest_in_hand=12.5),
 ]
-_WORKER = LivingWorker(id=7, name="host-1", queues=["default", "orders"], release="0.1.0", started_at=NOON)
+_WORKER = LivingWorker(
+    id=7, name="host-1", queues=["default", "orders"], concurrency=200, release="0.1.0", started_at=NOON
+)
 _SIDELINED = Sidelined(
     gate="host:shop.example",
     host="shop.example",
@@ -82,7 +84,7 @@ def test_a_frame_says_what_there_is_and_shows_nothing_unprintable() -> None:
     default = next(line.split() for line in lines if line.startswith("default"))
     assert default == ["default", "1,500+", "300+", "4.0", "s", "400", "200"]
     worker = next(line.split() for line in lines if line.startswith("host-1"))
-    assert worker == ["host-1", "7", "301", "12.5", "s", "default,orders"]
+    assert worker == ["host-1", "7", "301", "200", "12.5", "s", "default,orders"]
     assert [line.split() for line in lines if line.startswith(("client:", "host:"))] == [
         ["client:shop", "1,000+"],
         ["host:shop.example", "12", "failing"],

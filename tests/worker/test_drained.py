@@ -59,6 +59,8 @@ async def test_it_stays_drained_where_it_has_to_register_anew(
         number = await value(db, "select id from pgsched.workers where lost_since is null")
         assert number != former
         assert await value(db, "select worker from pgsched_internal.draining") == number
+        registered = "select concurrency from pgsched.workers where id = %s"
+        assert await value(db, registered, number) == worker.settings.concurrency
         assert await _drained(worker)
 
 

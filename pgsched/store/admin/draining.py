@@ -15,7 +15,8 @@ from pgsched.store.lookup.now import MOST, QUEUES, Edge
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerRow:
-    """A worker. ``delivers`` are its handlers and the kinds of targets that it can call; ``state`` is ``active``,
+    """A worker. ``delivers`` are its handlers and the kinds of targets that it can call, and ``concurrency`` how many
+    executions it runs at once; ``state`` is ``active``,
     ``draining`` (it begins nothing more) or ``lost``; ``alone``: it is a process in which executions run that may have
     ended their worker's. ``in_hand`` is counted among the oldest due executions of each partition; where it was ``cut``
     there may be more."""
@@ -25,6 +26,7 @@ class WorkerRow:
     state: str
     queues: list[str]
     delivers: list[str]
+    concurrency: int
     release: str
     alone: bool
     started_at: datetime
@@ -67,6 +69,7 @@ class _Registered:
     state: str
     queues: list[str]
     delivers: list[str]
+    concurrency: int
     release: str
     alone: bool
     started_at: datetime

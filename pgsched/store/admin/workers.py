@@ -45,13 +45,15 @@ class RegisteredWorker:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Introduction:
     """What a worker says of itself (see RegisteredWorker); ``instance`` is the name that all its sessions carry, and
-    ``former`` the number that it had before, 0 for none."""
+    ``former`` the number that it had before, 0 for none. It runs ``concurrency`` executions at
+    once."""
 
     name: str
     instance: str
     queues: Sequence[str]
     release: str
     delivers: Sequence[str]
+    concurrency: int
     lease: timedelta
     term: timedelta
     former: int = 0

@@ -46,6 +46,7 @@ class LivingWorker:
     id: int
     name: str
     queues: list[str]
+    concurrency: int
     release: str
     started_at: datetime
 

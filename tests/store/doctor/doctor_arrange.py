@@ -42,6 +42,7 @@ async def register(url: str, *, queues: list[str] | None = None, release: str = 
         queues=queues or ["default"],
         release=release,
         delivers=[],
+        concurrency=200,
         lease=timedelta(seconds=30),
         term=timedelta(seconds=term),
     )
