@@ -351,13 +351,14 @@ column pgsched.workers.03 queues text[] not null
 column pgsched.workers.04 delivers text[] not null default '{}'::text[]
 column pgsched.workers.05 tries boolean not null default false
 column pgsched.workers.06 alone boolean not null default false
-column pgsched.workers.07 release text not null
-column pgsched.workers.08 instance text not null default ''::text
-column pgsched.workers.09 login oid
-column pgsched.workers.10 lease interval not null default '00:00:30'::interval
-column pgsched.workers.11 started_at timestamp with time zone not null default pgsched.now()
-column pgsched.workers.12 expires_at timestamp with time zone not null
-column pgsched.workers.13 lost_since timestamp with time zone
+column pgsched.workers.07 concurrency integer not null default 1
+column pgsched.workers.08 release text not null
+column pgsched.workers.09 instance text not null default ''::text
+column pgsched.workers.10 login oid
+column pgsched.workers.11 lease interval not null default '00:00:30'::interval
+column pgsched.workers.12 started_at timestamp with time zone not null default pgsched.now()
+column pgsched.workers.13 expires_at timestamp with time zone not null
+column pgsched.workers.14 lost_since timestamp with time zone
 column pgsched_internal.api_keys.01 id text not null
 column pgsched_internal.api_keys.02 hash bytea not null
 column pgsched_internal.api_keys.03 former_hash bytea
