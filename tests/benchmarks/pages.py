@@ -62,12 +62,13 @@ _MORE = (
 )
 _TICK = "select pgsched.schedule('notify:tick', client => 'live', queue => 'live') from generate_series(1, {many})"
 _ROUND = 0.1  # seconds
+_PROCESSES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Times:
-    """Milliseconds to the last byte of a page: the first look of a process, and of the looks after it the median and
-    the longest."""
+    """Milliseconds to the last byte of a page: the median of the first look of each of several processes, and of the
+    looks after it the median and the longest."""
 
     cold: float
     median: float
@@ -86,7 +87,7 @@ def run_pages(
     pictures: str | None = None,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """How long each page takes, by its address: at its first look, in an API that has answered nothing before, and at
+    """How long each page takes, by its address: at its first look, in APIs that have answered nothing before, and at
     those after it. Those of which either is over 200 ms are ``slow``; ``slowest`` is the one that took longest. What a
     browser finds amiss on them, while it takes ``pictures`` of each in that directory, is ``found``."""
     CONTEXT.set_forkserver_preload(["pgsched.api.server", "tests.benchmarks.requests"])  # there will be many of them
@@ -127,12 +128,17 @@ def _paths(url: str, things: dict[str, list[str]]) -> Sequence[str]:
 
 
 def _measured(url: str, key: str, path: str, rounds: int) -> _Times:
-    """In an API of its own, to which nothing but a connection was made."""
+    """In APIs of its own, to which nothing but a connection was made."""
+    cold, warm = zip(*(_of_a_process(url, key, path, rounds) for _ in range(_PROCESSES)), strict=True)
+    took = [one for of_one in warm for one in of_one]
+    return _Times(cold=statistics.median(cold), median=statistics.median(took), longest=max(took))
+
+
+def _of_a_process(url: str, key: str, path: str, rounds: int) -> tuple[float, list[float]]:
     with api_of(url) as (address, _), httpx.Client(base_url=address, timeout=60) as browser:
         browser.get("/static/icon.svg")
         browser.cookies.set(COOKIE, key)
-        cold, *took = [_asked(browser, path) for _ in range(rounds + 1)]
-    return _Times(cold=cold, median=statistics.median(took), longest=max(took))
+        return _asked(browser, path), [_asked(browser, path) for _ in range(rounds)]
 
 
 def _asked(browser: httpx.Client, path: str) -> float:
@@ -161,7 +167,9 @@ def _living(url: str, rate: int) -> AbstractContextManager[None]:
 @click.command()
 @click.option("--count", default=1_000_000, show_default=True, type=COUNT, help="How many executions there are.")
 @click.option("--rate", default=200, show_default=True, type=COUNT, help="How many more are delivered each second.")
-@click.option("--rounds", default=5, show_default=True, type=COUNT, help="How often each page is asked for again.")
+@click.option(
+    "--rounds", default=5, show_default=True, type=COUNT, help="How often each is asked for again in each process."
+)
 @click.option("--pictures", type=click.Path(file_okay=False), help="Also take pictures of them, in this directory.")
 @on_server
 def pages(database_url: str | None, as_json: bool, **asked: Any) -> None:
