@@ -1,6 +1,6 @@
 """Decides how far a page looks, so that its cost is bounded, however many rows its filter skips.
 
-A filter that no index answers is tried on the rows in the order of their ids: on a hundred thousand where an index has
+A filter that no index answers is tried on the rows in the order of their ids: on fifty thousand where an index has
 all that it asks for, on five thousand where each row has to be visited. What these functions select is the id of the
 last one to look at, or null where fewer are left. A page ends there, also with fewer rows than it may have, and the
 next one goes on behind it. Filters whose index leads to nothing but what they name look at all there is: no id is
@@ -19,7 +19,7 @@ from pgsched.store.core.tables import FAILED
 from pgsched.store.lookup.order import Order
 from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter
 
-ENTRIES = 100_000
+ENTRIES = 50_000
 VISITS = 5_000
 FIRST_LOOK = 50
 """Most pages are full after such a part of what may be looked at."""
