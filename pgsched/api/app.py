@@ -56,7 +56,6 @@ from pgsched.api.pages import provider as provider_pages
 from pgsched.api.pages import queues as queue_pages
 from pgsched.api.pages import targets as target_pages
 from pgsched.api.pages import workers as worker_pages
-from pgsched.api.pages.rendering import compile_templates
 from pgsched.api.pages.routing import refused as refused_page
 from pgsched.api.pages.routing import refused_by_litestar as page_refused_by_litestar
 from pgsched.api.parts import Parts
@@ -137,8 +136,6 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
         raise InvalidSettings("database_url is missing: set PGSCHED_DATABASE_URL or give --database-url")
     events = events or Events()
     parts = Parts(settings, settings.database_url, events, wait=wait)
-    if settings.dashboard != "off":
-        compile_templates()
     return Litestar(
         route_handlers=[_VERSIONED, _UNVERSIONED, *([_DASHBOARD] if settings.dashboard != "off" else [])],
         dependencies=parts.dependencies(),

@@ -21,6 +21,7 @@ from pgsched.api.metrics import Metrics
 from pgsched.api.pages.coming import Coming
 from pgsched.api.pages.past import Looking
 from pgsched.api.pages.provider import Providers
+from pgsched.api.pages.rendering import compile_templates
 from pgsched.api.pages.watching import Watching
 from pgsched.api.parameters import actor
 from pgsched.domain.api_key import EVERYBODY
@@ -37,6 +38,7 @@ class Parts:
     def __init__(self, settings: Settings, database_url: str, events: Events, *, wait: float) -> None:
         self._database = database = Database(database_url, events, wait=wait)
         everything = database.acting(EVERYBODY)
+        self._has_pages = settings.dashboard != "off"
         self.is_read_only = settings.dashboard == "read-only"
         bearer, providers = _identity(settings, events)
         authentication = Authentication(database, is_open=is_loopback(settings.host), bearer=bearer)
@@ -70,9 +72,12 @@ class Parts:
     async def living(self, _: Litestar) -> AsyncIterator[None]:
         """From the application's start to its end."""
         await self._database.open()
+        compiled = asyncio.create_task(asyncio.to_thread(compile_templates)) if self._has_pages else None
         try:
             yield
         finally:
+            if compiled is not None:
+                await compiled
             await self.feed.stop()
             await self._doctor.stop()
             await self._database.close()

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from pgsched.cli.first_start import compile_meanwhile
 from pgsched.cli.reply import Reply
 from pgsched.errors import InvalidInput, PgschedError
 from pgsched.version import __version__
@@ -35,6 +36,8 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
+        if cmd_name == "up":
+            compile_meanwhile()
         name = cmd_name.replace("-", "_")
         module = import_module(f"pgsched.cli.{_MODULES.get(name, name)}")
         found: click.Command = getattr(module, f"{name}_" if iskeyword(name) else name)

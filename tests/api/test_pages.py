@@ -333,8 +333,11 @@ def test_every_page_says_who_may_see_it(page_app: Litestar) -> None:
 
 
 @pytest.mark.parametrize("shown", [True, False])
-def test_templates_are_compiled_before_anybody_looks(shown: bool) -> None:
+async def test_templates_are_compiled_before_anybody_looks(shown: bool) -> None:
     rendering._environment.cache_clear()
-    create_app(Settings(database_url="postgresql://nowhere.example", dashboard="on" if shown else "off"))
+    rendering.compile_templates.cache_clear()
+    settings = Settings(database_url="postgresql://nobody@127.0.0.1:1/nothing", dashboard="on" if shown else "off")
+    async with serving(create_app(settings)):
+        pass
     environment = rendering._environment()
     assert len(environment.cache or ()) == (len(environment.list_templates()) if shown else 0)

@@ -70,8 +70,9 @@ def html(request: Request[Any, Any, Any], template: str, *, status: int = 200, *
     return Response(text, media_type="text/html", status_code=status, headers=HEADERS)
 
 
+@cache
 def compile_templates() -> None:
-    """What takes most of the time of a page's first look, done before anybody looks: some 0.2 s once in a process."""
+    """What takes most of the time of a page's first look, done before anybody looks: some 0.5 s once in a process."""
     environment = _environment()
     for name in environment.list_templates():
         environment.get_template(name)
