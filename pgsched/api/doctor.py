@@ -43,10 +43,11 @@ class Doctor:
         return examination.result() if examination.done() else None
 
     async def stop(self) -> None:
-        """Ends an examination that is under way."""
-        if self._examination is not None:
-            self._examination.cancel()
-            await asyncio.wait([self._examination])
+        """Ends an examination that is under way. Nothing of it is kept: whoever starts again may have another loop."""
+        under_way, self._examination = self._examination, None
+        if under_way is not None and not under_way.done():
+            under_way.cancel()
+            await asyncio.wait([under_way])
 
     def _made(self, kept: float) -> asyncio.Task[Report]:
         under_way = self._examination

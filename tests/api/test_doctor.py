@@ -53,3 +53,13 @@ async def test_where_the_database_is_away_the_report_says_so() -> None:
     finally:
         await database.close()
     assert (report.status, [one.check for one in report.findings]) == ("error", ["database"])
+
+
+def test_an_application_that_starts_again_examines_again(database_url: str) -> None:
+    app = create_app(Settings(database_url=database_url))
+
+    async def asked() -> int:
+        async with serving(app) as api:
+            return (await api.get("/v1/doctor")).status_code
+
+    assert [asyncio.run(asked()) for _ in range(2)] == [200, 200]
