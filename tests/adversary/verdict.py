@@ -8,7 +8,7 @@ from tests.adversary.attack import Attack, Means
 from tests.adversary.house import House
 from tests.adversary.trickle import RATE
 
-FLOOR = 0.3
+FLOOR = 0.15
 """Seconds of lateness that prove nothing: a busy machine of two cores has them too. Defects delay by seconds, or for
 ever."""
 _STEPS = 5
