@@ -137,7 +137,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
     events = events or Events()
     parts = Parts(settings, settings.database_url, events, wait=wait)
     return Litestar(
-        route_handlers=[_VERSIONED, _UNVERSIONED, *([_DASHBOARD] if settings.dashboard != "off" else [])],
+        route_handlers=[_VERSIONED, _UNVERSIONED, *([_DASHBOARD] if parts.has_pages else [])],
         dependencies=parts.dependencies(),
         guards=[parts.guard.admit],
         lifespan=[parts.living],

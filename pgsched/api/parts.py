@@ -38,7 +38,7 @@ class Parts:
     def __init__(self, settings: Settings, database_url: str, events: Events, *, wait: float) -> None:
         self._database = database = Database(database_url, events, wait=wait)
         everything = database.acting(EVERYBODY)
-        self._has_pages = settings.dashboard != "off"
+        self.has_pages = settings.dashboard != "off"
         self.is_read_only = settings.dashboard == "read-only"
         bearer, providers = _identity(settings, events)
         authentication = Authentication(database, is_open=is_loopback(settings.host), bearer=bearer)
@@ -72,16 +72,16 @@ class Parts:
     async def living(self, _: Litestar) -> AsyncIterator[None]:
         """From the application's start to its end."""
         await self._database.open()
-        compiled = asyncio.create_task(asyncio.to_thread(compile_templates)) if self._has_pages else None
+        compiled = asyncio.create_task(asyncio.to_thread(compile_templates)) if self.has_pages else None
         try:
             yield
         finally:
-            if compiled is not None:
-                await compiled
             await self.feed.stop()
             await self._doctor.stop()
             await self._database.close()
             await asyncio.to_thread(self._tracing.close)
+            if compiled is not None:
+                await compiled
 
     def _acting(self, request: Request[Any, Any, Any]) -> Database:
         return self._database.acting(grant_of(request))

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from pgsched.cli.first_start import compile_meanwhile
 from pgsched.cli.reply import Reply
 from pgsched.errors import InvalidInput, PgschedError
 from pgsched.version import __version__
@@ -37,6 +36,8 @@ class Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         if cmd_name == "up":
+            from pgsched.cli.first_start import compile_meanwhile  # with modules that no other command needs
+
             compile_meanwhile()
         name = cmd_name.replace("-", "_")
         module = import_module(f"pgsched.cli.{_MODULES.get(name, name)}")

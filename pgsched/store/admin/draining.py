@@ -16,10 +16,9 @@ from pgsched.store.lookup.now import MOST, QUEUES, Edge
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerRow:
     """A worker. ``delivers`` are its handlers and the kinds of targets that it can call, and ``concurrency`` how many
-    executions it runs at once; ``state`` is ``active``,
-    ``draining`` (it begins nothing more) or ``lost``; ``alone``: it is a process in which executions run that may have
-    ended their worker's. ``in_hand`` is counted among the oldest due executions of each partition; where it was ``cut``
-    there may be more."""
+    executions it runs at once; ``state`` is ``active``, ``draining`` (it begins nothing more) or ``lost``; ``alone``:
+    it is a process in which executions run that may have ended their worker's. ``in_hand`` is counted among the oldest
+    due executions of each partition; where it was ``cut`` there may be more."""
 
     id: int
     name: str

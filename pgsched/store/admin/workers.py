@@ -45,8 +45,7 @@ class RegisteredWorker:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Introduction:
     """What a worker says of itself (see RegisteredWorker); ``instance`` is the name that all its sessions carry, and
-    ``former`` the number that it had before, 0 for none. It runs ``concurrency`` executions at
-    once."""
+    ``former`` the number that it had before, 0 for none. It runs ``concurrency`` executions at once."""
 
     name: str
     instance: str
