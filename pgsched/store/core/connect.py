@@ -133,7 +133,9 @@ class Link:
         self._connection = None
         # Another service's statement may be under way on it: let it end first, or a new connection could get the same
         # file descriptor while the event loop still watches it for the old one.
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LAST_STATEMENT), connection.lock:
-                pass
-        await connection.close()
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_STATEMENT), connection.lock:
+                    pass
+        finally:
+            await connection.close()

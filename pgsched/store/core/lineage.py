@@ -71,11 +71,14 @@ class Lineage:
         return timeline < self._newest.get(server, 0)
 
     async def _admitted(self, connection: Session) -> Session | None:
-        await self.note(connection)
-        if not self._is_outdated(connection):
-            return connection
-        await connection.close()
-        return None
+        admitted = False
+        try:
+            await self.note(connection)
+            admitted = not self._is_outdated(connection)
+        finally:
+            if not admitted:
+                await connection.close()
+        return connection if admitted else None
 
 
 def hosts_of(url: str) -> list[str]:

@@ -1,8 +1,12 @@
 """A role's connection, which is made anew after it broke."""
 
+import asyncio
+
+import psycopg
 import pytest
 
 from pgsched.store.core.connect import Connection, Link
+from pgsched.store.core.lineage import Lineage
 
 
 class _Heard:
@@ -40,3 +44,28 @@ async def test_one_that_could_not_be_warmed_is_nobodys_and_the_next_is_the_first
     await link.get()
     assert (heard.greeted, heard.warmed) == (2, [True])
     await link.drop()
+
+
+async def test_one_that_is_given_up_while_its_server_is_asked_who_it_is_is_closed(database_url: str) -> None:
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as made, made.lock:
+
+        async def make(_: str) -> Connection:
+            return made
+
+        await _given_up(asyncio.create_task(Lineage().connect(make, database_url)))
+        assert made.closed
+
+
+async def test_one_that_is_dropped_is_closed_though_nobody_waits_for_its_last_statement(database_url: str) -> None:
+    link = Link(database_url, "test")
+    connection = await link.get()
+    async with connection.lock:
+        await _given_up(asyncio.create_task(link.drop()))
+        assert connection.closed
+
+
+async def _given_up(task: asyncio.Task[Connection] | asyncio.Task[None]) -> None:
+    await asyncio.sleep(0.05)
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()
