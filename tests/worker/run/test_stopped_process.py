@@ -21,7 +21,7 @@ _ROOT = Path(__file__).parents[3]
 IN_HAND = (
     "insert into pgsched.executions (target, fire_at, partition, options)"
     " select case n when 0 then %s else 'python:note' end,"
-    " now() + interval '500 ms' + (n > 0)::int * interval '300 ms' + n * interval '2 ms', 3,"
+    " now() + interval '500 ms' + (n > 0)::int * interval '600 ms' + n * interval '2 ms', 3,"
     " case n when 0 then %s::jsonb else %s::jsonb end"
     " from generate_series(0, 20) n"
 )
