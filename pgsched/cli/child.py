@@ -1,6 +1,7 @@
 """The child's side of the three rules of ``pgsched.cli.supervisor``."""
 
 import ctypes
+import json
 import os
 import signal
 import sys
@@ -9,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pgsched.cli.configuration import as_environment
+from pgsched.cli.configuration import as_environment, as_variables, without_settings
 from pgsched.cli.supervisor import HAND_BACK, Program
 from pgsched.settings import Settings
 
@@ -22,10 +23,29 @@ def program(name: str, command: Sequence[str], settings: Settings) -> Program:
     ``-P`` keeps the directory it runs in from shadowing installed modules, and the empty file of settings keeps a
     ``pgsched.toml`` there from adding to what was merged already.
     """
-    words = [sys.executable, "-P", "-m", "pgsched.cli.main", *command]
-    words += ["--supervised", "--config", os.devnull]
     stop = longest_stop(settings) if command[0] == "worker" else None
-    return Program(name=name, command=words, environment=as_environment(settings), longest_stop=stop)
+    return Program(name=name, command=_words(command), environment=as_environment(settings), longest_stop=stop)
+
+
+def api_program(settings: Settings | None = None) -> Program:
+    """The API as a supervised program. To import it takes longer than all else at a start, so it can be begun before
+    its settings are known: it reads them from its standard input."""
+    said = b"" if settings is None else json.dumps(as_variables(settings)).encode() + b"\n"
+    return Program(name="api", command=_words(["api", "--told"]), environment=without_settings(), said=said)
+
+
+def hear_settings() -> None:
+    """Takes over what ``api_program`` says, as if the environment had said it. Where nobody says anything any more it
+    ends the process."""
+    with os.fdopen(os.dup(0), "rb", buffering=0) as heard:  # unbuffered: what comes next is for others
+        line = heard.readline()
+    if not line:
+        os._exit(0)
+    os.environ |= json.loads(line)
+
+
+def _words(command: Sequence[str]) -> list[str]:
+    return [sys.executable, "-P", "-m", "pgsched.cli.main", *command, "--supervised", "--config", os.devnull]
 
 
 def counting_words(directory: Path | None) -> list[str]:

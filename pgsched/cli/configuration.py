@@ -80,13 +80,21 @@ def with_database(settings: Settings) -> Settings:
 
 def as_environment(settings: Settings) -> dict[str, str]:
     """The environment that gives a child process exactly these settings."""
-    ours = {
+    return without_settings() | as_variables(settings)
+
+
+def as_variables(settings: Settings) -> dict[str, str]:
+    """The variables that say these settings."""
+    return {
         f"PGSCHED_{field.name.upper()}": str(value)
         for field in dataclasses.fields(settings)
         if (value := getattr(settings, field.name)) is not None
     }
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PGSCHED_")}
-    return {**inherited, **ours}
+
+
+def without_settings() -> dict[str, str]:
+    """This process's environment, but for what says settings."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PGSCHED_")}
 
 
 def _flag(name: str) -> Callable[[Command], Command]:

@@ -35,10 +35,6 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        if cmd_name == "up":
-            from pgsched.cli.first_start import compile_meanwhile  # with modules that no other command needs
-
-            compile_meanwhile()
         name = cmd_name.replace("-", "_")
         module = import_module(f"pgsched.cli.{_MODULES.get(name, name)}")
         found: click.Command = getattr(module, f"{name}_" if iskeyword(name) else name)

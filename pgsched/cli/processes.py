@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgsched.cli.child import Orders, counting_words, program, stop_when_orphaned
+from pgsched.cli.child import Orders, counting_words, hear_settings, program, stop_when_orphaned
 from pgsched.cli.configuration import API, WORKER, load_settings, settings_options, with_database
 from pgsched.cli.database import explained
 from pgsched.cli.logs import Relay, begin_log, decided
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pgsched.metrics.serving import Shown
 
 supervised_option = click.option("--supervised", is_flag=True, hidden=True)
+told_option = click.option("--told", is_flag=True, hidden=True)
 alone_option = click.option("--alone", type=int, hidden=True)
 without_option = click.option("--without", multiple=True, hidden=True)
 count_option = click.option("--count-into", type=Path, hidden=True)
@@ -42,9 +44,13 @@ count_option = click.option("--count-into", type=Path, hidden=True)
 @settings_options(API)
 @json_option
 @supervised_option
+@told_option
 @click.pass_obj
-def api(reply: Reply, /, supervised: bool, **flags: Any) -> None:
+def api(reply: Reply, /, supervised: bool, told: bool, **flags: Any) -> None:
     """Serve the REST API until SIGTERM or Ctrl-C."""
+    if told:
+        import_module("pgsched.api.server")  # while whoever tells it is busy with the database
+        hear_settings()
     settings = with_database(load_settings(flags))
     from pgsched.api.server import serve
 

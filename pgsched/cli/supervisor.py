@@ -8,7 +8,7 @@ the three rules below can be supervised, which is also how this is tested.
 1. The first line on a child's standard output says that it is ready. What it writes to standard error is passed on, and
    its last lines explain a failure.
 2. Its standard input is a lifeline: it ends when the supervisor ends, however that came about
-   (see ``stop_when_orphaned``).
+   (see ``stop_when_orphaned``). It begins with what the program is told, if it is told anything.
 3. It drains and exits on SIGTERM. Before it is sent that signal it is written a line to its standard input: one that
    runs other people's code can so tell that it was not that code which sent it. Each child is a process group of its
    own, so that a terminal's Ctrl-C reaches it once, through the supervisor.
@@ -43,18 +43,31 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A child to keep running. The environment is the whole of it. ``longest_stop`` is how many seconds it may stay
-    stopped; None: for ever."""
+    """A child to keep running. The environment is the whole of it. ``said`` is what it is told by its standard input.
+    ``longest_stop`` is how many seconds it may stay stopped; None: for ever."""
 
     name: str
     command: Sequence[str]
     environment: Mapping[str, str]
+    said: bytes = b""
     longest_stop: float | None = None
+
+    async def begin(self) -> asyncio.subprocess.Process:
+        """Starts a process of it, which is told nothing yet."""
+        return await asyncio.create_subprocess_exec(
+            *self.command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=dict(self.environment),
+            process_group=0,
+            limit=2**20,
+        )
 
 
 class Supervisor:
     """Runs programs until told to stop. ``report`` gets every line for the operator, unless ``relay`` gets those that
-    programs write, with their names."""
+    programs write, with their names. ``begun`` are processes, by the name of their program, that were begun already."""
 
     def __init__(
         self,
@@ -63,9 +76,11 @@ class Supervisor:
         drain_timeout: float,
         report: Callable[[str], None],
         relay: Callable[[str, str], None] | None = None,
+        begun: Mapping[str, asyncio.subprocess.Process] | None = None,
     ) -> None:
         passed_on = relay or (lambda name, text: report(f"{name} | {text}"))
-        self._keepers = [_Keeper(program, report, passed_on) for program in programs]
+        first = begun or {}
+        self._keepers = [_Keeper(program, report, passed_on, first.get(program.name)) for program in programs]
         self._drain_timeout = drain_timeout
         self._report = report
         self._told = asyncio.Event()
@@ -129,8 +144,15 @@ class Supervisor:
 class _Keeper:
     """One program's life: start, wait, start again."""
 
-    def __init__(self, program: Program, report: Callable[[str], None], relay: Callable[[str, str], None]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        report: Callable[[str], None],
+        relay: Callable[[str, str], None],
+        begun: asyncio.subprocess.Process | None = None,
+    ) -> None:
         self.program = program
+        self._begun = begun
         self.process: asyncio.subprocess.Process | None = None
         self.ready = asyncio.Event()
         self._report, self._relay = report, relay
@@ -157,16 +179,10 @@ class _Keeper:
     async def _once(self) -> int:
         self._ready_since = None
         self._words.clear()
-        process = await asyncio.create_subprocess_exec(
-            *self.program.command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=dict(self.program.environment),
-            process_group=0,
-            limit=2**20,
-        )
-        self.process = process
+        begun, self._begun = self._begun, None
+        self.process = process = begun or await self.program.begin()
+        if self.program.said and process.stdin is not None:
+            process.stdin.write(self.program.said)
         if self._stopping.is_set():  # told to stop while it was being started: nobody else has sent it the signal
             tell_to_stop(process)
         watching = asyncio.create_task(kill_if_stopped(process, self.program.longest_stop))

@@ -7,14 +7,14 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgsched.cli.child import program
+from pgsched.cli.child import api_program
 from pgsched.cli.configuration import EVERYTHING, load_settings, settings_options
 from pgsched.cli.database import explained
 from pgsched.cli.guard import keep_running
@@ -54,13 +54,38 @@ def up(reply: Reply, /, **flags: Any) -> None:
         settings = load_settings(flags, defaults={"allow_private_targets": True})
     settings = with_free_port(settings)
     if embedded:
-        with owned(Path(settings.data_dir)) as ownership:
-            _run_embedded(settings, reply, ownership)
+        with owned(Path(settings.data_dir)) as ownership, _api_begun() as begun:
+            _run_embedded(settings, reply, ownership, begun)
     else:
-        _run_given(settings, reply)
+        with _api_begun() as begun:
+            _run_given(settings, reply, begun)
 
 
-def _run_embedded(settings: Settings, reply: Reply, ownership: Ownership) -> None:
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Begun:
+    """The API's process, which imports while the database is made ready, and the event loop that it belongs to."""
+
+    api: asyncio.subprocess.Process
+    runner: asyncio.Runner
+
+
+@contextmanager
+def _api_begun() -> Iterator[_Begun]:
+    with asyncio.Runner() as runner:
+        begun = _Begun(runner.run(api_program().begin()), runner)
+        try:
+            yield begun
+        finally:
+            runner.run(_ended(begun.api))
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        process.kill()
+    await process.communicate()
+
+
+def _run_embedded(settings: Settings, reply: Reply, ownership: Ownership, begun: _Begun) -> None:
     settings = _with_secret_keys(settings)
     directory = Path(settings.data_dir) / "postgres"
     reply.note(f"starting PostgreSQL in {directory}")
@@ -72,7 +97,7 @@ def _run_embedded(settings: Settings, reply: Reply, ownership: Ownership) -> Non
         ownership.announce(logins.url)
         psql, key = embedded_psql(logins.url), own_key(found)
         welcome = Welcome(settings=found, psql=psql, embedded=True, sql_role=logins.client_role, authorization=key)
-        _run(found, reply, welcome, logins.api_url, server)
+        _run(found, reply, welcome, logins.api_url, begun, server)
 
 
 def _import_meanwhile(name: str) -> None:
@@ -81,19 +106,19 @@ def _import_meanwhile(name: str) -> None:
     threading.Thread(target=importlib.import_module, args=(name,), daemon=True).start()
 
 
-def _run_given(settings: Settings, reply: Reply) -> None:
+def _run_given(settings: Settings, reply: Reply, begun: _Begun) -> None:
     """With a database of the user's: as a login of our own, where the address is that of a superuser."""
     settings = _with_secret_keys(settings)
     url = settings.database_url or ""
     _migrate(url, reply)
     with explained():
-        asyncio.run(check_sessions(url))
+        begun.runner.run(check_sessions(url))
     logins = instead_of_superuser(url, Path(settings.data_dir) / "logins", reply)
     role = logins.client_role if logins else None
     found = dataclasses.replace(settings, database_url=logins.url) if logins else settings
     key = own_key(found)
     welcome = Welcome(settings=found, psql=plain_psql(url), embedded=False, sql_role=role, authorization=key)
-    _run(found, reply, welcome, logins.api_url if logins else url)
+    _run(found, reply, welcome, logins.api_url if logins else url, begun)
 
 
 def _with_secret_keys(settings: Settings) -> Settings:
@@ -109,11 +134,16 @@ def _migrate(url: str, reply: Reply) -> None:
 
 
 def _run(
-    settings: Settings, reply: Reply, welcome: Welcome, api_url: str, server: EmbeddedPostgres | None = None
+    settings: Settings,
+    reply: Reply,
+    welcome: Welcome,
+    api_url: str,
+    begun: _Begun,
+    server: EmbeddedPostgres | None = None,
 ) -> None:
     try:
         with shown(settings) as metrics:
-            asyncio.run(_supervise(settings, reply, welcome, api_url, server, metrics))
+            begun.runner.run(_supervise(settings, reply, welcome, api_url, begun.api, server, metrics))
     finally:  # what is left to do is quick, and must not be cut short
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(number, signal.SIG_IGN)
@@ -125,15 +155,18 @@ async def _supervise(
     reply: Reply,
     welcome: Welcome,
     api_url: str,
+    begun: asyncio.subprocess.Process,
     server: EmbeddedPostgres | None,
     metrics: "Shown | None",
 ) -> None:
     settings = decided(settings)  # the processes write to this one, and not to where it writes
-    programs = [program("api", ["api"], dataclasses.replace(settings, database_url=api_url))]
+    programs = [api_program(dataclasses.replace(settings, database_url=api_url))]
     numbers = range(1, settings.processes + 1)
     programs += [worker_program(number, settings, metrics) for number in numbers]
     log = Relay(reply.note, settings)
-    supervisor = Supervisor(programs, drain_timeout=settings.drain_timeout, report=log.say, relay=log.line)
+    supervisor = Supervisor(
+        programs, drain_timeout=settings.drain_timeout, report=log.say, relay=log.line, begun={"api": begun}
+    )
     async with _guarded(server, reply):
         await supervisor.run(on_ready=lambda: reply.give({**welcome.value(), "pid": os.getpid()}, welcome.text()))
 

@@ -19,6 +19,7 @@ from pgsched.errors import PgschedError
 
 READY = "import signal, sys; print('ready', flush=True); signal.pause()"
 STOPPING = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT]
+TOLD = "import signal, sys; print(input(), file=sys.stderr); print('ready', flush=True); signal.pause()"
 STUBBORN = (
     "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True)\nwhile 1: signal.pause()"
 )
@@ -61,6 +62,26 @@ async def test_a_child_that_is_killed_is_back_at_once() -> None:
         os.kill(before, signal.SIGKILL)
         took = await _until(lambda: supervisor.processes.get("child-1") not in {None, before})
     assert took < module.LONGEST_PAUSE
+
+
+async def test_a_program_is_told_the_same_each_time_and_a_process_that_was_begun_is_its_first() -> None:
+    program, heard = dataclasses.replace(_program(TOLD), said=b"the word\n"), list[str]()
+    first = await program.begin()
+    supervisor = Supervisor(
+        [program],
+        drain_timeout=5,
+        report=lambda _: None,
+        relay=lambda _, text: heard.append(text),
+        begun={"child": first},
+    )
+    running = asyncio.create_task(supervisor.run())
+    await _until(lambda: heard == ["the word"])
+    assert supervisor.processes == {"child": first.pid}
+    os.kill(first.pid, signal.SIGKILL)
+    await _until(lambda: heard == ["the word"] * 2)
+    assert supervisor.processes["child"] != first.pid
+    supervisor.stop()
+    await running
 
 
 async def test_the_other_children_go_on_when_one_is_killed() -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -70,6 +71,18 @@ def test_a_signal_to_up_leaves_no_process_of_any_kind(
     process.send_signal(number)
     assert process.wait(60) == 0
     _until(lambda: _left(found) == [])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_signal_before_there_is_a_database_leaves_none_either(start: Start, number: signal.Signals) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        process = start("up", "--port", "0", PGSCHED_DATABASE_URL=f"postgresql://somebody@127.0.0.1:{port}/none")
+        _until(lambda: _descendants(process.pid) != {})
+        found = _descendants(process.pid)
+        process.send_signal(number)
+        assert process.wait(60) == {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGKILL: -9}[number]
+        _until(lambda: _left(found) == [])
 
 
 def test_the_second_signal_leaves_none_either(start: Start, run: Run, tmp_path: Path) -> None:
