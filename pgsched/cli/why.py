@@ -83,8 +83,8 @@ def _when_it_comes(row: Execution, now: datetime, known: set[str], is_pulled: bo
     if not said and is_pulled:
         said.append(_of(row, "It is due, and no consumer has claimed it from its queue {queue} yet."))
     return said or [
-        "It is due, and nothing on record keeps it back: workers are behind or have no place for its kind of target "
-        "(pgsched status says how late the oldest is), or a transaction that is still open has locked it."
+        "It is due, and nothing on record keeps it back: workers are behind (pgsched status says how late "
+        "the oldest is), or a transaction that is still open has locked it."
     ]
 
 

@@ -57,6 +57,10 @@ class Postponed:
     reason: str
 
 
+NO_PLACE = "waits: no place"
+"""How the reason begins of a row that is due, and was put off since a worker had no place for it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
     """The attempt did not take place or was cut short by the worker itself; it does not count. ``after`` is how long

@@ -10,7 +10,7 @@ from psycopg import AsyncConnection
 
 from pgsched.errors import NotFound
 from pgsched.store.core.query import rows, value
-from pgsched.store.lookup.now import MOST, QUEUES, Edge
+from pgsched.store.lookup.now import MOST, QUEUES, Edge, edges_of_queues
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class _Registered:
 async def all_workers(connection: AsyncConnection[Any], worker: int | None = None) -> list[WorkerRow]:
     """Those that are registered, in the order in which they came; with ``worker`` that one alone."""
     found = await rows(connection, _Registered, "admin/workers", worker=worker)
-    edges = await rows(connection, Edge, "lookup/now_edges", queues=QUEUES, most=MOST) if found else []
+    edges = await edges_of_queues(connection) if found else []
     held = {edge.worker: edge for edge in edges if edge.worker is not None}
     return [_with_hand(one, held.get(one.id, Edge())) for one in found]
 

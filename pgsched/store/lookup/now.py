@@ -11,6 +11,7 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
+from pgsched.domain.outcome import NO_PLACE
 from pgsched.store.core.query import first, rows
 from pgsched.store.gates.targets import Sidelined, sidelined
 from pgsched.store.lookup.overview import LivingWorker, QueueState, living_workers, queue_states
@@ -102,11 +103,16 @@ async def open_letters(connection: AsyncConnection[Any], *, most: int) -> int:
     return int(found)
 
 
+async def edges_of_queues(connection: AsyncConnection[Any]) -> list[Edge]:
+    """What is due and in hand by queue, by client and by worker, in fifty queues at the most."""
+    return await rows(connection, Edge, "lookup/now_edges", queues=QUEUES, most=MOST, no_place=NO_PLACE)
+
+
 async def look(connection: AsyncConnection[Any]) -> Now:
     """Looks at it all; at fifty queues and twenty gates at the most."""
     flows = await rows(connection, Flow, "lookup/now_flows", queues=QUEUES)
     return Now(
-        edges=await rows(connection, Edge, "lookup/now_edges", queues=QUEUES, most=MOST),
+        edges=await edges_of_queues(connection),
         flows={flow.queue: flow for flow in flows},
         queues=(await queue_states(connection))[:QUEUES],
         workers=await living_workers(connection),

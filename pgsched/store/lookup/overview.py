@@ -6,11 +6,13 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
+from pgsched.domain.outcome import NO_PLACE
 from pgsched.domain.states import STATUSES
 from pgsched.store.core.query import rows
 
 MOST_COUNTED = 10_000
 """So many executions are counted of what is due, of what is due later, of what is held and of what has ended."""
+_EDGE = 10  # executions of each partition that are looked at for how late the oldest is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +96,7 @@ async def oldest_due(connection: AsyncConnection[Any]) -> float:
 
 async def late_queues(connection: AsyncConnection[Any]) -> list[QueueLateness]:
     """The queues in which something is due and in nobody's hand, the latest first."""
-    return await rows(connection, QueueLateness, "lookup/late_queues")
+    return await rows(connection, QueueLateness, "lookup/late_queues", most=_EDGE, no_place=NO_PLACE)
 
 
 async def queue_states(connection: AsyncConnection[Any]) -> list[QueueState]:

@@ -3,8 +3,8 @@
 They have not begun: no timeout runs, nothing counts as an attempt, and their leases are renewed as those of all rows
 in hand. A place that becomes free goes in turn to each client that waits for it and may have one more.
 
-A row that has waited too long is postponed for a moment: other due rows have room here, and a worker that has places
-may be quicker to deliver it. Where its own client keeps the places taken, it is postponed for longer, with the reason.
+A row that has waited too long is postponed for a moment, with the reason: other due rows have room here, and a worker
+that has places may be quicker to deliver it. Where its own client keeps the places taken, it is postponed for longer.
 """
 
 import random
@@ -15,7 +15,7 @@ from datetime import timedelta
 
 from pgsched.delivery.places import Places
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Outcome, Released
+from pgsched.domain.outcome import NO_PLACE, Outcome, Released
 from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.worker.run.terms import DEFAULT
@@ -143,11 +143,12 @@ class Postponing:
     def turn(self) -> None:
         now = time.monotonic()
         for places, rows in self._waiting.take_overdue(now - _LONGEST_WAIT):
-            reasons = {client: places.why(client) for client in {row.client_id for row in rows}}
+            own = {client: places.why(client) for client in {row.client_id for row in rows}}
+            taken = f"{NO_PLACE}: a worker process has {places.most:,} {places.name} at most, and all are taken"
             for row in rows:
-                reason = reasons[row.client_id]
+                reason = own[row.client_id]
                 after = timedelta(seconds=random.uniform(*(_OF_ITS_OWN_MAKING if reason else _LEFT_ALONE)))
-                self._settle(row, DEFAULT, Released(after=after, reason=reason), 0.0)
+                self._settle(row, DEFAULT, Released(after=after, reason=reason or taken), 0.0)
             if now - self._told_at >= _TELL_EVERY:
                 self._told_at = now
                 self._tell(places, rows)

@@ -5,8 +5,9 @@ from uuid import UUID
 
 import pytest
 
+from pgsched.domain.outcome import NO_PLACE
 from pgsched.store.core import connect
-from pgsched.store.lookup import now
+from pgsched.store.lookup import now, overview
 from pgsched.store.lookup.now import Edge, Now
 from tests.store.store_arrange import Connection, call, lease, schedule, value
 
@@ -44,6 +45,18 @@ async def test_what_is_due_and_in_hand_is_counted_by_queue_client_and_worker(
         ("default", "waits: no worker serves the queue"),
         ("orders", "waits: no worker serves the queue"),
     ]
+
+
+async def test_what_was_put_off_as_no_worker_had_a_place_is_due_since_it_first_was(
+    db: Connection, planning: connect.Connection
+) -> None:
+    put_off = "fire_at = now() + interval '1 second', scheduled_for = fire_at, reason = %s"
+    for ago, reason in (("10 minutes", f"{NO_PLACE}: all are taken"), ("20 minutes", "not ready")):
+        db.execute(f"update pgsched.executions set {put_off} where id = %s", [reason, _due(db, ago)])
+    found = _edge(await now.look(planning), queue="default")
+    assert (found.due, found.in_hand) == (1, 0)
+    assert 600 <= (found.oldest_due or 0) < 900
+    assert 600 <= await overview.oldest_due(planning) < 900
 
 
 async def test_no_more_rows_of_a_partition_are_read_than_a_bound(

@@ -11,6 +11,7 @@ import pytest
 
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
+from pgsched.domain.outcome import NO_PLACE
 from tests.delivery.receiver import Request, answering, receiving
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
@@ -107,6 +108,8 @@ async def test_what_waits_for_too_long_is_put_off_and_makes_room_for_others(
         await until_history(db, 1, seconds=30)
         assert await value(db, "select target from pgsched.history") == "python:quick"
         assert (await recorder.wait_for("places.taken"))["most"] == 1
+        why = await until(lambda: value(db, "select max(reason) from pgsched.status where status = 'scheduled'"))
+        assert why.startswith(f"{NO_PLACE}: a worker process has 1 ")
         go.set()
         await until_history(db, 21, seconds=40)
     assert await value(db, "select max(attempt) from pgsched.history") == 1

@@ -1,7 +1,7 @@
 -- now: what is due and what is in hand at the edge of each queue, by queue, by client and by worker: how many, and by how many seconds
 -- the oldest of each is late; how many of those due are in paused queues. No more than so many rows of each partition are read, the
--- oldest first; whether more are due there. Rows are claimed a moment before they are due. Locks nothing. Index: executions_fire_at, of
--- one partition after the other.
+-- oldest first; whether more are due there. Rows are claimed a moment before they are due; those that were put off for a moment, as no
+-- worker had a place for them, are due since they first were. Locks nothing. Index: executions_fire_at, of one partition after the other.
 with partitions as (
   select q.name as queue, q.paused_at is not null as paused, p as partition
     from (select q.name, q.first_partition, q.paused_at from pgsched.queues q order by q.name limit %(queues)s) q,
@@ -10,7 +10,8 @@ with partitions as (
   select p.queue, p.paused, e.*,
          count(*) over (partition by p.partition) >= %(most)s and max(e.fire_at) over (partition by p.partition) <= clock_timestamp() as cut
     from partitions p cross join lateral (
-      select e.client_id::text as client, e.lease_owner as worker, e.lease_expires_at is not null as held, e.fire_at
+      select e.client_id::text as client, e.lease_owner as worker, e.lease_expires_at is not null as held, e.fire_at,
+             case when e.attempt = 0 and e.reason ^@ %(no_place)s then coalesce(e.scheduled_for, e.fire_at) else e.fire_at end as due
         from pgsched.executions e
        where e.partition = p.partition and e.fire_at <= clock_timestamp() + interval '2 seconds'
        order by e.fire_at limit %(most)s) e
@@ -18,8 +19,8 @@ with partitions as (
 select s.queue, s.client, s.worker, count(*) filter (where not s.held) as due, count(*) filter (where s.held) as in_hand,
        count(*) filter (where not s.held and s.paused) as paused,
        bool_or(s.cut) as cut,
-       extract(epoch from clock_timestamp() - min(s.fire_at) filter (where not s.held))::float8 as oldest_due,
+       extract(epoch from clock_timestamp() - min(s.due) filter (where not s.held))::float8 as oldest_due,
        extract(epoch from clock_timestamp() - min(s.fire_at) filter (where s.held))::float8 as oldest_in_hand
   from sample s
- where s.held or s.fire_at <= clock_timestamp()
+ where s.held or s.due <= clock_timestamp()
  group by grouping sets ((s.queue), (s.client), (s.worker))
