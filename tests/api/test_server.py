@@ -176,9 +176,10 @@ def test_idle_connections_are_kept_for_longer_than_proxies_keep_theirs_unless_th
 ) -> None:
     parts = urlsplit(served[0])
     with contextlib.ExitStack() as stack:
-        kept = [stack.enter_context(socket.create_connection((parts.hostname, parts.port))) for _ in range(201)]
-        for connection in kept:
-            _ask(connection)
+        kept = []
+        for _ in range(201):  # each asks at once: one that is silent from the beginning is closed for that
+            kept.append(stack.enter_context(socket.create_connection((parts.hostname, parts.port))))
+            _ask(kept[-1])
         [closed], _, _ = select.select(kept, [], [], 30)  # the first of them, after a few seconds
         assert closed.recv(1) == b""
         kept.remove(closed)
