@@ -27,6 +27,7 @@ from pgsched.store.core.wire import Uuids, to_datetime, to_instant
 
 _ENTRY = 1000  # bytes that a job without rules takes
 _TIMES_ITS_TEXT = 24
+_NO_RULES = b"{}"  # as an insert may write it, where pgsched.schedule writes none: they need not be read either
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_COUNTING = 100_000
 _MICROSECOND = timedelta(microseconds=1)
@@ -176,7 +177,7 @@ def claimed_definition(
         anchor=to_datetime(origin),
         gap=gap,
         overlap=overlap,
-        rules=rules,
+        rules=None if rules == _NO_RULES else rules,
         revision=revision,
         raw_id=raw_id,
         interval=interval,

@@ -281,6 +281,16 @@ async def test_a_definition_is_read_once_for_each_revision(
     assert asked.count("jobs/jobs_in_hand") == 2
 
 
+async def test_rules_that_say_nothing_cost_no_more_than_none(
+    db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(definitions, "reckon", None)  # datetimes, and all that rules may say
+    plain = job(db, rules={})
+    planned_row(db, plain, BEGAN)
+    await claim(worker)
+    assert waiting(db, plain) == [BEGAN + HOUR]
+
+
 @pytest.mark.parametrize("change", ["pause", "cancel", "edit"])
 async def test_a_job_changed_before_the_claim_is_left_alone_and_the_others_planned(
     db: Session, worker: Connection, store_url: str, change: str
