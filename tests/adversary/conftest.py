@@ -8,7 +8,6 @@ import pytest
 from pgsched.embedded import EmbeddedPostgres
 from tests.adversary.attack import Attack
 from tests.adversary.house import House, house
-from tests.adversary.pace import pace
 from tests.adversary.server import attacked
 from tests.adversary.turns import Turns
 from tests.adversary.verdict import Figures, calm
@@ -45,7 +44,6 @@ def attacked_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedd
 
 @pytest.fixture(scope="session")
 def scene(attacked_server: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    pace()  # while nothing else is at work here
     turns = Turns(tmp_path_factory.getbasetemp().parent)
     with house(attacked_server.url, tmp_path_factory.mktemp("adversary"), turns) as built:
         yield Scene(built, calm(built))

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from tests.adversary.account import Promise, percentile
 from tests.adversary.attack import Attack, Means
 from tests.adversary.house import House
-from tests.adversary.pace import pace
 from tests.adversary.trickle import RATE
 
-_FLOOR = 0.15
-"""Seconds of lateness that prove nothing: a busy machine of two cores has them too, and a slower one more. Defects
-delay by seconds, or for ever."""
+FLOOR = 0.3
+"""Seconds of lateness that prove nothing: two thousand runs that are due at one moment keep two cores busy for so long
+where they drain 40,000 executions a second, and for half of it where they drain 74,000. Defects delay by seconds, or
+for ever."""
 _STEPS = 5
 """From the call to the handler so many processes take their turns; each may be as late as the machine makes it."""
 _RECORDED_WITHIN = 2.0
@@ -83,7 +83,7 @@ def calm(house: House) -> Figures:
     """The same once nothing else starts on this machine, or a third time."""
     for _ in range(3):
         figures = alone(house)
-        if figures.late < _FLOOR:
+        if figures.late < FLOOR:
             break
     return figures
 
@@ -209,15 +209,11 @@ def _until_recorded(house: House, due: dict[str, Promise]) -> int:
 
 def bound_of(figures: Figures, usual: Figures) -> float:
     """How late the first client may be, in seconds."""
-    return max(2 * usual.late, _floor_of(figures))
-
-
-def _floor_of(figures: Figures) -> float:
-    return _FLOOR * pace() + _STEPS * figures.machine
+    return max(2 * usual.late, FLOOR + _STEPS * figures.machine)
 
 
 def _compare(verdict: Verdict, figures: Figures, usual: Figures, when: str) -> None:
-    floor = _floor_of(figures)
+    floor = FLOOR + _STEPS * figures.machine
     for what, found, bound in (
         ("the first client's p99 was", figures.late, bound_of(figures, usual)),
         ("it was told after", figures.took, max(2 * usual.took, floor)),
