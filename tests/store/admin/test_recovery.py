@@ -112,14 +112,15 @@ async def test_what_is_due_is_spread_in_its_order_and_nothing_else_is(
         [TARGET],
     )
     later = schedule(db, delay="1 hour")
+    begun = value(db, "select clock_timestamp()")
     spreading = await recovery.Spreading.of(planning, 10)
     while await spreading.step(planning):
         pass
     assert spreading.moved == 20
     fired = db.execute(
-        "select partition, (payload #>> '{}')::int, fire_at, fire_at > now(), scheduled_for < now()"
-        " from pgsched.executions where id <> %s order by partition, fire_at",
-        [later],
+        "select partition, (payload #>> '{}')::int, fire_at, fire_at > %(begun)s, scheduled_for < %(begun)s"
+        " from pgsched.executions where id <> %(later)s order by partition, fire_at",
+        {"begun": begun, "later": later},
     ).fetchall()
     by_partition = [[n for partition, n, *_ in fired if partition == home] for home in (0, 1)]
     assert by_partition == [sorted(numbers, reverse=True) for numbers in by_partition]
