@@ -1246,6 +1246,7 @@ function pgsched_internal.schedule_together(text,jsonb) returns SETOF record vol
 function pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.sealed_with() returns TABLE(head bytea, secrets bigint) volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.seconds_in(jsonb,text) returns double precision volatility i parallel s
+function pgsched_internal.seconds_since(integer) returns double precision volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.set_aside(smallint,uuid,text,boolean) returns void volatility v parallel u
 function pgsched_internal.set_key_rate(text,integer,integer,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.setting(text,text) returns text volatility s parallel s
@@ -1700,6 +1701,9 @@ grant execute on pgsched_internal.sealed_with() to pgsched_reader
 grant execute on pgsched_internal.sealed_with() to pgsched_worker
 grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_api
 grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_worker
+grant execute on pgsched_internal.seconds_since(integer) to pgsched_api
+grant execute on pgsched_internal.seconds_since(integer) to pgsched_reader
+grant execute on pgsched_internal.seconds_since(integer) to pgsched_worker
 grant execute on pgsched_internal.set_aside(smallint,uuid,text,boolean) to pgsched_worker
 grant execute on pgsched_internal.set_key_rate(text,integer,integer,text) to pgsched_api
 grant execute on pgsched_internal.set_key_rate(text,integer,integer,text) to pgsched_worker
@@ -2338,6 +2342,7 @@ comment on pgsched_internal.schedule_together(text,jsonb) is 'One-shots of a cli
 comment on pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) is 'One execution under a key that is locked and has stood for something else before; called by schedule_keyed.'
 comment on pgsched_internal.sealed_with() is 'The keys that secrets are sealed with, by what names them, and how many by each; some 100,000 are looked at.'
 comment on pgsched_internal.seconds_in(jsonb,text) is 'How long an option that is a duration is, in seconds; null where it is not given.'
+comment on pgsched_internal.seconds_since(integer) is 'How many seconds ago, at least, the transaction began that so many have followed, as far as the minutes of the last two hours tell; null where they do not.'
 comment on pgsched_internal.set_aside(smallint,uuid,text,boolean) is 'Holds an execution that is locked, with the reason, until its owner deals with it; with_job says that its job cannot go on either.'
 comment on pgsched_internal.set_key_rate(text,integer,integer,text) is 'Holds a key to so many requests a second, burst of them at once after a lull; null ends that. False if so it was. PS010 for an unknown key, PS012 where the session may not.'
 comment on pgsched_internal.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'

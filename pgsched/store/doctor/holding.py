@@ -1,11 +1,11 @@
 """Who holds on to something for long: old snapshots, prepared transactions, locks, statements that take long."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from psycopg import AsyncConnection
 
-from pgsched.store.core.query import rows, value
+from pgsched.store.core.query import column, rows, value
 from pgsched.store.doctor.finding import Finding, Ground, counted, error, identifier, literal, note, seconds_in, warning
 
 _CLEANS = (
@@ -19,7 +19,8 @@ _FREEZES = "The server cannot freeze what is older, and takes no more writes whe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """Somebody who has an old snapshot, or a transaction that has written."""
+    """Somebody who has an old snapshot, or a transaction that has written. Where the login is not shown since when,
+    ``seconds`` is a least, as far as it can be told."""
 
     kind: str
     name: str
@@ -29,11 +30,26 @@ class Holder:
     seconds: float | None
     transactions: int | None
     writes: bool
+    at_least: bool = False
 
 
 async def holders(connection: AsyncConnection[Any], *, most: int) -> list[Holder]:
     """Those with the oldest snapshots and transactions of every database, the oldest first."""
-    return await rows(connection, Holder, "doctor/horizons", most=most)
+    found = await rows(connection, Holder, "doctor/horizons", most=most)
+    hidden = [one for one in found if _is_hidden(one)]
+    if not hidden or not await value(connection, "doctor/may_tell_since"):
+        return found
+    since = iter(await column(connection, "doctor/since", transactions=[one.transactions for one in hidden]))
+    return [_open_since(one, next(since)) if _is_hidden(one) else one for one in found]
+
+
+def _is_hidden(one: Holder) -> bool:
+    """Whether the login is not shown since when."""
+    return one.seconds is None and one.kind in ("session", "standby")
+
+
+def _open_since(one: Holder, seconds: float | None) -> Holder:
+    return replace(one, seconds=seconds, at_least=seconds is not None)
 
 
 async def horizon(ground: Ground) -> list[Finding]:
@@ -42,7 +58,11 @@ async def horizon(ground: Ground) -> list[Finding]:
     here = ground.connection.info.dbname
     found = await holders(ground.connection, most=ground.bounds.most)
     held = [_held(one, here) for one in found if _is_long(one, ground, here)]
-    hidden = [one for one in found if one.kind == "session" and one.seconds is None and not _is_long(one, ground, here)]
+    hidden = [
+        one
+        for one in found
+        if one.kind == "session" and (one.seconds is None or one.at_least) and not _is_long(one, ground, here)
+    ]
     return [*held, _unseen(len(hidden), ground)] if hidden else held
 
 
@@ -68,7 +88,8 @@ def _is_long(one: Holder, ground: Ground, here: str) -> bool:
 
 
 def _held(one: Holder, here: str) -> Finding:
-    since = f"for {seconds_in(one.seconds)}" if one.seconds is not None else "for long"
+    least = "at least " if one.at_least else ""
+    since = f"for {least}{seconds_in(one.seconds)}" if one.seconds is not None else "for long"
     age = f", {one.transactions:,} transactions" if one.transactions else ""
     where = "" if one.database in (here, None) else f" of the database {one.database}"
     why = _CLEANS if one.database in (here, None) else _EVENTS if one.writes else _FREEZES

@@ -1,8 +1,9 @@
 """Who holds snapshots, locks and prepared transactions, and which statements take long."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -125,3 +126,44 @@ async def test_a_login_that_is_not_shown_since_when_transactions_are_open_says_s
         other.rollback()
     assert [one.severity for one in found] == ["note"]
     assert 'grant pg_monitor to "looks"' in found[0].do
+
+
+def _record_minutes(db: Connection, earliest: int, latest: int) -> None:
+    """Each of these minutes, of so many ago, in a transaction of its own, as workers do."""
+    for ago in range(earliest, latest - 1, -1):
+        db.execute(
+            "insert into pgsched.rollups (minute, client_id, queue)"
+            " values (date_trunc('minute', now()) - %s * interval '1 minute', '', 'default')",
+            [ago],
+        )
+
+
+@contextmanager
+def _snapshot(url: str) -> Iterator[str]:
+    """The process of a session that keeps one."""
+    with psycopg.connect(url, application_name="reports") as reader:
+        reader.execute("set transaction isolation level repeatable read; select 1")
+        yield str(reader.info.backend_pid)
+
+
+@pytest.mark.parametrize("group", ["pgsched_reader", "pgsched_worker", "pgsched_api"])
+async def test_a_login_that_is_not_shown_since_when_tells_at_least_for_how_long(
+    db: Connection, database_url: str, group: str
+) -> None:
+    _record_minutes(db, 40, 31)
+    with login_as(db, database_url, group) as url, _snapshot(database_url) as pid:
+        _record_minutes(db, 30, 2)
+        found = [one for one in await look(url, "horizon") if pid in one.seen]
+        db.execute("update pgsched.rollups set attempts = 1 where minute = (select min(minute) from pgsched.rollups)")
+        found += [one for one in await look(url, "horizon") if pid in one.seen]
+    assert [one.severity for one in found] == ["warning", "warning"]
+    assert all(re.search(r"\(reports\) has had a transaction open for at least (29|30) min", one.seen) for one in found)
+
+
+async def test_a_new_transaction_is_none_that_is_open_for_long_whatever_is_recorded(
+    db: Connection, database_url: str
+) -> None:
+    _record_minutes(db, 40, 2)
+    with login_as(db, database_url, "pgsched_reader") as url, _snapshot(database_url) as pid:
+        db.execute("update pgsched.rollups set attempts = 1 where minute = (select max(minute) from pgsched.rollups)")
+        assert not any(pid in text for _, text in await seen(url, "horizon"))

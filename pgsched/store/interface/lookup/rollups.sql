@@ -121,3 +121,18 @@ select r.minute, nullif(r.client_id, '') as client_id, r.queue,
 comment on view pgsched.minutes
   is 'How many executions ended in each of the last 30 days'' minutes, by queue and client, how many attempts there were, and how late and how long
 they were, in seconds. Rows without a client count all of them.';
+
+-- The second minute that was recorded after that transaction: of the first, some may have been recorded before it, and one alone may have
+-- been added to long after it was over.
+create or replace function pgsched_internal.seconds_since(transactions integer) returns float8
+  language sql stable strict security definer set search_path = pg_catalog, pg_temp
+begin atomic
+  with recent as (
+    select r.minute, max(age(r.xmin)) as age from pgsched.rollups r
+     where r.client_id = '' and r.minute > pgsched.now() - interval '2 hours' group by r.minute
+  )
+  select extract(epoch from pgsched.now() - r.minute)::float8 from recent r
+   where r.minute > coalesce((select max(o.minute) from recent o where o.age > seconds_since.transactions), '-infinity')
+   order by r.minute offset 1 limit 1;
+end;
+comment on function pgsched_internal.seconds_since(integer) is 'How many seconds ago, at least, the transaction began that so many have followed, as far as the minutes of the last two hours tell; null where they do not.';
