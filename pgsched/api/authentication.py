@@ -24,7 +24,10 @@ _KEPT_FOR = 0.5
 _OLDEST = 0.9  # seconds that a look-up may have taken for its answer to count
 _NOTED_EVERY = 60.0
 _MANY = 1000
-_HOW = "send the header Authorization: Bearer psk_…; keys are made by pgsched keys create"
+_HOW = (
+    "send the header Authorization: Bearer psk_…; keys are made by pgsched keys create, and pgsched up has written one "
+    "to authorization in its data directory (curl -H @.pgsched/authorization)"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,14 +50,20 @@ def settings_options(names: tuple[str, ...]) -> Callable[[Command], Command]:
     return options(_CONFIG, *map(_flag, names))
 
 
-def load_settings(flags: Mapping[str, Any], *, defaults: Mapping[str, Any] | None = None) -> Settings:
-    """Merges the flags of a command, the environment and the file; ``defaults`` hold where none of them speaks, and
-    for ``secret_keys`` what ``pgsched up`` has kept in the data directory.
+def load_settings(flags: Mapping[str, Any], *, delivers: bool = False) -> Settings:
+    """Merges the flags of a command, the environment and the file; for ``secret_keys`` holds what ``pgsched up`` has
+    kept in the data directory, where none of them speaks.
+
+    Whoever ``delivers`` for the database of ``pgsched up`` calls private targets too, unless told otherwise: all its
+    workers do the same, and what is tried out there is on the same machine.
 
     Raises InvalidSettings.
     """
     given = {name: value for name, value in flags.items() if name != "config"}
-    settings = load(flags=given, environment=os.environ, file=_file(flags.get("config")), defaults=defaults)
+    file = _file(flags.get("config"))
+    settings = load(flags=given, environment=os.environ, file=file)
+    if delivers and settings.database_url is None:
+        settings = load(flags=given, environment=os.environ, file=file, defaults={"allow_private_targets": True})
     for variable in unread(os.environ):
         click.echo(f"note: {variable} is no setting, and not read", err=True)
     if settings.secret_keys:

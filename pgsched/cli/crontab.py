@@ -57,10 +57,16 @@ def address_of(command: str) -> str | None:
     if re.search(r"[$`]|(?<!\\)%", command):  # the shell or cron would put something else in its place
         return None
     words = _words(re.sub(r"\s*(?:\d?>>?\s*(?:/dev/null|&\d)|&>\s*/dev/null)", "", command.replace("\\%", "%")))
-    if not words or words[0].rpartition("/")[2] not in _CALLERS:
+    if not is_call(command):
         return None
     addresses = _without_plain_flags(words[1:])
     return addresses[0] if len(addresses) == 1 and _is_address(addresses[0]) else None
+
+
+def is_call(command: str) -> bool:
+    """Whether a command, or the first of several, calls an address with curl or wget, however it does."""
+    words = _words(command)
+    return bool(words) and words[0].rpartition("/")[2] in _CALLERS
 
 
 def _is_address(word: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from pgsched.cli.cloud_scheduler import declared_from, jobs_in
-from pgsched.cli.crontab import Line, Unread, address_of, lines_of, name_of
+from pgsched.cli.crontab import Line, Unread, address_of, is_call, lines_of, name_of
 from pgsched.cli.reply import Reply, json_option
 from pgsched.domain.declaration import declared_in
 from pgsched.errors import InvalidInput, PgschedError
@@ -58,6 +58,10 @@ def _declared(line: Line | Unread, *, timezone: str | None, target: str | None, 
     if zone is None:
         raise InvalidInput("cron runs it by the clock of its machine: name that clock by --timezone")
     address = address_of(line.command)
+    if address is None and is_call(line.command):
+        raise InvalidInput(
+            "it does more than get one address: declare that call by hand, with its method, headers and payload"
+        )
     if address is None and target is None:
         raise InvalidInput("pgsched runs no commands: give --target, such as https://shop.example/{key}")
     key = names.free(name_of(line.command))

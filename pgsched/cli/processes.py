@@ -84,7 +84,7 @@ def worker(
     **flags: Any,
 ) -> None:
     """Deliver what is due until SIGTERM or Ctrl-C, then finish what is in hand."""
-    settings = with_database(load_settings(flags))
+    settings = with_database(load_settings(flags, delivers=True))
     from pgsched.worker.run.channels import ways_out
 
     ways_out(settings)  # here, so that it is said once and not by each process

@@ -11,6 +11,12 @@ from pgsched.cli.parameters import label
 from pgsched.store.schedule import calls
 from pgsched.store.schedule.order import order_of
 
+_NOT_SCHEDULED = {
+    "existing": "nothing was scheduled: the id is that of the execution or job that has this key",
+    "ended": "nothing was scheduled: the id is that of an execution with this key that has succeeded within 24 hours; "
+    "give new work a key of its own",
+}
+
 
 @command()
 @click.argument("target")
@@ -49,4 +55,6 @@ async def schedule(connection: Any, target: str, **given: Any) -> Answer:
     order = order_of(target, given | {"after": list(given["after"]) or None})
     placed = await calls.schedule(connection, order)
     kind = "job" if order.when.recurs else "execution"
-    return Answer({"id": placed.id, "kind": kind, "outcome": placed.outcome}, str(placed.id))
+    return Answer(
+        {"id": placed.id, "kind": kind, "outcome": placed.outcome}, str(placed.id), _NOT_SCHEDULED.get(placed.outcome)
+    )

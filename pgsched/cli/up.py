@@ -48,11 +48,8 @@ def up(reply: Reply, /, **flags: Any) -> None:
     """
     for stop in (signal.SIGTERM, signal.SIGQUIT):
         signal.signal(stop, lambda number, _: sys.exit(128 + number))
-    settings = load_settings(flags)
+    settings = with_free_port(load_settings(flags, delivers=True))
     embedded = settings.database_url is None
-    if embedded:
-        settings = load_settings(flags, defaults={"allow_private_targets": True})
-    settings = with_free_port(settings)
     if embedded:
         with owned(Path(settings.data_dir)) as ownership, _api_begun() as begun:
             _run_embedded(settings, reply, ownership, begun)

@@ -18,7 +18,8 @@ _HOLDERS = {
     "--kind host and pgsched targets list.",
     "queue": "The limit of the queue {name} is used up: see pgsched limits list --kind queue.",
     "key": "The limit of the key {name} is used up: see pgsched limits list --kind key.",
-    "circuit": "The target host {name} fails, and is left alone until it recovers: see pgsched targets list.",
+    "circuit": "The target host {name} fails, and is left alone until it recovers: see pgsched "
+    "targets list, which says why.",
     "order": "Another execution under its ordering key {ordering_key} comes first, or blocks the key: see pgsched "
     "ordering-keys blocked --client {client}.",
     "worker": "No worker can deliver it: none has {name}. See pgsched status.",
@@ -64,6 +65,8 @@ def _who_has_it(row: Execution) -> str:
 def _what_holds_it(row: Execution, waits_for: Sequence[UUID]) -> str:
     if row.held_by is not None:
         kind, _, name = row.held_by.partition(":")
+        if kind == "circuit":
+            name = " for the client ".join(name.split(" ", 1))
         return _of(row, _HOLDERS.get(kind, "It is held back by {held_by}."), name=name)
     if waits_for:
         return f"It waits for the end of {', '.join(map(str, waits_for))}."
@@ -75,7 +78,7 @@ def _when_it_comes(row: Execution, now: datetime, known: set[str], is_pulled: bo
     said = []
     if row.fire_at is not None and row.fire_at > now:
         left = timedelta(seconds=round((row.fire_at - now).total_seconds()))
-        said.append(f"It is due at {_at(row.fire_at)}, in {left} from now.")
+        said.append(f"It is due at {_at(row.fire_at)}, in {left}.")
     if row.reason in _STALLS:
         said.append(_of(row, _STALLS[row.reason]))
     elif row.reason is not None and row.reason not in known:

@@ -41,7 +41,10 @@ class Egress:
         if self._allow_private and any(meant in network for network in _PRIVATE[meant.version]):
             return
         if not _is_public(meant):
-            raise AddressRefused(address, "it is private; the setting allow_private_targets would allow it")
+            raise AddressRefused(
+                address,
+                "it is private, and this worker may not call private addresses: start it with --allow-private-targets",
+            )
 
     def open_socket(self, info: AddressInfo) -> socket.socket:
         """A socket for an address that is about to be connected to. Raises AddressRefused."""

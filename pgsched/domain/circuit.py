@@ -40,15 +40,20 @@ class Window:
 
 
 def is_target_fault(outcome: Outcome) -> bool:
-    """Whether an outcome is a fault of the target rather than of what it was asked."""
-    return type(outcome) is Failed and (
-        outcome.status_code is None or outcome.status_code >= 500 or outcome.status_code == 429
-    )
+    """Whether an outcome is a fault of the target rather than of what it was asked. A failure for good without a status
+    is neither: the target was never called, as at an address to which this worker may not go."""
+    if type(outcome) is not Failed:
+        return False
+    if outcome.status_code is None:
+        return outcome.retryable
+    return outcome.status_code >= 500 or outcome.status_code == 429
 
 
 def is_healthy(outcome: Outcome) -> bool:
     """Whether the target did what it was asked, or said that it never will."""
-    return type(outcome) in (Succeeded, Deferred) or (type(outcome) is Failed and not is_target_fault(outcome))
+    if type(outcome) is Failed:
+        return outcome.status_code is not None and not is_target_fault(outcome)
+    return type(outcome) in (Succeeded, Deferred)
 
 
 def asked_pause(outcome: Outcome) -> timedelta | None:

@@ -28,12 +28,14 @@ def test_a_file_that_is_named_counts_instead_of_the_one_there() -> None:
     assert load_settings({"config": "other.toml"}).processes == 5
 
 
-def test_a_commands_default_counts_where_nothing_is_said() -> None:
-    assert load_settings({}, defaults={"allow_private_targets": True}).allow_private_targets
+def test_private_targets_are_called_by_all_that_deliver_for_the_database_of_up_alone() -> None:
+    assert load_settings({}, delivers=True).allow_private_targets
+    assert not load_settings({}).allow_private_targets
+    assert not load_settings({"database_url": "postgresql://x@y/z"}, delivers=True).allow_private_targets
 
 
 @pytest.mark.parametrize("source", ["flag", "environment", "file"])
-def test_a_commands_default_does_not_count_against_any_source(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_they_are_not_where_any_source_says_so(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
     flags = {}
     match source:
         case "flag":
@@ -42,7 +44,7 @@ def test_a_commands_default_does_not_count_against_any_source(source: str, monke
             monkeypatch.setenv("PGSCHED_ALLOW_PRIVATE_TARGETS", "false")
         case _:
             Path("pgsched.toml").write_text("allow_private_targets = false\n")
-    assert not load_settings(flags, defaults={"allow_private_targets": True}).allow_private_targets
+    assert not load_settings(flags, delivers=True).allow_private_targets
 
 
 def test_a_child_gets_exactly_its_parents_settings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +121,7 @@ def test_what_a_cluster_injects_for_a_service_of_our_name_is_not_read(
         monkeypatch.setenv(variable, value)
     monkeypatch.setenv("PGSCHED_PROCESSES", "3")
     assert load_settings({}) == Settings(processes=3)
-    assert load_settings({}, defaults={"port": 9000}).port == 9000
+    assert load_settings({}, delivers=True).processes == 3
     assert capsys.readouterr().err == ""
 
 

@@ -57,11 +57,11 @@ def test_entries_with_a_user_and_a_client(run: Run) -> None:
 
 @pytest.mark.parametrize(("line", "why"), [
     ("0 3 * * * /opt/report.sh", "pgsched runs no commands"),
-    ("0 3 * * * curl https://a.example && rm -r /", "pgsched runs no commands"),
-    ("0 3 * * * curl https://a.example?x=1&reboot", "pgsched runs no commands"),
-    ("0 3 * * * curl -d x=1 https://a.example", "pgsched runs no commands"),
-    ("0 3 * * * curl https://a.example/$(date +\\%F)", "pgsched runs no commands"),
-    ("0 3 * * * curl -o /etc/hosts https://a.example", "pgsched runs no commands"),
+    ("0 3 * * * curl https://a.example && rm -r /", "declare that call by hand"),
+    ("0 3 * * * curl https://a.example?x=1&reboot", "declare that call by hand"),
+    ("0 3 * * * curl -d x=1 https://a.example", "declare that call by hand"),
+    ("0 3 * * * curl https://a.example/$(date +\\%F)", "declare that call by hand"),
+    ("0 3 * * * curl -o /etc/hosts https://a.example", "declare that call by hand"),
     ("0 3 * * * curl 'https://a.example", "pgsched runs no commands"),
     ("@reboot curl https://a.example", "@reboot"),
     ("0 0 31 2 * curl https://a.example", "never"),
@@ -74,6 +74,13 @@ def test_what_cannot_be_called_is_named_with_the_reason(run: Run, line: str, why
     assert len(left) == 1
     assert left[0].startswith("left out: line 1: ")
     assert why in left[0]
+
+
+def test_a_call_that_is_not_understood_is_no_command_that_a_target_could_stand_for(run: Run) -> None:
+    given = "0 4 * * 0 curl -X POST -d '{}' https://shop.example/close\n"
+    jobs, [left] = _declared(run, "crontab", "--timezone", "UTC", "--target", "python:{key}", given=given)
+    assert jobs == []
+    assert "declare that call by hand" in left
 
 
 def _job(**changes: Any) -> dict[str, Any]:

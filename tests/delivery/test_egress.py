@@ -67,7 +67,7 @@ async def test_this_machine_is_refused_for_good_and_never_connected_to(host: str
         outcome = await channel.deliver(execution(f"http://{host}:{receiver.port}/"), Options(), 5)
     assert isinstance(outcome, Failed)
     assert not outcome.retryable
-    assert "allow_private_targets" in outcome.error
+    assert "start it with --allow-private-targets" in outcome.error
     assert receiver.connections == 0
 
 

@@ -34,6 +34,7 @@ def test_a_target_fails_that_failed_often_and_in_half_of_its_attempts(
         (failed(None), True, False),
         (failed(404), False, True),
         (failed(410), False, True),
+        (Failed(error="refused to call 10.0.0.1: it is private", retryable=False), False, False),
         (Late(), False, False),
         (Released(), False, False),
         (AlreadySettled(), False, False),

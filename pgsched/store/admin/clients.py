@@ -28,6 +28,9 @@ class SecretHint:
     hint: str
     valid_until: datetime | None
 
+    def __str__(self) -> str:
+        return self.hint if self.valid_until is None else f"{self.hint} until {self.valid_until:%Y-%m-%d %H:%M %Z}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientRow:
