@@ -13,7 +13,7 @@ from pgsched.cli.answers import Answer, changed, listed, shown
 from pgsched.cli.commands import command
 from pgsched.cli.following import Stage, then_followed, watch_option
 from pgsched.cli.options import actor_option, many_option, options, page_options
-from pgsched.cli.parameters import identity, instant, label
+from pgsched.cli.parameters import host_name, identity, instant, label
 from pgsched.domain.duration import parse_shift
 from pgsched.domain.states import LIVE_STATUSES, each_once
 from pgsched.errors import InvalidInput, InvalidSchedule
@@ -41,7 +41,9 @@ _of_many = options(
         "--status", "statuses", multiple=True, type=click.Choice(LIVE_STATUSES), help="Only this status; repeatable."
     ),
     click.option("--queue", metavar="NAME", help="Only of this queue."),
-    click.option("--host", metavar="HOST", help="Only those whose target is on this host."),
+    click.option(
+        "--host", type=host_name, metavar="HOST", help="Only those whose target is on this host, at any port."
+    ),
     click.option("--job", type=identity, metavar="ID", help="Only of this job."),
     click.option("--key", metavar="KEY", help="Only those with this key."),
     click.option(

@@ -13,7 +13,7 @@ from pgsched.cli.bulk import change_followed
 from pgsched.cli.commands import command
 from pgsched.cli.following import watch_option
 from pgsched.cli.options import actor_option, many_option, only_client, options, page_options, sort_option
-from pgsched.cli.parameters import identity, instant, json_text, label
+from pgsched.cli.parameters import host_name, identity, instant, json_text, label
 from pgsched.cli.replays import cancel_replay, list_replays
 from pgsched.domain.states import LETTER_STATES
 from pgsched.errors import InvalidInput, NotFound
@@ -26,7 +26,9 @@ _FILTERS = ("client", "target", "host", "job", "key", "start", "end", "reason", 
 _filters = options(
     only_client,
     click.option("--target", metavar="TEXT", help="Only those whose target starts with this."),
-    click.option("--host", metavar="NAME", help="Only those whose target is on this host."),
+    click.option(
+        "--host", type=host_name, metavar="NAME", help="Only those whose target is on this host, at any port."
+    ),
     click.option("--job", type=identity, metavar="ID", help="Only of this job."),
     click.option("--key", metavar="KEY", help="Only those with this key."),
     click.option(

@@ -10,7 +10,7 @@ from pgsched.cli.answers import Answer, changed, fill, listed, shown
 from pgsched.cli.commands import command
 from pgsched.cli.execution_edits import check_which, edit, reschedule, which
 from pgsched.cli.options import actor_option, many_option, only_client, page_options, sort_option
-from pgsched.cli.parameters import identity, instant, label
+from pgsched.cli.parameters import host_name, identity, instant, label
 from pgsched.cli.why import reasons
 from pgsched.domain.states import STATUSES, each_once
 from pgsched.errors import NotFound
@@ -31,7 +31,7 @@ for _command in (edit, reschedule):
 @only_client
 @click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only this status; repeatable.")
 @click.option("--queue", metavar="NAME", help="Only of this queue.")
-@click.option("--host", metavar="HOST", help="Only those whose target is on this host.")
+@click.option("--host", type=host_name, metavar="HOST", help="Only those whose target is on this host, at any port.")
 @click.option("--job", type=identity, metavar="ID", help="Only of this job.")
 @click.option("--key", metavar="KEY", help="Only those with this key.")
 @click.option("--from", "start", type=instant, metavar="INSTANT", help="Only those scheduled at or after this instant.")

@@ -14,7 +14,7 @@ from pgsched.cli.commands import command
 from pgsched.cli.edits import edit
 from pgsched.cli.groups import cancel, pause, resume
 from pgsched.cli.options import actor_option, many_option, only_client, page_options, sort_option
-from pgsched.cli.parameters import identity, label
+from pgsched.cli.parameters import host_name, identity, label
 from pgsched.cli.reply import listing, table
 from pgsched.domain.duration import format_duration
 from pgsched.domain.states import JOB_STATES
@@ -35,7 +35,7 @@ for _command in (edit, pause, resume, cancel, backfill, list_backfills, cancel_b
 @only_client
 @click.option("--state", type=click.Choice(JOB_STATES), help="Only these.")
 @click.option("--key", metavar="KEY", help="Only those with this key.")
-@click.option("--host", metavar="HOST", help="Only those whose target is on this host.")
+@click.option("--host", type=host_name, metavar="HOST", help="Only those whose target is on this host, at any port.")
 @many_option("--label", "Only those with all of these labels.", label)
 @click.option(
     "--last-outcomes",

@@ -67,6 +67,14 @@ def label(text: str) -> tuple[str, str]:
     return _pair(text, "a label: write NAME=TEXT, such as team=payments")
 
 
+def host_name(text: str) -> str:
+    """A target's host, as lists are narrowed down to it: limits and sidelined hosts have the port too."""
+    name, colon, port = text.partition(":")
+    if colon and port.isdecimal():
+        raise click.BadParameter(f"{text!r} has a port: write {name}, which finds targets at all of its ports")
+    return text
+
+
 def _pair(text: str, otherwise: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
@@ -79,4 +87,6 @@ def identity(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is not an id: write the UUID that scheduling answered with") from None
+        raise click.BadParameter(
+            f"{text!r} is not an id: write the UUID that scheduling answered with; list --key finds it by its key"
+        ) from None

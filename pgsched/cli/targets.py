@@ -38,7 +38,10 @@ async def list_targets(connection: Any, client: str | None, limit: int, after: s
 )
 @note_and_actor
 async def sideline(connection: Any, host: str, client: str | None, until: datetime | None, **said: Any) -> Answer:
-    """Stop calling a HOST; what is due waits."""
+    """Stop calling a HOST; what is due waits.
+
+    HOST has its port, as in shop.example:8443, where the targets' URLs have one.
+    """
     done = await store.sideline(connection, host, client=client, until=until, **said)
     return changed(done, "sidelined", "was sidelined already", host=host, client=client)
 

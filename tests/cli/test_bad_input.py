@@ -80,6 +80,8 @@ CASES: list[tuple[list[str], str]] = [
     (["dead-letters", "replay", "--client", "a", "--rate", "0"], "rate cannot be 0"),
     (["dead-letters", "replay", "--client", "a", "--rate", "fast"], "rate"),
     (["dead-letters", "replay", "--client", "a", "--new-target", "shop.example"], "write one of https://host/path"),
+    (["dead-letters", "list", "--host", "127.0.0.1:9300"], "write 127.0.0.1, which finds targets at all of its ports"),
+    (["executions", "show", "settle-42"], "list --key finds it by its key"),
     (["dead-letters", "replay", "--client", ""], "must be text"),
     (["dead-letters", "discard"], "at least one filter"),
     (["dead-letters", "discard", "--job", "42"], "UUID"),
