@@ -22,7 +22,7 @@ _SHORT = re.compile(
     re.ASCII,
 )
 
-_TOO_LONG = re.compile(r"[0-9]{9}[0-9]*[A-Za-z]")
+_WHOLE = re.compile(r"(?<![.,0-9])[0-9]+")
 _LONGEST_TEXT = 100  # characters, more than any duration has; searching a text for what is wrong takes the square of it
 
 
@@ -40,7 +40,7 @@ def parse_duration(text: str) -> timedelta:
 
 @lru_cache(256)  # a service uses few of them, and each is read twice on its way
 def _length(stripped: str) -> timedelta:
-    found = _ISO.fullmatch(stripped) or _SHORT.fullmatch(stripped)
+    found = _match(stripped)
     if found is None:
         raise InvalidSchedule(_complaint(stripped))
     try:
@@ -48,6 +48,10 @@ def _length(stripped: str) -> timedelta:
     except OverflowError:
         length = timedelta.max
     return check_duration(length)
+
+
+def _match(text: str) -> re.Match[str] | None:
+    return _ISO.fullmatch(text) or _SHORT.fullmatch(text)
 
 
 def parse_shift(text: str) -> timedelta:
@@ -99,7 +103,7 @@ def _complaint(text: str) -> str:
     shown = repr(text if len(text) <= 40 else text[:40] + "…")
     if len(text) > _LONGEST_TEXT:
         return f"duration {shown} is longer than {_LONGEST_TEXT} characters: {_HINT}"
-    if _TOO_LONG.search(text):
+    if _match(_WHOLE.sub("1", text)):  # but for how many digits its numbers have
         return f"a duration can be at most ten years: write P{LONGEST.days}D or less"
     if text.startswith(("-", "P-", "PT-")):
         return f"duration {shown} is negative: write one longer than zero, such as PT5S"
