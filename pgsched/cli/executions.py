@@ -14,7 +14,7 @@ from pgsched.cli.parameters import host_name, identity, instant, label
 from pgsched.cli.why import reasons
 from pgsched.domain.states import STATUSES, each_once
 from pgsched.errors import NotFound
-from pgsched.store.admin import queues
+from pgsched.store.admin import clients, queues
 from pgsched.store.ends import dependencies
 from pgsched.store.lookup.rows import Execution, ExecutionFilter
 from pgsched.store.schedule import calls
@@ -74,7 +74,8 @@ async def why(connection: Any, id: UUID) -> Answer:
     waits_for = await dependencies.waits_for(connection, id)
     is_pulled = row.queue is not None and (await queues.get_queue(connection, row.queue)).pulled
     attempts, now = await listings.attempts_of(connection, id), await listings.time_of(connection)
-    said = reasons(row, now, attempts=attempts, waits_for=waits_for, is_pulled=is_pulled)
+    hold = await clients.find_hold(connection, row.client)
+    said = reasons(row, now, attempts=attempts, waits_for=waits_for, is_pulled=is_pulled, hold=hold)
     return Answer({"id": id, "status": row.status, "why": said}, "\n".join(said))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from pgsched.store.admin.clients import ClientRow
 from pgsched.store.lookup.rows import Attempt, Execution
 
 _STALLS = {
@@ -12,8 +13,8 @@ _STALLS = {
     "--queues {queue}.",
 }
 _HOLDERS = {
-    "client": "Its client {name} is on hold, or has reached its limit: see pgsched clients show {name} and pgsched "
-    "limits list --kind client.",
+    "client": "Its client {name} has reached its limit, or was on hold a moment ago: see pgsched limits list --kind "
+    "client.",
     "host": "The limit of the host {name} is used up, or somebody has sidelined the host: see pgsched limits list "
     "--kind host and pgsched targets list.",
     "queue": "The limit of the queue {name} is used up: see pgsched limits list --kind queue.",
@@ -26,6 +27,7 @@ _HOLDERS = {
     "alone": "Worker processes ended while {name} ran, so it waits to be run apart from all others.",
     "error": "It is set aside ({reason}). Mend that, then reschedule or cancel it.",
 }
+_HOLD = "Its client {client} is on hold ({note}); pgsched clients release {client} ends that."
 _ENDS = {
     "succeeded": "It has run: it succeeded at {finished_at}.",
     "failed": "It failed for good at {finished_at} ({reason}): see pgsched dead-letters show {id}.",
@@ -42,14 +44,17 @@ def reasons(
     attempts: Sequence[Attempt] = (),
     waits_for: Sequence[UUID] = (),
     is_pulled: bool = False,
+    hold: ClientRow | None = None,
 ) -> list[str]:
-    """What there is to say of an execution, one sentence or two each."""
+    """What there is to say of an execution, one sentence or two each; ``hold`` is its client, if that is on hold."""
     if row.status in _ENDS:
         return [_of(row, _ENDS[row.status])]
     last = [f"Attempt {one.attempt} failed at {_at(one.finished_at)}: {one.error}" for one in attempts[-1:]]
     if row.status == "running":
         return [*last, _who_has_it(row)]
     if row.status == "held":
+        if hold is not None and row.held_by == f"client:{row.client}":
+            return [*last, _of(row, _HOLD, note=hold.reason or "no reason is on record")]
         return [*last, _what_holds_it(row, waits_for)]
     return [*last, *_when_it_comes(row, now, {one.error for one in attempts}, is_pulled)]
 

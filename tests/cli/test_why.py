@@ -65,7 +65,7 @@ def test_one_in_a_pulled_queue_waits_for_a_consumer() -> None:
 @pytest.mark.parametrize(
     ("held_by", "sentence"),
     [
-        ("client:payments", "client payments is on hold, or has reached its limit"),
+        ("client:payments", "client payments has reached its limit"),
         ("host:shop.example", "limit of the host shop.example is used up"),
         ("queue:orders", "limit of the queue orders"),
         ("key:account-42", "limit of the key account-42"),
@@ -93,6 +93,19 @@ def test_one_that_runs_says_who_has_it() -> None:
     running = {"status": "running", "lease_expires_at": NOON}
     assert reasons(_execution(**running, lease_owner=7), NOON)[0].startswith("Worker 7 has it")
     assert reasons(_execution(**running), NOON)[0].startswith("A consumer has it, or its target has answered 202")
+
+
+def test_one_whose_client_is_on_hold_says_its_note_and_how_to_end_it(
+    run: Run, ask: Callable[..., dict[str, Any]], db: Db
+) -> None:
+    db.execute("select pgsched.schedule('https://x.example/', client => 'shop')")
+    db.execute("update pgsched.executions set gate = 'client:shop', fire_at = 'infinity'")
+    [row] = ask("list")["items"]
+    [limited] = ask("why", row["id"])["why"]
+    db.execute("select pgsched.hold_client('shop', 'unpaid')")
+    [held] = ask("why", row["id"])["why"]
+    assert "client shop has reached its limit" in limited
+    assert held == "Its client shop is on hold (unpaid); pgsched clients release shop ends that."
 
 
 @pytest.mark.parametrize("status", ["succeeded", "failed", "expired", "skipped", "cancelled"])

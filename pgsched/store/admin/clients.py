@@ -84,6 +84,12 @@ async def get_client(connection: AsyncConnection[Any], client: str) -> ClientRow
     return found[0]
 
 
+async def find_hold(connection: AsyncConnection[Any], client: str) -> ClientRow | None:
+    """The client, if it is on hold."""
+    found = await all_clients(connection, limit=1, client=client)
+    return found[0] if found and found[0].state == "held" else None
+
+
 async def weights(connection: AsyncConnection[Any], names: Sequence[str]) -> dict[str, int]:
     """The weights of these clients, of those that something is set for; the others have 1."""
     found = await rows(connection, _Weight, "admin/weights", clients=list(names))
