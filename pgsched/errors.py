@@ -26,7 +26,7 @@ from typing import ClassVar
 
 
 class PgschedError(Exception):
-    """The base of all errors that pgsched raises on purpose."""
+    """An error of pgsched; the base of all that it raises on purpose."""
 
     code: ClassVar[str] = "pgsched.error"
     sqlstate: ClassVar[str | None] = None

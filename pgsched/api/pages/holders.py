@@ -63,5 +63,5 @@ def _why(target: Sidelined) -> str:
     if target.reason:
         parts.append(target.reason)
     if target.until is not None:
-        parts.append(f"{'until' if target.state == 'by hand' else 'tried again at'} {instant(target.until)}")
+        parts.append(f"{'until' if target.state == 'by hand' else 'to be tried again at'} {instant(target.until)}")
     return "; ".join(parts)

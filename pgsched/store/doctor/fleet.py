@@ -132,9 +132,8 @@ async def handlers(ground: Ground) -> list[Finding]:
         error(
             f"no living worker has {one.needs}, for which {counted(one.held, 'execution')} wait",
             why="They are held, without counting an attempt, until a worker comes that can deliver them.",
-            do="Start a worker whose application registers that handler, or which has those settings; or cancel them "
-            "by "
-            "pgsched bulk cancel.",
+            do="Start a worker whose application registers that handler, or, for a kind of target, has its settings. "
+            "If the name is wrong, mend it where they are scheduled, and edit what waits.",
         )
         for one in await overview.undeliverable(ground.connection)
         if not one.workers
