@@ -2,7 +2,8 @@
 noted.
 
 A worker that is killed loses what it has counted since its last turn. Notes are committed with what they count, and are
-added once. Where the connection breaks before the answer comes, what was counted is sent again, and may count twice.
+added once. An attempt whose retry the same worker claims before it has heard that the attempt's end is committed, some
+milliseconds later, is not counted. Where the connection breaks before the answer comes, what was counted is sent again, and may count twice.
 """
 
 from collections.abc import Callable, Mapping
