@@ -1,9 +1,10 @@
 """Adds what was done in each minute to the rollups: what this worker has counted in memory, and what transactions have
 noted.
 
-A worker that is killed loses what it has counted since its last turn. Notes are committed with what they count, and are
-added once. An attempt whose retry the same worker claims before it has heard that the attempt's end is committed, some
-milliseconds later, is not counted. Where the connection breaks before the answer comes, what was counted is sent again, and may count twice.
+A worker that is killed loses what it has counted since its last turn. Notes are committed with what they count, and
+are added once. An attempt whose retry the same worker claims before it has heard that the attempt's end is committed,
+some milliseconds later, is not counted. Where the connection breaks before the answer comes, what was counted is sent
+again, and may count twice.
 """
 
 from collections.abc import Callable, Mapping
