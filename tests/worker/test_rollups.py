@@ -15,10 +15,8 @@ from pgsched.upkeep.rollups import Rollups
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.minutes import Minutes, with_everybody
 from tests.worker.conftest import Connection, until_history
-from tests.worker.test_observer import an_app
+from tests.worker.test_observer import ONCE_MORE, an_app
 
-# Not at once: an attempt is not counted whose retry is claimed before its worker has heard that its end is committed.
-ONCE_MORE = '{"max_attempts": 2, "backoff": {"initial": "1s"}}'
 MANY = """
 insert into pgsched.executions (target, payload, fire_at, options, client_id)
 select 'python:do', %s::jsonb, now() - interval '3 seconds', %s::jsonb, %s from generate_series(1, %s)"""
