@@ -57,7 +57,7 @@ def address_of(command: str) -> str | None:
     if re.search(r"[$`]|(?<!\\)%", command):  # the shell or cron would put something else in its place
         return None
     words = _words(re.sub(r"\s*(?:\d?>>?\s*(?:/dev/null|&\d)|&>\s*/dev/null)", "", command.replace("\\%", "%")))
-    if not is_call(command):
+    if not _begin_a_call(words):
         return None
     addresses = _without_plain_flags(words[1:])
     return addresses[0] if len(addresses) == 1 and _is_address(addresses[0]) else None
@@ -65,7 +65,10 @@ def address_of(command: str) -> str | None:
 
 def is_call(command: str) -> bool:
     """Whether a command, or the first of several, calls an address with curl or wget, however it does."""
-    words = _words(command)
+    return _begin_a_call(_words(command))
+
+
+def _begin_a_call(words: list[str]) -> bool:
     return bool(words) and words[0].rpartition("/")[2] in _CALLERS
 
 

@@ -10,6 +10,7 @@ from uuid import UUID
 import click
 
 from pgsched.domain.duration import parse_duration
+from pgsched.domain.target import without_port
 from pgsched.errors import InvalidSchedule
 
 
@@ -69,9 +70,8 @@ def label(text: str) -> tuple[str, str]:
 
 def host_name(text: str) -> str:
     """A target's host, as lists are narrowed down to it: limits and sidelined hosts have the port too."""
-    name, colon, port = text.partition(":")
-    if colon and port.isdecimal():
-        raise click.BadParameter(f"{text!r} has a port: write {name}, which finds targets at all of its ports")
+    if (alone := without_port(text)) != text:
+        raise click.BadParameter(f"{text!r} has a port: write {alone}, which finds targets at all of its ports")
     return text
 
 
