@@ -31,13 +31,20 @@ def online() -> None:
         raise SystemExit("which database? set PGSCHED_DATABASE_URL, or run: pgsched migrate --database-url …")
     # libpq reads the address: SQLAlchemy knows no address of several hosts.
     address = url.replace("+psycopg://", "://", 1)
-    engine = create_engine("postgresql+psycopg://", creator=lambda: connect(address), poolclass=NullPool)
+    engine = create_engine("postgresql+psycopg://", creator=lambda: _connected(address), poolclass=NullPool)
     event.listen(engine, "begin", lambda begun: _begin(begun.connection.driver_connection))
     with engine.begin() as connection:
         context.configure(connection=connection, transaction_per_migration=False, **VERSION_TABLE)
         before_upgrade()
         context.run_migrations()
         after_upgrade()
+
+
+def _connected(address: str) -> Connection[Any]:
+    """SQLAlchemy asks a new connection about the server before anything begins."""
+    driver = connect(address)
+    _begin(driver)
+    return driver
 
 
 def _begin(driver: Connection[Any]) -> None:

@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from pgsched.client import schedule_outcome_async as schedule_outcome_async
     from pgsched.delivery.handlers import Context as Context
     from pgsched.delivery.python import App as App
-    from pgsched.delivery.python import Fail as Fail
-    from pgsched.delivery.python import Retry as Retry
-    from pgsched.delivery.python import Snooze as Snooze
+    from pgsched.delivery.verdicts import Fail as Fail
+    from pgsched.delivery.verdicts import Retry as Retry
+    from pgsched.delivery.verdicts import Snooze as Snooze
 
 _HOMES = {
     "App": "pgsched.delivery.python",
     "AsyncClient": "pgsched.client",
     "Client": "pgsched.client",
     "Context": "pgsched.delivery.handlers",
-    "Fail": "pgsched.delivery.python",
+    "Fail": "pgsched.delivery.verdicts",
     "Placed": "pgsched.client",
-    "Retry": "pgsched.delivery.python",
+    "Retry": "pgsched.delivery.verdicts",
     "Scheduled": "pgsched.client",
-    "Snooze": "pgsched.delivery.python",
+    "Snooze": "pgsched.delivery.verdicts",
     "schedule": "pgsched.client",
     "schedule_async": "pgsched.client",
     "schedule_many": "pgsched.client",

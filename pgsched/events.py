@@ -73,21 +73,31 @@ class Faults:
     """A listener that passes events on, but reports a fault only once when it begins and once when it is over.
 
     While the database is away, every service of a process fails again and again. Only the first failure is passed on,
-    as ``database.lost``, and ``database.back`` once every service that failed has succeeded, with the seconds and the
-    number of failures. Any other failure of a service, and each loss of a connection, is passed on again only when its
-    error differs in more than numbers, or after a minute, with the number of ``times`` it occurred. What the database
-    refuses (``by_database``), such as any write while its disk is full, is one fault of all services; it may come and
-    go, and is passed on once a minute.
+    as ``database.lost``, and again when the error has become another one for a while, such as a password that is
+    refused after a connection was closed; and ``database.back`` once every service that failed has succeeded, with the
+    seconds and the number of failures. Any other failure of a service, and each loss of a connection, is passed on
+    again only when its error differs in more than numbers, or after a minute, with the number of ``times`` it occurred.
+    What the database refuses (``by_database``), such as any write while its disk is full, is one fault of all services;
+    it may come and go, and is passed on once a minute.
 
     Outcomes that come too late after an outage are refused row by row. After the first refusal, the next ones are
     passed on together every few seconds.
     """
 
-    def __init__(self, listener: Listener, *, remind_after: float = 60.0, sum_up_after: float = 5.0) -> None:
+    def __init__(
+        self,
+        listener: Listener,
+        *,
+        remind_after: float = 60.0,
+        sum_up_after: float = 5.0,
+        say_again_after: float = 5.0,
+    ) -> None:
         self._listener, self._remind_after, self._sum_up_after = listener, remind_after, sum_up_after
+        self._say_again = say_again_after
         self._refused, self._refused_said_at = 0, float("-inf")
         self._away: set[Field] = set()
         self._away_since = 0.0
+        self._said_away: dict[str, float] = {}
         self._failures = 0
         self._said: dict[tuple[str, Field, str], tuple[float, int]] = {}
         self._told: set[Field] = set()
@@ -110,8 +120,12 @@ class Faults:
                 self._listener(event, fields)
 
     def _lost(self, who: Field, fields: dict[str, Field]) -> None:
+        now, gist = time.monotonic(), _gist(fields.get("error"))
         if not self._away:
-            self._away_since, self._failures = time.monotonic(), 0
+            self._away_since, self._failures, self._said_away = now, 0, {}
+        changed = gist not in self._said_away and now - max(self._said_away.values(), default=now) >= self._say_again
+        if not self._away or changed:
+            self._said_away[gist] = now
             self._listener("database.lost", {"service": who, "error": fields.get("error")})
         self._away.add(who)
         self._failures += 1

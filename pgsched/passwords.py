@@ -11,7 +11,7 @@ _NAMED = r"[\w.]*(?:password|\.client\.secret|ssl\.key\.pem)"
 _PASSWORD = re.compile(
     rf"""(?P<before>://[^\s/?\#@:]*:) [^\s/?\#]+ (?=@)              # postgresql://user:password@host
     | (?P<json>"{_NAMED}" \s*:\s* ") (?:[^"\\]|\\.)+                 # {{"sasl.password": "password"}}
-    | (?P<given>\b{_NAMED} \s*=\s*) (?:'(?:[^'\\]|\\.)+' | [^\s'"&]+)  # ?password=password, password='password'
+    | (?P<given>(?<![\w.]){_NAMED} \s*=\s*) (?:'(?:[^'\\]|\\.)+' | [^\s'"&]+)  # ?password=password, password='password'
     """,
     re.VERBOSE | re.IGNORECASE,
 )

@@ -6,8 +6,11 @@ import functools
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
+
+import psycopg
 
 from pgsched.delivery.channel import describe
 from pgsched.delivery.python import App
@@ -16,7 +19,7 @@ from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.metrics.files import Counting
 from pgsched.scheduler import Trials, Worker
-from pgsched.service import collect_seldom
+from pgsched.service import collect_seldom, error_text, is_away
 from pgsched.settings import Settings
 from pgsched.store.admin.revisions import check_schema
 from pgsched.store.admin.workers import check_queues
@@ -28,7 +31,7 @@ from pgsched.worker.run.process_exit import ExitStatus, ProcessExit, named
 from pgsched.worker.run.witness import Start
 
 Orders = Callable[[Callable[[], None]], None]
-_LOOK_EVERY, _ORDERS_WITHIN = 1.0, 2.0
+_LOOK_EVERY, _ORDERS_WITHIN, _NEXT_TRY = 1.0, 2.0, 1.0
 _SWITCH_INTERVAL = 0.0001
 """Seconds after which a computing thread lets another thread go on. The event loop waits that long at each step, once
 for each function that computes."""
@@ -155,6 +158,7 @@ def run_worker(
     without: Sequence[str] = (),
     orders: Orders | None = None,
     counting: Counting | None = None,
+    waits: bool = False,
 ) -> None:
     """Runs one worker process until SIGTERM or SIGINT, then drains and returns. Ends the process if a handler keeps it
     from working (``worker.run.process_exit``), unless ``blocked_timeout`` is 0.
@@ -163,17 +167,17 @@ def run_worker(
     such a process: it calls ``alone`` with each execution before it runs it and with None afterwards, passes over the
     clients in ``without``, and returns when no more execution waits to be run alone. ``orders`` is given a function
     that stops the worker and may be called in any thread; signals are then only logged. ``counting``
-    counts what it does.
+    counts what it does. Where it ``waits``, a database that is away at the start is waited for.
 
     Raises SchemaMismatch when the database was not migrated, Conflict where it follows another by logical replication,
     NotFound for a queue that does not exist, InvalidSettings where a pooler leaves it no sessions, now or one day, and
     Unavailable or psycopg's OperationalError when the database cannot be reached at the start; afterwards it may come
     and go.
     """
-    url = checked_database(settings)
+    events = events or Events()
+    url = awaited_database(settings, events) if waits else checked_database(settings)
     forks.guard()
     tune_interpreter()
-    events = events or Events()
     process_exit = (
         ProcessExit(events, after=settings.blocked_timeout + settings.lease) if settings.blocked_timeout else None
     )
@@ -196,6 +200,25 @@ def checked_database(settings: Settings) -> str:
         check_queues(connection, settings.queue_names)
     asyncio.run(check_sessions(settings.database_url))
     return settings.database_url
+
+
+def awaited_database(settings: Settings, events: Events) -> str:
+    """The same once the database can be reached; that it cannot is told once, and when it can be."""
+    began, failures = time.monotonic(), 0
+    while True:
+        try:
+            url = checked_database(settings)
+        except psycopg.OperationalError as error:
+            if not is_away(error):
+                raise
+            failures += 1
+            events.emit("service.failed", service="start", away=True, by_database=True, error=error_text(error))
+            time.sleep(_NEXT_TRY)
+            continue
+        if failures:
+            lasted = round(time.monotonic() - began, 3)
+            events.emit("service.recovered", service="start", failures=failures, seconds=lasted)
+        return url
 
 
 def tune_interpreter() -> None:

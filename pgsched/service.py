@@ -29,6 +29,11 @@ def is_away(error: Exception) -> bool:
     return isinstance(error, OSError)  # and so is a TimeoutError
 
 
+def error_text(error: Exception) -> str:
+    """An error as events have it."""
+    return f"{type(error).__name__}: {error}"[:500]
+
+
 def collect_seldom() -> None:
     """Keeps the pauses of the garbage collector short, in a process whose parts are put together by now: what is there
     lives for ever and is not looked at again, and what comes lives for milliseconds."""
@@ -185,8 +190,7 @@ class Service:
                 failed_at = failed_at if failures else started
                 failures += 1
                 pause = self._pause_after(failures)
-                said = f"{type(error).__name__}: {error}"[:500]
-                refused = isinstance(error, psycopg.Error)
+                refused, said = isinstance(error, psycopg.Error), error_text(error)
                 self.events.emit(
                     "service.failed", service=self.name, away=is_away(error), by_database=refused, error=said
                 )

@@ -126,6 +126,8 @@ class Settings:
                 raise InvalidSettings(f"{setting.name} is {value}; it must be from {low:g} to {high:g}")
         if self.look_ahead >= self.poll_interval:
             raise InvalidSettings("look_ahead must be less than poll_interval")
+        if not self.queue_names:
+            raise InvalidSettings("queues names no queue: write at least one, such as default")
         if self.metrics and not _ADDRESS_WITH_PORT.fullmatch(self.metrics):
             raise InvalidSettings(f"metrics is {self.metrics!r}; it must be an address with a port: 127.0.0.1:9464")
         if self.dashboard not in _DASHBOARDS:
@@ -149,7 +151,7 @@ class Settings:
     @property
     def queue_names(self) -> list[str]:
         """The queues a worker serves, in order of preference."""
-        return [name.strip() for name in self.queues.split(",") if name.strip()]
+        return list(dict.fromkeys(name.strip() for name in self.queues.split(",") if name.strip()))
 
 
 def is_loopback(host: str) -> bool:
@@ -165,8 +167,10 @@ _JSON_OBJECTS = {
     "oidc": '{"https://login.example": {"audience": "pgsched", "rules": […]}}',
     "tls_certificates": '{"bank.example": "/etc/pgsched/bank.pem"}',
 }
-_WITH_PASSWORD = {setting.name for setting in fields(Settings) if setting.metadata["password"]}
+_WITH_PASSWORD = {setting.name for setting in fields(Settings) if not setting.repr}
 _PREFIX = "PGSCHED_"
+API, API_KEY = "PGSCHED_API", "PGSCHED_API_KEY"
+"""Variables that are no settings: for commands that ask an API instead of a database, its address and their key."""
 _RESEMBLANCE = 0.8
 # The variables that Kubernetes sets in every container for each service, and Docker for a linked container.
 _INJECTED = re.compile(
@@ -200,7 +204,7 @@ def _from_file(file: Path | None) -> dict[str, Any]:
     if file is None:
         return {}
     try:
-        found = tomllib.loads(file.read_text(encoding="utf-8"))
+        found = tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InvalidSettings(f"cannot read {file}: {error.strerror}") from error
     except RecursionError:
@@ -240,6 +244,7 @@ def unread(environment: Mapping[str, str]) -> list[str]:
         for variable, value in environment.items()
         if variable.startswith(_PREFIX)
         and not variable.startswith("PGSCHED_TEST_")
+        and variable not in (API, API_KEY)
         and not _is_injected(variable, value)
         and variable.removeprefix(_PREFIX).lower() not in _TYPES
     )
@@ -292,9 +297,12 @@ def _convert(name: str, value: Any) -> Any:
             return _boolean(value)
         if isinstance(value, bool) or (kind is int and isinstance(value, float)):
             raise ValueError
+        if kind is str and not isinstance(value, str | Path):  # such as a list in the file
+            raise ValueError
         return kind(value)
-    except (TypeError, ValueError):
-        raise InvalidSettings(f"{name} is {value!r}; it must be {_KINDS[kind]}") from None
+    except (TypeError, ValueError, OverflowError):
+        given = "of another kind" if name in _WITH_PASSWORD else repr(value)[:80]
+        raise InvalidSettings(f"{name} is {given}; it must be {_KINDS[kind]}") from None
 
 
 def _boolean(value: Any) -> bool:

@@ -136,6 +136,13 @@ def database_url(databases: Databases) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def module_url(databases: Databases) -> Iterator[str]:
+    """The address of such a database that is its file's own: the tests there share it, and keep apart or clean up."""
+    with databases.lent() as url:
+        yield url
+
+
 @pytest.fixture
 def empty_database_url(janitor: Janitor) -> Iterator[str]:
     """The address of a database in which pgsched was never migrated."""

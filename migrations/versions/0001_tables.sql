@@ -66,16 +66,16 @@ create domain pgsched_internal.instant as timestamptz constraint fire_at_is_an_i
 create domain pgsched_internal.nominal_instant as timestamptz constraint scheduled_for_is_an_instant
   check (value between '0001-01-01 00:00+00' and '9999-12-31 00:00+00');
 -- First the two forms that nearly every target has. A regular expression costs what its states cost, and it is the long
--- literal beginnings and the bounded repetitions that make many.
+-- literal beginnings and the bounded repetitions that make many. A host whose last label begins with a digit is an address.
 create domain pgsched_internal.target as text constraint target_is_a_known_uri check (value is null
   or octet_length(value) <= 2048 and (value like 'https://%' or value like 'http://%')
-     and substr(value, position('://' in value) + 3) ~ '^[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9](:[1-9][0-9]{0,3})?(/[!-"$-~]*)?$'
+     and substr(value, position('://' in value) + 3) ~ '^([A-Za-z0-9][A-Za-z0-9-]*[.])*[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?(:[1-9][0-9]{0,3})?(/[!-"$-~]*)?$'
   or octet_length(value) <= 200 and value like 'python:%' and substr(value, 8) ~ '^[A-Za-z_][A-Za-z0-9_.:-]*$'
   or pgsched_internal.check_target(value));
 -- What counts is the text that workers are sent: jsonb keeps 1e131000 in a few bytes. Of what is so small, neither can it be nested
 -- too deeply nor have too long a number.
 create domain pgsched_internal.payload as jsonb constraint payload_is_at_most_1_mib check (value is null
-  or pg_column_size(value) <= 800 and pg_column_compression(value) is null and octet_length(value::text) <= 10000
+  or pg_column_size(value) <= 800 and pg_column_compression(value) is null and octet_length(value::text) <= 308
   or pgsched_internal.check_payload(value));
 create domain pgsched_internal.cron as text constraint cron_is_readable check (value is null or pgsched_internal.check_cron(value));
 create domain pgsched_internal.rules as jsonb constraint rules_are_known check (value is null or pgsched_internal.check_rules(value));
@@ -96,7 +96,7 @@ create table pgsched.clients (
   channels       text[] constraint channels_are_1_to_20 check (cardinality(channels) between 1 and 20 and array_position(channels, null) is null),
   dead_letter_target pgsched_internal.target,
   dead_letters_for   interval not null default interval '365 days' constraint dead_letters_for_is_1_hour_to_3653_days
-                       check (dead_letters_for between interval '1 hour' and interval '3653 days'),
+                       check (dead_letters_for between interval '1 hour' and interval '3653 days' and date_trunc('month', dead_letters_for) = interval '0'),
   late_after     interval constraint late_after_is_1_millisecond_to_1_hour check (late_after between interval '1 ms' and interval '1 hour'),
   on_time_share  float8 not null default 0.99 constraint on_time_share_is_a_half_to_nearly_all check (on_time_share between 0.5 and 0.9999),
   created_at     timestamptz not null default pgsched.now()
@@ -114,11 +114,12 @@ create table pgsched_internal.signing_secrets (
 );
 create unique index one_signing_secret_without_end on pgsched_internal.signing_secrets (client_id) where valid_until is null;
 
--- What options name instead of saying it. It is sealed with a key that the database does not have (pgsched/sealing.py).
+-- What options name instead of saying it; it goes to these hosts and no other. It is sealed with a key that the database does not have (pgsched/sealing.py).
 create table pgsched_internal.secrets (
   client_id  text not null references pgsched.clients on delete cascade,
   name       text not null constraint secret_name_is_1_to_100_letters check (name ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$'),
   sealed     bytea not null constraint sealed_is_at_most_16_kib check (octet_length(sealed) between 38 and 16450),
+  hosts      text[] not null default '{}' constraint hosts_are_at_most_20 check (cardinality(hosts) <= 20 and array_position(hosts, null) is null),
   created_at timestamptz not null default pgsched.now(),
   updated_at timestamptz not null default pgsched.now(),
   full_name  text not null generated always as (client_id || '/' || name) stored,
@@ -162,6 +163,7 @@ create table pgsched.queues (
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 100, autovacuum_vacuum_cost_delay = 0);
 insert into pgsched.queues values ('default', 0);
 
+-- Exceptions are instants whose runs were cancelled before they came: a job does not fire then, whatever its schedule says.
 create table pgsched.jobs (
   id               uuid primary key default pgsched.new_id(),
   client_id        pgsched_internal.client_id not null default 'default',
@@ -190,6 +192,7 @@ create table pgsched.jobs (
   failures         integer not null default 0,
   declared_by      text constraint declared_by_is_1_to_200_characters check (length(declared_by) between 1 and 200),
   paused_at        timestamptz constraint paused_at_is_an_instant check (paused_at between '1970-01-01 00:00+00' and '9000-01-01 00:00+00'),
+  exceptions       timestamptz[],
   accounted_to     timestamptz not null default pgsched.now() constraint accounted_to_is_an_instant
                      check (accounted_to between '1970-01-01 00:00+00' and '9999-12-31 00:00+00'),
   created_at       timestamptz not null default pgsched.now(),
@@ -214,11 +217,15 @@ create index jobs_unplanned on pgsched.jobs (client_id, id) where state = 'activ
 -- the index of instants begins with the partition: what is found by id, key or job can then take no other index than
 -- its own, however few rows the statistics of a table that was empty for a moment tell of.
 -- Both CHECKs hold at once for a leased row: a claim changes nothing that they speak of.
--- begun is the token of the lease under which an execution that may have one attempt only has begun.
+-- begun is the token of the lease under which an execution that may have one attempt only has begun. start_at is when a job's run is to
+-- start that does so later than scheduled_for, by jitter or within a window. held_until is when one that a gate holds ends, by its options and the
+-- defaults that there were when it was held. uncounted is how often it was delivered without that being counted as an attempt.
 create table pgsched.executions (
   fire_at          pgsched_internal.instant not null,
   scheduled_for    pgsched_internal.nominal_instant,
   created_at       timestamptz not null default pgsched.now(),
+  start_at         timestamptz,
+  held_until       timestamptz,
   lease_expires_at timestamptz,
   lease_token      bigint,
   begun            bigint,
@@ -226,6 +233,7 @@ create table pgsched.executions (
   job_id           uuid,
   lease_owner      integer,
   plan             integer,
+  uncounted        integer,
   partition        smallint not null,
   losses           smallint,
   attempt          smallint not null default 0
@@ -253,6 +261,8 @@ create unique index executions_job on pgsched.executions (job_id, scheduled_for,
 -- What is held, is held at infinity: said of it so that no other index has an answer to the question.
 create index executions_gate on pgsched.executions (gate, (coalesce((options ->> 'priority')::smallint, 0::smallint)) desc, scheduled_for, id)
   where gate is not null and not isfinite(fire_at);
+-- Of what a gate holds, what has an end of its own is found by when that is. What is set aside for an error waits for somebody.
+create index executions_held_until on pgsched.executions (held_until) where gate <> 'error' and not isfinite(fire_at) and held_until is not null;
 -- Of those due, the ones with a priority are found in its order.
 create index executions_priority on pgsched.executions (((options ->> 'priority')::smallint), fire_at) where options ? 'priority';
 create index executions_ordering on pgsched.executions (client_id, ordering_key, (coalesce(scheduled_for, fire_at)), id)
@@ -287,7 +297,7 @@ create type pgsched_internal.placement as (id uuid, outcome text, fires_at times
 -- Who claims from a queue that is pulled, and what is handed out.
 create type pgsched_internal.consumer as (name text, token bigint, until timestamptz);
 create type pgsched_internal.handed as (
-  id uuid, token bigint, attempt smallint, scheduled_for timestamptz, client text, key text, ordering_key text, job_id uuid,
+  id uuid, token bigint, attempt smallint, delivery_count integer, scheduled_for timestamptz, client text, key text, ordering_key text, job_id uuid,
   payload jsonb, target text, options jsonb, lease_expires_at timestamptz
 );
 
@@ -419,9 +429,11 @@ create table pgsched_internal.kept_dead_letters (
   tries jsonb not null,
   primary key (id)
 );
+create index kept_dead_letters_key on pgsched_internal.kept_dead_letters (client_id, key) where key is not null;
 create index kept_dead_letters_finished_at on pgsched_internal.kept_dead_letters (finished_at);
 
--- Ordering keys whose execution failed for good and whose others are not to go on before somebody decides.
+-- Ordering keys whose others are not to go on yet: their execution failed for good and somebody is to decide, or it was cancelled while
+-- it ran, and its call may go on until an instant. Whoever made that call says by the token of its lease that it is over.
 create table pgsched.blocked_keys (
   client_id    text not null,
   ordering_key text not null,
@@ -429,6 +441,8 @@ create table pgsched.blocked_keys (
   execution_id uuid not null,
   reason       text,
   blocked_at   timestamptz not null default pgsched.now(),
+  until        timestamptz,
+  token        bigint,
   primary key (client_id, ordering_key, partition)
 );
 create index blocked_keys_execution on pgsched.blocked_keys (execution_id);
@@ -439,10 +453,10 @@ create index blocked_keys_client on pgsched.blocked_keys (client_id, execution_i
 -- events a period pass, evenly, and burst at once after a lull; next_at is the theoretical arrival time of the generic
 -- cell rate algorithm (ITU-T I.371). Nothing passes before shut_until. A circuit recovers from recovers_from on.
 create table pgsched_internal.gates (
-  name          text primary key constraint gate_is_of_a_known_kind check (length(name) <= 400 and name ~ '^(client|host|queue|key|circuit):.'),
+  name          text primary key constraint gate_is_of_a_known_kind check (length(name) <= 600 and name ~ '^(client|host|queue|key|circuit):.'),
   client_id     text generated always as (case when name like 'circuit:%' then substr(name, strpos(name, ' ') + 1) end) stored,
   events        integer constraint events_are_1_to_a_million check (events between 1 and 1000000),
-  period        interval constraint period_is_1_millisecond_to_366_days check (period between interval '1 ms' and interval '366 days'),
+  period        interval constraint period_is_1_millisecond_to_366_days check (period between interval '1 ms' and interval '366 days' and date_trunc('month', period) = interval '0'),
   burst         integer not null default 1 constraint burst_is_1_to_a_million check (burst between 1 and 1000000),
   concurrency   integer constraint concurrency_is_1_to_a_million check (concurrency between 1 and 1000000),
   next_at       timestamptz not null default '-infinity',
@@ -575,11 +589,11 @@ create table pgsched.installation (
   audit_days           integer not null default 400 constraint audit_days_are_0_to_36500 check (audit_days between 0 and 36500),
   archive_history      boolean not null default false,
   hold_after_restart   interval default '1 hour' constraint hold_after_restart_is_1_second_to_3653_days
-                         check (hold_after_restart between interval '1 second' and interval '3653 days'),
+                         check (hold_after_restart between interval '1 second' and interval '3653 days' and date_trunc('month', hold_after_restart) = interval '0'),
   hold_after_promotion interval default '10 minutes' constraint hold_after_promotion_is_1_second_to_3653_days
-                         check (hold_after_promotion between interval '1 second' and interval '3653 days'),
+                         check (hold_after_promotion between interval '1 second' and interval '3653 days' and date_trunc('month', hold_after_promotion) = interval '0'),
   hold_after_absence   interval constraint hold_after_absence_is_1_second_to_3653_days
-                         check (hold_after_absence between interval '1 second' and interval '3653 days'),
+                         check (hold_after_absence between interval '1 second' and interval '3653 days' and date_trunc('month', hold_after_absence) = interval '0'),
   held_since           timestamptz,
   reason               text
 );
@@ -591,14 +605,17 @@ create table pgsched_internal.archived_days (
   archived_at timestamptz not null default pgsched.now()
 );
 
--- The server on which workers last were, when that one was started, and when they were there, by the server's own clock.
+-- The server on which workers last were, when that one was started, and when they were there, by the server's own clock. relation is this table's
+-- own oid, which a dump does not keep. renewals counts, so that a worker that was there finds out that the database has gone back.
 create table pgsched_internal.fleet (
   singleton         boolean primary key default true constraint there_is_one_fleet check (singleton),
   system_identifier bigint,
   database          oid not null,
   timeline          integer,
   server_started_at timestamptz,
-  seen_at           timestamptz not null
+  seen_at           timestamptz not null,
+  relation          oid not null,
+  renewals          bigint not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 
 -- Rows that are locked and never changed: of those who have something to do that one does at a time, whoever has the row.
@@ -662,7 +679,7 @@ create table pgsched_internal.gate_use (
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 100, autovacuum_vacuum_cost_delay = 0);
 
 -- What changed is a row of this kind and name, such as a client's; before and after have what differs. Triggers write insert, update
--- or delete there, and the verb that did it puts its own name in the place of that.
+-- or delete there, and the verb that did it puts its own name in the place of that. The client is whose it was: it may read the row.
 create table pgsched.audit_log (
   id      bigint generated by default as identity primary key,
   at      timestamptz not null default pgsched.now(),
@@ -677,8 +694,10 @@ create table pgsched.audit_log (
   authenticated text default pgsched_internal.authenticated(),
   login   name not null default session_user,
   process integer not null default pg_catalog.pg_backend_pid(),
-  transaction xid8 not null default pg_catalog.pg_current_xact_id()
+  transaction xid8 not null default pg_catalog.pg_current_xact_id(),
+  client_id text
 );
+create index audit_log_client on pgsched.audit_log (client_id, id) where client_id is not null;
 create index audit_log_subject on pgsched.audit_log (subject, id) where subject is not null;
 create index audit_log_name on pgsched.audit_log (name, kind, id) where name is not null;
 create unique index audit_log_change on pgsched.audit_log (transaction, at, kind, name) where action in ('insert', 'update', 'delete');

@@ -6,20 +6,25 @@ What is named by an id is for the database to find: another client's is not foun
 from collections.abc import Iterable
 from typing import Any
 
+from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
 from pgsched.api.authentication import Authentication
 from pgsched.api.browsers import Browsers
+from pgsched.api.pages.forms import read_form
 from pgsched.api.pages.session import header_of
 from pgsched.domain.api_key import NOBODY, Grant
-from pgsched.errors import PgschedError, Refused
+from pgsched.errors import PgschedError, Refused, Unauthenticated
 
 PUBLIC = "public"
 """The scope of a route for which no key is asked."""
 SCOPE, EVERYWHERE, PAGE, FORM = "scope", "everywhere", "page", "form"
 """What a route's ``opt`` has of it: its scope, whether it concerns all clients, whether it is a page for people, and
 whether that page is a form, or takes one."""
+_KEPT_FORM = 400_000
+"""Bytes of a form that are given back to who has to sign in again. Each of the 16,384 characters that a page takes of a
+payload may be nine bytes of a form, and there are options beside it."""
 Connection = ASGIConnection[Any, Any, Any, Any]
 
 
@@ -38,8 +43,11 @@ class Guard:
             return
         method, headers = str(connection.scope.get("method")), connection.headers
         if handler.opt.get(PAGE):
-            grant = await self._authentication.grant(header_of(connection), page=True)
-            self._browsers.check_page(method, headers)
+            self._browsers.check_page(method, headers)  # before all: a form that is given back is one of ours
+            try:
+                grant = await self._authentication.grant(header_of(connection), page=True)
+            except Unauthenticated as error:
+                raise SignedOut(str(error), await _form_of(connection, method)) from error
         else:
             grant = await self._authentication.grant(headers.get("authorization"))
             self._browsers.check(method, headers)
@@ -91,3 +99,20 @@ class MissingScope(Refused):
     def __init__(self, scope: str, detail: str) -> None:
         super().__init__(detail)
         self.scope = scope
+
+
+class SignedOut(Unauthenticated):
+    """A page was asked for without a key that is valid; ``form`` is what was sent to it, None where that is nothing or
+    too much to give back."""
+
+    def __init__(self, detail: str, form: dict[str, str] | None) -> None:
+        super().__init__(detail)
+        self.form = form
+
+
+async def _form_of(connection: Connection, method: str) -> dict[str, str] | None:
+    length = connection.headers.get("content-length", "")
+    if method != "POST" or not (length.isdecimal() and len(length) < 7 and int(length) <= _KEPT_FORM):
+        return None
+    assert isinstance(connection, Request)
+    return await read_form(connection)

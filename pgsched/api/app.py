@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from functools import partial
 from types import ModuleType
+from typing import Any
 
-from litestar import Litestar, Router
+from litestar import Litestar, Response, Router
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException
 from litestar.handlers import HTTPRouteHandler
@@ -43,6 +44,7 @@ from pgsched.api import (
 from pgsched.api.access import PUBLIC, SCOPE
 from pgsched.api.database import WAIT
 from pgsched.api.description import Description, name_of
+from pgsched.api.entrance import Application
 from pgsched.api.pages import audit as audit_page
 from pgsched.api.pages import backfills as backfill_pages
 from pgsched.api.pages import bulk, entry, execution_changes, job_changes, now, replay
@@ -59,8 +61,8 @@ from pgsched.api.pages import workers as worker_pages
 from pgsched.api.pages.routing import refused as refused_page
 from pgsched.api.pages.routing import refused_by_litestar as page_refused_by_litestar
 from pgsched.api.parts import Parts
-from pgsched.api.problems import failed, refused, refused_by_litestar
-from pgsched.api.requests import ApiRequest, check_request
+from pgsched.api.problems import AnyRequest, failed, refused, refused_by_litestar
+from pgsched.api.requests import ApiRequest, check_query, check_request
 from pgsched.errors import InvalidSettings, PgschedError
 from pgsched.events import Events
 from pgsched.settings import Settings
@@ -122,6 +124,7 @@ _SHOWN = _handlers(_PAGES)
 _DASHBOARD = Router(
     "/",
     route_handlers=[methods.answering({path for handler in _SHOWN for path in handler.paths}), *_SHOWN],
+    before_request=check_query,
     exception_handlers={HTTPException: page_refused_by_litestar, PgschedError: refused_page},
 )
 
@@ -136,16 +139,24 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
         raise InvalidSettings("database_url is missing: set PGSCHED_DATABASE_URL or give --database-url")
     events = events or Events()
     parts = Parts(settings, settings.database_url, events, wait=wait)
-    return Litestar(
+    return Application(
         route_handlers=[_VERSIONED, _UNVERSIONED, *([_DASHBOARD] if parts.has_pages else [])],
         dependencies=parts.dependencies(),
         guards=[parts.guard.admit],
         lifespan=[parts.living],
-        state=State({"before_stopping": parts.feed.close, "requests": parts.requests, "read_only": parts.is_read_only}),
+        state=State(
+            {
+                "before_stopping": parts.feed.close,
+                "requests": parts.requests,
+                "acting": parts.acting,
+                "read_only": parts.is_read_only,
+                "has_pages": parts.has_pages,
+            }
+        ),
         request_class=ApiRequest,
         request_max_body_size=LARGEST_REQUEST,
         exception_handlers={
-            HTTPException: refused_by_litestar,
+            HTTPException: _refused_before_a_route,
             PgschedError: refused,
             Exception: partial(failed, events),
         },
@@ -153,6 +164,13 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
         logging_config=None,
         debug=False,
     )
+
+
+def _refused_before_a_route(request: AnyRequest, error: HTTPException) -> Response[Any]:
+    """Whoever reads HTML, and asks for a page, is answered with one."""
+    wants_page = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/v1/")
+    shown = wants_page and request.app.state.has_pages
+    return page_refused_by_litestar(request, error) if shown else refused_by_litestar(request, error)
 
 
 def _described() -> OpenAPIConfig:

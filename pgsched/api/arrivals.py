@@ -1,14 +1,15 @@
 """Requests that wait for something to be due in a queue, without asking for it again and again.
 
 All of them share one connection that listens to what workers are told, and one look a second at each queue that is
-waited for: for what was not notified, and for what only becomes due. What is due wakes one request; one that gets
-something wakes the next, so that a hundred that wait do not all ask for the one execution that came.
+waited for: for what was not notified, and for what only becomes due. What is due wakes one request, of the clients in
+turn. One that gets something wakes the next, and so does one that gets nothing, as what came may be another client's:
+but of its own clients nobody asks again until more has come. So a hundred that wait do not all ask for the one
+execution that came, and it does not wait for them.
 """
 
 import asyncio
 import contextlib
 import time
-from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -18,6 +19,7 @@ from psycopg import AsyncConnection
 from pgsched.api.database import Database
 from pgsched.domain.notice import CHANNEL, parse_notice
 from pgsched.domain.partitions import queue_of
+from pgsched.domain.turns import Payers, Turns
 from pgsched.errors import PgschedError, Unavailable
 from pgsched.events import Events
 from pgsched.store.core.listening import listen
@@ -31,34 +33,51 @@ _REST = 3.0  # times as long as a look takes: whoever may connect may notify, an
 
 
 class Queue:
-    """The requests that wait for one queue, those first that came first."""
+    """The requests that wait for one queue: of each client those first that came first."""
 
     def __init__(self, name: str, number: int) -> None:
         self.name, self.number = name, number
-        self.waiting: deque[asyncio.Future[None]] = deque()
+        self._turns = Turns[asyncio.Future[int]]()
+        self._in_vain = set[Payers]()
+        self._came = 1
         self.told = asyncio.Event()
         self.users = 0
         self.task: asyncio.Task[None] | None = None
 
+    def come(self) -> None:
+        """Something is due, whose is not known: all who wait may have it."""
+        self._came += 1
+        self._in_vain.clear()
+        self.wake_one()
+
     def wake_one(self) -> None:
-        while self.waiting:
-            first = self.waiting.popleft()
-            if not first.done():
-                first.set_result(None)
+        """Has the next one look, of clients for which nobody has looked in vain."""
+        while found := self._turns.take(lambda payers: payers not in self._in_vain):
+            if not found[1].done():
+                found[1].set_result(self._came)
                 return
 
-    async def wait(self, seconds: float) -> None:
-        """Until it is this request's turn to look, and no longer than so many seconds."""
-        turn = asyncio.get_running_loop().create_future()
-        self.waiting.append(turn)
+    def pass_on(self, payers: Payers, turn: int, *, in_vain: bool) -> None:
+        """Has the next one look after one whose turn it was."""
+        if in_vain and turn == self._came:  # otherwise more has come since it was asked to look
+            self._in_vain.add(payers)
+        self.wake_one()
+
+    async def wait(self, payers: Payers, seconds: float) -> int:
+        """Returns when it is this request's turn to look, which it has to pass on then; 0 after so many seconds."""
+        turn: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._turns.add(payers, turn)
         try:
             async with asyncio.timeout(seconds):
-                await turn
+                return await turn
         except TimeoutError:
-            return
+            return turn.result() if turn.done() and not turn.cancelled() else 0
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.wake_one()
+            raise
         finally:
-            if turn in self.waiting:
-                self.waiting.remove(turn)
+            self._turns.remove(payers, turn)
 
 
 class Arrivals:
@@ -97,7 +116,7 @@ class Arrivals:
             with contextlib.suppress(PgschedError):
                 due = await self._database.ask(messages.until_next, queue.name)
             if due is not None and due <= 0:
-                queue.wake_one()
+                queue.come()
             pause = _LOOK_EVERY if due is None or due <= 0 else min(due, _LOOK_EVERY)
             rest = min(pause, _REST * (time.monotonic() - started))
             await asyncio.sleep(rest)

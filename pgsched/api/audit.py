@@ -1,4 +1,4 @@
-"""The audit log, for administrators."""
+"""The audit log: to a key of some clients what concerns one of these, to administrators all."""
 
 from typing import Annotated
 from uuid import UUID
@@ -6,7 +6,7 @@ from uuid import UUID
 from litestar.params import QueryParameter
 
 from pgsched.answers import Page, page_of
-from pgsched.api.parameters import Limit, Pooled
+from pgsched.api.parameters import Limit, OnlyClient, Pooled
 from pgsched.api.routing import reads
 from pgsched.store.admin import audit
 from pgsched.store.admin.audit import AuditEntry, AuditFilter
@@ -26,9 +26,10 @@ _Before = Annotated[
 ]
 
 
-@reads("/audit", "List changes", scope="admin", everywhere=True)
+@reads("/audit", "List changes")
 async def list_changes(
     database: Pooled,
+    client: OnlyClient = None,
     subject: _Subject = None,
     kind: _Kind = None,
     name: _Name = None,
@@ -37,8 +38,12 @@ async def list_changes(
     limit: Limit = 50,
     after: _Before = None,
 ) -> Page[AuditEntry]:
-    """Returns one page, newest first: who changed what, with the values before and after."""
-    wanted = AuditFilter(subject=subject, kind=kind, name=name, action=action, actor=by)
+    """Returns one page, newest first: who changed what, with the values before and after. A key sees the changes of its
+    clients; those that concern no client, or several, need one for all clients with the scope admin."""
+    own = database.grant.clients
+    if client is None and own is not None and len(own) == 1:
+        [client] = own  # by an index, and not by passing over what others did
+    wanted = AuditFilter(client=client, subject=subject, kind=kind, name=name, action=action, actor=by)
     async with database.page() as connection:
         found = await audit.changes(connection, wanted, limit=limit + 1, after=after)
     return page_of(found, limit, lambda row: row.id)

@@ -51,7 +51,8 @@ async def start_backfill(
     """Instants that have succeeded, or whose execution waits or runs, are passed over. Works while the job is paused,
     too."""
     wanted = Range(start=instant_of(data.start, "from"), end=instant_of(data.end, "to"), rate=data.rate)
-    found = await database.ask(backfills.backfill, job_id, wanted, dry_run=data.dry_run, actor=actor)
+    async with database.computing():
+        found = await database.ask(backfills.backfill, job_id, wanted, dry_run=data.dry_run, actor=actor)
     return made_at(f"/v1/backfills/{found.id}", found) if found.id else Response(found, status_code=200)
 
 

@@ -5,6 +5,7 @@ the last line was read: few HTTP clients read an answer while they send, and tho
 we wait for them.
 """
 
+import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import ExitStack, aclosing, closing
@@ -21,7 +22,7 @@ from litestar.response import Stream
 from pgsched.api.access import check_still, grant_of
 from pgsched.api.authentication import Authentication
 from pgsched.api.database import Database
-from pgsched.api.lines import RefusedLine, read
+from pgsched.api.lines import SLICE, RefusedLine, read
 from pgsched.api.parameters import Pooled
 from pgsched.api.placing import BatchRefused, Kept, begin, place_all, place_each
 from pgsched.api.problems import Answer, Fault, refused
@@ -56,8 +57,11 @@ class _Results:
         self._request = request
         self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 (closed once it was sent)
 
-    def add(self, results: Sequence[Kept | RefusedLine]) -> None:
-        self._file.write(b"".join(map(self._line, results)))
+    async def add(self, results: Sequence[Kept | RefusedLine]) -> None:
+        """The loop serves others between slices of them."""
+        for first in range(0, len(results), SLICE):
+            self._file.write(b"".join(map(self._line, results[first : first + SLICE])))
+            await asyncio.sleep(0)
 
     def _line(self, result: Kept | RefusedLine) -> bytes:
         if isinstance(result, Kept):
@@ -122,7 +126,7 @@ async def _schedule_all(
         start = await begin(connection)
         async with aclosing(read(request.stream(), start, grant_of(request))) as lines:
             async for some in lines:
-                results.add(await place_all(connection, some, start))
+                await results.add(await place_all(connection, some, start))
         await still_let_in()
 
 
@@ -141,7 +145,7 @@ async def _schedule_each(
                         found = await place_each(connection, some, start)
                 except PgschedError as error:
                     broken = error
-            results.add(found if broken is None else [RefusedLine(line.number, broken) for line in some])
+            await results.add(found if broken is None else [RefusedLine(line.number, broken) for line in some])
 
 
 def _refused_for(request: ApiRequest, found: RefusedLine) -> Answer:

@@ -5,12 +5,14 @@ rebinding) may read the answers, too. A browser says where a request comes from,
 that no form has. So the API answers under the names alone that it is known by, and takes no change from a foreign page.
 """
 
+import re
 from collections.abc import Mapping
 
-from pgsched.errors import Refused
+from pgsched.errors import InvalidSettings, Refused
 from pgsched.settings import Settings, is_loopback
 
 _ANY_ADDRESS = {"0.0.0.0", "::"}  # browsers take these for the machine that they run on
+_NAME = re.compile(r"\*|[\w.-]+|[0-9a-f.]*:[0-9a-f:.]*:[0-9a-f:.]*", re.ASCII)  # the last for version 6
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""
 _NEAR = frozenset({"same-origin", "none"})
@@ -19,7 +21,7 @@ _OWN_HEADERS = ("authorization", "idempotency-key", "x-requested-with")
 
 
 class Browsers:
-    """The names under which the API answers; no page of another origin may ask it."""
+    """The names under which the API answers; no page of another origin may ask it. Raises InvalidSettings."""
 
     def __init__(self, settings: Settings) -> None:
         self._hosts = {settings.host.lower(), *_names(settings.allowed_hosts)} - _ANY_ADDRESS
@@ -61,7 +63,14 @@ class Browsers:
 
 
 def _names(text: str) -> set[str]:
-    return {name.strip().lower() for name in text.split(",") if name.strip()}
+    """Raises InvalidSettings for what no request can be addressed to."""
+    names = {name.strip().lower() for name in text.split(",") if name.strip()}
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise InvalidSettings(
+                f"allowed_hosts has {name[:80]!r}; write names alone, without scheme, port and path: pgsched.example"
+            )
+    return names
 
 
 def _name_of(host: str) -> str:

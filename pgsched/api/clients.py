@@ -9,7 +9,7 @@ from pgsched.answers import Page, page_of
 from pgsched.api.parameters import Actor, AfterName, Limit, Noted, Pooled, Ring, note_in
 from pgsched.api.routing import acts, makes, reads, removes, replaces, sets
 from pgsched.api.settings import ClientSettings, Rotation
-from pgsched.domain.request import length_of
+from pgsched.domain.duration import length_of
 from pgsched.store.admin import clients
 from pgsched.store.admin.clients import KEPT_FOR, ClientRow
 

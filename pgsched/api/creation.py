@@ -16,6 +16,7 @@ from psycopg import AsyncConnection
 from pgsched.answers import Scheduled
 from pgsched.api.bodies import CreateJob
 from pgsched.api.gathering import Intake
+from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.routing import makes
 from pgsched.domain.trace import traceparent_in
 from pgsched.errors import InvalidSchedule
@@ -75,6 +76,9 @@ async def create(
     """Without a schedule it fires now. Scheduling again with the same client and key replaces what still waits, unless
     on_conflict says otherwise. The status is 201 if something was created; with 200, outcome says what the key stands
     for."""
+    if not (idempotency_key or "").isascii():  # a header says nothing of how it is encoded
+        detail = "not ASCII: give the key in the body"
+        raise Unreadable(f"Idempotency-Key: {detail}", faults=[Fault(parameter="Idempotency-Key", detail=detail)])
     with intake.tracing.scheduling(traceparent_in(traceparent), data.target) as trace:
         order = order_in(data, idempotency_key, trace)
         if order.when.recurs:

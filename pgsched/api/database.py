@@ -2,20 +2,23 @@
 
 import asyncio
 import select
+import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
-from weakref import WeakValueDictionary
 
 import psycopg
 from psycopg import AsyncConnection, IsolationLevel
 from psycopg_pool import AsyncConnectionPool
 
+from pgsched.api.impatience import Impatience
+from pgsched.api.shares import Shares
 from pgsched.domain.api_key import NOBODY, Grant
-from pgsched.errors import SchemaMismatch, Unavailable
+from pgsched.errors import SchemaMismatch
 from pgsched.events import Events
+from pgsched.service import error_text, is_away
 from pgsched.store.core.exact import read_exactly
 from pgsched.store.core.lineage import Lineage
 from pgsched.store.core.pinned import (
@@ -39,7 +42,6 @@ WAIT = 5.0
 """Seconds that a request waits for a connection, and that one is tried to be made."""
 LONGEST = 20.0
 """Seconds that the database may take for one request, however it spends them; with WAIT among them."""
-_CANCELLING = 0.5  # seconds in which a server that is still there cancels a statement
 LONGEST_BATCH = 120.0
 """The same for a batch that is scheduled in one transaction."""
 _EACH = 7
@@ -49,6 +51,9 @@ _BATCHES, _BATCHES_EACH = 3, 2
 _LISTED, _LISTED_EACH = 3, 2
 """The same for pages of listings, so that hundreds of them keep no request waiting that schedules."""
 
+_COMPUTING = 2
+"""How many requests compute something at once, such as the instants of a preview: more would only take turns."""
+
 
 class _Connection(AsyncConnection[Any]):
     """One that remembers for whom its session acts; None before it acts for anybody."""
@@ -56,9 +61,34 @@ class _Connection(AsyncConnection[Any]):
     acts_for: Grant | None = None
 
     @classmethod
-    async def connect(cls, conninfo: str = "", *, lineage: Lineage, **ways: Any) -> Self:  # type: ignore[override]
+    async def connect(  # type: ignore[override]
+        cls, conninfo: str = "", *, lineage: Lineage, attempts: "_Attempts", **ways: Any
+    ) -> Self:
         """A connection to a primary that was not replaced."""
-        return await lineage.connect(partial(super().connect, **ways), conninfo)
+        with attempts.one():
+            return await lineage.connect(partial(super().connect, **ways), conninfo)
+
+
+class _Attempts:
+    """Says when the database cannot be reached, and why, and when it can be again."""
+
+    def __init__(self, events: Events) -> None:
+        self._events, self._failures, self._since = events, 0, 0.0
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """One attempt, in the block."""
+        try:
+            yield
+        except (psycopg.Error, OSError) as error:
+            self._since = self._since if self._failures else time.monotonic()
+            self._failures += 1
+            self._events.emit("service.failed", service="api", away=is_away(error), error=error_text(error))
+            raise
+        if self._failures:
+            lasted = round(time.monotonic() - self._since, 3)
+            self._events.emit("service.recovered", service="api", failures=self._failures, seconds=lasted)
+            self._failures = 0
 
 
 class _LastBackFirst(deque[_Connection]):
@@ -68,26 +98,6 @@ class _LastBackFirst(deque[_Connection]):
 
     def popleft(self) -> _Connection:
         return self.pop()
-
-
-class _Places:
-    """So many of ten connections, and a part of them for each client. A key for all clients counts by itself."""
-
-    def __init__(self, connections: int, most: int, each: int) -> None:
-        self._most, self._each = (max(1, connections * tenths // 10) for tenths in (most, each))
-        self._taken = WeakValueDictionary[frozenset[str] | str | None, asyncio.Semaphore]()
-
-    def of(self, grant: Grant) -> tuple[asyncio.Semaphore, asyncio.Semaphore]:
-        """The semaphores to enter for a grant, in this order. Waiting for one's own share blocks nobody else."""
-        whose = grant.subject if grant.clients is None else grant.clients
-        return self._semaphore(whose, self._each), self._semaphore(None, self._most)
-
-    def _semaphore(self, whose: frozenset[str] | str | None, size: int) -> asyncio.Semaphore:
-        """It is forgotten when nobody holds it or waits for it."""
-        found = self._taken.get(whose)
-        if found is None:
-            found = self._taken[whose] = asyncio.Semaphore(size)
-        return found
 
 
 class Database:
@@ -108,9 +118,11 @@ class Database:
         self._lineage = Lineage()
         self._looking: asyncio.Task[None] | None = None
         self._pool = self._made()
-        self._places = _Places(most, 10, _EACH)
-        self._pages = _Places(most, _LISTED, _LISTED_EACH)
-        self._batches = _Places(most, _BATCHES, _BATCHES_EACH)
+        self._places, self._pages, self._batches = (
+            Shares(*(max(1, most * tenths // 10) for tenths in shares))
+            for shares in ((10, _EACH), (_LISTED, _LISTED_EACH), (_BATCHES, _BATCHES_EACH))
+        )
+        self._computing = Shares(_COMPUTING, 1)
         self._grant, self._lender = NOBODY, self
 
     @property
@@ -134,13 +146,13 @@ class Database:
             timeout=self._longest,  # a request ends its wait by itself, and with it the checks of connections
             # A longer time would also be the longest pause between two tries: the pool doubles it each time.
             reconnect_timeout=self._wait,
-            reconnect_failed=self._lost,
             configure=_configure,
             check=_check,
             name="pgsched api",
             kwargs=KEPT_ALIVE
             | {
                 "lineage": self._lineage,
+                "attempts": _Attempts(self._events),
                 "autocommit": True,
                 "prepare_threshold": None,
                 "application_name": "pgsched api",
@@ -175,6 +187,17 @@ class Database:
             await connection.execute(DOCTOR_LOCALLY)
             yield connection
 
+    @asynccontextmanager
+    async def computing(self) -> AsyncIterator[None]:
+        """A place for what takes the processor for a while, without a connection: one for each client."""
+        payers = self._grant.payers
+        async with Impatience(self._wait, "your other requests took the time that your client has"):
+            await self._computing.take(payers)
+        try:
+            yield
+        finally:
+            self._computing.give_back(payers)
+
     def batch(self) -> Lent:
         """A connection for a batch, whose lines arrive while it is held: it may take longer, and fewer are lent."""
         return self._lend(LONGEST_BATCH, self._batches)
@@ -190,15 +213,14 @@ class Database:
             return await question(connection, *given, **named)
 
     @asynccontextmanager
-    async def _lend(self, longest: float, *more: _Places) -> AsyncIterator[AsyncConnection[Any]]:
-        taken: list[asyncio.Semaphore] = []
+    async def _lend(self, longest: float, *more: Shares) -> AsyncIterator[AsyncConnection[Any]]:
+        taken, payers = list[Shares](), self._grant.payers
         try:
             unreached = "the database cannot be reached: no connection was free"
-            async with _Patience(min(self._wait, longest), unreached) as patience:
-                for places in (*more, self._places):
-                    for place in places.of(self._grant):
-                        await place.acquire()
-                        taken.append(place)
+            async with Impatience(min(self._wait, longest), unreached) as patience:
+                for shares in (*more, self._places):
+                    await shares.take(payers)
+                    taken.append(shares)
                 async with self._lender._pool.connection() as connection:
                     patience.last(longest, "the database did not answer")
                     await _act(connection, self._grant)
@@ -210,55 +232,8 @@ class Database:
         except psycopg.Error as error:
             raise refusal(error) or error from error
         finally:
-            for place in taken:
-                place.release()
-
-    def _lost(self, _pool: AsyncConnectionPool[_Connection]) -> None:
-        self._events.emit("database.lost", service="api")
-
-
-class _Patience:
-    """Has the block raise Unavailable when it takes longer, counted from its start. The driver then asks the server to
-    cancel its statement, and would wait for that as long as for an answer: so it is stopped once more, and closes the
-    connection.
-
-    It is ``asyncio.timeout`` for several bounds after one another, with one timer: each request has these.
-    """
-
-    def __init__(self, seconds: float, otherwise: str) -> None:
-        self._seconds, self._otherwise = seconds, otherwise
-        self._loop = asyncio.get_running_loop()
-        self._started = self._loop.time()
-        self._stopped = 0
-
-    async def __aenter__(self) -> Self:
-        task = asyncio.current_task(self._loop)
-        assert task is not None, "a connection is lent to a task"
-        self._task, self._cancelling = task, task.cancelling()
-        self._timer = self._loop.call_at(self._started + self._seconds, self._look)
-        return self
-
-    def last(self, seconds: float, otherwise: str) -> None:
-        """What counts from now on, also from the block's start. It is no shorter than what did."""
-        self._seconds, self._otherwise = seconds, otherwise
-
-    def _look(self) -> None:
-        until = self._started + self._seconds
-        if self._loop.time() < until:
-            self._timer = self._loop.call_at(until, self._look)
-            return
-        self._stopped += 1
-        self._task.cancel()
-        if self._stopped == 1:
-            self._timer = self._loop.call_later(_CANCELLING, self._look)
-
-    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._timer.cancel()
-        asked = self._task.cancelling()
-        for _stop in range(self._stopped):
-            asked = self._task.uncancel()
-        if self._stopped and asked <= self._cancelling and kind is asyncio.CancelledError:
-            raise Unavailable(f"{self._otherwise} within {self._seconds:g} s: try again") from None
+            for shares in taken:
+                shares.give_back(payers)
 
 
 async def _act(connection: _Connection, grant: Grant) -> None:

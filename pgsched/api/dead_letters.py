@@ -13,7 +13,21 @@ from pgsched.answers import Changed, DeadLetterDetail, Page, Replayed, with_atte
 from pgsched.api.executions import bound
 from pgsched.api.labels import Labels, labels_in
 from pgsched.api.paging import page, position
-from pgsched.api.parameters import INSTANT, Actor, After, Client, ExecutionId, Key, Limit, OfJob, Pooled, Sorted, Why
+from pgsched.api.parameters import (
+    INSTANT,
+    Actor,
+    After,
+    Client,
+    ExecutionId,
+    Host,
+    Key,
+    Limit,
+    OfJob,
+    Pooled,
+    Sorted,
+    Why,
+    host_sought,
+)
 from pgsched.api.routing import made_at, makes, reads, removes
 from pgsched.domain.states import LetterState
 from pgsched.errors import NotFound
@@ -30,7 +44,6 @@ Start = Annotated[
 ]
 End = Annotated[str | None, QueryParameter(name="to", description=f"Before this {_HOW}.", schema_extra=INSTANT)]
 Target = Annotated[str | None, QueryParameter(name="target", description="Prefix of the target.")]
-Host = Annotated[str | None, QueryParameter(name="host", description="The target's host.")]
 Reason = Annotated[str | None, QueryParameter(name="reason", description="Part of the reason, ignoring case.")]
 StatusCode = Annotated[int | None, QueryParameter(name="status_code", ge=100, le=599)]
 State = Annotated[
@@ -69,7 +82,7 @@ def dead_letter_filter(
     return DeadLetterFilter(
         client=client,
         target=target,
-        host=host,
+        host=host_sought(host),
         job=job,
         key=key,
         start=bound("from", start),

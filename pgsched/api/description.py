@@ -13,8 +13,10 @@ from litestar import Request
 from litestar.handlers.http_handlers import HTTPRouteHandler
 from litestar.openapi.plugins import JsonRenderPlugin
 
+from pgsched.api.naming import KINDS
 from pgsched.api.routing import WHY
 
+_WHOSE = "Whose it is, where the path has a key that several clients have."
 _NULL = {"type": "null"}
 
 
@@ -39,6 +41,7 @@ def name_of(handler: HTTPRouteHandler, *_: Any) -> str:
 def _mended(description: dict[str, Any]) -> dict[str, Any]:
     for item in description["paths"].values():
         for operation in item.values():
+            _take_keys(operation)
             for parameter in operation.get("parameters", ()):
                 _take_no_null(parameter["schema"], empty=parameter["in"] == "header")
             if body := operation.get("requestBody"):
@@ -57,6 +60,16 @@ def _mended(description: dict[str, Any]) -> dict[str, Any]:
         if node.get("format") == "duration":  # which has no fractions of a second
             del node["format"]
     return description
+
+
+def _take_keys(operation: dict[str, Any]) -> None:
+    """A job or an execution is named by its key, too, unless its token is all that is asked for."""
+    named = [one for one in operation.get("parameters", ()) if one["in"] == "path" and one["name"] in KINDS]
+    if named and operation.get("security") != [{}]:
+        named[0]["schema"] = {"type": "string"}
+        operation["parameters"].append(
+            {"name": "client", "in": "query", "schema": {"type": "string"}, "description": _WHOSE}
+        )
 
 
 def _name_pages(description: dict[str, Any]) -> None:

@@ -55,7 +55,8 @@ async def preview_edit(job_id: JobId, data: JSONBody[PreviewEdit], database: Poo
     """Takes the same body as PATCH and writes nothing. A paused job is shown as if it were not paused."""
     changes = edits.changes_of(data.changes())
     start = _start(data.start)
-    return await database.ask(edits.preview_job, job_id, changes, start=start, count=data.count)
+    async with database.computing():
+        return await database.ask(edits.preview_job, job_id, changes, start=start, count=data.count)
 
 
 @acts("/preview", "Preview a schedule", scope="read")
@@ -65,19 +66,20 @@ async def preview_spec(data: JSONBody[PreviewSpec], database: Pooled) -> Preview
     if start is None:
         start = await database.ask(listings.time_of)
     asked = data.schedule
-    fires = await asyncio.to_thread(
-        preview,
-        after=start,
-        count=data.count,
-        at=asked.at,
-        cron=asked.cron,
-        every=asked.every,
-        timezone=asked.timezone,
-        gap=asked.gap,
-        overlap=asked.overlap,
-        identity=None if data.key is None else identity_of(data.client or "default", data.key, None),
-        rules=data.rules,
-    )
+    async with database.computing():
+        fires = await asyncio.to_thread(
+            preview,
+            after=start,
+            count=data.count,
+            at=asked.at,
+            cron=asked.cron,
+            every=asked.every,
+            timezone=asked.timezone,
+            gap=asked.gap,
+            overlap=asked.overlap,
+            identity=None if data.key is None else identity_of(data.client or "default", data.key, None),
+            rules=data.rules,
+        )
     return Preview(next=fires)
 
 

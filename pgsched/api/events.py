@@ -23,8 +23,8 @@ from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.requests import ApiRequest
 from pgsched.api.routing import reads
 from pgsched.domain.api_key import Grant
+from pgsched.domain.duration import length_of
 from pgsched.domain.position import LONGEST, Horizon, Position
-from pgsched.domain.request import length_of
 from pgsched.domain.states import EndStatus
 from pgsched.errors import InvalidInput, InvalidSchedule, Unauthenticated, Unavailable
 from pgsched.store.lookup import events as ends

@@ -17,13 +17,16 @@ from pgsched.api.parameters import (
     After,
     Client,
     ExecutionId,
+    Host,
     Key,
     Limit,
     Noted,
     OfJob,
     Pooled,
     Sorted,
+    host_sought,
     note_in,
+    with_its_plus,
 )
 from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.routing import acts, reads, reads_version
@@ -57,7 +60,7 @@ async def list_executions(
     start: Start = None,
     end: End = None,
     queue: Annotated[str | None, QueryParameter(name="queue")] = None,
-    host: Annotated[str | None, QueryParameter(name="host", description="The host of the target, in any case.")] = None,
+    host: Host = None,
     key: Key = None,
     job: OfJob = None,
     label: Labels = None,
@@ -70,7 +73,7 @@ async def list_executions(
         client=client,
         statuses=each_once(statuses or ()),
         queue=queue,
-        host=host,
+        host=host_sought(host),
         key=key,
         job=job,
         start=bound("from", start),
@@ -141,7 +144,7 @@ async def in_detail(
     """An execution with all that is shown of one, and the tag of its version; 304 to whom it is known."""
     attempts = await listings.attempts_of(connection, row.id)
     waits_for = await dependencies.waits_for(connection, row.id)
-    progress = await listings.progress_of(connection, row.id)
+    progress = await listings.progress_of(connection, row)
     found = with_attempts(ExecutionDetail, row, attempts=attempts, waits_for=waits_for, progress=progress)
     return tagged(found, version_of_execution(row), unless)
 
@@ -151,6 +154,6 @@ def bound(name: str, text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        return instant_of(text.replace(" ", "+"), name)
+        return instant_of(with_its_plus(text), name)
     except InvalidSchedule as error:
         raise Unreadable(str(error), faults=[Fault(parameter=name, detail=str(error))]) from None

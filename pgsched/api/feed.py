@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from pgsched.api.database import Database
+from pgsched.api.shares import Shares
 from pgsched.domain.api_key import Grant
 from pgsched.domain.position import Horizon, Position
 from pgsched.errors import PgschedError, TooManyRequests
@@ -25,7 +26,7 @@ from pgsched.store.lookup import events as ends
 from pgsched.store.lookup.rows import Event
 
 MOST, MOST_EACH = 200, 20
-"""Readers of a process, and of them those with one key."""
+"""Readers of a process, and of them those of one client, whatever keys it has."""
 _EVERY, _LONGEST_PAUSE = 0.5, 5.0
 _PART = 4  # of the time, one in so many is spent on looking
 _PAGE, _OWN_PAGE = 1000, 200
@@ -68,7 +69,8 @@ class Feed:
 
     def __init__(self, database: Database, events: Events) -> None:
         self._database, self._events = database, events
-        self._readers = Counter[tuple[str, Clients]]()
+        self._readers = Counter[Clients]()
+        self._shares = Shares(MOST, MOST)
         self._looking: asyncio.Task[None] | None = None
         self._forget()
 
@@ -84,18 +86,19 @@ class Feed:
     @contextmanager
     def reading(self, grant: Grant, clients: Clients) -> Iterator[None]:
         """A reader for the time of the block. Raises TooManyRequests."""
-        mine = sum(count for (subject, _), count in self._readers.items() if subject == grant.subject)
-        if mine >= MOST_EACH or self._readers.total() >= MOST:
-            raise TooManyRequests(f"{mine} streams of events are open with this key: end one before you begin another")
-        self._readers[grant.subject, clients] += 1
+        mine = self._shares.has(grant.payers)
+        if mine >= MOST_EACH or not self._shares.take_now(grant.payers):
+            raise TooManyRequests(f"{mine} streams of events are open for this client: end one, then begin another")
+        self._readers[clients] += 1
         if self._looking is None or self._looking.done():
             self._forget()
             self._looking = asyncio.create_task(self._look_on())
         try:
             yield
         finally:
-            self._readers[grant.subject, clients] -= 1
+            self._readers[clients] -= 1
             self._readers += Counter()  # without those of whom there is none any more
+            self._shares.give_back(grant.payers)
 
     def close(self) -> None:
         """Tells readers to go."""
@@ -161,7 +164,7 @@ class Feed:
             self._tell()
 
     def _clients(self) -> Clients:
-        wanted = [clients for _, clients in self._readers]
+        wanted = list(self._readers)
         return None if None in wanted else frozenset().union(*(clients or () for clients in wanted))
 
     def _keep(self, start: Position, page: Page) -> None:

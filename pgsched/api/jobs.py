@@ -11,7 +11,21 @@ from pgsched.answers import Changed, ChangedMany, Job, JobDetail, Page, Triggere
 from pgsched.api.creation import next_fires
 from pgsched.api.labels import Labels, labels_in
 from pgsched.api.paging import cursor, page, position
-from pgsched.api.parameters import Actor, After, Client, JobId, Key, Limit, Noted, Pooled, Sorted, Why, note_in
+from pgsched.api.parameters import (
+    Actor,
+    After,
+    Client,
+    Host,
+    JobId,
+    Key,
+    Limit,
+    Noted,
+    Pooled,
+    Sorted,
+    Why,
+    host_sought,
+    note_in,
+)
 from pgsched.api.routing import acts, made_at, makes, reads, reads_version, removes
 from pgsched.api.versions import IfNoneMatch, tagged, version_of_job
 from pgsched.domain.states import JobState
@@ -36,7 +50,7 @@ async def list_jobs(
     client: Client = None,
     job_state: OfState = None,
     key: Key = None,
-    host: Annotated[str | None, QueryParameter(name="host", description="The host of the target, in any case.")] = None,
+    host: Host = None,
     label: Labels = None,
     last_outcomes: LastOutcomes = 0,
     sort: Sorted = "newest",
@@ -44,7 +58,7 @@ async def list_jobs(
     after: After = None,
 ) -> Page[Job]:
     """Returns one page; pass next as after for the next page."""
-    wanted = JobFilter(client=client, state=job_state, key=key, host=host, labels=labels_in(label))
+    wanted = JobFilter(client=client, state=job_state, key=key, host=host_sought(host), labels=labels_in(label))
     async with database.page() as connection:
         how: Any = {"limit": limit, "after": position(after), "order": Order(sort)}
         found = await listings.list_jobs(connection, wanted, **how)

@@ -29,7 +29,7 @@ LONGEST_LINE = 2 * 1024 * 1024
 """Bytes of a line."""
 MOST_LINES = 1_000_000
 _SOME, _SOME_BYTES = 4_000, 4 * 1024 * 1024
-_SLICE = 100  # lines that are read between two turns of the loop: a few milliseconds at the most for common ones
+SLICE = 100  # lines that are read between two turns of the loop: a few milliseconds at the most for common ones
 
 
 class Line(NamedTuple):
@@ -54,28 +54,38 @@ class RefusedLine(NamedTuple):
 
 
 async def cut(body: AsyncIterator[bytes]) -> AsyncIterator[list[Line]]:
-    """Some thousand lines at a time, without the empty ones."""
-    number, size, rest, is_long = 0, 0, b"", False
+    """Some thousand lines at a time, without the empty ones, up to the first that is too many."""
+    number, size, is_long = 0, 0, False
     some: list[Line] = []
+    rest = bytearray()  # of a line that has not come whole
     async for piece in body:
-        *whole, rest = (rest + piece).split(b"\n")
-        for text in whole:
-            number += 1
-            if is_long or len(text) > LONGEST_LINE:
-                some.append(Line(number, None))
-            elif text and not text.isspace():
-                some.append(Line(number, text))
-            is_long = False
+        first, *others = piece.split(b"\n")
+        rest += first
+        if others:
+            *whole, last = others
+            for text in (bytes(rest), *whole):
+                number += 1
+                if is_long or len(text) > LONGEST_LINE:
+                    some.append(Line(number, None))
+                elif text and not text.isspace():
+                    some.append(Line(number, text))
+                is_long = False
+                if (
+                    number > MOST_LINES and some and some[-1].number == number
+                ):  # it is refused; of the rest nobody hears
+                    yield some
+                    return
+            rest = bytearray(last)
         if is_long := is_long or len(rest) > LONGEST_LINE:
-            rest = b""
+            rest.clear()
         size += len(piece)
         if some and (len(some) >= _SOME or size >= _SOME_BYTES):
             yield some
             some, size = [], 0
-    if is_long or len(rest) > LONGEST_LINE:
+    if is_long:
         some.append(Line(number + 1, None))
     elif rest and not rest.isspace():
-        some.append(Line(number + 1, rest))
+        some.append(Line(number + 1, bytes(rest)))
     if some:
         yield some
 
@@ -98,8 +108,8 @@ async def _read_some(some: AsyncIterator[list[Line]], start: Start, grant: Grant
     """The loop serves others between slices of them."""
     found: list[WantedLine | RefusedLine] = []
     lines: list[Line] = await anext(some, [])
-    for first in range(0, len(lines), _SLICE):
-        for number, text in lines[first : first + _SLICE]:
+    for first in range(0, len(lines), SLICE):
+        for number, text in lines[first : first + SLICE]:
             try:
                 found.append(WantedLine(number, _read_line(number, text, start, grant)))
             except PgschedError as error:
@@ -109,10 +119,12 @@ async def _read_some(some: AsyncIterator[list[Line]], start: Start, grant: Grant
 
 
 def _read_line(number: int, text: bytes | None, start: Start, grant: Grant) -> OneShot | Order:
+    if number > MOST_LINES:
+        raise Unreadable(
+            f"the batch has more than {MOST_LINES} lines: send this one and the rest as another", status=413
+        )
     if text is None:
         raise Unreadable("the line is over the limit of 2 MiB: schedule a reference to the data instead", status=413)
-    if number > MOST_LINES:
-        raise Unreadable(f"the batch has more than {MOST_LINES} lines: send the rest as another", status=413)
     data: CreateJob = read_body(text, CreateJob)
     check_clients(grant, [data.client])
     return _plain(data, start) if _is_plain(data) else _other(order_in(data), start)

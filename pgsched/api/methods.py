@@ -9,6 +9,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.status_codes import HTTP_204_NO_CONTENT
 
 from pgsched.api.access import PUBLIC, SCOPE
+from pgsched.api.entrance import allowed
 
 
 def answering(paths: Collection[str]) -> HTTPRouteHandler:
@@ -29,7 +30,7 @@ def answering(paths: Collection[str]) -> HTTPRouteHandler:
 
 def _allowed(request: Request[Any, Any, Any]) -> str:
     try:
-        request.app.asgi_router.handle_routing(request.url.path, "TRACE")  # which no route has
+        request.app.asgi_router.handle_routing(request.scope["path"], "TRACE")  # which no route has
     except MethodNotAllowedException as error:
-        return (error.headers or {}).get("allow", "")
+        return allowed((error.headers or {}).get("allow", ""))
     return ""

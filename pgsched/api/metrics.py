@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import suppress
 
 import psycopg
 from litestar import Response
@@ -20,6 +21,7 @@ from pgsched.metrics.database import findings, measured
 from pgsched.metrics.exposition import CONTENT_TYPE, page
 from pgsched.metrics.objectives import Objectives
 from pgsched.metrics.snapshot import Sum, Value
+from pgsched.store.doctor.finding import Report
 
 _KEPT, _FINDINGS_KEPT, _LONGEST = 5.0, 60.0, 5.0  # seconds
 
@@ -35,6 +37,7 @@ class Metrics:
         self._turn, self._objectives = asyncio.Lock(), Objectives()
         self._values: list[Value] = []
         self._asked_at = float("-inf")
+        self._report: Report | None = None
 
     async def page(self, grant: Grant) -> bytes:
         """Raises Refused."""
@@ -57,10 +60,20 @@ class Metrics:
             async with asyncio.timeout(_LONGEST), self._database.connection() as connection, connection.transaction():
                 found = await measured(connection)
                 found += await self._objectives.counted(connection)
-            found += findings(await self._doctor.report(EVERYBODY, kept=_FINDINGS_KEPT))
         except (psycopg.Error, PgschedError, OSError, TimeoutError):
             return [Value("pgsched_database_up", (), 0)]
-        return [Value("pgsched_database_up", (), 1), *found]
+        return [Value("pgsched_database_up", (), 1), *found, *await self._findings()]
+
+    async def _findings(self) -> list[Value]:
+        """What the doctor has found. The checks of a server in trouble take longer than whoever scrapes waits, and an
+        alert begins anew after each scrape that failed: while they are made again, what they found before counts."""
+        if self._report is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LONGEST):
+                    self._report = await self._doctor.report(EVERYBODY, kept=_FINDINGS_KEPT)
+        else:
+            self._report = await self._doctor.glance(EVERYBODY, kept=_FINDINGS_KEPT) or self._report
+        return list(findings(self._report)) if self._report else []
 
 
 @reads(

@@ -50,6 +50,7 @@ class Parts:
         self._doctor = Doctor(everything, database_url, ring)
         self._shared = {
             "arrivals": Arrivals(database_url, everything, events),
+            "holders": everything,
             "ring": ring,
             "doctor": self._doctor,
             "metrics": Metrics(everything, self._doctor, self.requests),
@@ -64,7 +65,7 @@ class Parts:
 
     def dependencies(self) -> dict[str, Provide]:
         """What routes ask for, by the names of their parameters."""
-        of_each = {"database": self._acting, "intake": self._taking_in, "actor": actor}
+        of_each = {"database": self.acting, "intake": self._taking_in, "actor": actor}
         found = {name: Provide(make, sync_to_thread=False) for name, make in of_each.items()}
         return found | {name: _always(part) for name, part in self._shared.items()}
 
@@ -83,11 +84,12 @@ class Parts:
             if compiled is not None:
                 await compiled
 
-    def _acting(self, request: Request[Any, Any, Any]) -> Database:
+    def acting(self, request: Request[Any, Any, Any]) -> Database:
+        """The database for whoever sent the request."""
         return self._database.acting(grant_of(request))
 
     def _taking_in(self, request: Request[Any, Any, Any]) -> Intake:
-        return Intake(self._acting(request), self._gathering, self._tracing)
+        return Intake(self.acting(request), self._gathering, self._tracing)
 
 
 def _always(part: object) -> Provide:

@@ -8,6 +8,7 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
 from pgsched import errors
+from pgsched.api.entrance import allowed
 from pgsched.errors import InvalidInput, PgschedError
 from pgsched.events import Events
 
@@ -101,8 +102,8 @@ def refused_by_litestar(request: AnyRequest, error: HTTPException) -> Answer:
         case _:
             detail = error.detail
     answer = _answer(request, error.status_code, _KIND.get(error.status_code, InvalidInput), detail)
-    if allowed := (error.headers or {}).get("allow"):
-        answer.headers["Allow"] = allowed
+    if methods := (error.headers or {}).get("allow"):
+        answer.headers["Allow"] = allowed(methods)
     return answer
 
 

@@ -1,10 +1,11 @@
 """The routes for consumers of pulled queues, and for targets that complete an execution later."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -12,18 +13,21 @@ from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter
 from msgspec import UNSET, Meta, UnsetType
 
-from pgsched.api.access import check_still
+from pgsched.api.access import check_still, grant_of
 from pgsched.api.arrivals import Arrivals, Queue
 from pgsched.api.authentication import Authentication
 from pgsched.api.bodies import Duration
-from pgsched.api.parameters import ExecutionId, Pooled
+from pgsched.api.database import Database
+from pgsched.api.parameters import ExecutionId, Holders, Pooled
 from pgsched.api.requests import ApiRequest
-from pgsched.api.routing import acts
-from pgsched.domain.request import length_of
-from pgsched.errors import InvalidInput, InvalidSchedule
+from pgsched.api.routing import acts, settles
+from pgsched.domain.duration import length_of
+from pgsched.domain.turns import Payers
+from pgsched.errors import InvalidInput, InvalidSchedule, PgschedError, StaleLease
 from pgsched.store.pull import messages
 from pgsched.store.pull.messages import Failure, Message
 
+_Answer = TypeVar("_Answer")
 LONGEST_WAIT = timedelta(seconds=60)
 QueueName = Annotated[str, PathParameter(description="A queue that consumers pull from.")]
 Waiting = NamedDependency[Arrivals]
@@ -124,75 +128,77 @@ async def _claim_later(
     request: ApiRequest, queue: Queue, ask: Callable[[], Awaitable[list[Message]]], seconds: float
 ) -> list[Message]:
     """Waits for something to be due; no longer than the caller does."""
-    until = time.monotonic() + seconds
+    until, payers = time.monotonic() + seconds, grant_of(request).payers
     # After the body nothing comes but the end of the connection.
     gone: asyncio.Future[Any] = asyncio.ensure_future(request.receive())
     try:
         while not gone.done() and (left := until - time.monotonic()) > 0:
-            if await _turn(queue, gone, left) and (found := await ask()):
+            turn = await _turn(queue, payers, gone, left)
+            if turn is None:
+                break
+            found, asked = list[Message](), False
+            try:
+                found, asked = await ask(), True
+            finally:  # there may be more, or it is another client's, or this one was refused when it was its turn
+                if turn:
+                    queue.pass_on(payers, turn, in_vain=asked and not found)
+            if found:
                 return found
     finally:
-        queue.wake_one()  # there may be more, or this one was refused when it was its turn
         gone.cancel()
     return []
 
 
-async def _turn(queue: Queue, gone: asyncio.Future[Any], seconds: float) -> bool:
-    """Whether it is this request's turn to claim."""
-    turn = asyncio.create_task(queue.wait(seconds))
+async def _turn(queue: Queue, payers: Payers, gone: asyncio.Future[Any], seconds: float) -> int | None:
+    """This request's turn to claim, 0 for its last moment; None where its caller is gone."""
+    turn = asyncio.create_task(queue.wait(payers, seconds))
     await asyncio.wait({turn, gone}, return_when=asyncio.FIRST_COMPLETED)
     if turn.done():
-        return True
+        return turn.result()
     turn.cancel()
-    return False
+    return None
 
 
-@acts(
-    "/executions/{execution_id:str}/complete",
-    "Complete a claimed or deferred execution",
-    404,
-    409,
-    scope="operate",
-)
-async def complete(execution_id: ExecutionId, data: JSONBody[CompleteMessage], database: Pooled) -> MessageStatus:
+@settles("/executions/{execution_id:str}/complete", "Complete a claimed or deferred execution", 404, 409)
+async def complete(execution_id: ExecutionId, data: JSONBody[CompleteMessage], holders: Holders) -> MessageStatus:
     result = None if isinstance(data.result, UnsetType) else bytes(data.result).decode()
-    await database.ask(messages.complete, execution_id, _token(data.token), result)
+    await _report(holders, messages.complete, execution_id, _token(data.token), result)
     return MessageStatus(id=execution_id, status="succeeded")
 
 
-@acts(
-    "/executions/{execution_id:str}/fail",
-    "Fail a claimed or deferred execution",
-    404,
-    409,
-    scope="operate",
-)
-async def fail(execution_id: ExecutionId, data: JSONBody[FailMessage], database: Pooled) -> MessageStatus:
+@settles("/executions/{execution_id:str}/fail", "Fail a claimed or deferred execution", 404, 409)
+async def fail(execution_id: ExecutionId, data: JSONBody[FailMessage], holders: Holders) -> MessageStatus:
     """Its options decide what follows, as after a failed call."""
     after = None if data.retry_after is None else _length("retry_after", data.retry_after)
     failure = Failure(error=data.error, retryable=data.retryable, retry_after=after)
-    status = await database.ask(messages.fail, execution_id, _token(data.token), failure)
+    status = await _report(holders, messages.fail, execution_id, _token(data.token), failure)
     return msgspec.convert({"id": execution_id, "status": status}, MessageStatus)
 
 
-@acts(
-    "/executions/{execution_id:str}/extend",
-    "Extend the lease of a claimed or deferred execution",
-    404,
-    409,
-    scope="operate",
-)
-async def extend(execution_id: ExecutionId, data: JSONBody[ExtendMessage], database: Pooled) -> MessageLease:
+@settles("/executions/{execution_id:str}/extend", "Extend the lease of a claimed or deferred execution", 404, 409)
+async def extend(execution_id: ExecutionId, data: JSONBody[ExtendMessage], holders: Holders) -> MessageLease:
     token, lease = _token(data.token), _length("lease", data.lease)
-    until = await database.ask(messages.extend, execution_id, token, lease)
+    until = await holders.ask(messages.extend, execution_id, token, lease)
     return MessageLease(id=execution_id, lease_expires_at=until)
 
 
-@acts("/executions/{execution_id:str}/release", "Release a claimed execution", 404, 409, scope="operate")
-async def release(execution_id: ExecutionId, data: JSONBody[ReleaseMessage], database: Pooled) -> MessageStatus:
+@settles("/executions/{execution_id:str}/release", "Release a claimed execution", 404, 409)
+async def release(execution_id: ExecutionId, data: JSONBody[ReleaseMessage], holders: Holders) -> MessageStatus:
     """As if it had not been claimed."""
-    await database.ask(messages.release, execution_id, _token(data.token))
+    await holders.ask(messages.release, execution_id, _token(data.token))
     return MessageStatus(id=execution_id, status="released")
+
+
+async def _report(
+    holders: Database, verb: Callable[..., Awaitable[_Answer]], id: UUID, token: int, said: str | Failure | None
+) -> _Answer:
+    """Says what came of an execution, for which the next of its ordering key waits also where it was cancelled."""
+    try:
+        return await holders.ask(verb, id, token, said)
+    except StaleLease:
+        with contextlib.suppress(PgschedError):
+            await holders.ask(messages.release, id, token)
+        raise
 
 
 def _token(text: str) -> int:

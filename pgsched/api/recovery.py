@@ -16,7 +16,7 @@ from psycopg import AsyncConnection
 from pgsched.api.bodies import Duration
 from pgsched.api.parameters import Actor, Noted, Pooled, note_in
 from pgsched.api.routing import acts, problems, reads
-from pgsched.domain.request import length_of
+from pgsched.domain.duration import length_of
 from pgsched.store.admin import installation, recovery
 from pgsched.store.admin.recovery import Called, Overdue, OverdueExecution
 from pgsched.store.admin.releasing import Policy, Released

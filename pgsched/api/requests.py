@@ -4,6 +4,7 @@ the route asks for."""
 import re
 from functools import cache
 from typing import Any, get_args
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 from litestar import Request
@@ -12,6 +13,8 @@ from litestar.typing import FieldDefinition
 from litestar.utils.typing import make_non_optional_union
 
 from pgsched.api.access import check_clients, grant_of
+from pgsched.api.entrance import is_whole, names_of
+from pgsched.api.naming import key_in, put_id
 from pgsched.api.problems import Fault, Unreadable, parameters_of
 
 _PATH = re.compile(r"^(?P<what>.*) - at `\$(?P<path>.*)`$", re.DOTALL)
@@ -19,7 +22,18 @@ _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 
 
 class ApiRequest(Request[Any, Any, Any]):
-    """Reads bodies into the type that the route asks for."""
+    """Reads bodies into the type that the route asks for, and the parts of its path as the names that they are."""
+
+    @property
+    def path_params(self) -> dict[str, Any]:
+        """Raises Unreadable."""
+        try:
+            found = names_of(super().path_params)
+        except UnicodeDecodeError:
+            raise Unreadable("the path is not UTF-8: encode it so before it is quoted") from None
+        if any("\x00" in str(name) for name in found.values()):
+            raise Unreadable("the path contains a NUL character: leave %00 out", status=422)
+        return found
 
     def check_type(self, wanted: str) -> None:
         """Raises Unreadable unless the body is of this type."""
@@ -61,15 +75,34 @@ def read_body(body: bytes, expected: Any) -> Any:
 
 async def check_request(request: Request[Any, Any, Any]) -> None:
     """Refuses what would otherwise be ignored: parameters nobody knows or that come twice, and a body not asked for;
-    and clients that the key is not for."""
+    and clients that the key is not for. What the path names by its key is named by its id from here on."""
+    if request.method == "OPTIONS":  # it tells which methods there are, whatever is named
+        return
     await check_parameters(request)
     await _check_body(request)
+    await put_id(request)
+
+
+async def check_query(request: Request[Any, Any, Any]) -> None:
+    """Raises Unreadable for a query that is not UTF-8: it would be read as one with other characters."""
+    query: bytes = request.scope["query_string"]
+    try:
+        unquote_to_bytes(query).decode()
+    except UnicodeDecodeError:
+        raise Unreadable("the query is not UTF-8: encode it so before it is quoted") from None
+    if not query.isascii():
+        raise Unreadable("the query has characters that are not ASCII: percent-encode them")
 
 
 async def check_parameters(request: Request[Any, Any, Any]) -> None:
     """The same for a route that reads its body by itself."""
+    await check_query(request)
+    if not is_whole(request.scope):
+        raise Unreadable("a part of the path is empty: give the name that belongs there", status=404)
     check_clients(grant_of(request), [request.path_params.get("client"), *request.query_params.getall("client", [])])
     known, texts = _query_names(request.route_handler)
+    if key_in(request) is not None:
+        known, texts = known | {"client": False}, texts | {"client"}
     seen: set[str] = set()
     for name, value in request.query_params.multi_items():
         status, detail = 400, None

@@ -6,9 +6,8 @@ from typing import Any, TypeVar
 from litestar import Response, delete, get, patch, post, put
 from litestar.openapi.datastructures import ResponseSpec
 
-from pgsched.api.access import EVERYWHERE, SCOPE
+from pgsched.api.access import EVERYWHERE, PUBLIC, SCOPE
 from pgsched.api.problems import MEDIA_TYPE, Problem
-from pgsched.domain.api_key import Scope
 
 _Item = TypeVar("_Item")
 _Method = TypeVar("_Method", delete, get, patch, post, put)
@@ -39,7 +38,7 @@ def problems(*statuses: int) -> dict[int, ResponseSpec]:
 
 
 def _route(
-    method: type[_Method], path: str, summary: str, *refusals: int, scope: Scope, everywhere: bool = False, **more: Any
+    method: type[_Method], path: str, summary: str, *refusals: int, scope: str, everywhere: bool = False, **more: Any
 ) -> _Method:
     """A route for keys with this scope, and ``everywhere`` for those alone that are for all clients; ``refusals`` are
     the statuses of problems that not every route has."""
@@ -65,6 +64,10 @@ replaces = partial(_route, put)
 """A route that sets all of something."""
 removes = partial(_route, delete, status_code=200)
 """A route that takes something away."""
+
+
+settles = partial(_route, post, status_code=200, scope=PUBLIC, security=[{}])
+"""A route for whoever has the token of an execution: no key is asked for."""
 
 
 def makes(path: str, summary: str, *refusals: int, otherwise: tuple[Any, str] | None = None, **more: Any) -> post:

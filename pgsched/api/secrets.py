@@ -20,6 +20,13 @@ class SecretValue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """What is kept, and shown to nobody."""
 
     value: Annotated[str, Meta(min_length=1, description="At most 16384 bytes, without NUL.")]
+    hosts: (
+        Annotated[
+            list[Annotated[str, Meta(max_length=300)]],
+            Meta(max_length=20, description="The hosts to which it goes, and no other; left out, those that it had."),
+        ]
+        | None
+    ) = None
 
 
 class SecretChanged(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +51,7 @@ async def put_secret(
     client: ClientName, name: SecretName, data: JSONBody[SecretValue], database: Pooled, ring: Ring, actor: Actor
 ) -> SecretChanged:
     """Attempts that start a moment later use the new value."""
-    await database.ask(secrets.put, ring, client, name, data.value, actor=actor)
+    await database.ask(secrets.put, ring, client, name, data.value, hosts=data.hosts, actor=actor)
     return SecretChanged(client=client, name=name, changed=True)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import resource
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ import psycopg
 import uvicorn
 
 from pgsched.api.app import create_app
-from pgsched.api.patience import patient
+from pgsched.api.patience import MOST, patient
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.service import collect_seldom
@@ -19,6 +20,7 @@ from pgsched.store.core.pinned import AS_API, locally
 from pgsched.store.core.sql import statement
 from pgsched.store.core.transactions import transaction
 
+_OWN_DESCRIPTORS = 200
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
 
@@ -58,9 +60,13 @@ def serve(settings: Settings, *, events: Events | None = None, listening: Callab
     app = create_app(settings, events=events)
     config = uvicorn.Config(
         app.state.requests.around(app),
-        http=patient(receiving=settings.receive_timeout, sending=settings.send_timeout),
+        http=patient(
+            receiving=settings.receive_timeout, sending=settings.send_timeout, most=_connections_with_descriptors()
+        ),
         lifespan="on",
         log_level="warning",
+        log_config=None,
+        ws="none",
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=int(settings.drain_timeout),
@@ -96,6 +102,19 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         raise InvalidSettings(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
+
+
+def _connections_with_descriptors() -> int:
+    """So many connections as there are descriptors for, beside those of the database and of files. Many systems give a
+    process a thousand and let it take more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST + _OWN_DESCRIPTORS
+    if 0 <= soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return MOST if soft < 0 else max(min(MOST, soft - _OWN_DESCRIPTORS), 10)
 
 
 def _address(host: str, port: int) -> str:

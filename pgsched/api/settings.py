@@ -15,7 +15,13 @@ Defaults = Annotated[
     dict[str, Any],
     Meta(description="Defaults for options that an execution does not set: timeout, max_attempts, headers, …"),
 ]
-ChannelName = Literal["http", "python", "sql", "notify", "kafka"]
+ChannelName = Annotated[
+    str,
+    Meta(
+        pattern=r"^(http|python|sql|notify|kafka|notify:[A-Za-z_][A-Za-z0-9_]{0,62})$",
+        description="A kind of targets, or one channel that is notified for no other client.",
+    ),
+]
 Told = Annotated[str, Meta(max_length=2048, description="Target to call for each dead letter.")]
 
 

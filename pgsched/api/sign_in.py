@@ -7,6 +7,8 @@ has begun.
 
 - The state shows that the answer belongs to a question of this browser; the nonce, that the token does.
 - The issuer, where the answer names it, is the one that was asked (RFC 9207).
+- Anybody can make up an answer together with the cookie that it belongs to. So the provider is asked once for each
+  cookie, and so many times a second for each address that answers come from.
 - The provider's documents are read as those with its keys are: over TLS, bounded in time and in bytes.
 """
 
@@ -21,6 +23,7 @@ from urllib.parse import quote, urlencode
 import httpx
 
 from pgsched.api.bearer import BearerTokens
+from pgsched.api.pace import Paces
 from pgsched.api.pages.begun import Begun
 from pgsched.api.pages.provider import Providers
 from pgsched.api.signing_keys import Unusable, answered, asking, discovered
@@ -30,6 +33,8 @@ from pgsched.errors import InvalidSettings, Unauthenticated, Unavailable
 from pgsched.settings import Settings
 
 _FRESH, _AGAIN = 300.0, 5.0  # seconds that a discovery document is used, and before one that failed is asked for again
+_RETURNS, _RETURNS_AT_ONCE = 5, 50  # how many answers an address brings a second, and after a lull
+_REMEMBERED = 10_000  # states for which a provider was asked
 _FAULTS = (httpx.HTTPError, httpx.InvalidURL, TimeoutError, Unusable)
 
 
@@ -50,6 +55,8 @@ class SignIns(Providers):
         self._context, self._tokens = trusting_context(settings.tls_authorities), tokens
         self._known: dict[str, tuple[float, _Endpoints]] = {}
         self._failed: dict[str, float] = {}
+        self._paces = Paces()
+        self._asked: dict[str, None] = {}
 
     @property
     def names(self) -> dict[str, str]:
@@ -71,7 +78,7 @@ class SignIns(Providers):
         address = (await self._endpoints(issuer)).authorization
         return begun, f"{address}{'&' if '?' in address else '?'}{urlencode(asked)}"
 
-    async def finish(self, begun: Begun, answer: Mapping[str, str], returns_to: str) -> str:
+    async def finish(self, begun: Begun, answer: Mapping[str, str], returns_to: str, caller: str) -> str:
         provider = self._provider(begun.issuer)
         if not hmac.compare_digest(answer.get("state", "").encode(), begun.state.encode()):
             raise Unauthenticated("the answer belongs to another sign-in: begin again")
@@ -81,6 +88,7 @@ class SignIns(Providers):
             raise Unauthenticated(
                 f"the provider has signed nobody in: {answer.get('error', 'it gives no reason')[:100]}"
             )
+        self._count(begun, caller)
         token = await self._token(provider, begun, answer["code"], returns_to)
         assert provider.sign_in is not None
         claims = await self._tokens.claims(token, [provider.sign_in.client_id])
@@ -89,6 +97,14 @@ class SignIns(Providers):
         if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), begun.nonce.encode()):
             raise Unauthenticated("the token belongs to another sign-in: begin again")
         return token
+
+    def _count(self, begun: Begun, caller: str) -> None:
+        if begun.state in self._asked:
+            raise Unauthenticated("the provider was asked about this sign-in before: begin again")
+        self._paces.take(f"signing in from {caller}", _RETURNS, _RETURNS_AT_ONCE)
+        self._asked[begun.state] = None
+        if len(self._asked) > _REMEMBERED:
+            del self._asked[next(iter(self._asked))]
 
     async def _token(self, provider: Provider, begun: Begun, code: str, returns_to: str) -> str:
         assert provider.sign_in is not None

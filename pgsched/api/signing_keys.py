@@ -9,7 +9,8 @@ import asyncio
 import json
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
@@ -24,6 +25,7 @@ LONGEST = 5.0
 """Seconds that are waited for what a provider answers."""
 _LARGEST = 256 * 1024
 _MOST = 100
+_MOST_PIECES, _AT_ONCE = 8_192, 100
 Keys = Mapping[str, list[dict[str, Any]]]
 
 
@@ -61,8 +63,7 @@ class SigningKeys:
 
     async def _refresh(self) -> None:
         try:
-            async with asyncio.timeout(LONGEST):
-                found = await self._ask()
+            found = await self._ask()
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, Unusable) as error:
             self._failed = f"{type(error).__name__}: {error}"[:300].rstrip(": ")
             self._events.emit("oidc.unavailable", issuer=self._issuer, error=self._failed)
@@ -80,10 +81,16 @@ class SigningKeys:
             return _by_id((await answered(client, "GET", address)).get("keys"))
 
 
-def asking(context: ssl.SSLContext) -> httpx.AsyncClient:
-    """What asks a provider: it follows no redirect, and waits no longer than five seconds for anything."""
+@asynccontextmanager
+async def asking(context: ssl.SSLContext) -> AsyncIterator[httpx.AsyncClient]:
+    """What asks a provider: it follows no redirect, and waits no longer than five seconds for all of it. Raises
+    TimeoutError beside what httpx raises."""
     headers = {"Accept-Encoding": "identity", "Accept": "application/json"}
-    return httpx.AsyncClient(verify=context, follow_redirects=False, timeout=LONGEST, headers=headers)
+    async with (
+        asyncio.timeout(LONGEST),
+        httpx.AsyncClient(verify=context, follow_redirects=False, timeout=LONGEST, headers=headers) as client,
+    ):
+        yield client
 
 
 async def discovered(client: httpx.AsyncClient, issuer: str) -> dict[str, Any]:
@@ -101,11 +108,14 @@ async def answered(client: httpx.AsyncClient, method: str, url: str, **given: An
             raise Unusable(f"{url} answers {answer.status_code}")
         if answer.headers.get("content-encoding", "identity") != "identity":
             raise Unusable(f"{url} answers compressed, which was not asked for")
-        body = bytearray()
+        body, pieces = bytearray(), 0
         async for piece in answer.aiter_raw():
             body += piece
-            if len(body) > _LARGEST:
-                raise Unusable(f"{url} answers with more than {_LARGEST} bytes")
+            pieces += 1
+            if len(body) > _LARGEST or pieces > _MOST_PIECES:
+                raise Unusable(f"{url} answers with more than {_LARGEST} bytes, or in more than {_MOST_PIECES} pieces")
+            if not pieces % _AT_ONCE:  # thousands of chunks may have come together
+                await asyncio.sleep(0)
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):

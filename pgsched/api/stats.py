@@ -13,8 +13,7 @@ from pgsched.api.parameters import INSTANT, OnlyClient, Pooled
 from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.requests import ApiRequest
 from pgsched.api.routing import reads
-from pgsched.domain.duration import format_duration
-from pgsched.domain.request import length_of
+from pgsched.domain.duration import format_duration, length_of
 from pgsched.store.lookup import throughput
 from pgsched.store.lookup.listings import time_of
 from pgsched.store.lookup.throughput import LONGEST, By, Span, step_for

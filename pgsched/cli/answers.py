@@ -4,14 +4,16 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
-from uuid import UUID
 
+from pgsched.answers import Page
 from pgsched.cli.reply import Reply, listing, table
 from pgsched.errors import InvalidInput
-from pgsched.store.lookup.rows import RowPage
 
 _Row = TypeVar("_Row")
 _SECONDS = 5.0
+_PAGE = 500
+"""Most rows that the API answers with at once."""
+_IF_ANY = ("waits_for", "progress")
 _ATTEMPT = ("attempt", "finished_at", "duration", "status_code", "error")
 
 
@@ -31,16 +33,16 @@ def changed(is_changed: bool, done: str, otherwise: str, **what: Any) -> Answer:
     return Answer({**what, "changed": is_changed}, done if is_changed else otherwise)
 
 
-def shown(row: Any, attempts: Sequence[Any] | None = None, **more: Any) -> Answer:
-    """One row in full, with its failed attempts where they are given, and the traceback of the last. The text leaves
-    empty fields of ``more`` out."""
+def shown(row: Any) -> Answer:
+    """One row in full, with its failed attempts where it has a list of them, and the traceback of the last."""
     fields = {name: getattr(row, name) for name in row.__dataclass_fields__}
-    text = listing(fields | {name: value for name, value in more.items() if value})
+    attempts = fields.pop("attempts", None)
+    text = listing({name: value for name, value in fields.items() if value or name not in _IF_ANY})
     if attempts is None:
-        return Answer({**fields, **more}, text)
+        return Answer(fields, text)
     tries = "\n\n" + table(_ATTEMPT, cells(_ATTEMPT, attempts)) if attempts else ""
     traceback = "\n\n" + attempts[-1].traceback.rstrip() if attempts and attempts[-1].traceback else ""
-    return Answer({**fields, "attempts": attempts, **more}, text + tries + traceback)
+    return Answer({**fields, "attempts": attempts}, text + tries + traceback)
 
 
 def listed(page: Any, columns: Sequence[str], nothing: str, *, note: str | None = None) -> Answer:
@@ -53,20 +55,18 @@ def cells(columns: Sequence[str], rows: Sequence[Any]) -> list[list[Any]]:
     return [[getattr(row, name) for name in columns] for row in rows]
 
 
-async def fill(
-    pages: Callable[..., Awaitable[RowPage[_Row]]], limit: int, after: UUID | None
-) -> tuple[RowPage[_Row], str | None]:
+async def fill(pages: Callable[..., Awaitable[Page[_Row]]], limit: int, after: Any) -> tuple[Page[_Row], str | None]:
     """Reads pages until there are ``limit`` rows, for some seconds at most; then a note says where to continue."""
     end = time.monotonic() + _SECONDS
     items: list[_Row] = []
     while True:
-        page = await pages(limit=limit - len(items), after=after)
+        page = await pages(limit=min(limit - len(items), _PAGE), after=after)
         items += page.items
         if len(items) == limit or page.next is None:
-            return RowPage(items=items, next=page.next), None
+            return Page(items=items, next=page.next), None
         if time.monotonic() > end:
             note = f"looked for {_SECONDS:g} seconds, and there is more to look at: go on with --after {page.next}"
-            return RowPage(items=items, next=page.next), note
+            return Page(items=items, next=page.next), note
         after = page.next
 
 

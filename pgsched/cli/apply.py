@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pgsched.cli.answers import Answer
-from pgsched.cli.commands import command
+from pgsched.cli.commands import database_command
 from pgsched.cli.configuration import DEFAULT_FILE
 from pgsched.cli.options import actor_option
 from pgsched.domain.declaration import DeclaredJob, checked
@@ -15,12 +15,12 @@ from pgsched.domain.declaration import DeclaredJob, checked
 _COUNTED = ("added", "changed", "removed", "unchanged")
 
 
-@command()
+@database_command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path), required=False)
 @click.option("--app", metavar="MODULE:NAME", help="The pgsched.App that declares jobs by decorators.")
 @click.option("--name", metavar="NAME", help="Name of the declaration.  [default: that of the app, or of the file]")
 @click.option("--prune", is_flag=True, help="Cancel jobs that this declaration no longer contains.")
-@click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would change or be refused, and write nothing.")
 @click.option("--force", is_flag=True, help="Take over jobs with these keys that were created in another way.")
 @actor_option
 async def apply(
@@ -42,8 +42,7 @@ async def apply(
     name = name or app or str(file and file.name)
     jobs = checked([*(_of_app(app) if app else ()), *(jobs_of(file) if file else ())])
     changes = await declaring.compare(connection, name, jobs, prune=prune, force=force)
-    if not dry_run:
-        await declaring.apply(connection, name, changes, actor=actor)
+    await declaring.apply(connection, name, changes, actor=actor, undo=dry_run)
     counts = {what: sum(change.what == what for change in changes) for what in _COUNTED}
     told = [_told(change) for change in changes if change.what not in ("left", "unchanged")]
     summary = ", ".join(f"{count} {what}" for what, count in counts.items())

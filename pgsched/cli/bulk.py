@@ -8,23 +8,19 @@ from uuid import UUID
 
 import click
 
-from pgsched.answers import page_of
-from pgsched.cli.answers import Answer, changed, listed, shown
+from pgsched.cli.answers import Answer, changed, fill, listed, shown
+from pgsched.cli.asking import Ask
 from pgsched.cli.commands import command
 from pgsched.cli.following import Stage, then_followed, watch_option
+from pgsched.cli.naming import of_job
 from pgsched.cli.options import actor_option, many_option, options, page_options
-from pgsched.cli.parameters import host_name, identity, instant, label
+from pgsched.cli.parameters import Number, host_name, identity, instant, label
 from pgsched.domain.duration import parse_shift
 from pgsched.domain.states import LIVE_STATUSES, each_once
 from pgsched.errors import InvalidInput, InvalidSchedule
-from pgsched.settings import Settings
-from pgsched.store.ends import bulk_changes
-from pgsched.store.ends.bulk_changes import ChangingMany, How
-from pgsched.store.lookup.rows import ExecutionFilter
+from pgsched.store.ends.bulk_changes import ChangingMany
 
 _COLUMNS = ("id", "verb", "state", "rate", "changed", "passed_over", "filter", "actor", "created_at", "reason")
-_FILTERS = ("client", "queue", "host", "job", "key", "start", "end")
-_HOW = ("rate", "note", "dry_run", "actor")
 
 
 def _shift(text: str) -> timedelta:
@@ -44,7 +40,7 @@ _of_many = options(
     click.option(
         "--host", type=host_name, metavar="HOST", help="Only those whose target is on this host, at any port."
     ),
-    click.option("--job", type=identity, metavar="ID", help="Only of this job."),
+    of_job,
     click.option("--key", metavar="KEY", help="Only those with this key."),
     click.option(
         "--from", "start", type=instant, metavar="INSTANT", help="Only those scheduled at or after this instant."
@@ -52,7 +48,7 @@ _of_many = options(
     click.option("--to", "end", type=instant, metavar="INSTANT", help="Only those scheduled before this instant."),
     many_option("--label", "Those with all of these labels.", label),
     click.option(
-        "--rate", type=float, default=1000, show_default=True, metavar="NUMBER", help="Most executions per second."
+        "--rate", type=Number(), default=1000, show_default=True, metavar="NUMBER", help="Most executions per second."
     ),
     click.option("--dry-run", is_flag=True, help="Only count."),
     click.option("--note", metavar="TEXT", help="Reason, shown with cancelled executions and in the audit log."),
@@ -62,30 +58,24 @@ _of_many = options(
 bulk = click.Group("bulk", help="Cancel and reschedule many executions at a rate.")
 
 
-@command(bulk, with_settings=True)
+@command(bulk, with_ask=True)
 @_of_many
 @watch_option
-async def cancel(connection: Any, settings: Settings, watch: bool, **given: Any) -> Answer:
+async def cancel(desk: Any, ask: Ask, watch: bool, **given: Any) -> Answer:
     """Cancel all waiting and running executions that match every filter.
 
     Prints the bulk change's id and the number of matches; workers carry it out.
     """
-    started = await bulk_changes.cancel_many(connection, _wanted(given), _how(given))
-    return _started(started, settings if watch else None)
+    return _started(await desk.cancel_many(**_wanted(given)), ask if watch else None)
 
 
-@command(bulk, with_settings=True)
+@command(bulk, with_ask=True)
 @_of_many
 @watch_option
 @click.option("--at", "fire_at", type=instant, metavar="INSTANT", help="New instant.")
 @click.option("--by", "shift", type=_shift, metavar="DURATION", help="Move each by this much, e.g. 1h or -15m.")
 async def reschedule(
-    connection: Any,
-    settings: Settings,
-    watch: bool,
-    fire_at: datetime | None,
-    shift: timedelta | None,
-    **given: Any,
+    desk: Any, ask: Ask, watch: bool, fire_at: datetime | None, shift: timedelta | None, **given: Any
 ) -> Answer:
     """Reschedule all waiting one-shots that match every filter.
 
@@ -93,48 +83,42 @@ async def reschedule(
     """
     if (fire_at is None) is (shift is None):
         raise InvalidInput("when shall they fire? Give --at with an instant, or --by with a duration")
-    wanted, how = _wanted(given), _how(given)
-    started = await bulk_changes.reschedule_many(connection, wanted, how, fire_at=fire_at, shift=shift)
-    return _started(started, settings if watch else None)
+    started = await desk.reschedule_many(fire_at=fire_at, shift=shift, **_wanted(given))
+    return _started(started, ask if watch else None)
 
 
 @command(bulk, "list")
 @page_options()
-async def list_bulk_changes(connection: Any, limit: int, after: UUID | None) -> Answer:
+async def list_bulk_changes(desk: Any, limit: int, after: str | None) -> Answer:
     """List bulk changes with their progress, newest first, including replays of dead letters."""
-    found = await bulk_changes.list_bulk_changes(connection, limit=limit + 1, after=after)
-    return listed(page_of(found, limit, lambda row: row.id), _COLUMNS, "no bulk changes")
+    page, note = await fill(desk.list_bulk_changes, limit, after)
+    return listed(page, _COLUMNS, "no bulk changes", note=note)
 
 
-@command(bulk, with_settings=True)
+@command(bulk, with_ask=True)
 @click.argument("id", metavar="CHANGE", type=identity)
 @watch_option
-async def show(connection: Any, settings: Settings, id: UUID, watch: bool) -> Answer:
+async def show(desk: Any, ask: Ask, id: UUID, watch: bool) -> Answer:
     """Show one bulk change and its progress."""
-    answer = shown(await bulk_changes.get_bulk_change(connection, id))
-    return change_followed(answer, settings, id) if watch else answer
+    answer = shown(await desk.get_bulk_change(id))
+    return change_followed(answer, ask, id) if watch else answer
 
 
 @command(bulk)
 @click.argument("id", metavar="CHANGE", type=identity)
 @actor_option
-async def stop(connection: Any, id: UUID, actor: str | None) -> Answer:
+async def stop(desk: Any, id: UUID) -> Answer:
     """End a bulk change; executions it has not reached stay unchanged."""
-    return changed(
-        await bulk_changes.cancel_bulk_change(connection, id, actor=actor), "stopped", "had ended before", id=id
-    )
+    return changed(await desk.cancel_bulk_change(id), "stopped", "had ended before", id=id)
 
 
-def _wanted(given: Mapping[str, Any]) -> ExecutionFilter:
-    named = {name: given[name] for name in _FILTERS}
-    return ExecutionFilter(statuses=each_once(given["statuses"]), labels=dict(given["labels"]) or None, **named)
+def _wanted(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The filter, and how it is to be done."""
+    others = {name: value for name, value in given.items() if name not in ("statuses", "labels")}
+    return {"status": list(each_once(given["statuses"])) or None, "labels": dict(given["labels"]) or None, **others}
 
 
-def _how(given: Mapping[str, Any]) -> How:
-    return How(**{name: given[name] for name in _HOW})
-
-
-def _started(found: ChangingMany, follow_with: Settings | None) -> Answer:
+def _started(found: ChangingMany, follow_with: Ask | None) -> Answer:
     text = f"{found.matched} executions{'' if found.complete else ' or more'}"
     answer = Answer(dataclasses.asdict(found), f"{found.id}\n{text}" if found.id else text)
     if follow_with is None:
@@ -142,15 +126,15 @@ def _started(found: ChangingMany, follow_with: Settings | None) -> Answer:
     return change_followed(answer, follow_with, found.id, found.matched if found.complete else None)
 
 
-def change_followed(answer: Answer, settings: Settings, id: UUID | None, total: int | None = None) -> Answer:
+def change_followed(answer: Answer, ask: Ask, id: UUID | None, total: int | None = None) -> Answer:
     """The answer, after which the change of ``total`` executions is followed; there is none after a dry run."""
     if id is None:
         return answer
 
-    async def stage(connection: Any) -> Stage:
-        found = await bulk_changes.get_bulk_change(connection, id)
+    async def stage(desk: Any) -> Stage:
+        found = await desk.get_bulk_change(id)
         text = f"{found.changed} changed, {found.passed_over} passed over"
         done = found.changed + found.passed_over
         return Stage(f"the change {id}", found.verb, found.state, done, total, text, found.reason)
 
-    return then_followed(answer, settings, stage)
+    return then_followed(answer, ask, stage)

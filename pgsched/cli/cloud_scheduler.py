@@ -1,14 +1,24 @@
 """Reads what ``gcloud scheduler jobs list --format json`` prints."""
 
 import base64
-import json
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import accumulate, islice, takewhile
 from typing import Any
 
 import msgspec
 
+from pgsched.domain.duration import LONGEST, format_duration
 from pgsched.errors import InvalidInput
 
-_ITS_OWN = {"user-agent", "content-type", "content-length", "host"}
+_DROPPED = re.compile(r"user-agent|content-length|host|x-google-.*|x-appengine-.*|x-cloudscheduler.*", re.IGNORECASE)
+"""Headers that Cloud Scheduler itself leaves out, or sets to what it likes."""
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+_MOST_ATTEMPTS, _MOST_WAITS = 1000, 100
+_LONGEST_LABEL = 200
+_ERRORS_OF_CALLERS = list(range(400, 500))
+"""Answers that Cloud Scheduler tries again, and pgsched only where it is told to."""
 
 
 class _Call(msgspec.Struct, rename="camel"):
@@ -22,8 +32,10 @@ class _Call(msgspec.Struct, rename="camel"):
 
 class _Retries(msgspec.Struct, rename="camel"):
     retry_count: int = 0
+    max_retry_duration: str = "0s"
     min_backoff_duration: str = "5s"
     max_backoff_duration: str = "3600s"
+    max_doublings: int = 5
 
 
 class Job(msgspec.Struct, rename="camel"):
@@ -31,6 +43,7 @@ class Job(msgspec.Struct, rename="camel"):
 
     name: str
     schedule: str
+    description: str = ""
     time_zone: str = "UTC"
     state: str = "ENABLED"
     http_target: _Call | None = None
@@ -49,28 +62,106 @@ def jobs_in(text: str) -> list[Job]:
 
 def declared_from(job: Job) -> dict[str, Any]:
     """The job as a declaration. Raises InvalidInput for what has no like, and says what that is."""
-    call, retries = job.http_target, job.retry_config
+    call = job.http_target
     if call is None:
         raise InvalidInput("it publishes to Pub/Sub or calls App Engine: schedule it with a target of your own")
-    if call.oidc_token or call.oauth_token:
+    if call.oidc_token is not None or call.oauth_token is not None:
         raise InvalidInput(
             "it sends a token of a service account: keep that as a secret and name it by the option auth"
         )
     if job.state != "ENABLED":
         raise InvalidInput(f"it is {job.state.lower()}: resume it first, or schedule it by hand and pause it")
-    options: dict[str, Any] = {"method": call.http_method, "timeout": job.attempt_deadline}
-    options["max_attempts"] = 1 + retries.retry_count
-    if retries.retry_count:
-        options["backoff"] = {"initial": retries.min_backoff_duration, "maximum": retries.max_backoff_duration}
-    if headers := {name: value for name, value in call.headers.items() if name.lower() not in _ITS_OWN}:
-        options["headers"] = headers
-    declared = {"key": job.name.rpartition("/")[2], "target": call.uri, "cron": job.schedule, "timezone": job.time_zone}
-    payload = {"payload": _payload(call.body)} if call.body else {}
-    return {**declared, **payload, "options": options}
+    if len(job.description) > _LONGEST_LABEL:
+        raise InvalidInput(f"its description is longer than {_LONGEST_LABEL} characters: shorten it in the file")
+    retried = _retried(job.retry_config, _length("attemptDeadline", job.attempt_deadline))
+    options = {"method": call.http_method, "timeout": job.attempt_deadline, **retried}
+    sent = _sent(call)
+    scheduled: dict[str, Any] = {"cron": job.schedule, "timezone": job.time_zone}
+    scheduled |= {"payload": sent.pop("payload")} if "payload" in sent else {}
+    scheduled |= {"labels": {"description": job.description}} if job.description else {}
+    return {"key": job.name.rpartition("/")[2], "target": call.uri, **scheduled, "options": options | sent}
 
 
-def _payload(body: str) -> Any:
+def _sent(call: _Call) -> dict[str, Any]:
+    """The options ``headers`` and ``body``, and the payload of which the body is made, byte for byte."""
+    headers = {name: value for name, value in call.headers.items() if not _DROPPED.fullmatch(name)}
+    types = [headers.pop(name) for name in list(headers) if name.lower() == "content-type"]
+    found: dict[str, Any] = {"headers": headers} if headers else {}
+    if not call.body:
+        if types:
+            raise InvalidInput(
+                "it sends a Content-Type without a body: take that header out of the file if nobody reads it"
+            )
+        return found
+    if call.http_method not in _WITH_BODY:
+        raise InvalidInput(
+            f"it sends a body by {call.http_method}: pgsched sends one by {', '.join(sorted(_WITH_BODY))}"
+        )
+    format, payload = _payload(call.body)
+    return {**found, "payload": payload, "body": {"format": format, "type": (types or ["application/octet-stream"])[0]}}
+
+
+def _payload(body: str) -> tuple[str, str]:
+    """The format of a body, and the text that stands for it."""
     try:
-        return json.loads(base64.b64decode(body, validate=True))
-    except (ValueError, RecursionError):
-        raise InvalidInput("its body is not JSON: declare it by hand, with the option body") from None
+        sent = base64.b64decode(body, validate=True)
+    except ValueError:
+        raise InvalidInput("its body is not base64, as gcloud prints it") from None
+    try:
+        text = sent.decode()
+    except UnicodeDecodeError:
+        return "base64", base64.b64encode(sent).decode()
+    return ("text", text) if "\0" not in text else ("base64", base64.b64encode(sent).decode())
+
+
+def _retried(retries: _Retries, timeout: timedelta) -> dict[str, Any]:
+    """Its retries as options. They end after so many, or after so long; where both are given, when both are reached."""
+    count, longest = retries.retry_count, _length("maxRetryDuration", retries.max_retry_duration)
+    if not 0 <= count < _MOST_ATTEMPTS or longest > LONGEST:
+        raise InvalidInput(
+            f"its retries are not from 0 to {_MOST_ATTEMPTS - 1}, or go on for over ten years: correct retryConfig"
+        )
+    if not count and not longest:
+        return {"max_attempts": 1}
+    begins = list(takewhile(lambda after: after <= longest, accumulate(islice(_waits(retries), _MOST_ATTEMPTS))))
+    if count and longest and len(begins) >= count:
+        if begins[count - 1] + count * timeout > longest:
+            raise InvalidInput(
+                f"its retries end when {count} were made and {retries.max_retry_duration} are over, and which comes "
+                "last depends on how long they take: take retryCount or maxRetryDuration out of the file"
+            )
+        count = 0
+    attempts = 1 + (count or len(begins))
+    waits = list(islice(_waits(retries), attempts - 1))
+    while len(waits) > 1 and waits[-1] == waits[-2]:  # the last is that of all further failures
+        waits.pop()
+    if attempts > _MOST_ATTEMPTS or len(waits) > _MOST_WAITS:
+        raise InvalidInput(f"it may be retried over {attempts - 1} times by waits that grow: shorten maxRetryDuration")
+    if not waits:
+        return {"max_attempts": 1}
+    age = {} if count else {"max_retry_age": format_duration(longest)}
+    backoff = [format_duration(wait) for wait in waits]
+    return {"max_attempts": attempts, "backoff": backoff, **age, "retry_on": _ERRORS_OF_CALLERS}
+
+
+def _waits(retries: _Retries) -> Iterator[timedelta]:
+    """The waits before its retries: doubled so many times, then longer by the last of those each time."""
+    wait = _length("minBackoffDuration", retries.min_backoff_duration)
+    longest = _length("maxBackoffDuration", retries.max_backoff_duration)
+    step, doubled = wait, 0
+    while True:
+        yield min(wait, longest)
+        if wait >= longest:
+            continue
+        if doubled < retries.max_doublings:
+            wait, doubled = 2 * wait, doubled + 1
+            step = wait
+        else:
+            wait += step
+
+
+def _length(name: str, text: str) -> timedelta:
+    found = re.fullmatch(r"([0-9]{1,12})(?:\.([0-9]{1,9}))?s", text, re.ASCII)
+    if found is None:
+        raise InvalidInput(f"its {name} is {text!r:.80}: write seconds, such as 30s")
+    return timedelta(seconds=int(found[1]), microseconds=int((found[2] or "0")[:6].ljust(6, "0")))

@@ -1,15 +1,17 @@
-"""The common parts of commands on the database: each of them only declares its parameters, its question and its answer.
+"""The common parts of commands: each of them only declares its parameters, its question and its answer.
 
     @command(clients)
     @click.argument("client")
     @note_and_actor
-    async def hold(connection: Any, client: str, note: str | None, actor: str | None) -> Answer:
+    async def hold(desk: Any, client: str, note: str | None) -> Answer:
         \"\"\"Start nothing more for a client until it is released.\"\"\"
         ...
 
-The function is given a connection, in a transaction that is committed when it returns. ``--database-url`` and its like
-and ``--json`` are added to what it takes. Its module imports the calls of the store at the top, except those that bring
-SQLAlchemy along, which takes longer to import than most commands take.
+The function is given a desk (see ``asking``): the database, in a transaction that is committed when it returns, or the
+API. ``--api``, ``--database-url`` and its like, and ``--json`` are added to what it takes, and ``--actor`` is kept from
+it. One that only the database can answer is a ``database_command``: it is given the connection, and its actor. Their
+modules import the calls of the store at the top, except those that bring SQLAlchemy along, which takes longer to import
+than most commands take.
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,32 +21,64 @@ from typing import Any
 import click
 
 from pgsched.cli.answers import Answer
+from pgsched.cli.asking import api_option, asking, refuse_api
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
 from pgsched.cli.reply import Reply, json_option
 
+Question = Callable[..., Awaitable[Answer]]
+Decorator = Callable[[Question], click.Command]
+_FLAGS = (*DATABASE, "config")
 
-def command(
+
+def command(group: click.Group | None = None, name: str | None = None, *, with_ask: bool = False) -> Decorator:
+    """Makes an async function a command, of a group where one is given. It is also given ``ask``, with which it can
+    ask again later, if it wants."""
+
+    def answer_of(question: Question, given: dict[str, Any]) -> Answer:
+        flags = {flag: given.pop(flag) for flag in _FLAGS}
+        ask = asking(flags, given.pop("api"), given.pop("actor", None))
+        if with_ask:
+            given["ask"] = ask
+        found: Answer = ask(lambda desk: question(desk, **given))
+        return found
+
+    return _made(group, name, answer_of, is_for_both=True)
+
+
+def database_command(
     group: click.Group | None = None, name: str | None = None, *, with_settings: bool = False
-) -> Callable[[Callable[..., Awaitable[Answer]]], click.Command]:
-    """Makes an async function a command, of a group where one is given; it is given the settings, too, if it wants."""
+) -> Decorator:
+    """Makes an async function a command that needs the database; it is given the settings, too, if it wants."""
 
-    def decorate(question: Callable[..., Awaitable[Answer]]) -> click.Command:
+    def answer_of(question: Question, given: dict[str, Any]) -> Answer:
+        from pgsched.cli.database import ask
+
+        words = click.get_current_context().command_path.split()
+        refuse_api(" ".join(["pgsched", *words[1:]]), given.pop("api"))
+        settings = with_database(load_settings({flag: given.pop(flag) for flag in _FLAGS}))
+        if with_settings:
+            given["settings"] = settings
+        return ask(settings, lambda connection: question(connection, **given))
+
+    return _made(group, name, answer_of, is_for_both=False)
+
+
+def _made(
+    group: click.Group | None, name: str | None, answer_of: Callable[..., Answer], *, is_for_both: bool
+) -> Decorator:
+    def decorate(question: Question) -> click.Command:
         @click.pass_obj
         @wraps(question)
         def run(reply: Reply, /, **given: Any) -> None:
-            from pgsched.cli.database import ask
-
-            settings = with_database(load_settings({name: given.pop(name) for name in (*DATABASE, "config")}))
-            if with_settings:
-                given["settings"] = settings
-            answer = ask(settings, lambda connection: question(connection, **given))
+            answer = answer_of(question, given)
             reply.give(answer.value, answer.text)
             if answer.note:
                 reply.note(answer.note)
             if answer.then:
                 answer.then(reply)
 
-        made = json_option(click.command(name)(settings_options(DATABASE)(run)))  # the help has it last
+        asked = api_option(hidden=not is_for_both)(settings_options(DATABASE)(run))
+        made = json_option(click.command(name)(asked))  # the help has it last
         if group is not None:
             group.add_command(made)
         return made

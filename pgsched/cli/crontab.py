@@ -1,18 +1,38 @@
 """Reads crontabs: lines of five fields and a command, or an ``@`` word and a command, with settings between them."""
 
 import re
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
-_SETTING = re.compile(r"^([A-Za-z_][A-Za-z_0-9]*)\s*=\s*(.*)$")
-_ENTRY = re.compile(r"^(@[a-z]+|(?:\S+\s+){4}\S+)\s+(\S.*)$")
-_NOT_A_NAME = re.compile(r"[^a-z0-9]+")
-_CALLERS = {"curl", "wget"}
-_PLAIN = {"-s", "-S", "-f", "-q", "-L", "-sS", "-sf", "-fs", "-fsS", "-fsSL", "-nv", "-qO-", "--silent", "--show-error"}
-_PLAIN |= {"--fail", "--location", "--quiet", "--spider"}
-"""Flags of curl and wget with which the request is still a GET without anything else."""
+from pgsched.cli.shell_command import STARTERS, words_in
+from pgsched.errors import InvalidInput
+
+_SETTING = re.compile(r"""^(["']?)([A-Za-z_][A-Za-z_0-9]*)\1[ \t]*=[ \t]*(.*)$""")
+_ENTRY = re.compile(r"^(@\S+|(?:[^ \t]+[ \t]+){4}[^ \t]+)[ \t]+([^ \t].*)$")
+_BLANKS = re.compile("[ \t]+")
+_LONE_STEP = re.compile(r"(?:^|[, \t])\w+/\d")
+_LOGIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\$?(?::[A-Za-z0-9_./-]+)?")
+_ACCOUNTS = words_in(
+    "root daemon bin sys nobody www-data apache nginx http httpd postgres mysql mariadb redis ubuntu debian "
+    "admin ec2-user centos deploy backup operator jenkins gitlab git mail www uucp news games irc proxy ftp "
+    "sshd cron smmsp munin nagios zabbix"
+)
+_PROGRAMS = words_in(
+    "[ apt apt-get awk bash borg bundle bzip2 cat cd certbot chmod chown composer cp crontab curl dash date "
+    "deno docker dotnet drush echo env exec export find flock git gzip head ionice java ksh kubectl ln "
+    "logrotate ls mail make mkdir mv mysql mysqldump nice node nohup npm npx perl pg_dump php pip psql python "
+    "rake rclone rdiff-backup restic rm rsync ruby run-parts scp sed service sh sleep source ssh sudo su svn sync "
+    "systemctl tar test time timeout touch wget yarn zip zsh"
+)
+"""Programs that people start by their bare names."""
+_PROGRAM = re.compile(r"(?:python|php|perl|ruby|pypy)[0-9.]*|.*\.(?:sh|py|pl|rb|php|js)")
+_UNUSED = frozenset({"SHELL", "PATH", "HOME", "LOGNAME", "USER"})
+"""What cron needs to start a command and nobody needs to call a target."""
+_TOLD = {
+    "MAILTO": "pgsched sends no mail of what a call says: see on_failure and alerts",
+    "TZ": "it is a variable of the commands: the zone of the times is CRON_TZ, or --timezone",
+    "RANDOM_DELAY": "give the jobs below it the rule jitter",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,82 +47,66 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unread:
-    """A line that is no entry."""
+class LeftOut:
+    """A line of which nothing is made, with the reason."""
 
     number: int
-    text: str
+    why: str
 
 
-def lines_of(text: str, *, with_user: bool) -> Iterator[Line | Unread]:
-    """The entries in order. ``with_user`` is the form of ``/etc/crontab``, with a user before the command."""
+def lines_of(text: str, *, with_user: bool) -> Iterator[Line | LeftOut]:
+    """The entries in order. ``with_user`` is the form of ``/etc/crontab``, with a user before the command.
+
+    Raises InvalidInput for an entry of the other form.
+    """
     timezone = None
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = raw.strip()
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = raw.strip(" \t\r")
         if not line or line.startswith("#"):
             continue
         if setting := _SETTING.match(line):
-            if setting[1] == "CRON_TZ":
-                timezone = setting[2].strip("\"'") or None
-        elif not (entry := _ENTRY.match(line)) or (with_user and len(entry[2].split(None, 1)) < 2):
-            yield Unread(number=number, text=line)
+            name, value = setting[2], setting[3].strip("\"'")
+            if name == "CRON_TZ":
+                timezone = value or None
+            elif value and name not in _UNUSED:
+                yield LeftOut(number=number, why=f"{name}: {_TOLD.get(name, 'it is a variable of the commands')}")
+        elif entry := _ENTRY.match(line):
+            yield _entry(number, _BLANKS.sub(" ", entry[1]), entry[2], timezone, with_user=with_user)
         else:
-            user, command = entry[2].split(None, 1) if with_user else (None, entry[2])
-            cron = " ".join(entry[1].split())
-            yield Line(number=number, cron=cron, command=command, timezone=timezone, user=user)
+            yield LeftOut(number=number, why="this is no entry")
 
 
-def address_of(command: str) -> str | None:
-    """The address, of a command that only calls one by GET: with curl or wget, its output thrown away."""
-    if re.search(r"[$`]|(?<!\\)%", command):  # the shell or cron would put something else in its place
-        return None
-    words = _words(re.sub(r"\s*(?:\d?>>?\s*(?:/dev/null|&\d)|&>\s*/dev/null)", "", command.replace("\\%", "%")))
-    if not _begin_a_call(words):
-        return None
-    addresses = _without_plain_flags(words[1:])
-    return addresses[0] if len(addresses) == 1 and _is_address(addresses[0]) else None
+def _entry(number: int, cron: str, command: str, timezone: str | None, *, with_user: bool) -> Line | LeftOut:
+    first, *rest = _BLANKS.split(command, maxsplit=1)
+    if with_user and (not _LOGIN.fullmatch(first) or (_is_program(first) and not _is_account(first, rest))):
+        raise InvalidInput(f"line {number} has {first!r:.80} where a user would stand: leave out --system")
+    if with_user and not rest:
+        raise InvalidInput(f"line {number} has no command after {first!r:.80}: leave out --system, or add the user")
+    if not with_user and rest and _is_user(first, rest):
+        raise InvalidInput(
+            f"line {number} has {first!r:.80}, which looks like a user, before its command: "
+            "say --system for the format of /etc/crontab; if it is a program, write it with its path"
+        )
+    if not cron.startswith("@") and _LONE_STEP.search(cron):
+        why = f"most crons ignore the step of {cron!r:.80}: write a range before it, such as 5-59/15, or the one value"
+        return LeftOut(number=number, why=why)
+    user, command = (first, rest[0]) if with_user else (None, command)
+    return Line(number=number, cron=cron, command=command, timezone=timezone, user=user)
 
 
-def is_call(command: str) -> bool:
-    """Whether a command, or the first of several, calls an address with curl or wget, however it does."""
-    return _begin_a_call(_words(command))
+def _is_user(first: str, rest: list[str]) -> bool:
+    unknown = _LOGIN.fullmatch(first) is not None and not _is_program(first)
+    return _is_account(first, rest) or (unknown and _begins_a_command(rest))
 
 
-def _begin_a_call(words: list[str]) -> bool:
-    return bool(words) and words[0].rpartition("/")[2] in _CALLERS
+def _is_account(first: str, rest: list[str]) -> bool:
+    return first in _ACCOUNTS and (not _is_program(first) or _begins_a_command(rest))
 
 
-def _is_address(word: str) -> bool:
-    try:
-        return urlsplit(word).scheme in ("http", "https")
-    except ValueError:  # such as http://[
-        return False
+def _begins_a_command(rest: list[str]) -> bool:
+    """Whether it begins with the path of a program, or the name of a known one."""
+    return bool(rest) and (rest[0].startswith(("/", "~/", "./")) or _is_program(_BLANKS.split(rest[0], maxsplit=1)[0]))
 
 
-def _without_plain_flags(words: list[str]) -> list[str]:
-    left, rest = list[str](), iter(words)
-    for word in rest:
-        if word in ("-o", "-O", "--output"):
-            left += [kept for kept in [next(rest, "")] if kept not in ("/dev/null", "-")]
-        elif word not in _PLAIN:
-            left.append(word)
-    return left
-
-
-def name_of(command: str) -> str:
-    """A key for a command: the last part of the address that it calls, or of the program that it starts."""
-    address = address_of(command)
-    words = _words(command)
-    named = urlsplit(address).path.rstrip("/") or urlsplit(address).netloc if address else (words or ["job"])[0]
-    last = re.sub(r"\.(?:sh|py|rb|pl|php)$", "", str(named).rpartition("/")[2])
-    return _NOT_A_NAME.sub("-", last.lower()).strip("-") or "job"
-
-
-def _words(command: str) -> list[str]:
-    """As a shell takes them, what separates commands being words of their own; none for what no shell would take."""
-    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
-    lexer.whitespace_split, lexer.commenters = True, ""
-    try:
-        return list(lexer)
-    except ValueError:
-        return []
+def _is_program(word: str) -> bool:
+    return word in _PROGRAMS or word in STARTERS or _PROGRAM.fullmatch(word) is not None

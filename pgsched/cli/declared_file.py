@@ -3,6 +3,8 @@
 import re
 import tomllib
 from collections.abc import Hashable, Sequence
+from itertools import chain
+from math import inf
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,6 +14,7 @@ from pgsched.domain.declaration import DeclaredJob, declared_in
 from pgsched.errors import InvalidInput
 from pgsched.settings import load
 
+_MOST_BY_ALIASES = 16 * 1024 * 1024
 _YAML = frozenset({".yaml", ".yml"})
 
 
@@ -20,7 +23,7 @@ def jobs_of(file: Path) -> Sequence[DeclaredJob]:
     if file.suffix.lower() in _YAML:
         return declared_in(_jobs_of_yaml(file), str(file))
     load(flags={}, environment={}, file=file)
-    tables = tomllib.loads(file.read_text(encoding="utf-8")).get("jobs")
+    tables = tomllib.loads(file.read_text(encoding="utf-8-sig")).get("jobs")
     if tables is None:
         raise InvalidInput(f"{file} declares no jobs: write [[jobs]] above each, or jobs = [] for none")
     return declared_in(tables, str(file))
@@ -28,7 +31,7 @@ def jobs_of(file: Path) -> Sequence[DeclaredJob]:
 
 def _jobs_of_yaml(file: Path) -> Any:
     try:
-        found = yaml.load(file.read_text(encoding="utf-8"), _Loader)
+        found = _loaded(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InvalidInput(f"cannot read {file}: {error.strerror}") from error
     except RecursionError:
@@ -38,6 +41,27 @@ def _jobs_of_yaml(file: Path) -> Any:
     if not isinstance(found, dict) or found.keys() != {"jobs"}:
         raise InvalidInput(f"{file} has to be a mapping with jobs and nothing else; settings stand in pgsched.toml")
     return found["jobs"]
+
+
+def _loaded(text: str) -> Any:
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        if node is not None and _written_out(node, {}) > len(text) + _MOST_BY_ALIASES:
+            raise ValueError("its aliases stand for more than 16 MiB, or for themselves: write out what they stand for")
+        return None if node is None else loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def _written_out(node: yaml.Node, known: dict[int, float]) -> float:
+    """The characters of a node in which each alias is what it stands for; infinite where one stands for itself."""
+    if id(node) not in known:
+        known[id(node)] = inf
+        parts = chain(*node.value) if isinstance(node, yaml.MappingNode) else node.value
+        is_text = isinstance(node, yaml.ScalarNode)
+        known[id(node)] = 1 + (len(node.value) if is_text else sum(_written_out(part, known) for part in parts))
+    return known[id(node)]
 
 
 class _Loader(yaml.SafeLoader):

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from pgsched.cli.asking import api_option, refuse_api
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
 from pgsched.cli.reply import Reply, json_option
 from pgsched.sealing import KeyRing
@@ -17,16 +18,18 @@ _STATUSES = {"fine": 0, "warning": 1, "error": 2}
 
 
 @click.command()
+@api_option(hidden=True)
 @settings_options(DATABASE)
 @json_option
 @click.pass_context
-def doctor(context: click.Context, /, **flags: Any) -> None:
+def doctor(context: click.Context, /, api: str | None, **flags: Any) -> None:
     """Check the database, the schema, the workers and their work, and say what to do about problems.
 
     Changes nothing. Exit status 0: no problems. 1: warnings. 2: something is not delivered, or the
     database cannot be reached.
     """
     reply: Reply = context.obj
+    refuse_api("pgsched doctor", api)
     settings = with_database(load_settings(flags))
     report = asyncio.run(_examine(settings.database_url or "", KeyRing.parse(settings.secret_keys)))
     reply.give(asdict(report), _text(report))

@@ -8,16 +8,12 @@ import click
 
 from pgsched.cli.answers import Answer, changed, fill, listed, shown
 from pgsched.cli.commands import command
-from pgsched.cli.execution_edits import check_which, edit, reschedule, which
+from pgsched.cli.execution_edits import edit, reschedule
+from pgsched.cli.naming import of_job, of_one
 from pgsched.cli.options import actor_option, many_option, only_client, page_options, sort_option
-from pgsched.cli.parameters import host_name, identity, instant, label
+from pgsched.cli.parameters import host_name, instant, label
 from pgsched.cli.why import reasons
 from pgsched.domain.states import STATUSES, each_once
-from pgsched.errors import NotFound
-from pgsched.store.admin import clients, queues
-from pgsched.store.ends import dependencies
-from pgsched.store.lookup.rows import Execution, ExecutionFilter
-from pgsched.store.schedule import calls
 
 _COLUMNS = ("id", "client", "key", "status", "fire_at", "attempt", "finished_at", "target", "held_by", "reason")
 
@@ -32,7 +28,7 @@ for _command in (edit, reschedule):
 @click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only this status; repeatable.")
 @click.option("--queue", metavar="NAME", help="Only of this queue.")
 @click.option("--host", type=host_name, metavar="HOST", help="Only those whose target is on this host, at any port.")
-@click.option("--job", type=identity, metavar="ID", help="Only of this job.")
+@of_job
 @click.option("--key", metavar="KEY", help="Only those with this key.")
 @click.option("--from", "start", type=instant, metavar="INSTANT", help="Only those scheduled at or after this instant.")
 @click.option("--to", "end", type=instant, metavar="INSTANT", help="Only those scheduled before this instant.")
@@ -40,64 +36,34 @@ for _command in (edit, reschedule):
 @sort_option
 @page_options()
 async def list_executions(
-    connection: Any, sort: str, limit: int, after: UUID | None, statuses: tuple[str, ...], **given: Any
+    desk: Any, sort: str, limit: int, after: str | None, statuses: tuple[str, ...], **given: Any
 ) -> Answer:
     """List executions."""
-    from pgsched.store.lookup import listings
-    from pgsched.store.lookup.order import Order
-
-    labels = dict(given.pop("labels")) or None
-    wanted = ExecutionFilter(statuses=each_once(statuses), labels=labels, **given)
-    page, note = await fill(partial(listings.list_executions, connection, wanted, order=Order(sort)), limit, after)
+    wanted = given | {"status": list(each_once(statuses)) or None, "labels": dict(given["labels"]) or None}
+    page, note = await fill(partial(desk.list_executions, sort=sort, **wanted), limit, after)
     return listed(page, _COLUMNS, "no executions", note=note)
 
 
 @command(executions)
-@click.argument("id", type=identity)
-async def show(connection: Any, id: UUID) -> Answer:
+@of_one("execution")
+async def show(desk: Any, id: UUID) -> Answer:
     """Show one execution with its failed attempts and what it waits for."""
-    from pgsched.store.lookup import listings
-
-    found = await _get(connection, id)
-    waits_for = await dependencies.waits_for(connection, id)
-    progress = await listings.progress_of(connection, id)
-    return shown(found, await listings.attempts_of(connection, id), waits_for=waits_for, progress=progress)
+    return shown(await desk.get_execution(id))
 
 
 @command(executions)
-@click.argument("id", type=identity)
-async def why(connection: Any, id: UUID) -> Answer:
+@of_one("execution")
+async def why(desk: Any, id: UUID) -> Answer:
     """Explain why an execution has not run, or what became of it."""
-    from pgsched.store.lookup import listings
-
-    row = await _get(connection, id)
-    waits_for = await dependencies.waits_for(connection, id)
-    is_pulled = row.queue is not None and (await queues.get_queue(connection, row.queue)).pulled
-    attempts, now = await listings.attempts_of(connection, id), await listings.time_of(connection)
-    hold = await clients.find_hold(connection, row.client)
-    said = reasons(row, now, attempts=attempts, waits_for=waits_for, is_pulled=is_pulled, hold=hold)
+    row = await desk.get_execution(id)
+    said = reasons(row, await desk.around(row), attempts=row.attempts, waits_for=row.waits_for)
     return Answer({"id": id, "status": row.status, "why": said}, "\n".join(said))
 
 
 @command(executions)
-@which
+@of_one("execution")
 @click.option("--note", metavar="TEXT", help="Reason, shown with the execution and in the audit log.")
 @actor_option
-async def cancel(connection: Any, id: UUID | None, key: str | None, client: str, **said: Any) -> Answer:
-    """Cancel a waiting or running execution; with --key, a job too."""
-    check_which(id, key, "cancelled")
-    if id is None:
-        was_live = await calls.cancel_by_key(connection, client, str(key), **said)
-        return changed(was_live, "cancelled", "had ended before", client=client, key=key)
-    if await calls.is_job(connection, id):
-        raise NotFound(f"{id} is a job: use pgsched jobs cancel")
-    return changed(await calls.cancel(connection, id, **said), "cancelled", "had ended before", id=id)
-
-
-async def _get(connection: Any, id: UUID) -> Execution:
-    from pgsched.store.lookup import listings
-
-    found = await listings.get_execution(connection, id)
-    if found is None:
-        raise NotFound(f"there is no execution {id}; see pgsched executions list, and pgsched jobs list")
-    return found
+async def cancel(desk: Any, id: UUID, note: str | None) -> Answer:
+    """Cancel a waiting or running execution."""
+    return changed(await desk.cancel_execution(id, note=note), "cancelled", "had ended before", id=id)

@@ -11,10 +11,9 @@ from typing import Any
 import click
 
 from pgsched.cli.answers import Answer
-from pgsched.cli.database import ask
+from pgsched.cli.asking import Ask
 from pgsched.cli.reply import Reply
 from pgsched.errors import Conflict
-from pgsched.settings import Settings
 
 _APART, _LINES_APART = 0.5, 5.0  # seconds
 
@@ -40,13 +39,13 @@ class Stage:
         return f"{self.label}: {self.text}{part}{f', {self.reason}' if self.reason else ''}"
 
 
-Ask = Callable[[Any], Awaitable[Stage]]
+Look = Callable[[Any], Awaitable[Stage]]
 Draw = Callable[[Stage], None]
 
 
-def then_followed(answer: Answer, settings: Settings, stage: Ask) -> Answer:
-    """The answer, after which what it has begun is followed: ``stage`` asks a connection for its progress."""
-    return Answer(answer.value, answer.text, answer.note, then=partial(follow, partial(ask, settings, stage)))
+def then_followed(answer: Answer, ask: Ask, stage: Look) -> Answer:
+    """The answer, after which what it has begun is followed: ``stage`` asks a desk for its progress."""
+    return Answer(answer.value, answer.text, answer.note, then=partial(follow, partial(ask, stage)))
 
 
 def follow(look: Callable[[], Stage], reply: Reply, pause: Callable[[float], None] = time.sleep) -> None:

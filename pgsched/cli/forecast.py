@@ -5,14 +5,14 @@ from typing import Any
 import click
 
 from pgsched.cli.answers import Answer
-from pgsched.cli.commands import command
+from pgsched.cli.commands import database_command
 from pgsched.cli.reply import table
 from pgsched.store.lookup import forecast as coming
 
 _ADVICE = "Spread what is too much: give jobs a jitter or a window, and one-shots other instants; or run more workers."
 
 
-@command()
+@database_command()
 @click.option(
     "--minutes",
     type=click.IntRange(1, coming.MOST_MINUTES),

@@ -1,22 +1,20 @@
 """``pgsched jobs pause``, ``resume`` and ``cancel``: of one job, or of all that a filter names."""
 
-from typing import Any
-from uuid import UUID
+from typing import Any, Literal
 
 import click
 
 from pgsched.cli.answers import Answer, changed
 from pgsched.cli.commands import command
+from pgsched.cli.naming import id_of_one, key_option, name_argument
 from pgsched.cli.options import actor_option, many_option, options
-from pgsched.cli.parameters import identity, label
-from pgsched.errors import InvalidInput, NotFound
-from pgsched.store.lookup.rows import JobFilter
-from pgsched.store.schedule import calls
-from pgsched.store.schedule.calls import Verb
+from pgsched.cli.parameters import label
+from pgsched.errors import InvalidInput
 
 _of_jobs = options(
-    click.argument("id", type=identity, required=False),
-    click.option("--client", metavar="NAME", help="All jobs of this client."),
+    name_argument,
+    key_option,
+    click.option("--client", metavar="NAME", help="Whose key it is; without a job, all jobs of this client."),
     many_option("--label", "All jobs with these labels.", label),
     click.option("--note", metavar="TEXT", help="Reason, shown with the job and in the audit log."),
     actor_option,
@@ -25,44 +23,45 @@ _of_jobs = options(
 
 @command()
 @_of_jobs
-async def pause(connection: Any, **given: Any) -> Answer:
+async def pause(desk: Any, **given: Any) -> Answer:
     """Pause a job, or many: nothing more is planned until it is resumed."""
-    return await _change(connection, "pause", "paused", "was paused already", **given)
+    return await _change(desk, "pause", "paused", "was paused already", **given)
 
 
 @command()
 @_of_jobs
-async def resume(connection: Any, **given: Any) -> Answer:
+async def resume(desk: Any, **given: Any) -> Answer:
     """Resume a paused job, or many, from the next instant on."""
-    return await _change(connection, "resume", "resumed", "was active already", **given)
+    return await _change(desk, "resume", "resumed", "was active already", **given)
 
 
 @command()
 @_of_jobs
-async def cancel(connection: Any, **given: Any) -> Answer:
+async def cancel(desk: Any, **given: Any) -> Answer:
     """Cancel a job, or many, for good."""
-    return await _change(connection, "cancel", "cancelled", "was cancelled already", **given)
+    return await _change(desk, "cancel", "cancelled", "was cancelled already", **given)
 
 
 async def _change(
-    connection: Any,
-    verb: Verb,
+    desk: Any,
+    verb: Literal["pause", "resume", "cancel"],
     done: str,
     otherwise: str,
     *,
-    id: UUID | None,
+    name: str | None,
+    key: str | None,
     client: str | None,
     labels: tuple[tuple[str, str], ...],
-    **said: Any,
+    note: str | None,
 ) -> Answer:
-    many = client is not None or bool(labels)
-    if (id is not None) == many:
-        raise InvalidInput("give the ID of one job, or --client, --label or both for all jobs that have them")
+    id = await id_of_one(desk, "job", name, key, client)
+    if (id is not None and labels) or (id is None and client is None and not labels):
+        raise InvalidInput(
+            "give the ID or the key of one job, or --client, --label or both for all jobs that have them"
+        )
     if id is None:
-        wanted = JobFilter(client=client, labels=dict(labels) or None)
-        count = await calls.change_all(connection, verb, wanted, **said)
+        of_all = {"pause": desk.pause_all, "resume": desk.resume_all, "cancel": desk.cancel_all}
+        count = await of_all[verb](client=client, labels=dict(labels) or None, note=note)
         return Answer({"changed": count}, f"{done}: {count}")
-    if verb == "cancel" and not await calls.is_job(connection, id):
-        raise NotFound(f"there is no job {id}; see pgsched jobs list, and pgsched executions cancel for one-shots")
-    verbs: dict[str, Any] = {"pause": calls.pause, "resume": calls.resume, "cancel": calls.cancel}
-    return changed(await verbs[verb](connection, id, **said), done, otherwise, id=id)
+    of_one = {"pause": desk.pause, "resume": desk.resume, "cancel": desk.cancel_job}
+    return changed(await of_one[verb](id, note=note), done, otherwise, id=id)

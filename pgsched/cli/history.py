@@ -10,9 +10,10 @@ from typing import Any
 import click
 
 from pgsched.cli.answers import Answer
-from pgsched.cli.commands import command
+from pgsched.cli.commands import database_command
 from pgsched.cli.options import actor_option
 from pgsched.cli.reply import table
+from pgsched.own_files import check_directory, open_own
 from pgsched.settings import Settings
 from pgsched.store.admin import archive as store
 from pgsched.store.admin import days
@@ -30,7 +31,7 @@ _STEPS: dict[days.Step, str] = {
 }
 
 
-@command(history, with_settings=True)
+@database_command(history, with_settings=True)
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
     "--most", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Most days to write in one run."
@@ -39,7 +40,8 @@ _STEPS: dict[days.Step, str] = {
 async def archive(connection: Any, settings: Settings, directory: Path, most: int, actor: str | None) -> Answer:
     """Write days past their retention into a directory as compressed CSV, so that workers may drop them.
 
-    A day is two files: its executions and their failed attempts. Existing files are replaced.
+    A day is two files: its executions and their failed attempts. Existing files are replaced. Only the user who runs
+    this may read them.
     """
     found = (await store.to_archive(connection))[:most]
     await connection.commit()
@@ -57,7 +59,7 @@ async def archive(connection: Any, settings: Settings, directory: Path, most: in
     return Answer({"items": written}, table(("day", "file", "bytes"), lines) if lines else "no day is to be archived")
 
 
-@command(history, with_settings=True)
+@database_command(history, with_settings=True)
 async def adopt(connection: Any, settings: Settings) -> Answer:
     """Create tables for days that have none, as workers do within an hour.
 
@@ -85,13 +87,15 @@ async def _adopt(lend: Lend, parent: str) -> days.Step:
 
 
 def _make(directory: Path) -> None:
+    check_directory(directory, "another directory")
     directory.mkdir(parents=True, exist_ok=True)
+    check_directory(directory, "another directory")
 
 
 async def _write(lend: Lend, parent: store.Parent, day: date, file: Path) -> None:
-    """The file has its name once it is complete, and on the disk."""
+    """The file has its name once it is complete, and on the disk. Nobody else may read it."""
     partial = file.with_suffix(".partial")
-    with partial.open("wb") as raw:
+    with os.fdopen(open_own(partial, empty=True), "wb") as raw:
         async with lend() as connection:
             with gzip.open(raw, "wb", compresslevel=6) as compressed:
                 async for piece in store.read(connection, parent, day):

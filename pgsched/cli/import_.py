@@ -1,17 +1,19 @@
 """``pgsched import``: declarations for ``pgsched apply`` from what another scheduler has. It writes no file."""
 
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from hashlib import sha256
 from typing import Any
 
 import click
 
 from pgsched.cli.cloud_scheduler import declared_from, jobs_in
-from pgsched.cli.crontab import Line, Unread, address_of, is_call, lines_of, name_of
+from pgsched.cli.crontab import LeftOut, Line, lines_of
 from pgsched.cli.reply import Reply, json_option
+from pgsched.cli.shell_command import address_of, calls, name_of, words_of
 from pgsched.domain.declaration import declared_in
+from pgsched.domain.policy import check_body, parse_options
 from pgsched.errors import InvalidInput, PgschedError
 from pgsched.store.core.text import check_text
 
@@ -33,7 +35,11 @@ _CLIENT = click.option("--client", metavar="NAME", help="Client that the jobs be
 @click.option(
     "--timezone", metavar="ZONE", help="Time zone if the file has none: that of the machine whose cron ran it."
 )
-@click.option("--target", metavar="TARGET", help="Target to call for a command; {key} stands for its name.")
+@click.option(
+    "--target",
+    metavar="TARGET",
+    help="Target to call for a command; {name} stands for its name, {key} for the job's key.",
+)
 @click.option("--system", is_flag=True, help="Format of /etc/crontab, with a user before each command.")
 @_CLIENT
 @json_option
@@ -45,44 +51,43 @@ def crontab(
 
     A command that only calls a URL with curl or wget becomes a call of that URL. Other commands need --target.
     """
-    names = Names()
     lines = lines_of(_read(file), with_user=system)
-    given = partial(_declared, timezone=timezone, target=target, names=names)
+    given = partial(_declared, timezone=timezone, target=target)
     _give(reply, [(f"line {line.number}", partial(given, line)) for line in lines], client)
 
 
-def _declared(line: Line | Unread, *, timezone: str | None, target: str | None, names: "Names") -> Mapping[str, Any]:
-    if isinstance(line, Unread):
-        raise InvalidInput("this is no entry; where a user stands before each command, say --system")
-    zone = line.timezone or timezone
+def _declared(line: Line | LeftOut, *, timezone: str | None, target: str | None) -> Mapping[str, Any]:
+    if isinstance(line, LeftOut):
+        raise InvalidInput(line.why)
+    zone, words = line.timezone or timezone, words_of(line.command)
     if zone is None:
         raise InvalidInput("cron runs it by the clock of its machine: name that clock by --timezone")
-    address = address_of(line.command)
-    if address is None and is_call(line.command):
+    if not words:
         raise InvalidInput(
-            "it does more than get one address: declare that call by hand, with its method, headers and payload"
+            "it is more than one plain command to a shell: declare that call by hand, with what guards it"
+        )
+    address = address_of(words)
+    if address is None and calls(words):
+        raise InvalidInput(
+            "it does more than get one address, or keeps the answer in a file: "
+            "declare that call by hand, with its method, headers and payload"
         )
     if address is None and target is None:
-        raise InvalidInput("pgsched runs no commands: give --target, such as https://shop.example/{key}")
-    key = names.free(name_of(line.command))
+        raise InvalidInput("pgsched runs no commands: give --target, such as https://shop.example/{name}")
+    name = name_of(words, address)
+    key = f"{name}-{_digest(line)}"
     scheduled = {"cron": line.cron, "timezone": zone}
     if address:
         return {"key": key, "target": address, **scheduled, "options": {"method": "GET"}}
-    return {"key": key, "target": str(target).replace("{key}", key), **scheduled}
+    called = str(target).replace("{key}", key).replace("{name}", name)
+    user = {"user": line.user} if line.user else {}
+    return {"key": key, "target": called, **scheduled, "payload": {"command": words, **user}}
 
 
-class Names:
-    """Keys that are given away once each: the second `report` is `report-2`."""
-
-    def __init__(self) -> None:
-        self._taken = set[str]()
-
-    def free(self, name: str) -> str:
-        found = next(
-            one for one in (name, *(f"{name}-{n}" for n in range(2, len(self._taken) + 3))) if one not in self._taken
-        )
-        self._taken.add(found)
-        return found
+def _digest(line: Line) -> str:
+    """Tells entries apart whose commands have one name, by nothing but the entry: other lines may come and go."""
+    parts = (line.timezone or "", line.cron, line.user or "", line.command)
+    return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 @import_.command("cloud-scheduler")
@@ -100,7 +105,7 @@ def cloud_scheduler(reply: Reply, /, file: str, client: str | None) -> None:
 
 def _read(file: str) -> str:
     try:
-        with click.open_file(file, encoding="utf-8") as opened:
+        with click.open_file(file, encoding="utf-8-sig") as opened:
             return str(opened.read())
     except UnicodeDecodeError:
         raise InvalidInput(f"{file} is not text in UTF-8") from None
@@ -108,18 +113,28 @@ def _read(file: str) -> str:
 
 def _give(reply: Reply, found: Iterable[Found], client: str | None) -> None:
     """Answers with what can be declared; what cannot is named beside it, with the reason."""
-    jobs, left, text = list[Mapping[str, Any]](), list[dict[str, str]](), list[str]()
+    jobs, left, text = dict[str, Mapping[str, Any]](), list[dict[str, str]](), list[str]()
     for where, declare in found:
         try:
             job = {**declare(), **({"client": client} if client else {})}
             declared_in([job], where)
-            text.append(_toml(job))
-            jobs.append(job)
+            _check_sent(job)
+            shown = _toml(job)
+            if jobs.setdefault(job["key"], job) is not job:
+                raise InvalidInput(f"a job above has the key {job['key']!r} already: one is declared")
+            text.append(shown)
         except PgschedError as error:
             left.append({"where": where, "why": str(error).removeprefix(f"{where}: ")})
-    reply.give({"jobs": jobs, "left": left}, "\n".join(text) or "jobs = []")
+    reply.give({"jobs": list(jobs.values()), "left": left}, "\n".join(text) or "jobs = []")
     for one in left:
         reply.note(f"left out: {one['where']}: {one['why']}")
+
+
+def _check_sent(job: Mapping[str, Any]) -> None:
+    """Raises what ``pgsched apply`` would raise for the options and the body."""
+    options = json.dumps(job["options"]).encode() if "options" in job else None
+    parse_options(options)
+    check_body(json.dumps(job["payload"]).encode() if "payload" in job else None, options)
 
 
 def _toml(job: Mapping[str, Any]) -> str:
@@ -134,10 +149,6 @@ def _pairs(table: Mapping[str, Any]) -> str:
 
 def _value(value: Any) -> str:
     """A value of TOML, whose strings are those of JSON."""
-    if value is None:
-        raise InvalidInput("its payload has a null, which TOML has not: declare it in code")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidInput("its payload has a number that JSON has not: declare it by hand")
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_value(name)} = {_value(one)}" for name, one in value.items()) + "}"
     if isinstance(value, list):

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from pgsched.cli.answers import Answer, changed, changes_in, shown
-from pgsched.cli.commands import command
+from pgsched.cli.commands import database_command
 from pgsched.cli.options import actor_option
 from pgsched.store.admin import installation as store
 
@@ -21,13 +21,13 @@ _CLEARABLE = (
 installation = click.Group("installation", help="Show and change settings of the installation as a whole.")
 
 
-@command(installation)
+@database_command(installation)
 async def show(connection: Any) -> Answer:
     """Show the settings, and whether the installation is held."""
     return shown(await store.get_installation(connection))
 
 
-@command(installation, "set")
+@database_command(installation, "set")
 @click.option("--history-days", type=int, metavar="NUMBER", help="Days to keep finished executions.")
 @click.option("--audit-days", type=int, metavar="NUMBER", help="Days to keep the audit log; 0 means for ever.")
 @click.option(
@@ -36,7 +36,7 @@ async def show(connection: Any) -> Answer:
     help="Whether to drop a day of history only after it was archived.",
 )
 @click.option("--hold-after-restart", metavar="DURATION", help="Downtime after which a crashed server is held.")
-@click.option("--hold-after-promotion", metavar="DURATION", help="Downtime after which a new timeline is held.")
+@click.option("--hold-after-promotion", metavar="DURATION", help="Downtime after which a promoted standby is held.")
 @click.option("--hold-after-absence", metavar="DURATION", help="Time without workers after which everything is held.")
 @click.option(
     "--clear",

@@ -7,20 +7,18 @@ from uuid import UUID
 
 import click
 
-from pgsched.answers import Job, job_of, jobs_of
+from pgsched.answers import Job
 from pgsched.cli.answers import Answer, fill
 from pgsched.cli.backfills import backfill, cancel_backfill, list_backfills
 from pgsched.cli.commands import command
 from pgsched.cli.edits import edit
 from pgsched.cli.groups import cancel, pause, resume
+from pgsched.cli.naming import of_one
 from pgsched.cli.options import actor_option, many_option, only_client, page_options, sort_option
-from pgsched.cli.parameters import host_name, identity, label
+from pgsched.cli.parameters import host_name, label
 from pgsched.cli.reply import listing, table
-from pgsched.domain.duration import format_duration
 from pgsched.domain.states import JOB_STATES
-from pgsched.errors import NotFound
-from pgsched.store.lookup.rows import MOST_OUTCOMES, JobFilter, JobRow
-from pgsched.store.schedule import calls
+from pgsched.store.lookup.rows import MOST_OUTCOMES
 
 _COLUMNS = ("id", "client", "key", "state", "schedule", "target", "labels", "reason")
 
@@ -47,57 +45,49 @@ for _command in (edit, pause, resume, cancel, backfill, list_backfills, cancel_b
 )
 @sort_option
 @page_options()
-async def list_jobs(connection: Any, sort: str, limit: int, after: UUID | None, most: int, **given: Any) -> Answer:
+async def list_jobs(desk: Any, sort: str, limit: int, after: str | None, most: int, **given: Any) -> Answer:
     """List jobs."""
-    from pgsched.store.lookup import listings
-    from pgsched.store.lookup.order import Order
-
-    wanted = JobFilter(**given | {"labels": dict(given["labels"]) or None})
-    page, note = await fill(partial(listings.list_jobs, connection, wanted, order=Order(sort)), limit, after)
-    last = await listings.last_outcomes(connection, [row.id for row in page.items], most)
-    found = jobs_of(page.items, last) if most else list(map(job_of, page.items))
+    wanted = given | {"labels": dict(given["labels"]) or None, "last_outcomes": most}
+    page, note = await fill(partial(desk.list_jobs, sort=sort, **wanted), limit, after)
     columns = (*_COLUMNS, "last_outcomes") if most else _COLUMNS
-    rows = [[_cell(row, job, name) for name in columns] for row, job in zip(page.items, found, strict=True)]
-    items = [_shown(row, job) for row, job in zip(page.items, found, strict=True)]
-    return Answer({"items": items, "next": page.next}, table(columns, rows) if rows else "no jobs", note)
+    rows = [[_cell(job, name) for name in columns] for job in page.items]
+    text = table(columns, rows) if rows else "no jobs"
+    return Answer({"items": list(map(_shown, page.items)), "next": page.next}, text, note)
 
 
 @command(jobs)
-@click.argument("id", type=identity)
-async def show(connection: Any, id: UUID) -> Answer:
+@of_one("job")
+async def show(desk: Any, id: UUID) -> Answer:
     """Show one job with its next instant."""
-    from pgsched.store.lookup import listings
-
-    row = await listings.get_job(connection, id)
-    if row is None:
-        raise NotFound(f"there is no job {id}; see pgsched jobs list, and pgsched executions list for one-shots")
-    planned, _ = await listings.planned_instant(connection, id)
-    found = {**_shown(row, job_of(row)), "next_fire": planned}
-    return Answer(found, listing({**found, "schedule": _summary(row)}))
+    job = await desk.get_job(id)
+    found = _shown(job) | {"next_fire": next(iter(job.next_fires), None)}
+    return Answer(found, listing({**found, "schedule": _summary(job)}))
 
 
 @command(jobs)
-@click.argument("id", type=identity)
+@of_one("job")
 @actor_option
-async def trigger(connection: Any, id: UUID, actor: str | None) -> Answer:
+async def trigger(desk: Any, id: UUID) -> Answer:
     """Run a job now, in addition to its schedule. Prints the execution's id."""
-    execution = await calls.trigger(connection, id, actor=actor)
+    execution = await desk.trigger(id)
     return Answer({"id": execution, "job_id": id}, str(execution))
 
 
-def _cell(row: JobRow, job: Job, column: str) -> Any:
+def _cell(job: Job, column: str) -> Any:
     if column == "last_outcomes":
         return " ".join(outcome.status for outcome in job.last_outcomes or ())
-    return _summary(row) if column == "schedule" else getattr(row, column)
+    return _summary(job) if column == "schedule" else getattr(job, column)
 
 
-def _shown(row: JobRow, job: Job) -> dict[str, Any]:
+def _shown(job: Job) -> dict[str, Any]:
     import msgspec
 
-    shown = msgspec.structs.asdict(job) | {"runs": row.runs}
+    shown = msgspec.structs.asdict(job)
+    shown.pop("next_fires", None)
     last = shown.pop("last_outcomes")
     return shown if last is None else shown | {"last_outcomes": [asdict(outcome) for outcome in last]}
 
 
-def _summary(row: JobRow) -> str:
-    return f"{row.cron} {row.timezone}" if row.every is None else f"every {format_duration(row.every)}"
+def _summary(job: Job) -> str:
+    when = job.schedule
+    return f"{when.cron} {when.timezone}" if when.every is None else f"every {when.every}"

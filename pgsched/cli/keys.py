@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from pgsched.cli.answers import Answer, changed, listed
-from pgsched.cli.commands import command
+from pgsched.cli.commands import database_command
 from pgsched.cli.options import actor_option, page_options
 from pgsched.cli.parameters import instant
 from pgsched.domain.api_key import SCOPES
@@ -20,7 +20,7 @@ def keys() -> None:
     """Create, list, rotate, limit and revoke API keys."""
 
 
-@command(keys)
+@database_command(keys)
 @click.argument("subject")
 @click.option(
     "--client",
@@ -60,7 +60,7 @@ async def create(
     return Answer({"id": token.id, "token": str(token)}, str(token), _ONCE)
 
 
-@command(keys, "list")
+@database_command(keys, "list")
 @page_options(str, "ID")
 async def list_keys(connection: Any, limit: int, after: str | None) -> Answer:
     """List the keys, including revoked ones."""
@@ -75,13 +75,13 @@ async def list_keys(connection: Any, limit: int, after: str | None) -> Answer:
     )
 
 
-@command(keys)
+@database_command(keys)
 @click.argument("id")
 @click.option("--keep-for", metavar="DURATION", help="How long the previous token stays valid.  [default: 0s]")
 @actor_option
 async def rotate(connection: Any, id: str, keep_for: str | None, actor: str | None) -> Answer:
     """Give a key a new secret and print its token."""
-    from pgsched.domain.request import length_of
+    from pgsched.domain.duration import length_of
     from pgsched.store.admin import api_keys
 
     kept = timedelta(0) if keep_for is None else length_of(keep_for)
@@ -89,7 +89,7 @@ async def rotate(connection: Any, id: str, keep_for: str | None, actor: str | No
     return Answer({"id": token.id, "token": str(token)}, str(token), _ONCE)
 
 
-@command(keys)
+@database_command(keys)
 @click.argument("id")
 @click.option(
     "--rate", type=click.IntRange(1, 1_000_000), metavar="NUMBER", help="Requests per second.  [default: unlimited]"
@@ -109,7 +109,7 @@ async def limit(connection: Any, id: str, rate: int | None, burst: int | None, a
     return changed(is_changed, "set", "was so before", id=id)
 
 
-@command(keys)
+@database_command(keys)
 @click.argument("id")
 @actor_option
 async def revoke(connection: Any, id: str, actor: str | None) -> Answer:

@@ -1,16 +1,14 @@
 """``pgsched limits``: how many executions may begin in a while, or run at once."""
 
+from functools import partial
 from typing import Any
 
 import click
 
-from pgsched.answers import page_of
-from pgsched.cli.answers import Answer, changed, listed
+from pgsched.cli.answers import Answer, changed, fill, listed
 from pgsched.cli.commands import command
 from pgsched.cli.options import actor_option, page_options
-from pgsched.domain.duration import parse_duration
 from pgsched.domain.states import LIMIT_KINDS
-from pgsched.store.gates import limits as store
 
 _COLUMNS = ("kind", "name", "rate", "per", "burst", "concurrency")
 _KIND = click.Choice(LIMIT_KINDS)
@@ -21,10 +19,10 @@ limits = click.Group("limits", help="List, set and drop limits of clients, hosts
 @command(limits, "list")
 @click.option("--kind", type=_KIND, help="Only these.")
 @page_options(str, "KIND:NAME")
-async def list_limits(connection: Any, kind: str | None, limit: int, after: str | None) -> Answer:
+async def list_limits(desk: Any, kind: str | None, limit: int, after: str | None) -> Answer:
     """List the limits that are set."""
-    found = await store.all_limits(connection, limit=limit + 1, after=after, kind=kind)
-    return listed(page_of(found, limit, lambda row: f"{row.kind}:{row.name}"), _COLUMNS, "no limits")
+    page, note = await fill(partial(desk.list_limits, kind=kind), limit, after)
+    return listed(page, _COLUMNS, "no limits", note=note)
 
 
 @command(limits, "set")
@@ -37,10 +35,9 @@ async def list_limits(connection: Any, kind: str | None, limit: int, after: str 
 )
 @click.option("--concurrency", type=int, metavar="NUMBER", help="Executions that may run at once.")
 @actor_option
-async def set_limit(connection: Any, kind: str, name: str, actor: str | None, per: str, **numbers: Any) -> Answer:
+async def set_limit(desk: Any, kind: str, name: str, **amount: Any) -> Answer:
     """Set the limit of a client, host, queue or key (KIND). It replaces the previous one."""
-    amount = store.Amount(per=parse_duration(per), **numbers)
-    done = await store.set_limit(connection, kind, name, amount, actor=actor)
+    done = await desk.change_limit(kind, name, amount)
     return changed(done, "set", "was so before", kind=kind, name=name)
 
 
@@ -48,7 +45,7 @@ async def set_limit(connection: Any, kind: str, name: str, actor: str | None, pe
 @click.argument("kind", type=_KIND)
 @click.argument("name")
 @actor_option
-async def drop(connection: Any, kind: str, name: str, actor: str | None) -> Answer:
+async def drop(desk: Any, kind: str, name: str) -> Answer:
     """Remove a limit: what it held back continues."""
-    done = await store.drop_limit(connection, kind, name, actor=actor)
+    done = await desk.drop_limit(kind, name)
     return changed(done, "dropped", "there was none", kind=kind, name=name)

@@ -1,8 +1,10 @@
 """The log: lines for people on a terminal, and JSON, an object a line, for whatever collects it elsewhere."""
 
 import dataclasses
+import io
 import json
 import logging
+import math
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -12,9 +14,16 @@ from structlog.processors import JSONRenderer, format_exc_info
 from structlog.stdlib import ProcessorFormatter, add_log_level, add_logger_name
 from structlog.typing import EventDict
 
+from pgsched.cli.log_writing import LogWriter
 from pgsched.events import FIELDS, printable
 from pgsched.passwords import without_passwords
 from pgsched.settings import Settings
+
+_OF_EVERY_RECORD = logging.makeLogRecord({}).__dict__.keys() | {"message", "asctime", "taskName", FIELDS}
+
+_OF_EVERY_LINE = frozenset({"timestamp", "level", "logger", "event", "program"})
+_META = frozenset({"_record", "_from_structlog"})
+_MOST_BITS = 1024
 
 
 def decided(settings: Settings) -> Settings:
@@ -25,12 +34,19 @@ def decided(settings: Settings) -> Settings:
 
 
 def begin_log(settings: Settings) -> None:
-    """Has everything that is logged in this process written to standard error."""
-    handler = logging.StreamHandler()
+    """Has everything that is logged in this process written to standard error, whether somebody reads that or not."""
+    handler = _writer()
     handler.setFormatter(formatter(decided(settings).log_format))
     logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
     # That a connection broke is said once, as an event of ours; psycopg's own lines would only repeat it.
     logging.getLogger("psycopg").setLevel(logging.ERROR)
+
+
+def _writer() -> logging.Handler:
+    try:
+        return LogWriter(sys.stderr.fileno())
+    except io.UnsupportedOperation:  # what stands in for it, as in a notebook, is written to as it is
+        return logging.StreamHandler()
 
 
 def formatter(log_format: str) -> logging.Formatter:
@@ -77,8 +93,11 @@ def _line(told: dict[str, Any]) -> str:
 
 
 def _event(_: Any, __: str, event: EventDict) -> EventDict:
-    """The name and the fields of an event in the place of the line that is written for people."""
+    """The name and the fields of an event in the place of the line that is written for people; of what others log, the
+    fields that they have given as ``extra``."""
     record: logging.LogRecord = event["_record"]
+    for name in record.__dict__.keys() - _OF_EVERY_RECORD - _META:
+        event[f"{name}_" if name in _OF_EVERY_LINE else name] = record.__dict__[name]
     if (told := getattr(record, FIELDS, None)) is not None:
         name, fields = told
         event.update({key: value for key, value in fields.items() if value is not None} | {"event": name})
@@ -91,7 +110,27 @@ def _instant(_: Any, __: str, event: EventDict) -> EventDict:
 
 
 def _no_passwords(_: Any, __: str, event: EventDict) -> EventDict:
-    return {name: without_passwords(value) if isinstance(value, str) else value for name, value in event.items()}
+    return {name: _written(value) for name, value in event.items()}
+
+
+def _written(value: Any) -> Any:
+    """A line is not lost for a field whose value cannot say what it is, or contains itself."""
+    try:
+        return _without_passwords(value)
+    except Exception as error:
+        return f"({type(error).__name__}: it cannot be written)"
+
+
+def _without_passwords(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _without_passwords(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_passwords(one) for one in value]
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return f"{value:#x}"
+    if value is None or isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return without_passwords(str(value))
 
 
 def _text(instant: datetime) -> str:

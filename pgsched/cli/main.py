@@ -1,9 +1,12 @@
 """The entry point. A command is imported when it is named, so that none waits for the imports of another."""
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from io import TextIOWrapper
 from keyword import iskeyword
+from pathlib import Path
 from typing import Any
 
 import click
@@ -51,7 +54,21 @@ class Commands(click.Group):
         words = list(sys.argv[1:] if args is None else args)
         reply = Reply(as_json="--json" in words)
         extra["standalone_mode"] = False
+        _prepare_streams()
         sys.exit(_status(reply, lambda: super(Commands, self).main(words, *rest, obj=reply, **extra)))
+
+
+def _prepare_streams() -> None:
+    """Lets everything be written: what a terminal's encoding lacks is escaped, and a stream that was closed before the
+    command began takes all and shows nothing, or is empty."""
+    if sys.stdin is None:
+        sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _status(reply: Reply, run: Callable[[], Any]) -> int:

@@ -1,5 +1,7 @@
 """``pgsched migrate``: the schema, brought to this release or printed."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -7,6 +9,7 @@ import click
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
 from pgsched.cli.database import ask, explained
 from pgsched.cli.reply import Reply, json_option
+from pgsched.errors import Refused
 from pgsched.settings import Settings
 from pgsched.store.admin.revisions import expected_revision
 from pgsched.store.core.room import remarks
@@ -15,7 +18,9 @@ from pgsched.store.core.room import remarks
 @click.command()
 @settings_options(DATABASE)
 @click.option("--sql", "as_sql", is_flag=True, help="Print the SQL for a database administrator and change nothing.")
-@click.option("--replace", is_flag=True, help="Recreate functions, views, triggers and privileges.")
+@click.option(
+    "--replace", is_flag=True, help="Recreate functions, views, triggers and privileges, and indexes that are missing."
+)
 @json_option
 @click.pass_context
 def migrate(context: click.Context, /, as_sql: bool, replace: bool, **flags: Any) -> None:
@@ -29,8 +34,12 @@ def migrate(context: click.Context, /, as_sql: bool, replace: bool, **flags: Any
         reply.give({"sql": sql}, sql.rstrip())
         return
     settings = with_database(settings)
-    revision, missing = bring_up(settings.database_url or "", anew=replace)
-    reply.give({"revision": revision, "missing_roles": missing}, _text(revision, missing))
+    url = settings.database_url or ""
+    revision, missing = bring_up(url, anew=replace)
+    rebuilt = {"indexes": _rebuild(url)} if replace else {}
+    for name in rebuilt.get("indexes", ()):
+        reply.note(f"{name} was built again")
+    reply.give({"revision": revision, "missing_roles": missing, **rebuilt}, _text(revision, missing))
     note_room(reply, settings)
     if missing:
         reply.note(f"not done: roles are missing: {', '.join(missing)}")
@@ -47,8 +56,33 @@ def bring_up(url: str, *, anew: bool = False) -> tuple[str, list[str]]:
     """Migrates; returns the revision reached and the roles that could not be made. Raises PgschedError."""
     from pgsched.store.admin.migrate import migrate as upgrade
 
-    with explained():
+    with _explained():
         return expected_revision(), upgrade(url, anew=anew)
+
+
+def _rebuild(url: str) -> list[str]:
+    from pgsched.store.admin.indexes import rebuild_indexes
+
+    with _explained():
+        return rebuild_indexes(url)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    with explained():
+        try:
+            yield
+        except Exception as error:
+            refused: Any = getattr(error, "orig", error)
+            if getattr(refused, "sqlstate", None) == "42501":
+                raise Refused(f"{refused.diag.message_primary}; {_MAY}") from error
+            raise
+
+
+_MAY = (
+    "migrate as the role that owns pgsched, which is pgsched_owner where it is there. pgsched doctor says what another "
+    "role owns; pgsched migrate --replace, run by a superuser, gives it back"
+)
 
 
 def _text(revision: str, missing: list[str]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from pgsched.cli.parameters import assignment, identity, json_text
+from pgsched.cli.parameters import assignment, json_text
 from pgsched.cli.reply import Command
 from pgsched.domain.states import SORTS
 from pgsched.errors import InvalidSettings
@@ -84,7 +84,7 @@ sort_option = click.option(
 )
 
 
-def page_options(kind: Any = identity, metavar: str = "ID") -> Callable[[Command], Command]:
+def page_options(kind: Any = str, metavar: str = "NEXT") -> Callable[[Command], Command]:
     """``--limit`` and ``--after``."""
     after = click.option(
         "--after", type=kind, metavar=metavar, help="Show the next page: the value of next in the previous answer."

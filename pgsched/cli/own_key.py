@@ -3,11 +3,11 @@
 It is kept as the header that a request has, so that ``curl -H @FILE`` needs no secret on its command line.
 """
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pgsched.domain.api_key import SCOPES, Token
+from pgsched.own_files import write_own
 from pgsched.settings import Settings
 
 if TYPE_CHECKING:
@@ -47,7 +47,4 @@ async def _made(connection: "AsyncConnection[Any]", found: Token | None) -> Toke
 
 def _write(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
-        os.fchmod(descriptor, 0o600)
-        opened.write(text)
+    write_own(file, text)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
+from pgsched.own_files import write_own
 from pgsched.sealing import new_key
 
 _NAME = "secret-keys"
@@ -37,13 +38,8 @@ def own_secret_keys(data_dir: Path) -> str:
 def _write(file: Path, text: str) -> None:
     """Never half: a key that was lost has lost what was sealed with it."""
     draft = file.with_name(f"{file.name}.{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
-            os.fchmod(descriptor, 0o600)
-            opened.write(text)
-            opened.flush()
-            os.fsync(descriptor)
+        write_own(draft, text)
         os.link(draft, file)
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)

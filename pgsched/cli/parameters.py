@@ -3,21 +3,34 @@
 import json
 import sys
 from datetime import datetime, timedelta
+from math import isfinite
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import click
+import msgspec
 
 from pgsched.domain.duration import parse_duration
-from pgsched.domain.target import without_port
-from pgsched.errors import InvalidSchedule
+from pgsched.domain.schedule import read_instant
+from pgsched.domain.target import host_alone
+from pgsched.errors import InvalidInput, InvalidSchedule
+
+
+class Number(click.FloatRange):
+    """A number that is one: click takes NaN for a number within any range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        found = super().convert(value, param, ctx)
+        if not isfinite(found):
+            self.fail(f"{value!r} is not a number", param, ctx)
+        return found
 
 
 def instant(text: str) -> datetime:
     """ISO 8601 with an offset."""
     try:
-        found = datetime.fromisoformat(text)
+        found = read_instant(text)
     except ValueError:
         raise click.BadParameter(f"{text!r} is not an instant: write ISO 8601, such as 2026-03-01T09:00:00Z") from None
     if found.utcoffset() is None:
@@ -33,14 +46,18 @@ def duration(text: str) -> timedelta:
         raise click.BadParameter(str(error)) from None
 
 
-def json_text(text: str) -> str:
+def json_text(text: str) -> msgspec.Raw:
     """JSON text; @FILE reads a file, - standard input. Checked here, sent on as it is."""
     read = _read(text)
     try:
-        json.loads(read)
+        json.loads(read, parse_int=str, parse_constant=_no_number)
+        return msgspec.Raw(read.encode())
     except (ValueError, RecursionError) as error:
         raise click.BadParameter(f"it is not JSON: {error}. Text needs its own quotes: '\"text\"'") from None
-    return read
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(f"{word} is no number of JSON")
 
 
 def _read(text: str) -> str:
@@ -70,9 +87,10 @@ def label(text: str) -> tuple[str, str]:
 
 def host_name(text: str) -> str:
     """A target's host, as lists are narrowed down to it: limits and sidelined hosts have the port too."""
-    if (alone := without_port(text)) != text:
-        raise click.BadParameter(f"{text!r} has a port: write {alone}, which finds targets at all of its ports")
-    return text
+    try:
+        return host_alone(text)
+    except InvalidInput as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def _pair(text: str, otherwise: str) -> tuple[str, str]:
@@ -83,10 +101,8 @@ def _pair(text: str, otherwise: str) -> tuple[str, str]:
 
 
 def identity(text: str) -> UUID:
-    """The id of a job or an execution."""
+    """The id of what has no key, such as a backfill."""
     try:
         return UUID(text)
     except ValueError:
-        raise click.BadParameter(
-            f"{text!r} is not an id: write the UUID that scheduling answered with; list --key finds it by its key"
-        ) from None
+        raise click.BadParameter(f"{text!r} is not an id: write the UUID with which it is listed") from None

@@ -1,23 +1,30 @@
-"""``pgsched preview``: when a schedule fires, without scheduling anything. Needs a database only for ``--job``."""
+"""``pgsched preview``: when a schedule fires, without scheduling anything. Only for ``--job`` is anybody asked."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
-from uuid import UUID
+from typing import Any, NamedTuple
 
 import click
 
-from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
-from pgsched.cli.edits import job_changes_in
+from pgsched.cli.answers import changes_in
+from pgsched.cli.asking import Ask, api_option, asking
+from pgsched.cli.configuration import DATABASE, settings_options
 from pgsched.cli.options import many_option, recurrence_options
-from pgsched.cli.parameters import identity, instant
+from pgsched.cli.parameters import instant
 from pgsched.cli.reply import Reply, json_option, table
 from pgsched.errors import InvalidInput
 
 
+class _Job(NamedTuple):
+    name: str
+    client: str | None
+
+
 @click.command()
 @settings_options(DATABASE)
-@click.option("--job", type=identity, metavar="ID", help="Preview this job, before and after the given change.")
+@api_option()
+@click.option("--job", metavar="ID-or-KEY", help="Preview this job, before and after the given change.")
+@click.option("--client", metavar="NAME", help="Whose key --job is, if several clients have it.")
 @click.option("--at", metavar="INSTANT", help="Once, at this instant.")
 @recurrence_options(is_new=True)
 @many_option("--rule", "How it recurs, such as max_runs=3.")
@@ -29,36 +36,50 @@ from pgsched.errors import InvalidInput
 @click.option("--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="Number of instants.")
 @json_option
 @click.pass_obj
-def preview(reply: Reply, /, job: UUID | None, after: datetime | None, count: int, **given: Any) -> None:
+def preview(
+    reply: Reply,
+    /,
+    api: str | None,
+    job: str | None,
+    client: str | None,
+    after: datetime | None,
+    count: int,
+    **given: Any,
+) -> None:
     """Show the next instants of a schedule, on its own clock and in UTC."""
     flags = {name: given.pop(name) for name in (*DATABASE, "config")}
     given["rules"] = dict(given["rules"]) or None
     if job is not None:
-        _preview_job(reply, flags, job, after, count, given)
+        _preview_job(reply, asking(flags, api), _Job(job, client), after, count, given)
         return
+    if api is not None or client is not None:
+        raise InvalidInput("--api and --client go with --job: a schedule is previewed without asking anybody")
     from pgsched.domain.preview import preview
 
     fires = preview(after=after or datetime.now(UTC).replace(microsecond=0), count=count, **given)
     reply.give({"next": _shown(fires)}, _text(fires))
 
 
-def _preview_job(
-    reply: Reply, flags: dict[str, Any], job: UUID, after: datetime | None, count: int, given: dict[str, Any]
-) -> None:
-    from pgsched.cli.database import ask
-    from pgsched.store.jobs import edits
-
+def _preview_job(reply: Reply, ask: Ask, job: _Job, after: datetime | None, count: int, given: dict[str, Any]) -> None:
     for name in ("at", "identity"):
         if given.pop(name) is not None:
             raise InvalidInput(f"--{name} does not go with --job, which has its own: leave it out")
     changed = any(value is not None for value in given.values())
-    changes = edits.changes_of(job_changes_in(given)) if changed else "{}"
-    settings = with_database(load_settings(flags))
-    found = ask(settings, lambda connection: edits.preview_job(connection, job, changes, start=after, count=count))
+    changes = changes_in(given) if changed else {}
+
+    async def question(desk: Any) -> Any:
+        return await desk.preview_job(
+            await desk.identify("job", job.name, job.client), changes, start=after, count=count
+        )
+
+    found = ask(question)
     text = _text(found.before)
     if changed:
         text = f"before\n{text}\n\nafter\n{_text(found.after)}"
-    reply.give({"before": _shown(found.before), "after": _shown(found.after)}, text)
+    out = [_utc(at) for at in found.exceptions]
+    if out:
+        text = f"{text}\n\ncancelled ahead, so left out: {', '.join(out)}"
+    reply.give({"before": _shown(found.before), "after": _shown(found.after), "exceptions": out}, text)
 
 
 def _shown(fires: Iterable[Any]) -> list[dict[str, Any]]:

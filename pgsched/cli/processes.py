@@ -151,12 +151,13 @@ def _work(settings: Settings, reply: Reply, part: _Part, metrics: "Shown | None"
     count_into = metrics.directory if metrics else part.count_into
     counting = Counting(Tally(), count_into) if count_into else None
     run = partial(run_worker, settings, app=app, events=_events(counting), orders=orders, counting=counting)
+    waits = not part.supervised  # who starts others again knows better
     with explained():
         if part.alone is not None:
             run(alone=teller(part.alone), without=part.without)
         else:
             start_alone = Alone(settings, count_into) if app else None
-            run(ready=partial(_ready, settings, reply, metrics), start_alone=start_alone)
+            run(ready=partial(_ready, settings, reply, metrics), start_alone=start_alone, waits=waits)
 
 
 def _events(counting: Counting | None) -> Events:
@@ -165,10 +166,11 @@ def _events(counting: Counting | None) -> Events:
 
 
 def _supervise(settings: Settings, reply: Reply, metrics: "Shown | None") -> None:
-    from pgsched.process import checked_database
+    from pgsched.process import awaited_database
 
+    _begin(settings)
     with explained():
-        checked_database(settings)  # here, so that it is said once and not by each process
+        awaited_database(settings, _events(None))  # here, so that it is said once and not by each process
     asyncio.run(_keep_running(settings, reply, metrics))
 
 

@@ -8,8 +8,6 @@ from pgsched.cli.answers import Answer, cells, changed, changes_in, shown
 from pgsched.cli.commands import command
 from pgsched.cli.options import actor_option, many_option, note_and_actor, options
 from pgsched.cli.reply import table
-from pgsched.store.admin import queues as store
-from pgsched.store.core.room import find_room
 
 _COLUMNS = ("name", "pulled", "waiting", "max_waiting", "full_since", "paused_at", "reason", "weight", "options")
 _queue_options = options(
@@ -24,17 +22,17 @@ queues = click.Group("queues", help="List, show, create, set, pause, resume and 
 
 
 @command(queues, "list")
-async def list_queues(connection: Any) -> Answer:
+async def list_queues(desk: Any) -> Answer:
     """List queues; waiting executions are counted up to 10,000."""
-    found = await store.all_queues(connection)
+    found = await desk.list_queues()
     return Answer({"items": found}, table(_COLUMNS, cells(_COLUMNS, found)))
 
 
 @command(queues)
 @click.argument("name")
-async def show(connection: Any, name: str) -> Answer:
+async def show(desk: Any, name: str) -> Answer:
     """Show one queue."""
-    return shown(await store.get_queue(connection, name))
+    return shown(await desk.get_queue(name))
 
 
 @command(queues)
@@ -42,12 +40,11 @@ async def show(connection: Any, name: str) -> Answer:
 @click.option("--pulled", is_flag=True, help="Consumers pull from it; workers do not deliver from it.")
 @_queue_options
 @actor_option
-async def create(connection: Any, name: str, pulled: bool, actor: str | None, **given: Any) -> Answer:
+async def create(desk: Any, name: str, pulled: bool, **given: Any) -> Answer:
     """Create a queue while everything runs. Workers started with its name serve it."""
-    settings = changes_in(given) | ({"pulled": True} if pulled else {})
-    await store.create_queue(connection, name, settings, actor=actor)
+    advice = await desk.add_queue(name, pulled=pulled, settings=changes_in(given))
     how = "consumers claim from it" if pulled else f"serve it by pgsched worker --queues {name}"
-    return Answer({"name": name}, f"created; {how}", (await find_room(connection)).advice())
+    return Answer({"name": name}, f"created; {how}", advice)
 
 
 @command(queues, "set")
@@ -60,32 +57,32 @@ async def create(connection: Any, name: str, pulled: bool, actor: str | None, **
     help="Reset this setting to its default; repeatable.",
 )
 @actor_option
-async def set_queue(connection: Any, name: str, actor: str | None, **given: Any) -> Answer:
+async def set_queue(desk: Any, name: str, **given: Any) -> Answer:
     """Change the given settings of a queue."""
     changes = changes_in(given, "--max-waiting 100000")
-    return changed(await store.set_queue(connection, name, changes, actor=actor), "set", "was so before", name=name)
+    return changed(await desk.change_queue(name, changes), "set", "was so before", name=name)
 
 
 @command(queues)
 @click.argument("name")
 @note_and_actor
-async def pause(connection: Any, name: str, **said: Any) -> Answer:
+async def pause(desk: Any, name: str, note: str | None) -> Answer:
     """Pause a queue: workers start nothing more from it."""
-    return changed(await store.pause_queue(connection, name, **said), "paused", "was paused already", name=name)
+    return changed(await desk.pause_queue(name, note=note), "paused", "was paused already", name=name)
 
 
 @command(queues)
 @click.argument("name")
 @note_and_actor
-async def resume(connection: Any, name: str, **said: Any) -> Answer:
+async def resume(desk: Any, name: str, note: str | None) -> Answer:
     """Resume a paused queue."""
-    return changed(await store.resume_queue(connection, name, **said), "resumed", "was not paused", name=name)
+    return changed(await desk.resume_queue(name, note=note), "resumed", "was not paused", name=name)
 
 
 @command(queues)
 @click.argument("name")
 @actor_option
-async def drop(connection: Any, name: str, actor: str | None) -> Answer:
+async def drop(desk: Any, name: str) -> Answer:
     """Drop a queue in which nothing waits or runs; its history stays."""
-    await store.drop_queue(connection, name, actor=actor)
+    await desk.drop_queue(name)
     return changed(True, "dropped", "", name=name)

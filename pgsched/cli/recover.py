@@ -6,9 +6,9 @@ from typing import Any
 import click
 
 from pgsched.cli.answers import Answer, cells
-from pgsched.cli.commands import command
+from pgsched.cli.commands import database_command
 from pgsched.cli.options import actor_option, options
-from pgsched.cli.parameters import duration
+from pgsched.cli.parameters import Number, duration
 from pgsched.cli.reply import table
 from pgsched.errors import InvalidInput
 from pgsched.settings import Settings
@@ -21,7 +21,7 @@ _SAMPLE = ("id", "client", "target", "key", "scheduled_for")
 _CALLS = ("called", "executions")
 
 
-@command(with_settings=True)
+@database_command(with_settings=True)
 @options(
     click.option("--release", is_flag=True, help="Apply the next three options, then let workers continue."),
     click.option(
@@ -29,7 +29,7 @@ _CALLS = ("called", "executions")
     ),
     click.option(
         "--rate",
-        type=click.FloatRange(0.001, 100_000),
+        type=Number(0.001, 100_000),
         metavar="NUMBER",
         help="Most overdue executions to fire per second.",
     ),

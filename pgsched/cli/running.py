@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pgsched.errors import Conflict
+from pgsched.own_files import check_directory, open_own
 
 _NAME = "up.lock"
+_OTHERWISE = "another --data-dir"
 
 
 class Ownership:
@@ -29,9 +31,12 @@ class Ownership:
 
 @contextmanager
 def owned(data_dir: Path) -> Iterator[Ownership]:
-    """Holds the data directory. Raises Conflict when another process does, OSError when it cannot be written."""
+    """Holds the data directory. Raises Conflict when another process does, InvalidInput where somebody else may change
+    what is in it, OSError when it cannot be written."""
+    check_directory(data_dir, _OTHERWISE)
     data_dir.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(data_dir / _NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    check_directory(data_dir, _OTHERWISE)
+    descriptor = open_own(data_dir / _NAME)
     try:
         _lock(descriptor, data_dir)
         ownership = Ownership(descriptor)

@@ -1,4 +1,4 @@
-"""``pgsched schedule``: one call of the SQL function of the same name."""
+"""``pgsched schedule``: one call of the SQL function, or of the API, of the same name."""
 
 from typing import Any
 
@@ -8,8 +8,6 @@ from pgsched.cli.answers import Answer
 from pgsched.cli.commands import command
 from pgsched.cli.options import many_option, ordering_key_option, payload_option, recurrence_options
 from pgsched.cli.parameters import label
-from pgsched.store.schedule import calls
-from pgsched.store.schedule.order import order_of
 
 _NOT_SCHEDULED = {
     "existing": "nothing was scheduled: the id is that of the execution or job that has this key",
@@ -44,7 +42,7 @@ _NOT_SCHEDULED = {
 @click.option(
     "--after-outcome", default="success", show_default=True, metavar="OUTCOME", help="--after: success, or any end."
 )
-async def schedule(connection: Any, target: str, **given: Any) -> Answer:
+async def schedule(desk: Any, target: str, **given: Any) -> Answer:
     """Schedule a call of TARGET: once, now or later, or repeatedly.
 
     TARGET is a URI such as https://host/path or python:name. Prints the id; with --json, also the outcome: created,
@@ -52,9 +50,7 @@ async def schedule(connection: Any, target: str, **given: Any) -> Answer:
     """
     for name in ("options", "rules", "labels"):
         given[name] = dict(given[name]) or None
-    order = order_of(target, given | {"after": list(given["after"]) or None})
-    placed = await calls.schedule(connection, order)
-    kind = "job" if order.when.recurs else "execution"
-    return Answer(
-        {"id": placed.id, "kind": kind, "outcome": placed.outcome}, str(placed.id), _NOT_SCHEDULED.get(placed.outcome)
-    )
+    given["after"] = list(given["after"]) or None
+    placed = await desk.schedule(target, **{name: value for name, value in given.items() if value is not None})
+    found = {"id": placed.id, "kind": placed.kind, "outcome": placed.outcome}
+    return Answer(found, str(placed.id), _NOT_SCHEDULED.get(placed.outcome))

@@ -4,13 +4,13 @@ A value comes by standard input or a prompt: arguments are for everybody on the 
 """
 
 import sys
+from functools import partial
 from typing import Any
 
 import click
 
-from pgsched.answers import page_of
-from pgsched.cli.answers import Answer, changed, listed
-from pgsched.cli.commands import command
+from pgsched.cli.answers import Answer, changed, fill, listed
+from pgsched.cli.commands import command, database_command
 from pgsched.cli.options import actor_option, page_options
 from pgsched.cli.reply import Reply, json_option
 from pgsched.sealing import KeyRing, new_key
@@ -22,38 +22,47 @@ secrets = click.Group(
 )
 
 
-@command(secrets, with_settings=True)
+@command(secrets)
 @click.argument("client")
 @click.argument("name")
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    metavar="HOST",
+    help="Where it goes; repeatable.  [default: the hosts it had; none for a new one]",
+)
 @actor_option
-async def put(connection: Any, settings: Settings, client: str, name: str, actor: str | None) -> Answer:
-    """Store a secret of CLIENT as NAME, from standard input or a prompt."""
+async def put(desk: Any, client: str, name: str, hosts: tuple[str, ...]) -> Answer:
+    """Store a secret of CLIENT as NAME, from standard input or a prompt.
+
+    It is sent to the hosts that are named, with their port unless that is 80 or 443, and to no other.
+    """
     text = click.prompt("Value", hide_input=True) if sys.stdin.isatty() else sys.stdin.read().rstrip("\r\n")
-    made = await store.put(connection, KeyRing.parse(settings.secret_keys), client, name, text, actor=actor)
+    made = await desk.store_secret(client, name, text, hosts=hosts or None)
     return Answer({"client": client, "name": name, "made": made}, "put" if made else "replaced")
 
 
 @command(secrets, "list")
 @click.argument("client")
 @page_options(str, "NAME")
-async def list_secrets(connection: Any, client: str, limit: int, after: str | None) -> Answer:
+async def list_secrets(desk: Any, client: str, limit: int, after: str | None) -> Answer:
     """List the secrets of CLIENT by their names."""
-    found = await store.all_secrets(connection, client, limit=limit + 1, after=after)
-    columns = ("name", "created_at", "updated_at")
-    return listed(page_of(found, limit, lambda row: row.name), columns, "no secrets")
+    page, note = await fill(partial(desk.list_secrets, client), limit, after)
+    columns = ("name", "hosts", "created_at", "updated_at")
+    return listed(page, columns, "no secrets", note=note)
 
 
 @command(secrets)
 @click.argument("client")
 @click.argument("name")
 @actor_option
-async def drop(connection: Any, client: str, name: str, actor: str | None) -> Answer:
+async def drop(desk: Any, client: str, name: str) -> Answer:
     """Delete a secret; attempts that refer to it fail from then on."""
-    done = await store.drop(connection, client, name, actor=actor)
-    return changed(done, "dropped", "there was none", client=client, name=name)
+    return changed(await desk.drop_secret(client, name), "dropped", "there was none", client=client, name=name)
 
 
-@command(secrets, with_settings=True)
+@database_command(secrets, with_settings=True)
 async def reseal(connection: Any, settings: Settings) -> Answer:
     """Encrypt all secrets with the first of secret_keys, so that the others can be removed."""
     done = await store.reseal_all(connection, KeyRing.parse(settings.secret_keys))

@@ -4,8 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 from pgsched.cli.answers import Answer, cells
-from pgsched.cli.commands import command
+from pgsched.cli.commands import database_command
 from pgsched.cli.reply import listing, table
+from pgsched.domain.histogram import BUCKETS
 from pgsched.store.admin.installation import get_installation
 from pgsched.store.jobs.zone_rules import versions
 from pgsched.store.lookup import overview, throughput
@@ -18,7 +19,7 @@ _OBJECTIVE = ("objective of", "on time", "attempts in the last hour", "on time",
 _WORKER = ("id", "name", "queues", "release", "started_at")
 
 
-@command()
+@database_command()
 async def status(connection: Any) -> Answer:
     """Show executions by status, what was done in the last hour, the workers, how late the oldest due execution is, and
     what no worker can deliver.
@@ -58,7 +59,11 @@ def _objective(one: Objective) -> list[Any]:
 
 
 def _seconds(seconds: float | None) -> str:
-    return "" if seconds is None else f"{seconds:.3g} s"
+    if seconds is None:
+        return ""
+    if seconds >= BUCKETS[-1]:  # what is beyond it is counted together
+        return f"{BUCKETS[-1]:,.0f} s or more"
+    return f"{seconds:,.0f} s" if seconds >= 100 else f"{seconds:.3g} s"
 
 
 def _text(found: dict[str, Any]) -> str:

@@ -14,8 +14,10 @@ from typing import Any
 import click
 import psycopg
 
+from pgsched.cli.asking import api_option, refuse_api
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
 from pgsched.cli.database import explained
+from pgsched.cli.parameters import Number
 from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.top_view import SORTS, View
 from pgsched.store.core.pinned import DOCTOR_LOCALLY
@@ -28,11 +30,12 @@ _APART = 1.0  # seconds between the two looks of a single frame
 
 
 @click.command()
+@api_option(hidden=True)
 @settings_options(DATABASE)
 @click.option("--once", is_flag=True, help="Print one frame and exit; the default if the output is not a terminal.")
 @click.option(
     "--every",
-    type=click.FloatRange(0.5, 60),
+    type=Number(0.5, 60),
     default=2,
     show_default=True,
     metavar="SECONDS",
@@ -42,11 +45,12 @@ _APART = 1.0  # seconds between the two looks of a single frame
 @click.option("--filter", default="", metavar="TEXT", help="Only queues, clients and workers whose name contains this.")
 @json_option
 @click.pass_obj
-def top(reply: Reply, /, once: bool, every: float, sort: str, filter: str, **flags: Any) -> None:
+def top(reply: Reply, /, api: str | None, once: bool, every: float, sort: str, filter: str, **flags: Any) -> None:
     """Watch what is due, running and late, by queue, client and worker.
 
     Reads at most the 4,000 oldest rows of each queue. A single frame takes two samples, a second apart, for rates.
     """
+    refuse_api("pgsched top", api)
     url = with_database(load_settings(flags)).database_url or ""
     view = View(sort=sort, filter=filter[:40])
     if once or reply.as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):

@@ -93,7 +93,8 @@ def _run_embedded(settings: Settings, reply: Reply, ownership: Ownership, begun:
         found = dataclasses.replace(settings, database_url=logins.url)
         ownership.announce(logins.url)
         psql, key = embedded_psql(logins.url), own_key(found)
-        welcome = Welcome(settings=found, psql=psql, embedded=True, sql_role=logins.client_role, authorization=key)
+        role = logins.client_role
+        welcome = Welcome(settings=found, psql=psql, own_url=logins.told_url, sql_role=role, authorization=key)
         _run(found, reply, welcome, logins.api_url, begun, server)
 
 
@@ -114,7 +115,7 @@ def _run_given(settings: Settings, reply: Reply, begun: _Begun) -> None:
     role = logins.client_role if logins else None
     found = dataclasses.replace(settings, database_url=logins.url) if logins else settings
     key = own_key(found)
-    welcome = Welcome(settings=found, psql=plain_psql(url), embedded=False, sql_role=role, authorization=key)
+    welcome = Welcome(settings=found, psql=plain_psql(url), sql_role=role, authorization=key)
     _run(found, reply, welcome, logins.api_url if logins else url, begun)
 
 

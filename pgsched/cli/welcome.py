@@ -18,12 +18,13 @@ from pgsched.version import __version__
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Welcome:
     """``psql`` is the command that opens the database, ``sql_role`` the role of the client default, if it has one;
-    ``authorization`` is the file with the header that requests need."""
+    ``authorization`` is the file with the header that requests need; ``own_url`` is the database's URL for any driver,
+    where it is of this data directory alone and so may be shown with its password."""
 
     settings: Settings
     psql: str
-    embedded: bool
     authorization: Path
+    own_url: str | None = None
     sql_role: str | None = None
 
     @property
@@ -53,8 +54,8 @@ class Welcome:
         return {
             "url": self.url,
             "authorization": str(self.authorization),
-            "database_url": without_passwords(self.settings.database_url or ""),
-            "embedded": self.embedded,
+            "database_url": self.own_url or without_passwords(self.settings.database_url or ""),
+            "embedded": self.own_url is not None,
             "sql_role": self.sql_role,
             "processes": self.settings.processes,
             "try": self.tries(),
@@ -64,8 +65,8 @@ class Welcome:
         lines = [f"pgsched {__version__} is ready at {self.url}"]
         if self.settings.dashboard != "off":
             lines += [f"Open that in a browser for the dashboard, and sign in with what is in {self.authorization}"]
-        if self.embedded:
-            lines += [f"Its database is {self.settings.database_url}"]
+        if self.own_url:
+            lines += [f"Its database is {self.own_url}"]
         lines += [f"Requests need the header that is in {self.authorization}: curl -H @{self.authorization} …"]
         if self.sql_role:
             lines += [f"Functions of the client default (sql: targets) are called as the role {self.sql_role}."]

@@ -1,11 +1,23 @@
 """The sentences of ``pgsched executions why``: what an execution waits for, or what became of it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from pgsched.store.admin.clients import ClientRow
 from pgsched.store.lookup.rows import Attempt, Execution
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What is asked beside an execution: the time, whether consumers pull from its queue, and its client if that is on
+    hold."""
+
+    now: datetime
+    is_pulled: bool = False
+    hold: ClientRow | None = None
+
 
 _STALLS = {
     "waits: the queue is paused": "Its queue {queue} is paused; pgsched queues resume {queue} ends that.",
@@ -27,6 +39,11 @@ _HOLDERS = {
     "alone": "Worker processes ended while {name} ran, so it waits to be run apart from all others.",
     "error": "It is set aside ({reason}). Mend that, then reschedule or cancel it.",
 }
+_WITHDRAWN = {
+    "paused": "Its job was paused before its start: it runs if the job is resumed before that.",
+    "edited": "Its job was edited after its instant: it runs if the schedule still has that.",
+    "replaced": "Its job was replaced after its instant: it runs if the schedule still has that.",
+}
 _HOLD = "Its client {client} is on hold ({note}); pgsched clients release {client} ends that."
 _ENDS = {
     "succeeded": "It has run: it succeeded at {finished_at}.",
@@ -38,25 +55,19 @@ _ENDS = {
 
 
 def reasons(
-    row: Execution,
-    now: datetime,
-    *,
-    attempts: Sequence[Attempt] = (),
-    waits_for: Sequence[UUID] = (),
-    is_pulled: bool = False,
-    hold: ClientRow | None = None,
+    row: Execution, around: Around, *, attempts: Sequence[Attempt] = (), waits_for: Sequence[UUID] = ()
 ) -> list[str]:
-    """What there is to say of an execution, one sentence or two each; ``hold`` is its client, if that is on hold."""
+    """What there is to say of an execution, one sentence or two each."""
     if row.status in _ENDS:
         return [_of(row, _ENDS[row.status])]
     last = [f"Attempt {one.attempt} failed at {_at(one.finished_at)}: {one.error}" for one in attempts[-1:]]
     if row.status == "running":
         return [*last, _who_has_it(row)]
     if row.status == "held":
-        if hold is not None and row.held_by == f"client:{row.client}":
-            return [*last, _of(row, _HOLD, note=hold.reason or "no reason is on record")]
+        if around.hold is not None and row.held_by == f"client:{row.client}":
+            return [*last, _of(row, _HOLD, note=around.hold.reason or "no reason is on record")]
         return [*last, _what_holds_it(row, waits_for)]
-    return [*last, *_when_it_comes(row, now, {one.error for one in attempts}, is_pulled)]
+    return [*last, *_when_it_comes(row, around.now, {one.error for one in attempts}, around.is_pulled)]
 
 
 def _who_has_it(row: Execution) -> str:
@@ -75,7 +86,9 @@ def _what_holds_it(row: Execution, waits_for: Sequence[UUID]) -> str:
         return _of(row, _HOLDERS.get(kind, "It is held back by {held_by}."), name=name)
     if waits_for:
         return f"It waits for the end of {', '.join(map(str, waits_for))}."
-    return "It waits for the run of its job before it." if row.job_id else "It was scheduled for no instant: infinity."
+    if row.job_id is None:
+        return "It was scheduled for no instant: infinity."
+    return _WITHDRAWN.get(row.reason or "", "It waits for the run of its job before it.")
 
 
 def _when_it_comes(row: Execution, now: datetime, known: set[str], is_pulled: bool) -> list[str]:

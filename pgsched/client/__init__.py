@@ -30,6 +30,7 @@ from pgsched.client.transaction import schedule_async as schedule_async
 from pgsched.client.transaction import schedule_outcome as schedule_outcome
 from pgsched.client.transaction import schedule_outcome_async as schedule_outcome_async
 from pgsched.domain.schedule import Fire as Fire
+from pgsched.store.admin.audit import AuditEntry as AuditEntry
 from pgsched.store.admin.clients import ClientRow as ClientRow
 from pgsched.store.admin.clients import SecretHint as SecretHint
 from pgsched.store.admin.draining import WorkerRow as WorkerRow

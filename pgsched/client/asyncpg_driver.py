@@ -5,6 +5,7 @@ asyncpg numbers its parameters, and its method for COPY writes the statement its
 
 import asyncio
 import re
+import sys
 from collections.abc import AsyncIterator
 from functools import cache
 from typing import Any, Protocol, TypeGuard
@@ -35,7 +36,8 @@ class Fetches(Protocol):
 
 def is_of_asyncpg(candidate: Any) -> TypeGuard[Fetches]:
     """Whether it is a connection of asyncpg, or one that its pool lends."""
-    return type(candidate).__module__.startswith("asyncpg.")
+    asyncpg = sys.modules.get("asyncpg")
+    return asyncpg is not None and isinstance(candidate, asyncpg.Connection | asyncpg.pool.PoolConnectionProxy)
 
 
 @cache

@@ -74,9 +74,13 @@ class ClientMethods:
         return Call("GET", path("clients", client, "secrets"), Page[SecretRow], query={"limit": LARGEST})
 
     @method
-    def put_secret(self, client: str, name: str, value: str) -> Call[bool]:
-        """Stores a secret for headers to refer to, as in ``{"headers": {"authorization": {"secret": name}}}``."""
-        return Call("PUT", path("clients", client, "secrets", name), bool, "changed", body={"value": value})
+    def put_secret(self, client: str, name: str, value: str, *, hosts: Sequence[str] | None = None) -> Call[bool]:
+        """Stores a secret for headers to refer to, as in ``{"headers": {"authorization": {"secret": name}}}``.
+
+        It goes to these hosts and no other; None stands for those that it had, and for none where it is new.
+        """
+        given = present({"value": value, "hosts": hosts})
+        return Call("PUT", path("clients", client, "secrets", name), bool, "changed", body=given)
 
     @method
     def drop_secret(self, client: str, name: str) -> Call[bool]:

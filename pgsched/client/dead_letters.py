@@ -16,6 +16,7 @@ from pgsched.client.requests import (
     body,
     check_names,
     identity,
+    named,
     path,
     present,
 )
@@ -73,15 +74,16 @@ class DeadLetterMethods:
         return _list(state, sort, LARGEST, None, wanted)
 
     @method
-    def get_dead_letter(self, execution_id: Id) -> Call[DeadLetterDetail]:
+    def get_dead_letter(self, execution_id: Id, *, client: str | None = None) -> Call[DeadLetterDetail]:
         """A dead letter with its failed attempts."""
-        return Call("GET", _letter(execution_id), DeadLetterDetail)
+        return Call("GET", _letter(execution_id), DeadLetterDetail, query={"client": client})
 
     @method
-    def replay(self, execution_id: Id, **changes: Unpack[ReplayOptions]) -> Call[UUID]:
+    def replay(self, execution_id: Id, *, client: str | None = None, **changes: Unpack[ReplayOptions]) -> Call[UUID]:
         """Runs a dead letter again; returns the new execution's id, which is the same each time unless that one failed,
         too."""
-        return Call("POST", path("executions", identity(execution_id), "retry"), UUID, "id", body=body(changes))
+        retry = path("executions", named(execution_id), "retry")
+        return Call("POST", retry, UUID, "id", query={"client": client}, body=body(changes))
 
     @method
     def replay_all(
@@ -103,14 +105,24 @@ class DeadLetterMethods:
         return Call("GET", path("dead-letters", "replays", identity(replay_id)), Replay)
 
     @method
+    def list_replays(self, *, limit: int = 50, after: str | None = None) -> Call[Page[Replay]]:
+        """One page of the replays of many, newest first."""
+        return Call("GET", path("dead-letters", "replays"), Page[Replay], query={"limit": limit, "after": after})
+
+    @pages
+    def iter_replays(self) -> Call[Page[Replay]]:
+        """All of them; pages are requested as they are needed."""
+        return Call("GET", path("dead-letters", "replays"), Page[Replay], query={"limit": LARGEST})
+
+    @method
     def cancel_replay(self, replay_id: Id) -> Call[bool]:
         """Ends it; dead letters not yet replayed stay. False if it had ended before."""
         return Call("DELETE", path("dead-letters", "replays", identity(replay_id)), bool, "changed")
 
     @method
-    def discard(self, execution_id: Id, *, note: str | None = None) -> Call[bool]:
+    def discard(self, execution_id: Id, *, client: str | None = None, note: str | None = None) -> Call[bool]:
         """Discards a dead letter; false if it was discarded before."""
-        return Call("DELETE", _letter(execution_id), bool, "changed", query={"note": note})
+        return Call("DELETE", _letter(execution_id), bool, "changed", query={"client": client, "note": note})
 
 
 def discard_some(note: str | None, wanted: DeadLetterQuery) -> Call[DiscardedMany]:
@@ -119,7 +131,7 @@ def discard_some(note: str | None, wanted: DeadLetterQuery) -> Call[DiscardedMan
 
 
 def _letter(execution_id: Id) -> str:
-    return path("dead-letters", identity(execution_id))
+    return path("dead-letters", named(execution_id))
 
 
 def _list(state: str, sort: Sort, limit: int, after: str | None, wanted: DeadLetterQuery) -> Call[Page[DeadLetter]]:

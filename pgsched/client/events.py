@@ -37,16 +37,21 @@ class Following:
         self._call = Call("GET", path("events"), Event, query=query, timeout=_SILENCE)
         self._retries, self._failures = retries, 0
         self._ends = wanted.get("wait") is not None
-        self._rest = b""
+        self._rest = bytearray()
 
     def request(self, http: httpx.Client | httpx.AsyncClient) -> httpx.Request:
         """The stream from where it was left."""
-        self._rest = b""
+        self._rest.clear()
         return self._call.send_by(http)
 
     def read(self, piece: bytes) -> Iterator[Event]:
         """The events that are complete by now."""
-        *frames, self._rest = (self._rest + piece).split(b"\n\n")
+        seen = max(len(self._rest) - 1, 0)
+        self._rest += piece
+        if self._rest.find(b"\n\n", seen) < 0:
+            return
+        *frames, rest = bytes(self._rest).split(b"\n\n")
+        self._rest = bytearray(rest)
         for frame in frames:
             fields = dict(line.split(b": ", 1) for line in frame.split(b"\n") if b": " in line)
             self._failures = 0

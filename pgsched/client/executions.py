@@ -6,7 +6,7 @@ from typing import Any, TypedDict, Unpack
 
 from pgsched.answers import ExecutionDetail, Page
 from pgsched.client.methods import method, pages
-from pgsched.client.requests import LARGEST, Call, Id, Instant, as_label, between, body, check_names, identity, path
+from pgsched.client.requests import LARGEST, Call, Id, Instant, as_label, between, body, check_names, named, path
 from pgsched.domain.states import Sort
 from pgsched.store.lookup.rows import Execution
 
@@ -42,9 +42,15 @@ class ExecutionMethods:
     """The methods of both clients for executions."""
 
     @method
-    def get_execution(self, execution_id: Id) -> Call[ExecutionDetail]:
+    def get_execution(self, execution_id: Id, *, client: str | None = None) -> Call[ExecutionDetail]:
         """An execution with its failed attempts, and those that it still waits for."""
-        return Call("GET", path("executions", identity(execution_id)), ExecutionDetail)
+        return Call("GET", _one(execution_id), ExecutionDetail, query={"client": client})
+
+    @method
+    def cancel_execution(self, execution_id: Id, *, client: str | None = None, note: str | None = None) -> Call[bool]:
+        """Cancels a waiting or running execution; false if it had ended before."""
+        query = {"client": client}
+        return Call("POST", _one(execution_id, "cancel"), bool, "changed", query=query, body={"note": note})
 
     @method
     def list_executions(
@@ -59,10 +65,13 @@ class ExecutionMethods:
         return _list(sort, LARGEST, None, wanted)
 
     @method
-    def edit_execution(self, execution_id: Id, **changed: Unpack[ExecutionChanges]) -> Call[ExecutionDetail]:
+    def edit_execution(
+        self, execution_id: Id, *, client: str | None = None, **changed: Unpack[ExecutionChanges]
+    ) -> Call[ExecutionDetail]:
         """Changes the given parts of a one-shot that has not started."""
         check_names(changed, ExecutionChanges)
-        return Call("PATCH", path("executions", identity(execution_id)), ExecutionDetail, body=body(changed))
+        query = {"client": client}
+        return Call("PATCH", _one(execution_id), ExecutionDetail, query=query, body=body(changed))
 
     @method
     def edit_execution_by_key(
@@ -74,16 +83,20 @@ class ExecutionMethods:
         return Call("PATCH", path("executions"), ExecutionDetail, query=query, body=body(changed))
 
     @method
-    def reschedule(self, execution_id: Id, fire_at: Instant) -> Call[None]:
+    def reschedule(self, execution_id: Id, fire_at: Instant, *, client: str | None = None) -> Call[None]:
         """Moves a waiting one-shot to another instant."""
-        verb = path("executions", identity(execution_id), "reschedule")
-        return Call("POST", verb, NoneType, body={"fire_at": fire_at})
+        query = {"client": client}
+        return Call("POST", _one(execution_id, "reschedule"), NoneType, query=query, body={"fire_at": fire_at})
 
     @method
     def reschedule_by_key(self, key: str, fire_at: Instant, *, client: str = "default") -> Call[None]:
         """Moves the waiting one-shot that the client has under the key."""
         asked = {"client": client, "key": key, "fire_at": fire_at}
         return Call("POST", path("executions", "reschedule"), NoneType, body=asked)
+
+
+def _one(id: Id, *verb: str) -> str:
+    return path("executions", named(id), *verb)
 
 
 def _list(sort: Sort, limit: int, after: str | None, wanted: ExecutionQuery) -> Call[Page[Execution]]:

@@ -10,6 +10,7 @@ from typing import Self, TypeVar, Unpack
 
 import httpx
 
+from pgsched.client.audit import AuditMethods
 from pgsched.client.bulk_changes import BulkChangeMethods
 from pgsched.client.clients import ClientMethods
 from pgsched.client.dead_letters import DeadLetterMethods, DeadLetterQuery, discard_some
@@ -20,7 +21,7 @@ from pgsched.client.jobs import JobMethods
 from pgsched.client.methods import AsyncBase, SyncBase
 from pgsched.client.pull import PullMethods, claim_for_ever
 from pgsched.client.queues import QueueMethods
-from pgsched.client.requests import Call, Length, check_address, headers_of, unavailable
+from pgsched.client.requests import Call, Length, check_address, check_patience, headers_of, unavailable
 from pgsched.client.workers import WorkerMethods
 from pgsched.store.lookup.rows import Event
 from pgsched.store.pull.messages import Message
@@ -38,6 +39,7 @@ class _Methods(
     QueueMethods,
     WorkerMethods,
     GateMethods,
+    AuditMethods,
 ):
     """The methods of both clients."""
 
@@ -59,6 +61,7 @@ class Client(_Methods, SyncBase):
         retries: int = 2,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
+        check_patience(timeout, retries)
         self._retries = retries
         self._http = httpx.Client(
             base_url=check_address(base_url), headers=headers_of(api_key), timeout=timeout, transport=transport
@@ -144,6 +147,7 @@ class AsyncClient(_Methods, AsyncBase):
         retries: int = 2,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
+        check_patience(timeout, retries)
         self._retries = retries
         self._http = httpx.AsyncClient(
             base_url=check_address(base_url), headers=headers_of(api_key), timeout=timeout, transport=transport

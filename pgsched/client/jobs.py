@@ -17,6 +17,7 @@ from pgsched.client.requests import (
     body,
     check_names,
     identity,
+    named,
     path,
     present,
 )
@@ -119,9 +120,9 @@ class JobMethods:
         return Call("POST", path("jobs"), Scheduled, body=_body(given), repeatable=repeatable)
 
     @method
-    def get_job(self, job_id: Id) -> Call[JobDetail]:
+    def get_job(self, job_id: Id, *, client: str | None = None) -> Call[JobDetail]:
         """A job with its next instants."""
-        return Call("GET", _job(job_id), JobDetail)
+        return Call("GET", _job(job_id), JobDetail, query={"client": client})
 
     @method
     def list_jobs(
@@ -136,9 +137,9 @@ class JobMethods:
         return _list(sort, LARGEST, None, wanted)
 
     @method
-    def cancel(self, id: Id, *, note: str | None = None) -> Call[bool]:
+    def cancel(self, id: Id, *, client: str | None = None, note: str | None = None) -> Call[bool]:
         """Cancels a job, or a waiting or running execution; false if it had ended before."""
-        return Call("DELETE", _job(id), bool, "changed", query={"note": note})
+        return Call("DELETE", _job(id), bool, "changed", query={"client": client, "note": note})
 
     @method
     def cancel_by_key(self, key: str, *, client: str = "default", note: str | None = None) -> Call[bool]:
@@ -147,14 +148,16 @@ class JobMethods:
         return Call("POST", path("jobs", "cancel"), bool, "changed", body=asked)
 
     @method
-    def pause(self, job_id: Id, *, note: str | None = None) -> Call[bool]:
+    def pause(self, job_id: Id, *, client: str | None = None, note: str | None = None) -> Call[bool]:
         """Plans nothing more until the job is resumed; false if it was paused before."""
-        return Call("POST", _job(job_id, "pause"), bool, "changed", body={"note": note})
+        query = {"client": client}
+        return Call("POST", _job(job_id, "pause"), bool, "changed", query=query, body={"note": note})
 
     @method
-    def resume(self, job_id: Id, *, note: str | None = None) -> Call[bool]:
+    def resume(self, job_id: Id, *, client: str | None = None, note: str | None = None) -> Call[bool]:
         """Resumes a paused job from its next instant; false if it was not paused."""
-        return Call("POST", _job(job_id, "resume"), bool, "changed", body={"note": note})
+        query = {"client": client}
+        return Call("POST", _job(job_id, "resume"), bool, "changed", query=query, body={"note": note})
 
     @method
     def pause_all(self, *, note: str | None = None, **group: Unpack[JobGroup]) -> Call[int]:
@@ -172,21 +175,29 @@ class JobMethods:
         return Call("DELETE", path("jobs"), int, "changed", query=_group(group) | {"note": note})
 
     @method
-    def edit(self, job_id: Id, *, force: bool = False, **changed: Unpack[JobChanges]) -> Call[JobDetail]:
+    def edit(
+        self, job_id: Id, *, client: str | None = None, force: bool = False, **changed: Unpack[JobChanges]
+    ) -> Call[JobDetail]:
         """Changes the given parts of a job and its waiting execution; one that runs stays unchanged. A job that is
         declared elsewhere needs ``force``."""
         check_names(changed, JobChanges)
-        query = {"force": "true"} if force else None
+        query = {"client": client, "force": "true" if force else None}
         return Call("PATCH", _job(job_id), JobDetail, query=query, body=_body(changed))
 
     @method
     def preview(
-        self, job_id: Id, *, count: int = 5, start: Instant | None = None, **changed: Unpack[JobChanges]
+        self,
+        job_id: Id,
+        *,
+        client: str | None = None,
+        count: int = 5,
+        start: Instant | None = None,
+        **changed: Unpack[JobChanges],
     ) -> Call[EditPreview]:
         """When a job fires now, and would fire after ``edit``; changes nothing. ``start`` defaults to now."""
         check_names(changed, JobChanges)
         asked = _body(changed) | present({"count": count, "from": start})
-        return Call("POST", _job(job_id, "preview"), EditPreview, body=asked)
+        return Call("POST", _job(job_id, "preview"), EditPreview, query={"client": client}, body=asked)
 
     @method
     def preview_schedule(
@@ -198,20 +209,40 @@ class JobMethods:
         return Call("POST", path("preview"), list[Fire], "next", body=asked)
 
     @method
-    def trigger(self, job_id: Id) -> Call[UUID]:
+    def trigger(self, job_id: Id, *, client: str | None = None) -> Call[UUID]:
         """Runs a job now, in addition to its schedule; returns the execution's id."""
-        return Call("POST", _job(job_id, "trigger"), UUID, "id")
+        return Call("POST", _job(job_id, "trigger"), UUID, "id", query={"client": client})
 
     @method
     def backfill(
-        self, job_id: Id, *, start: Instant, end: Instant, rate: float = 10, dry_run: bool = False
+        self,
+        job_id: Id,
+        *,
+        start: Instant,
+        end: Instant,
+        client: str | None = None,
+        rate: float = 10,
+        dry_run: bool = False,
     ) -> Call[Backfilled]:
         """Runs a job's instants from ``start`` to before ``end`` that have not succeeded, ``rate`` of them a second.
 
         A dry run only counts them.
         """
         asked = between({"start": start, "end": end, "rate": rate, "dry_run": dry_run})
-        return Call("POST", _job(job_id, "backfill"), Backfilled, body=asked)
+        return Call("POST", _job(job_id, "backfill"), Backfilled, query={"client": client}, body=asked)
+
+    @method
+    def list_backfills(
+        self, job_id: Id, *, client: str | None = None, limit: int = 50, after: str | None = None
+    ) -> Call[Page[Backfill]]:
+        """One page of a job's backfills with their progress, newest first."""
+        query = {"client": client, "limit": limit, "after": after}
+        return Call("GET", _job(job_id, "backfills"), Page[Backfill], query=query)
+
+    @pages
+    def iter_backfills(self, job_id: Id, *, client: str | None = None) -> Call[Page[Backfill]]:
+        """All of them; pages are requested as they are needed."""
+        return Call("GET", _job(job_id, "backfills"), Page[Backfill], query={"client": client, "limit": LARGEST})
 
     @method
     def get_backfill(self, backfill_id: Id) -> Call[Backfill]:
@@ -225,7 +256,7 @@ class JobMethods:
 
 
 def _job(id: Id, *verb: str) -> str:
-    return path("jobs", identity(id), *verb)
+    return path("jobs", named(id), *verb)
 
 
 def _list(sort: Sort, limit: int, after: str | None, wanted: JobQuery) -> Call[Page[Job]]:

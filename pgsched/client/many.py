@@ -4,7 +4,7 @@ What was asked for is checked as ``schedule`` checks it. All of it is scheduled 
 transaction can then only be rolled back. On a connection in autocommit it is a transaction of its own.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -17,11 +17,12 @@ from psycopg.rows import tuple_row
 
 from pgsched.client import asyncpg_driver
 from pgsched.client.asyncpg_driver import Fetches, is_of_asyncpg
+from pgsched.client.requests import WrongArgument, check_names
 from pgsched.client.transaction import Executes, execute_of, raises_ours
 from pgsched.domain.policy import check_body
 from pgsched.errors import InvalidInput
 from pgsched.store.core.sql import statement
-from pgsched.store.core.text import check_text, encode
+from pgsched.store.core.text import check_no_bytes, check_text, encode
 from pgsched.store.core.wire import register_arrays
 from pgsched.store.schedule.bulk import Load, OneShot, Start, due, send
 from pgsched.store.schedule.order import When, check_given, when
@@ -41,6 +42,9 @@ class Request(TypedDict, total=False):
     options: Mapping[str, Any] | None
     on_conflict: str | None
     labels: Mapping[str, str] | None
+
+
+_NAMES = Request.__annotations__.keys()
 
 
 class Ids(Sequence[UUID]):
@@ -133,7 +137,13 @@ def _load(started: Any, encoding: str, requests: Iterable[Request]) -> Load:
 
 
 def _orders(start: Start, requests: Iterable[Request]) -> Iterator[OneShot]:
+    if isinstance(requests, str | bytes | Mapping) or not isinstance(requests, Iterable):
+        raise WrongArgument(f"requests are {requests!r:.80}: give an iterable of dicts, each with a target")
     for request in requests:
+        if not isinstance(request, Mapping) or "target" not in request:
+            raise WrongArgument(f"a request is {request!r:.80}: give a dict with a target")
+        if not request.keys() <= _NAMES:
+            check_names(request, Request)
         check_given(request)
         yield _order(start, **request)
 
@@ -154,10 +164,11 @@ def _order(
     labels: Mapping[str, str] | None = None,
 ) -> OneShot:
     if type(at) is not datetime or at.tzinfo is None or delay is not None:
-        asked = _when(at, delay)
+        find = _when if isinstance(at, Hashable) and isinstance(delay, Hashable) else when
+        asked = find(at=at, delay=delay)
         at = asked.fire_at or due(start, asked.delay)
     data = None if payload is None else encode(payload, "payload")
-    choices = None if options is None else encode(dict(options), "options")
+    choices = None if options is None else _object("options", options)
     check_body(data, choices)
     return OneShot(
         _text("target", target),
@@ -169,7 +180,7 @@ def _order(
         "default" if queue is None else _text("queue", queue),
         choices,
         on_conflict if on_conflict is None else _text("on_conflict", on_conflict),
-        None if labels is None else encode(dict(labels), "labels"),
+        None if labels is None else _object("labels", labels),
     )
 
 
@@ -178,9 +189,17 @@ def _when(at: datetime | str | None, delay: timedelta | str | None) -> When:
     return when(at=at, delay=delay)
 
 
+def _object(name: str, value: Mapping[str, Any]) -> bytes:
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"{name} are {value!r:.80}: write a dict")
+    given = dict(value)
+    check_no_bytes(name, given)
+    return encode(given, name)
+
+
 def _text(name: str, text: str) -> str:
-    if not isinstance(text, str):
-        raise InvalidInput(f"{name} is {text!r:.80}: write text")
+    if text is None:
+        raise InvalidInput(f"{name} is None: write text")
     check_text(name, text)
     return text
 
@@ -209,8 +228,8 @@ async def _async_driver_of(candidate: Any) -> psycopg.AsyncConnection[Any] | Fet
     raise _unfit(driver, "psycopg 3 or asyncpg")
 
 
-def _unfit(driver: Any, wanted: str) -> TypeError:
-    return TypeError(
+def _unfit(driver: Any, wanted: str) -> WrongArgument:
+    return WrongArgument(
         f"{type(driver).__module__} cannot load many rows this way: use {wanted}, alone or below SQLAlchemy"
     )
 

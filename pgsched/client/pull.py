@@ -15,8 +15,8 @@ from types import NoneType
 from typing import Any, TypeVar
 
 from pgsched.client.methods import method
-from pgsched.client.requests import Call, Id, Length, body, identity, path, present
-from pgsched.domain.request import length_of
+from pgsched.client.requests import Call, Id, Length, WrongArgument, body, identity, path, present
+from pgsched.domain.duration import length_of
 from pgsched.errors import InvalidInput
 from pgsched.store.pull.messages import Message
 
@@ -72,17 +72,19 @@ class PullMethods:
 
 def claim(queue: str, worker: str, batch: int, lease: Length, wait: Length) -> Call[list[Message]]:
     asked = body({"worker": worker, "batch": batch, "lease": lease, "wait": wait})
-    patience = _MARGIN + length_of(wait).total_seconds()
+    patience = _MARGIN + length_of(wait, "wait").total_seconds()
     return Call("POST", path("queues", queue, "claim"), list[Message], "items", body=asked, timeout=patience)
 
 
 def claim_for_ever(queue: str, worker: str, batch: int, lease: Length, wait: Length) -> Call[list[Message]]:
     """The request that ``consume`` repeats. Raises InvalidInput for one that would not wait."""
-    if length_of(wait).total_seconds() < 1:
+    if length_of(wait, "wait").total_seconds() < 1:
         raise InvalidInput('wait must be 1 s or more, such as wait="20s": else an empty queue is asked all the time')
     return claim(queue, worker, batch, lease, wait)
 
 
 def _report(held: Held, verb: str, answer: type[_Answer], field: str | None = None, **said: Any) -> Call[_Answer]:
+    if not isinstance(held, Message | Ticket):
+        raise WrongArgument(f"message is {held!r:.80}: give a Message that was claimed, or a Ticket")
     verb_path = path("executions", identity(held.id), verb)
     return Call("POST", verb_path, answer, field, body={"token": str(held.token), **body(present(said))})

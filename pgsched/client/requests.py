@@ -1,6 +1,7 @@
 """One request to the API and how its answer is read: the same for both clients."""
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -15,16 +16,20 @@ import orjson
 
 from pgsched.client.trace import current_traceparent
 from pgsched.domain.duration import format_duration
+from pgsched.domain.naming import as_key, id_or_key
 from pgsched.domain.schedule import instant_of
 from pgsched.errors import InvalidInput, PgschedError, Unavailable, all_errors
-from pgsched.store.core.text import encode
+from pgsched.passwords import without_passwords
+from pgsched.store.core.text import check_no_bytes, check_text, encode
 
 _Answer = TypeVar("_Answer")
 Id = UUID | str
+"""The id of a job or an execution, or its key; ``key:`` before a key that looks like an id."""
 Instant = datetime | str
 Length = timedelta | str
 LARGEST = 500
 """Items of the pages that are read where all are asked for."""
+_KEY = re.compile("[!-~]+")
 _IN_A_MOMENT = frozenset({429, 502, 503, 504})
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
 
@@ -51,7 +56,7 @@ class Call(Generic[_Answer]):
         if trace := current_traceparent():
             headers["traceparent"] = trace
         timeout = client.timeout if self.timeout is None else self.timeout
-        query = {name: _parameter(value) for name, value in present(self.query or {}).items()}
+        query = {name: _parameter(name, value) for name, value in present(self.query or {}).items()}
         return client.build_request(
             self.method, self.path, params=query, content=body, headers=headers, timeout=timeout
         )
@@ -66,7 +71,7 @@ class Call(Generic[_Answer]):
             if response.status_code not in _IN_A_MOMENT:
                 return None
             asked = response.headers.get("retry-after")
-        if asked is not None and asked.isdecimal():
+        if asked is not None and asked.isascii() and asked.isdigit():
             return float(asked) if len(asked) < 3 and int(asked) <= _LONGEST_PAUSE else None
         return min(_FIRST_PAUSE * 2.0**number, _LONGEST_PAUSE) * random.uniform(0.5, 1.0)
 
@@ -90,8 +95,16 @@ class Call(Generic[_Answer]):
 
 
 def path(*parts: str) -> str:
-    """A path of the API, each part quoted."""
-    return "/v1/" + "/".join(quote(part, safe="") for part in parts)
+    """A path of the API, each part quoted. Raises InvalidInput for a part that nothing can be named by."""
+    return "/v1/" + "/".join(map(_quoted, parts))
+
+
+def _quoted(part: str) -> str:
+    """Quoted so that no client or proxy takes it for two parts, or for a step up."""
+    if not part:
+        raise InvalidInput("a name is empty: give the name that is meant")
+    check_text("a name", part)
+    return quote(part, safe="") if part.strip(".") else part.replace(".", "%2E")
 
 
 def identity(id: Id) -> str:
@@ -102,6 +115,16 @@ def identity(id: Id) -> str:
         raise InvalidInput(f"{str(id)[:80]!r} is not an id: give a UUID") from None
 
 
+def named(id: Id) -> str:
+    """A job or an execution as it stands in a path, by its id or its key. Raises InvalidInput for what is neither."""
+    if isinstance(id, UUID):
+        return str(id)
+    if not isinstance(id, str):
+        raise InvalidInput(f"{id!r:.80} is neither an id nor a key: give a UUID, or the key as text")
+    found = id_or_key(id)
+    return str(found) if isinstance(found, UUID) else as_key(found)
+
+
 def body(given: Mapping[str, Any]) -> dict[str, Any]:
     """Keyword arguments as a body has them: lengths in ISO 8601, mappings as objects, a payload just as it is."""
     return {name: _in_body(name, value) for name, value in given.items()}
@@ -110,6 +133,7 @@ def body(given: Mapping[str, Any]) -> dict[str, Any]:
 def _in_body(name: str, value: Any) -> Any:
     if name in ("payload", "result"):
         return orjson.Fragment(encode(value, name))
+    check_no_bytes(name, value)
     if isinstance(value, timedelta):
         return format_duration(value)
     return dict(value) if isinstance(value, Mapping) else value
@@ -133,33 +157,78 @@ def present(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
+class WrongArgument(InvalidInput, TypeError):
+    """An argument is of a kind that the function does not take, or misspelt."""
+
+
 def check_names(given: Mapping[str, Any], known: Any) -> None:
-    """Raises TypeError for a keyword argument that a TypedDict has not."""
+    """Raises WrongArgument for a keyword argument that a TypedDict has not."""
     for name in given.keys() - known.__annotations__.keys():
-        raise TypeError(f"got an unexpected keyword argument {name!r}; there are {', '.join(known.__annotations__)}")
+        there_are = ", ".join(known.__annotations__)
+        raise WrongArgument(f"got an unexpected keyword argument {name!r}; there are {there_are}")
 
 
 def check_address(base_url: str) -> str:
-    if not base_url.startswith(("http://", "https://")):
-        raise InvalidInput(f"{base_url!r} is not the address of an API: write one such as http://127.0.0.1:8080")
+    """The address. Raises InvalidInput for what is none, and for one with a login, which would be sent instead of the
+    key."""
+    shown = without_passwords(repr(base_url))
+    try:
+        url = httpx.URL(base_url) if isinstance(base_url, str) else None
+    except (httpx.InvalidURL, UnicodeError):
+        url = None
+    if url is None or url.scheme not in ("http", "https"):
+        raise InvalidInput(f"{shown} is not the address of an API: write one such as http://127.0.0.1:8080")
+    if url.userinfo:
+        raise InvalidInput(f"{shown} has a login in it, which would be sent instead of the key: leave that out")
     return base_url
+
+
+def check_patience(timeout: float | None, retries: int) -> None:
+    if timeout is not None and not (_is_number(timeout) and timeout > 0):
+        raise InvalidInput(f"timeout is {timeout!r:.80}: write seconds, such as 10, or None to wait for ever")
+    if not (_is_number(retries) and retries >= 0):
+        raise InvalidInput(f"retries are {retries!r:.80}: write a number, such as 2")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def headers_of(api_key: str | None) -> dict[str, str]:
     """What every request has of the key, and that no page of another site has sent it."""
+    if api_key is not None and not (isinstance(api_key, str) and _KEY.fullmatch(api_key)):
+        raise InvalidInput("api_key is no key of the API: write what pgsched keys create has printed")
     key = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
     return {"X-Requested-With": "pgsched"} | key
 
 
 def unavailable(error: httpx.RequestError) -> Unavailable:
     """The error for a request without an answer."""
-    return Unavailable(f"the API at {error.request.url.copy_with(path='/', query=None)} cannot be reached: {error!r}")
+    address = error.request.url.copy_with(path="/", query=None)
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return Unavailable(
+            f"the certificate of the API at {address} is not trusted: set SSL_CERT_FILE to the file of the authority "
+            f"that signed it, or use the name that it is for; {error}"
+        )
+    return Unavailable(f"the API at {address} cannot be reached: {error!r}")
 
 
-def _parameter(value: Any) -> str | list[str]:
+def _parameter(name: str, value: Any) -> list[str]:
+    check_no_bytes(name, value)
     if isinstance(value, Mapping):
-        return [f"{name}={text}" for name, text in value.items()]
-    return str(value) if isinstance(value, str) or not isinstance(value, Sequence) else list(map(str, value))
+        found = [_label(label, text) for label, text in value.items()]
+    else:
+        found = list(map(str, [value] if isinstance(value, str) or not isinstance(value, Sequence) else value))
+    for text in found:
+        check_text(name, text)
+    return found
+
+
+def _label(name: Any, text: Any) -> str:
+    """NAME=TEXT. Raises InvalidInput for what would be read as another label."""
+    if not (isinstance(name, str) and isinstance(text, str) and name) or "=" in name:
+        raise InvalidInput(f"the label {name!r:.80} is {text!r:.80}: give a name without =, and a text")
+    return f"{name}={text}"
 
 
 class _Problem(msgspec.Struct, frozen=True):

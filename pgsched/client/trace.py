@@ -20,7 +20,9 @@ def current_traceparent() -> str | None:
 def within_trace(given: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The options of what is scheduled, with the current trace unless they name one. The runs of a job are no part of
     the trace in which it was made."""
-    options: Mapping[str, Any] | None = given.get("options")
+    options: Any = given.get("options")
     if given.keys() & {"cron", "every"} or (trace := current_traceparent()) is None:
-        return options
+        return options  # type: ignore[no-any-return]
+    if not isinstance(options, Mapping | None):
+        return options  # type: ignore[no-any-return]  # to be refused
     return {"traceparent": trace} | dict(options or {})

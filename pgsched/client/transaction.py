@@ -6,6 +6,7 @@ failed statement does: it can only be rolled back.
 
 import inspect
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -17,15 +18,18 @@ from psycopg.rows import tuple_row
 
 from pgsched.client.asyncpg_driver import Fetches, is_of_asyncpg, numbered
 from pgsched.client.jobs import ScheduleOptions
-from pgsched.client.requests import check_names
+from pgsched.client.requests import WrongArgument, check_names
 from pgsched.client.trace import within_trace
-from pgsched.store.core.refusals import refusal
+from pgsched.errors import InvalidInput
+from pgsched.store.core.refusals import ABORTED, refusal
 from pgsched.store.core.sql import statement
 from pgsched.store.core.text import encode
 from pgsched.store.schedule.calls import Placed, placed
 from pgsched.store.schedule.order import Order, check_given, names_after, order_of
 
-_DRIVERS = re.compile("psycopg|asyncpg")
+_DRIVERS = re.compile("psycopg|asyncpg|sqlite3")
+_OF_SQLALCHEMY = "sqlalchemy.engine.", "sqlalchemy.orm.", "sqlalchemy.ext."
+_GIVE = "give a connection of psycopg 3 or asyncpg, one that a pool has lent, or a connection or session of SQLAlchemy"
 _ERRORS = frozenset({"Error", "PostgresError", "InterfaceError"})
 """The names of the drivers' base classes of errors; the last two are those of asyncpg."""
 
@@ -120,6 +124,8 @@ def raises_ours() -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        if type(error).__name__ == "PendingRollbackError":  # of SQLAlchemy, which has not asked the database
+            raise InvalidInput(f"{error}; {ABORTED}") from error
         driver = getattr(error, "orig", None) or error
         if not any(kind.__name__ in _ERRORS and _DRIVERS.search(kind.__module__) for kind in type(driver).__mro__):
             raise
@@ -134,11 +140,42 @@ def _sqlalchemy_text() -> Any:
 
 
 def execute_of(candidate: Any, *, waits: bool, name: str = "schedule") -> Any:
-    """Its execute. Raises TypeError for what is no connection, or is one for the other function."""
-    execute = getattr(candidate, "execute", None)
-    kind = type(candidate).__name__
+    """The execute of a connection of SQLAlchemy, or of a session's connection. Raises WrongArgument for what is
+    neither, such as a pool, or a cursor of an application's; or is one for the other function. Whoever else has an
+    execute may commit on a connection of its own."""
+    kind, execute = type(candidate), getattr(candidate, "execute", None)
+    is_driver_s = isinstance(candidate, psycopg.BaseConnection) or is_of_asyncpg(candidate)
     if execute is None:
-        raise TypeError(f"{kind} has no execute: give a connection of psycopg 3 or asyncpg, or one of SQLAlchemy")
-    if waits is not inspect.iscoroutinefunction(execute):
-        raise TypeError(f"{kind} goes with {name if waits else f'{name}_async'}")
+        raise WrongArgument(f"{kind.__name__} has no execute: {_GIVE}")
+    if not is_driver_s and not any(one.__module__.startswith(_OF_SQLALCHEMY) for one in candidate.__class__.__mro__):
+        raise WrongArgument(f"{kind.__name__} is no connection: {_GIVE}")
+    if waits is not _is_awaited(candidate):
+        raise WrongArgument(f"{kind.__name__} goes with {name if waits else f'{name}_async'}")
+    if hasattr(candidate, "get_raw_connection") or not callable(getattr(candidate, "connection", None)):
+        return execute
+    return _execute_async_in(candidate) if waits else _execute_in(candidate)
+
+
+def _is_awaited(candidate: Any) -> bool:
+    asynchronous = sys.modules.get("sqlalchemy.ext.asyncio")
+    if asynchronous is not None and isinstance(
+        candidate, asynchronous.AsyncConnection | asynchronous.AsyncSession | asynchronous.async_scoped_session
+    ):
+        return True  # also where a subclass has decorated its execute, as SQLModel's
+    return inspect.iscoroutinefunction(inspect.unwrap(candidate.execute))
+
+
+def _execute_in(session: Any) -> Any:
+    """By the session's connection: SQLModel warns whoever calls its session's own execute."""
+
+    def execute(text: Any, parameters: Any) -> Any:
+        return session.connection(bind_arguments={"clause": text}).execute(text, parameters)
+
+    return execute
+
+
+def _execute_async_in(session: Any) -> Any:
+    async def execute(text: Any, parameters: Any) -> Any:
+        return await (await session.connection(bind_arguments={"clause": text})).execute(text, parameters)
+
     return execute

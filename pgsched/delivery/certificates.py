@@ -27,15 +27,15 @@ _MOST_OF_A_CLIENT, _MOST = 8, 256
 class Certificates:
     """``authorities`` are as in the setting ``tls_authorities``."""
 
-    def __init__(self, get_secret: Callable[[str, str], Awaitable[str]], authorities: str | None = None) -> None:
+    def __init__(self, get_secret: Callable[[str, str, str], Awaitable[str]], authorities: str | None = None) -> None:
         self._get_secret, self._authorities = get_secret, authorities
         self._made: dict[str, dict[bytes, ssl.SSLContext]] = {}
         self._locks = WeakValueDictionary[str, asyncio.Lock]()
         self._thread = ThreadPoolExecutor(1, "pgsched-certificates")
 
-    async def context(self, given: ClientCertificate, client: str) -> ssl.SSLContext:
-        """The context in which the client shows it. Raises DeliveryFailed, which says nothing of what is in it."""
-        texts = [await self._get_secret(client, name) for name in given.names]
+    async def context(self, given: ClientCertificate, client: str, host: str) -> ssl.SSLContext:
+        """The context in which the client shows it to a host. Raises DeliveryFailed, which tells nothing of it."""
+        texts = [await self._get_secret(client, name, host) for name in given.names]
         digest = hashlib.sha256("\0".join(texts).encode()).digest()
         lock = self._locks.get(client)
         if lock is None:

@@ -5,17 +5,19 @@ its caller ends the attempt, and NoPlace before anything has begun. Each channel
 them to ``outcome_of``, so that exceptions become outcomes in one place.
 """
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from typing import Any, Protocol
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import LONGEST_ERROR, Failed, Outcome, Undeliverable
+from pgsched.domain.outcome import LONGEST_ERROR, Failed, Outcome, Postponed, Undeliverable
 from pgsched.domain.policy import Options
 from pgsched.domain.target import Scheme
 from pgsched.errors import PgschedError
 
 MOST_CAUSES = 20
 """Exceptions of a chain that are examined, because a chain may be endless."""
+MOST_MEMBERS = 1_000
+"""Exceptions that are examined of a group, which may contain others."""
 _NOT_PULLED = "workers serve this queue, and queue: targets are for consumers: schedule them in a queue that is pulled"
 
 
@@ -69,7 +71,8 @@ class Channels:
     def deliver(self, execution: Execution, options: Options, deadline: float) -> Coroutine[Any, Any, Outcome]:
         """One attempt by the channel that the target's scheme names."""
         scheme = execution.target.partition(":")[0]
-        if (allowed := self._allowed(execution.client_id)) is not None and _name(scheme) not in allowed:
+        allowed = self._allowed(execution.client_id)
+        if allowed is not None and _name(scheme) not in allowed and execution.target not in allowed:
             return _not_allowed(execution.client_id, _name(scheme), allowed)
         channel = self._by_scheme.get(scheme) or self._by_scheme.get(scheme.lower(), self._undelivered)
         return channel.deliver(execution, options, deadline)
@@ -106,7 +109,7 @@ class FinalFailure(Verdict):
 
 
 def outcome_of(error: BaseException) -> Outcome:
-    """The outcome of an exception: its own, its cause's, or else a failure that is worth another try.
+    """The outcome that an exception declares, or else a failure that is worth another try.
 
     A stale lease needs no outcome of its own: whatever is settled under its token is refused.
     """
@@ -114,16 +117,42 @@ def outcome_of(error: BaseException) -> Outcome:
 
 
 def declared(error: BaseException) -> Outcome | None:
-    """The outcome that an exception or one of its causes carries; None if none does."""
-    cause: BaseException | None = error
-    for _ in range(MOST_CAUSES):
-        if cause is None:
-            break
-        if issubclass(type(cause), Verdict):
-            found = vars(cause).get("outcome")
-            return found if isinstance(found, Outcome) else None
-        cause = cause_of(cause)
-    return None
+    """The outcome that an exception carries, or one of its causes, or the members of a group together; None if none
+    does.
+
+    Of a group whatever is final counts most, and a failure more than what asks for a later call, which counts only if
+    all members do so: then the longest wait.
+    """
+    told = list(_told(error))
+    if len(told) == 1:
+        return told[0]
+    failures = [one for one in told if not isinstance(one, Postponed)]
+    if not failures:
+        return max((one for one in told if isinstance(one, Postponed)), key=lambda one: one.after, default=None)
+    final = [one for one in failures if isinstance(one, Failed) and not one.retryable]
+    return next((one for one in final + failures if one is not None), None)
+
+
+def _told(error: BaseException) -> Iterator[Outcome | None]:
+    """What an exception tells, or the last of its causes and each member of its group: an outcome, or None."""
+    waiting, examined = [(error, MOST_CAUSES)], 0
+    while waiting and examined < MOST_MEMBERS:
+        one, left = waiting.pop()
+        examined += 1
+        cause = cause_of(one)
+        inner = members_of(one)[:MOST_MEMBERS] + (() if cause is None else (cause,))
+        if issubclass(type(one), Verdict):
+            found = vars(one).get("outcome")
+            yield found if isinstance(found, Outcome) else None
+        elif inner and left > 1:
+            waiting += [(other, left - 1) for other in reversed(inner)]
+        else:
+            yield None
+
+
+def members_of(error: BaseException) -> tuple[BaseException, ...]:
+    """The exceptions of a group; none where it is no group."""
+    return _MEMBERS.__get__(error) if issubclass(type(error), BaseExceptionGroup) else ()
 
 
 def cause_of(error: BaseException) -> BaseException | None:
@@ -150,5 +179,6 @@ def cut(text: str) -> str:
     return str.__getitem__(text, slice(LONGEST_ERROR))
 
 
+_MEMBERS = BaseExceptionGroup.__dict__["exceptions"]
 _CAUSE = BaseException.__dict__["__cause__"]
 _NAME = type.__dict__["__name__"]

@@ -1,6 +1,9 @@
 """Completion in the handler's own transaction: its writes and its execution's end commit together or not at all.
 
 The handler's names are looked up by the ``search_path`` of the worker's role; what settles is ours and does not use it.
+
+The next handler meets nothing of what one leaves in its session or in psycopg: each has a connection object of its own
+around a session of the pool, and the session is cleared before it is lent again.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -8,13 +11,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from psycopg import AsyncConnection
+from psycopg.pq import PGconn
 from psycopg_pool import AsyncConnectionPool
 
 from pgsched.delivery.places import Places, alone
 from pgsched.domain.execution import Execution
 from pgsched.domain.policy import parse_options
 from pgsched.errors import StaleLease
-from pgsched.store.core.pinned import KEPT_ALIVE, pin_handler
+from pgsched.store.core.pinned import KEPT_ALIVE, clear_handler, pin_handler
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import register_arrays
 from pgsched.store.gates.ordering import let_next_at_commit
@@ -35,8 +39,9 @@ class TransactionalCompletion:
             max_size=connections,
             open=False,
             timeout=30,
-            configure=pin_handler,
-            kwargs=KEPT_ALIVE | {"application_name": "pgsched handler"},
+            configure=_configure,
+            reset=clear_handler,
+            kwargs=KEPT_ALIVE | {"application_name": "pgsched handler", "prepare_threshold": None},
         )
         self._opened = False
 
@@ -49,17 +54,31 @@ class TransactionalCompletion:
         if not self._opened:
             self._opened = True
             await self._pool.open()
-        async with self._pool.connection() as connection, connection.transaction():
+        async with self._pool.connection() as session, _own(session) as connection, connection.transaction():
             yield connection
-            register_arrays(connection)
-            await connection.execute(statement("live/look_up_ours"))
-            if await _settle(connection, execution) != 1:
+            await session.execute(statement("live/look_up_ours"))
+            if await _settle(session, execution) != 1:
                 raise StaleLease(f"execution {execution.id.hex()} was leased anew while its handler ran")
-            await connection.execute(statement("live/look_up_as_usual"))
+            await session.execute(statement("live/look_up_as_usual"))
 
     async def close(self) -> None:
-        if self._opened:
-            await self._pool.close()
+        await self._pool.close()
+
+
+@asynccontextmanager
+async def _own(session: AsyncConnection[Any]) -> AsyncIterator[AsyncConnection[Any]]:
+    """A connection object of the handler's own in this session. It is closed afterwards, the session is not."""
+    connection = AsyncConnection[Any](session.pgconn)
+    connection.lock = session.lock
+    try:
+        yield connection
+    finally:
+        connection.pgconn = PGconn()
+
+
+async def _configure(session: AsyncConnection[Any]) -> None:
+    register_arrays(session)
+    await pin_handler(session)
 
 
 async def _settle(connection: AsyncConnection[Any], execution: Execution) -> int:

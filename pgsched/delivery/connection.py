@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, cast
 
 from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpResponseParser
 
+from pgsched.delivery.error_text import LENGTHS, TOLD
 from pgsched.delivery.exchange import Dropped, Exchange, Malformed
-from pgsched.delivery.mending import LONGEST_HEAD, MOST_HEADERS, mend
+from pgsched.delivery.mending import LONGEST_HEAD, MOST_HEADERS, Mending
 from pgsched.domain.outcome import LONGEST_ERROR
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ LONGEST_BODY = 65_536
 
 _LONGEST_ANSWER = LONGEST_HEAD + 2 * LONGEST_BODY  # on the wire, where chunks have heads of their own
 _KEPT = 4 * LONGEST_ERROR  # four bytes are the most a character takes
+_MOST_PIECES = 4_096  # in which what follows the head may come
 _BODY_SECONDS = 1.0
 _LAST_MOMENT = 0.1  # before the caller gives up, so that a status that has come still gets to it
 _SMALL_REQUEST = 65_536
@@ -54,10 +56,13 @@ class Connection(asyncio.Protocol):
     __slots__ = (
         "_heard",
         "_keep",
+        "_line",
         "_loop",
         "_mended",
+        "_mending",
         "_owner",
         "_parser",
+        "_pieces",
         "_state",
         "_transport",
         "_used",
@@ -73,6 +78,9 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport
         self._state = ConnectionState.NEW
         self._used = self._keep = self._mended = False
+        self._mending: Mending | None = None
+        self._line = bytearray()  # what has come of a line of the head, each piece of which would cost as much as all
+        self._pieces = 0
         self._parser = self._new_parser()
 
     def start(self, exchange: Exchange) -> None:
@@ -84,7 +92,7 @@ class Connection(asyncio.Protocol):
         if self._state is ConnectionState.NEW:
             self._state = ConnectionState.OPEN
             self._owner.opened(self)
-        self._keep = False
+        self._keep, self._pieces = False, 0
         self.exchange = self._heard = exchange
         exchange.connection = self
         self._transport.write(exchange.request)
@@ -113,9 +121,19 @@ class Connection(asyncio.Protocol):
         if exchange is None:
             self.discard()
             return
-        exchange.received += len(data)
+        if exchange.received and not exchange.status:
+            self._line += data
+            exchange.received += len(data)
+            if b"\n" not in data and exchange.received <= LONGEST_HEAD:
+                return
+            data = bytes(self._line)
+            self._line.clear()
+        else:
+            exchange.received += len(data)
         try:
-            if exchange.received > LONGEST_HEAD and not exchange.status:
+            if self._mending is not None and not self._mended:
+                self._go_on_mending(exchange, data)
+            elif exchange.received > LONGEST_HEAD and not exchange.status:
                 self._feed_head(exchange, data)
             else:
                 self._parser.feed_data(data)
@@ -125,10 +143,13 @@ class Connection(asyncio.Protocol):
         if exchange.complete:
             self._finish(exchange)
         elif not exchange.status:
-            exchange.head = exchange.head or bytearray()
-            exchange.head += data
-        elif exchange.received > _LONGEST_ANSWER:
-            self.discard()
+            if self._mending is None:
+                exchange.head = exchange.head or bytearray()
+                exchange.head += data
+        else:
+            self._pieces += 1
+            if exchange.received > _LONGEST_ANSWER or self._pieces > _MOST_PIECES:
+                self.discard()
 
     def connection_lost(self, error: Exception | None) -> None:
         self._owner.closed(self)
@@ -158,8 +179,13 @@ class Connection(asyncio.Protocol):
         if exchange.headers > MOST_HEADERS:
             raise Malformed(f"it has more than {MOST_HEADERS} headers")
         # What comes behind the body is no header any more.
-        if len(name) == 11 and not exchange.status and name.lower() == b"retry-after":
+        if exchange.status:
+            return
+        if len(name) == 11 and name.lower() == b"retry-after":
             exchange.retry_after = value
+        elif len(name) in LENGTHS and self._parser.get_status_code() >= 300 and (lower := name.lower()) in TOLD:
+            exchange.told = exchange.told or {}
+            exchange.told[lower] = value
 
     def on_headers_complete(self) -> None:
         exchange, status = self._heard, self._parser.get_status_code()
@@ -174,8 +200,9 @@ class Connection(asyncio.Protocol):
         exchange.length += len(body)
         if exchange.length > LONGEST_BODY:
             raise Malformed(f"its body is over {LONGEST_BODY} bytes")
-        if len(exchange.body) < (_KEPT if exchange.status >= 300 else exchange.keeps):
-            exchange.body += body
+        if exchange.length - len(body) < (_KEPT if exchange.status >= 300 else exchange.keeps):
+            exchange.pieces = exchange.pieces or []
+            exchange.pieces.append(body)
 
     def on_message_complete(self) -> None:
         exchange = self._heard
@@ -183,7 +210,7 @@ class Connection(asyncio.Protocol):
             self._keep = self._parser.should_keep_alive() and not exchange.bodiless
             exchange.complete = True
         else:  # an interim answer, such as 103; the real one follows
-            exchange.reason, exchange.retry_after = b"", None
+            exchange.reason, exchange.retry_after, exchange.told = b"", None, None
 
     def _feed_head(self, exchange: Exchange, data: bytes) -> None:
         """Feeds the parser, and refuses a head that is too long."""
@@ -202,26 +229,28 @@ class Connection(asyncio.Protocol):
         return parser
 
     def _mend(self, exchange: Exchange, data: bytes, error: Exception) -> bool:
-        """Reads a head that the parser refused once more, mended; False where that ended the connection.
-
-        As long as the head is not complete the parser goes on refusing, and each piece gets here.
-        """
-        if exchange.status or self._mended or isinstance(error, (HttpParserCallbackError, Malformed)):
+        """Reads a head that the parser refused once more, mended; False where that ended the connection."""
+        is_final = isinstance(error, (HttpParserCallbackError, Malformed))
+        if exchange.status or self._mending is not None or is_final:
             self.discard(_malformed(error))
             return False
-        if exchange.head and b"\n" not in data and exchange.received <= LONGEST_HEAD:
-            return True  # another piece of a line
+        self._mending = Mending()
         try:
-            mended = mend(bytes(exchange.head or b"") + data)
-            if mended is not None:
-                self._mended, exchange.headers = True, 0
-                exchange.reason, exchange.retry_after = b"", None
-                self._parser = self._new_parser()
-                self._parser.feed_data(mended)
+            self._go_on_mending(exchange, bytes(exchange.head or b"") + data)
         except (HttpParserError, HttpParserUpgrade, Malformed) as final:
             self.discard(_malformed(final))
             return False
         return True
+
+    def _go_on_mending(self, exchange: Exchange, data: bytes) -> None:
+        """Has the mended head parsed once it is complete."""
+        assert self._mending is not None
+        mended = self._mending.feed(data)
+        if mended is not None:
+            self._mended, exchange.headers = True, 0
+            exchange.reason, exchange.retry_after, exchange.told = b"", None, None
+            self._parser = self._new_parser()
+            self._parser.feed_data(mended)
 
     def _finish(self, exchange: Exchange) -> None:
         all_sent = len(exchange.request) <= _SMALL_REQUEST or not self._transport.get_write_buffer_size()

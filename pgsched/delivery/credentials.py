@@ -14,13 +14,17 @@ from pgsched.delivery.url import Url
 from pgsched.domain.policy import Options
 from pgsched.domain.secret import SecretRef
 
+_MOST_TOGETHER = 16_384
+"""Characters of all that one request shows in secret, which is more than servers read, and each of which has to be
+searched for in what they answer."""
+_BRIEF, _BRIEF_ANSWER = 512, 4_096
 _IN_A_HEADER = re.compile(r"[!-~](?:[ \t!-~]{0,8191}[!-~])?")
 
-GetSecret = Callable[[str, str], Awaitable[str]]
-"""The value of a client's secret of this name; raises DeliveryFailed."""
+GetSecret = Callable[[str, str, str], Awaitable[str]]
+"""The value of a client's secret of this name, for a host that it goes to; raises DeliveryFailed."""
 
 
-async def no_secrets(client: str, name: str) -> str:
+async def no_secrets(client: str, name: str, host: str) -> str:
     """Where nobody keeps any."""
     raise DeliveryFailed(f"there is no secret {name}")
 
@@ -34,11 +38,21 @@ class Filled:
     url: Url
     hidden: tuple[str, ...] = field(repr=False)
 
-    def hide(self, answer: Exchange) -> Exchange:
-        """The answer without what the target was told in secret."""
+    async def hide(self, answer: Exchange) -> Exchange:
+        """The answer without what the target was told in secret. To search for much takes a while, and hundreds may
+        answer together, so that is done beside the loop."""
+        if answer.status < 300 and not answer.body:  # of a success nobody keeps the reason
+            return answer
+        is_brief = len(self.hidden) < 2 and sum(map(len, self.hidden)) <= _BRIEF
+        if is_brief and len(answer.body) + len(answer.reason) + len(answer.address) <= _BRIEF_ANSWER:
+            return self._hide(answer)
+        return await asyncio.to_thread(self._hide, answer)
+
+    def _hide(self, answer: Exchange) -> Exchange:
         answer.body = without(self.hidden, answer.body)
-        if answer.status >= 300:  # of a success nobody keeps it
+        if answer.status >= 300:
             answer.reason = without(self.hidden, answer.reason)
+            answer.address = without(self.hidden, answer.address)
         return answer
 
 
@@ -52,26 +66,30 @@ class Credentials:
         self._get_secret, self._tokens = get_secret, Tokens(get_secret, send, now)
         self._certificates = Certificates(get_secret, authorities)
 
-    async def fill(self, options: Options, client: str, url: Url, deadline: float) -> Filled:
-        """Raises DeliveryFailed where a secret cannot be had within ``deadline`` seconds, and FinalFailure for what no
-        header can have; neither says what is in it."""
+    async def fill(self, options: Options, client: str, host: str, url: Url, deadline: float) -> Filled:
+        """For the host of the target. Raises DeliveryFailed where a secret cannot be had within ``deadline`` seconds,
+        and FinalFailure for what no header can have; neither says what is in it."""
         headers, hidden = list[tuple[str, str | SecretRef]](), list[str]()
         try:
             async with asyncio.timeout(deadline):
                 for name, given in options.headers:
-                    text = given if isinstance(given, str) else await self._text(name, given, client)
+                    text = given if isinstance(given, str) else await self._text(name, given, client, host)
                     headers.append((name, text))
                     if isinstance(given, SecretRef):
                         hidden.append(text.removeprefix(given.prefix))
                 if options.auth is not None:
-                    token = await self._tokens.get(options.auth, client, url)
+                    token = await self._tokens.get(options.auth, client, host, url)
                     headers.append(("Authorization", f"Bearer {token}"))
                     hidden.append(token)
                 if options.tls is not None and url.origin.tls:
-                    context = await self._certificates.context(options.tls, client)
+                    context = await self._certificates.context(options.tls, client, host)
                     url = url._replace(origin=url.origin._replace(context=context))
         except TimeoutError:
             raise DeliveryFailed(f"its secrets and tokens could not be had within {deadline:g} s") from None
+        if (shown := sum(map(len, hidden))) > _MOST_TOGETHER:
+            raise FinalFailure(
+                f"the secrets in its headers have {shown} characters together: that is at most {_MOST_TOGETHER}"
+            )
         return Filled(replace(options, headers=tuple(headers)), url, tuple(hidden))
 
     def close(self) -> None:
@@ -82,8 +100,8 @@ class Credentials:
         """Forgets the token that a target has refused; whether there was one that may have been withdrawn early."""
         return options.auth is not None and self._tokens.forget(options.auth, client)
 
-    async def _text(self, header: str, given: SecretRef, client: str) -> str:
-        text = given.prefix + (await self._get_secret(client, given.name)).strip()
+    async def _text(self, header: str, given: SecretRef, client: str, host: str) -> str:
+        text = given.prefix + (await self._get_secret(client, given.name, host)).strip()
         if not _IN_A_HEADER.fullmatch(text):
             raise FinalFailure(
                 f"the secret {given.name} cannot be in the header {header}: "

@@ -17,11 +17,13 @@ class Exchange:
     False that it is over, with a ``status`` or an ``error``.
 
     ``expires`` is the moment, on the loop's clock, at which it ends in any case. ``status`` is 0 until the head of the
-    answer is complete; ``received``, ``headers`` and ``length`` count bytes, header lines and bytes of the body;
+    answer is complete; ``received``, ``headers`` and ``length`` count bytes, header lines and bytes of the body, of
+    which ``pieces`` are kept and make the ``body`` at the end;
     ``again`` says that the request has been sent before, on a connection that turned out to be closed; ``head`` is what
     has been received of a head that did not come whole; ``once`` says that it may be sent on no connection that was
     used before, for where such a one ends without an answer nobody can tell whether the request was taken; ``keeps`` is
-    how many bytes of the body of a success are kept.
+    how many bytes of the body of a success are kept; ``told`` has those of its headers that an error is told with,
+    and ``address`` is where a redirect leads.
     """
 
     request: bytes
@@ -37,9 +39,12 @@ class Exchange:
     headers: int = 0
     length: int = 0
     reason: bytes = b""
+    pieces: list[bytes] | None = None
     body: bytes = b""
     head: bytearray | None = None
     retry_after: bytes | None = None
+    told: dict[bytes, bytes] | None = None
+    address: bytes = b""
     complete: bool = False
     again: bool = False
     keeps: int = 0
@@ -47,6 +52,8 @@ class Exchange:
     def end(self, error: Exception | None = None) -> None:
         """Ends the exchange. The error counts only if no status has come."""
         self.connection, self.request = None, b""
+        if self.pieces is not None:
+            self.body, self.pieces = b"".join(self.pieces), None
         if not self.status:
             self.error = error
         if not self.turn.done():

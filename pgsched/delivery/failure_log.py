@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pgsched.delivery.channel import cause_of, declared, describe
+from pgsched.delivery.channel import cause_of, cut, declared, describe, members_of
+from pgsched.delivery.own_context import own_context
 from pgsched.domain.execution import Execution
 from pgsched.domain.gate import host_of
 from pgsched.domain.outcome import Failed, Outcome
@@ -31,7 +32,7 @@ _MOST_TOLD = 8
 _OURS = str(Path(__file__).parent)
 _CONTEXT = BaseException.__dict__["__context__"]
 _IS_SUPPRESSED = BaseException.__dict__["__suppress_context__"]
-_GROUPED = BaseExceptionGroup.__dict__["exceptions"]
+_GROUPED = "one of its group"
 
 
 class Raised:
@@ -43,7 +44,13 @@ class Raised:
     def __init__(self, error: BaseException) -> None:
         self.error = error
         self.said = [(one, how, describe(one)) for one, how in _chain_of(error)]
-        self.outcome: Outcome = declared(error) or Failed(error=self.said[0][2], retryable=True)
+        self.outcome: Outcome = declared(error) or Failed(error=self.reason, retryable=True)
+
+    @property
+    def reason(self) -> str:
+        """What the exception says, and the first of its group."""
+        first = next((f": {said}" for _, how, said in self.said if how == _GROUPED), "")
+        return cut(self.said[0][2] + first)
 
 
 @dataclass(slots=True)
@@ -80,8 +87,8 @@ class FailureLog:
         untold = self._take(execution.target)
         if untold is None:
             return
-        raised = error if isinstance(error, Raised) else Raised(error)
-        self._tell("handler.failed", execution, reason or raised.said[0][2], untold, traceback=traceback_of(raised))
+        raised = error if isinstance(error, Raised) else own_context().run(Raised, error)
+        self._tell("handler.failed", execution, reason or raised.reason, untold, traceback=traceback_of(raised))
 
     def failed(self, execution: Execution, outcome: Failed) -> None:
         """An attempt has this outcome. What ``note`` was told of is not told again."""
@@ -140,7 +147,7 @@ def _chain_of(error: BaseException) -> Iterator[tuple[BaseException, str]]:
     waiting, seen = [(error, "")], {id(error)}
     for one, how in waiting:
         yield one, how
-        found = [(inner, "one of its group") for inner in _grouped(one)]
+        found = [(inner, _GROUPED) for inner in members_of(one)[:_MOST_TOLD]]
         if (cause := cause_of(one)) is not None:
             found.append((cause, "raised from"))
         elif not _IS_SUPPRESSED.__get__(one) and (context := _CONTEXT.__get__(one)) is not None:
@@ -149,10 +156,6 @@ def _chain_of(error: BaseException) -> Iterator[tuple[BaseException, str]]:
             if id(other) not in seen:
                 seen.add(id(other))
                 waiting.append((other, relation))
-
-
-def _grouped(error: BaseException) -> tuple[BaseException, ...]:
-    return _GROUPED.__get__(error)[:_MOST_TOLD] if issubclass(type(error), BaseExceptionGroup) else ()
 
 
 def traceback_of(raised: Raised, longest: int = LONGEST_TRACEBACK) -> str:

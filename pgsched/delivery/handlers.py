@@ -19,7 +19,8 @@ _SHORTEST = timedelta(seconds=0.1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The execution that a handler is called for. ``attempt`` counts from 1; ``scheduled_for`` is in UTC. ``job_id`` is
+    """The execution that a handler is called for. ``attempt`` counts from 1, and so does ``delivery_count``, which also
+    counts calls that were cut short by a lost or stopped worker, or snoozed; ``scheduled_for`` is in UTC. ``job_id`` is
     None but for a run of a recurring job, ``traceparent`` where the caller named no trace. What is said of one that was
     made by hand is checked, and kept nowhere."""
 
@@ -30,6 +31,7 @@ class Context:
     key: str | None
     job_id: str | None = None
     traceparent: str | None = None
+    delivery_count: int = 1
     reporter: Reporter | None = field(default=None, repr=False, compare=False)
 
     def progress(self, fraction: float, note: str | None = None) -> Awaitable[None]:
@@ -75,33 +77,40 @@ class Handler:
         self.context_name: str | None = None
         self.decode: Decode | None = None
         self.wants_connection = self.wants_checkpoint = False
-        for parameter in inspect.signature(function).parameters.values():
+        for parameter in _parameters(name, function):
             self._take(parameter)
         self.wants_nothing = not (
             self.payload_name or self.context_name or self.wants_checkpoint or around or heartbeat
         )
         if heartbeat is not None and not self.is_async:
             raise InvalidInput(
-                f"the handler {name!r} has a heartbeat but is not async: nothing can end it in its thread"
+                f"the handler {name!r} has a heartbeat but is not async: nothing can end it in its thread; write "
+                "async def, for its decorators too"
             )
         if self.wants_connection and not self.is_async:
             raise InvalidInput(
                 f"the handler {name!r} asks for the connection but is not async: write async def, "
-                "for the completion commits on an asynchronous connection"
+                "for its decorators too, since the completion commits on an asynchronous connection"
             )
 
-    def call(self, execution: Execution, reporter: Reporter | None = None, **given: Any) -> Any:
+    def call(
+        self,
+        execution: Execution,
+        reporter: Reporter | None = None,
+        in_loop: Callable[[Any], Any] = lambda answer: answer,
+        **given: Any,
+    ) -> Any:
         """Calls the function, or returns a coroutine that does where it is async. ``given`` are the connection and the
         checkpoint, where it takes them. What an application gave runs in that coroutine, too: its middleware, and the
-        types of its payloads."""
-        if self.around or self.decode is not None:
-            return self._within(execution, reporter, given)
-        return self.function(**self.arguments(execution, reporter), **given)
+        types of its payloads. Of a function that is not async, ``in_loop`` is given the answer: it may have to be
+        awaited."""
 
-    def _within(self, execution: Execution, reporter: Reporter | None, given: dict[str, Any]) -> Any:
         def call() -> Any:
-            return self.function(**self.arguments(execution, reporter), **given)
+            answer = self.function(**self.arguments(execution, reporter), **given)
+            return answer if self.is_async else in_loop(answer)
 
+        if not self.around and self.decode is None:
+            return call()
         return (within if self.is_async else within_thread)(self.around, context_of(execution, reporter), call)
 
     def arguments(self, execution: Execution, reporter: Reporter | None = None) -> dict[str, Any]:
@@ -113,6 +122,11 @@ class Handler:
         if self.context_name is not None:
             wanted[self.context_name] = context_of(execution, reporter)
         return wanted
+
+    def not_for(self, client: str) -> str:
+        """Says that a client may not have it called, and which may."""
+        allowed = ", ".join(sorted(self.clients or ())[:10])
+        return f"the handler {self.name!r} is not for client {client!r}: its clients are {allowed}"
 
     def _take(self, parameter: inspect.Parameter) -> None:
         optional = parameter.default is not inspect.Parameter.empty
@@ -138,6 +152,23 @@ class Handler:
                 "write (payload), (payload, context), connection where it writes with its completion, and checkpoint "
                 "where it goes on from one"
             )
+
+
+def _parameters(name: str, function: Callable[..., Any]) -> Iterable[inspect.Parameter]:
+    """Raises InvalidInput for what does not say what it takes."""
+    try:
+        found = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        raise InvalidInput(f"the handler {name!r} is {function!r:.80}: register a function") from None
+    if isinstance(function, type):
+        raise InvalidInput(f"the handler {name!r} is a class: register a function, or an object that can be called")
+    kinds = {parameter.kind for parameter in found}
+    if kinds and kinds <= {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}:
+        raise InvalidInput(
+            f"the handler {name!r} names no parameter: write (payload), and functools.wraps in a decorator, so that it "
+            "shows what the function takes"
+        )
+    return found
 
 
 def checked_clients(clients: Iterable[str] | None) -> frozenset[str] | None:
@@ -171,6 +202,7 @@ def context_of(execution: Execution, reporter: Reporter | None = None) -> Contex
         key=execution.key,
         job_id=None if execution.job_id is None else uuid_text(execution.job_id),
         traceparent=_traceparent_in(execution.options),
+        delivery_count=execution.delivery_count,
         reporter=reporter,
     )
 

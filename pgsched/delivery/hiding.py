@@ -8,7 +8,11 @@ from urllib.parse import quote
 _LEFT_OUT = "…".encode()
 _SHORTEST = 4
 """Characters of the shortest text that is hidden: less would be found everywhere, and is no secret."""
-
+_MOST_SEARCHED = 2 * 1024 * 1024
+"""Bytes that are searched in all, a few milliseconds: an answer is searched once for each way to write each text. What
+would be more is left out of the answer."""
+_TOLD_APART = 64
+"""Bytes at the beginning of a text that are enough to know it by."""
 
 _OF_DOTNET = {ord(sign): f"\\u{ord(sign):04X}" for sign in "\"&'+<>`"} | {ord("\\"): "\\\\"}
 _OF_GO = {ord(sign): f"\\u{ord(sign):04x}" for sign in "&<>"}
@@ -20,6 +24,7 @@ def without(texts: Collection[str], answer: bytes) -> bytes:
     if len(answer) < _SHORTEST:
         return answer
     forms = {form.encode() for text in texts if len(text) >= _SHORTEST for form in _forms_of(text)}
+    answer = answer[: _MOST_SEARCHED // max(len(forms), 1)]
     longest_first = sorted(forms, key=len, reverse=True)
     for form in longest_first:
         answer = answer.replace(form, _LEFT_OUT)
@@ -39,8 +44,12 @@ def _forms_of(text: str) -> Iterator[str]:
 
 
 def _without_beginning(form: bytes, answer: bytes) -> bytes:
-    begins = form[:_SHORTEST]
-    at = answer.find(begins, max(len(answer) - len(form) + 1, 0))
-    while at >= 0 and not form.startswith(answer[at:]):
-        at = answer.find(begins, at + 1)
+    """A long text is known by its first bytes: to compare all of it at each place would take the square of it."""
+    known = form[:_TOLD_APART]
+    at = answer.find(known, max(len(answer) - len(form) + 1, 0))
+    for length in range(len(known) - 1, _SHORTEST - 1, -1):
+        if at >= 0:
+            break
+        if answer.endswith(known[:length]):
+            at = len(answer) - length
     return answer if at < 0 else answer[:at] + _LEFT_OUT

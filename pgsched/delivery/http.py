@@ -20,6 +20,7 @@ import orjson
 from pgsched.delivery.channel import outcome_of
 from pgsched.delivery.credentials import Credentials, GetSecret, no_secrets
 from pgsched.delivery.egress import Egress
+from pgsched.delivery.error_text import in_plain_text, leads_to
 from pgsched.delivery.exchange import DeliveryFailed, Exchange
 from pgsched.delivery.opener import Opener
 from pgsched.delivery.places import NoPlace, alone
@@ -30,6 +31,7 @@ from pgsched.delivery.tls import certificate_for
 from pgsched.delivery.tokens import LONGEST_ANSWER
 from pgsched.delivery.url import Url, parse_url
 from pgsched.domain.execution import Execution
+from pgsched.domain.gate import host_of
 from pgsched.domain.outcome import LONGEST_ERROR, Deferred, Failed, Outcome, Released, Succeeded
 from pgsched.domain.policy import Options
 from pgsched.version import __version__
@@ -119,7 +121,7 @@ class HttpChannel:
             rng=self._rng,
             hop=hop,
         )
-        return await pool.exchange(
+        answer = await pool.exchange(
             host,
             request,
             bodiless=options.method == "HEAD",
@@ -128,18 +130,21 @@ class HttpChannel:
             client=execution.client_id,
             keeps=LONGEST_KEPT if options.keep_answer else 0,
         )
+        return in_plain_text(answer)
 
     async def _call_with_secrets(self, execution: Execution, url: Url, options: Options, deadline: float) -> Exchange:
         """The same with its secrets put in, and left out of what is answered. A token that was withdrawn before its
         time is refused, with nothing done: then it is sent once more with a new one."""
         client, ends = execution.client_id, time.monotonic() + deadline
-        filled = await self._credentials.fill(options, client, url, deadline)
+        host = host_of(execution.target) or ""
+        filled = await self._credentials.fill(options, client, host, url, deadline)
         answer = await self._call(execution, filled.url, filled.options, max(ends - time.monotonic(), 0.0))
         is_refused = answer.status == _UNAUTHORIZED and options.max_attempts > 1
         if not (is_refused and self._credentials.refused(options, client)):
-            return filled.hide(answer)
-        filled = await self._credentials.fill(options, client, url, max(ends - time.monotonic(), 0.0))
-        return filled.hide(await self._call(execution, filled.url, filled.options, max(ends - time.monotonic(), 0.0)))
+            return await filled.hide(answer)
+        filled = await self._credentials.fill(options, client, host, url, max(ends - time.monotonic(), 0.0))
+        answer = await self._call(execution, filled.url, filled.options, max(ends - time.monotonic(), 0.0))
+        return await filled.hide(answer)
 
     async def _post_form(self, url: Url, lines: str, form: str, client: str, deadline: float) -> Exchange:
         pool, asked, hop = self._route(url, client) if self._has_routes else (self._pool, url, "")
@@ -177,6 +182,7 @@ class HttpChannel:
             body=answer.body,
             is_whole=answer.complete,
             retry_after=parse_retry_after(retry_after.decode("latin-1"), self._now()) if retry_after else None,
+            address=answer.address,
         )
 
 
@@ -188,6 +194,7 @@ def outcome_of_answer(
     body: bytes = b"",
     is_whole: bool = True,
     retry_after: timedelta | None = None,
+    address: bytes = b"",
 ) -> Outcome:
     """2xx is a success; with ``deferred``, 202 says that the target will complete the execution later. 408, 425, 429
     and 5xx are worth another try; any other answer is final. ``retry_on`` and ``fail_on`` of the options override this
@@ -197,7 +204,7 @@ def outcome_of_answer(
     if 200 <= status < 300:
         return Succeeded(status_code=status, result=_kept(body, is_whole=is_whole)) if body else _succeeded(status)
     return Failed(
-        error=_error(status, reason, body),
+        error=_error(status, reason, body, address),
         retryable=_is_retryable(status, options),
         status_code=status,
         retry_after=retry_after,
@@ -247,10 +254,10 @@ def _is_retryable(status: int, options: Options) -> bool:
     return status in options.retry_on or status in _RETRYABLE or status >= 500
 
 
-def _error(status: int, reason: bytes, body: bytes) -> str:
+def _error(status: int, reason: bytes, body: bytes, address: bytes) -> str:
     said = f"answered {status} {reason[:_LONGEST_REASON].decode('utf-8', 'replace')}".rstrip()
     if 300 <= status < 400:
-        said += " (redirects are not followed: schedule the address it leads to)"
+        said += f" ({leads_to(address)})"
     # Four bytes are the most a character takes.
-    text = body[: 4 * LONGEST_ERROR].decode("utf-8", "replace").strip()
-    return f"{said}: {text[:LONGEST_ERROR]}" if text else said
+    text = body[: 4 * LONGEST_ERROR].decode("utf-8", "replace").strip()[:LONGEST_ERROR]
+    return f"{said}: {text}" if text else said

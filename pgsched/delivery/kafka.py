@@ -29,6 +29,7 @@ _LAST_SECONDS = 2.0
 _DEFAULTS: dict[str, Any] = {
     "client.id": "pgsched",
     "message.timeout.ms": 30_000,
+    "receive.message.max.bytes": 16 * 1024 * 1024,  # metadata and confirmations, and no more than memory has room for
     "topic.metadata.propagation.max.ms": 5_000,  # a topic that is not there after that is taken for unknown
 }
 # A message that was confirmed is on every replica in sync, and once, in the order of its key.
@@ -164,6 +165,7 @@ def _headers(execution: Execution, options: Options, rng: random.Random) -> list
     return [
         ("pgsched-execution-id", execution.uuid),
         ("pgsched-attempt", str(execution.attempt)),
+        ("pgsched-delivery-count", str(execution.delivery_count)),
         ("pgsched-scheduled-for", instant_text(execution.scheduled_for)),
         ("pgsched-client", execution.client_id),
         *([] if execution.key is None else [("pgsched-key", execution.key)]),

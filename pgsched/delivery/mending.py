@@ -16,49 +16,80 @@ LONGEST_HEAD = 65_536
 MOST_HEADERS = 256
 """Header lines an answer may have."""
 
-_STATUS = re.compile(rb"HTTP/[0-9](?:\.[0-9])?[ \t]+([0-9]{3})(?:[ \t]+([^\r]*))?\r?", re.IGNORECASE)
-_END = re.compile(rb"\r?\n\r?\n")
-_LINE = re.compile(rb"\r?\n")
+_STATUS = re.compile(rb"HTTP/[0-9](?:\.[0-9])?[ \t]+([0-9]{3})(?:[ \t]([^\r]*))?", re.IGNORECASE)
+_BEGINS = b"HTTP/"
 _LONGEST_KEPT = 200
 
 
-def mend(received: bytes) -> bytes | None:
-    """The received bytes with a head that every parser accepts; None while the head is not complete.
+class Mending:
+    """Reads a head in whatever pieces it comes, each byte of it once, however many interim answers stand before it."""
 
-    Raises Malformed where no status can be read, where somebody wants to change the protocol, and where the head is too
-    long.
-    """
-    at = len(received) - len(received.lstrip(b"\r\n"))
-    while True:
-        status, reason = _status_at(received, at)
-        end = _END.search(received, at)
-        if received.count(b"\n", at, end.start() if end else len(received)) > MOST_HEADERS:
-            raise Malformed(f"it has more than {MOST_HEADERS} headers")
-        if (end.end() if end else len(received)) > LONGEST_HEAD:
+    def __init__(self) -> None:
+        self._received = bytearray()
+        self._line = 0  # where the line begins that has not come whole
+        self._status, self._reason = 0, b""
+        self._headers: list[bytes] = []
+
+    def feed(self, data: bytes) -> bytes | None:
+        """What has been received with a head that every parser accepts; None while the head is not complete.
+
+        Raises Malformed where no status can be read, where somebody wants to change the protocol, and where the head is
+        too long.
+        """
+        seen = len(self._received)
+        self._received += data
+        while (ended := self._received.find(b"\n", max(self._line, seen))) >= 0:
+            line = bytes(self._received[self._line : ended]).removesuffix(b"\r")
+            self._line = ended + 1
+            if self._line > LONGEST_HEAD:
+                break
+            if self._is_last(line):
+                return self._mended()
+        if len(self._received) > LONGEST_HEAD:
             raise Malformed(f"its head is over {LONGEST_HEAD} bytes")
-        if end is None:
-            return None
-        if status >= 200:
-            kept = _reliable(_LINE.split(received[at : end.start()])[1:])
-            return b"HTTP/1.1 %d %b\r\n%bConnection: close\r\n\r\n" % (status, reason, kept) + received[end.end() :]
-        at = end.end()
+        if not self._status:
+            self._check_beginning(seen)
+        return None
+
+    def _is_last(self, line: bytes) -> bool:
+        """Whether the head ends with this line. One of an interim answer is followed by another head."""
+        if not self._status:
+            if line.strip(b"\r"):
+                self._status, self._reason = _read_status(line)
+            return False
+        if line:
+            self._headers.append(line)
+            if len(self._headers) > MOST_HEADERS:
+                raise Malformed(f"it has more than {MOST_HEADERS} headers")
+            return False
+        if self._status >= 200:
+            return True
+        self._status = 0
+        self._headers.clear()
+        return False
+
+    def _mended(self) -> bytes:
+        head = b"HTTP/1.1 %d %b\r\n%bConnection: close\r\n\r\n"
+        return head % (self._status, self._reason, _reliable(self._headers)) + bytes(self._received[self._line :])
+
+    def _check_beginning(self, seen: int) -> None:
+        """Raises Malformed where the first line, as far as it has come, is none of HTTP."""
+        while self._received[self._line : self._line + 1] == b"\r":  # an empty line before it
+            self._line += 1
+        begins = bytes(self._received[self._line : self._line + len(_BEGINS)]).upper()
+        if not _BEGINS.startswith(begins) or self._received.find(b"\r", max(self._line, seen - 1), -1) >= 0:
+            raise Malformed("it is not HTTP")
 
 
-def _status_at(received: bytes, at: int) -> tuple[int, bytes]:
-    """The status and the reason; 100 as long as the line is not complete."""
-    ended = received.find(b"\n", at)
-    if ended < 0:
-        if b"HTTP/".startswith(received[at : at + 5].upper()) and received.find(b"\r", at, -1) < 0:
-            return 100, b""
-        raise Malformed("it is not HTTP")
-    found = _STATUS.fullmatch(received, at, ended)
+def _read_status(line: bytes) -> tuple[int, bytes]:
+    found = _STATUS.fullmatch(line)
     if found is None:
-        said = received[at : min(ended, at + _LONGEST_KEPT)].decode("utf-8", "replace").strip()
+        said = line[:_LONGEST_KEPT].decode("utf-8", "replace").strip()
         raise Malformed(f"its first line has no status: {said}")
     status = int(found[1])
     if status < 100 or status == 101:
         raise Malformed(f"its status {status} was not asked for")
-    return status, (found[2] or b"")[:_LONGEST_KEPT]
+    return status, (found[2] or b"").lstrip(b" \t")[:_LONGEST_KEPT]
 
 
 def _reliable(lines: list[bytes]) -> bytes:

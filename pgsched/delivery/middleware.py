@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, ExitStack
 from typing import TYPE_CHECKING, Any
 
+from pgsched.delivery.results import finished
 from pgsched.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ async def within(around: Sequence[Middleware], context: "Context", call: Callabl
                 await stack.enter_async_context(made)
             else:
                 stack.enter_context(made)
-        return await call()
+        return await finished(call())
 
 
 def within_thread(around: Sequence[Middleware], context: "Context", call: Callable[[], Any]) -> Any:

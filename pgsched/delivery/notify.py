@@ -23,10 +23,17 @@ _OURS = "pgsched"
 
 
 class NotifyChannel:
-    """Notifies the channels of notify: targets, in sessions of the worker's own login."""
+    """Notifies the channels of notify: targets, in sessions of the worker's own login; ``is_of_others`` says whether
+    a target is the channel of clients other than this one."""
 
-    def __init__(self, sessions: Sessions, *, is_shared: Callable[[], bool] = alone) -> None:
-        self._sessions = sessions
+    def __init__(
+        self,
+        sessions: Sessions,
+        *,
+        is_shared: Callable[[], bool] = alone,
+        is_of_others: Callable[[str, str], bool] = lambda client, target: False,
+    ) -> None:
+        self._sessions, self._is_of_others = sessions, is_of_others
         self._places = Places("sessions that notify", sessions.most, is_shared=is_shared)
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
@@ -34,6 +41,8 @@ class NotifyChannel:
         channel, payload = execution.target[_PREFIX:], execution.payload or b""
         self._places.take(execution.client_id)
         try:
+            if self._is_of_others(execution.client_id, execution.target):
+                raise FinalFailure(f"the channel {channel} is another client's: notify one of your own")
             _check(channel, payload)
             await self._sessions.work(
                 "", partial(called.notify_target, execution=execution, channel=channel, payload=payload.decode())
@@ -49,7 +58,7 @@ class NotifyChannel:
 
 
 def _check(channel: str, payload: bytes) -> None:
-    if channel.startswith(_OURS):
+    if channel.lower().startswith(_OURS):
         raise FinalFailure(f"the channel {channel} is pgsched's own: write one that does not begin with {_OURS}")
     if len(payload) > LONGEST_PAYLOAD:
         raise FinalFailure(

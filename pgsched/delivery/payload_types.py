@@ -1,15 +1,18 @@
 """Payloads as the types that handlers are annotated with.
 
 A handler whose payload has an annotation is given that: a msgspec ``Struct``, a dataclass, a ``TypedDict``, or what is
-composed of them, decoded and checked by msgspec; a model or dataclass of pydantic, and what contains one, by pydantic.
+composed of them, decoded and checked by msgspec; a model, dataclass, type or constraint of pydantic, and what contains
+one, by pydantic.
 Without an annotation, or with ``Any`` or ``object``, it is given plain Python values.
 """
 
 import inspect
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import is_dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints, is_typeddict
 
 import msgspec
 
@@ -24,6 +27,7 @@ Decode = Callable[[bytes | None], Any]
 """From a payload's JSON, or None where there is none. Raises FinalFailure for one that does not fit."""
 
 _NULL = b"null"
+_PYDANTICS = ("pydantic", "annotated_types")
 _MOST_TOLD = 5
 
 
@@ -54,15 +58,25 @@ def _resolved(handler: str, function: Callable[..., Any], parameter: inspect.Par
         ) from error
 
 
-def _parts(kind: Any) -> Iterator[Any]:
+def _parts(kind: Any, seen: frozenset[Any] = frozenset()) -> Iterator[Any]:
+    """The annotation, what it is composed of, and what fields of dataclasses and the like are annotated with."""
     yield kind
-    for part in get_args(kind):
-        yield from _parts(part)
+    parts = get_args(kind)
+    if isinstance(kind, type) and kind not in seen and (is_dataclass(kind) or is_typeddict(kind)):
+        with suppress(Exception):  # of a field whose type is nowhere, whoever decodes it says so
+            parts = (*parts, *get_type_hints(kind, include_extras=True).values())
+        seen |= {kind}
+    for part in parts:
+        yield from _parts(part, seen)
 
 
 def _is_pydantics(kind: Any) -> bool:
-    """It marks its models and dataclasses so; nobody who has not imported it has any."""
-    return "pydantic" in sys.modules and isinstance(kind, type) and hasattr(kind, "__pydantic_validator__")
+    """A model or dataclass, which it marks so; a type of its own, such as AwareDatetime; or a constraint of one that is
+    annotated, which msgspec would not look at. Nobody who has not imported it has any."""
+    if "pydantic" not in sys.modules:
+        return False
+    named = kind if isinstance(kind, type) else type(kind)
+    return hasattr(kind, "__pydantic_validator__") or named.__module__.partition(".")[0] in _PYDANTICS
 
 
 def _by_msgspec(handler: str, kind: Any) -> Decode:
@@ -101,7 +115,12 @@ def _refuse_what_is_unknown(kind: Any, seen: frozenset[Any] = frozenset()) -> No
 def _by_pydantic(handler: str, kind: Any) -> Decode:
     import pydantic
 
-    adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(kind)
+    try:
+        adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(kind)
+    except (pydantic.PydanticUserError, pydantic.PydanticUndefinedAnnotation) as error:
+        raise InvalidInput(
+            f"the handler {handler!r} has a payload of {kind!r}, of which pydantic can make nothing: {error.message}"
+        ) from error
 
     def decode(payload: bytes | None) -> Any:
         try:

@@ -22,6 +22,7 @@ from pgsched.errors import InvalidSettings
 
 WANTS_CREDENTIALS = 407
 _LONGEST_HEAD = 16_384
+_PIECE = 4_096
 _STATUS = re.compile(rb"HTTP/1\.[0-9] +([0-9]{3}) ?([^\r\n]{0,200})")
 
 
@@ -75,15 +76,15 @@ class Tunneller(Opener):
         host = f"[{origin.host}]" if ":" in origin.host else origin.host
         asked = f"CONNECT {host}:{origin.port} HTTP/1.1\r\nHost: {host}:{origin.port}\r\n{self._proxy.line}\r\n"
         await loop.sock_sendall(sock, asked.encode("ascii"))
-        head = b""
-        while b"\r\n\r\n" not in head:
-            piece = await loop.sock_recv(sock, 4096)
+        head = bytearray()
+        while head.find(b"\r\n\r\n", max(len(head) - _PIECE - 3, 0)) < 0:
+            piece = await loop.sock_recv(sock, _PIECE)
             head += piece
             if not piece or len(head) > _LONGEST_HEAD:
                 raise DeliveryFailed(f"the proxy opened no tunnel to {host}:{origin.port} and gave no reason")
-        found = _STATUS.match(head)
+        found = _STATUS.match(bytes(head))
         if found is None or not 200 <= int(found[1]) < 300:
-            said = b" ".join(found.groups()) if found else head[:200]
+            said = b" ".join(found.groups()) if found else bytes(head[:200])
             raise DeliveryFailed(
                 f"the proxy opened no tunnel to {host}:{origin.port}: {said.decode('utf-8', 'replace').strip()}"
             )

@@ -12,21 +12,20 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-import orjson
-
 from pgsched.delivery.accounts import Accounts
-from pgsched.delivery.channel import FinalFailure, Verdict, cut
 from pgsched.delivery.failure_log import FailureLog, Raised, traceback_of
 from pgsched.delivery.handlers import Handler, checked_clients, checked_heartbeat
 from pgsched.delivery.middleware import Middleware, is_async
+from pgsched.delivery.own_context import Traces, leave_task, own_context
 from pgsched.delivery.places import NoPlace
 from pgsched.delivery.reporting import Reporter, Reports, beating
+from pgsched.delivery.results import DONE, FinishedInLoop, finished, is_awaitable, succeeded
 from pgsched.delivery.steps import ACCOUNT, Steps, begin, charged
 from pgsched.delivery.threads import Threads
 from pgsched.domain.capability import handler_of
 from pgsched.domain.declaration import DeclaredJob, JobTerms, checked
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Postponed, Succeeded, Undeliverable, escaped
+from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Succeeded, Undeliverable, escaped
 from pgsched.domain.policy import Options
 from pgsched.domain.target import Scheme, parse_target
 from pgsched.errors import InvalidInput
@@ -34,42 +33,9 @@ from pgsched.errors import InvalidInput
 if TYPE_CHECKING:  # a service that only schedules has no pool of connections
     from pgsched.delivery.completion import TransactionalCompletion
 
-LONGEST_RESULT = 1_048_576
-"""Bytes of JSON a result may have."""
-
 _F = TypeVar("_F", bound=Callable[..., Any])
 _M = TypeVar("_M", bound=Middleware)
 _PREFIX = len("python:")
-_DONE = Succeeded()
-
-
-class Retry(Verdict):
-    """Raised by a handler: this attempt has failed, and the next comes when the policy says."""
-
-    def __init__(self, reason: str = "the handler asked for another try") -> None:
-        reason = cut(str(reason))
-        super().__init__(reason, Failed(error=reason, retryable=True))
-
-
-class Snooze(Verdict):
-    """Raised by a handler that wants to be called again later. Nothing has failed, and the attempt does not count.
-
-    ``after`` is from 1 second to 24 hours; anything but a timedelta is a TypeError. Unless the execution has bounds of
-    its own, each time counts as a failed attempt from seven days after its instant on.
-    """
-
-    def __init__(self, after: timedelta, reason: str = "the handler asked for a later call") -> None:
-        if not isinstance(after, timedelta):
-            raise TypeError(f"after is a timedelta, and not {type(after).__name__}")
-        reason = cut(str(reason))
-        super().__init__(reason, Postponed(after=after, reason=reason))
-
-
-class Fail(FinalFailure):
-    """Raised by a handler: this execution has failed, and no further attempt would change that."""
-
-    def __init__(self, reason: str = "the handler gave up") -> None:
-        super().__init__(cut(str(reason)))
 
 
 class App:
@@ -106,6 +72,8 @@ class App:
         Raises InvalidTarget for a name no target can have, and InvalidInput for one that is taken, for clients that
         are none, and for a function that asks for what it cannot be given.
         """
+        if not isinstance(name, str):
+            raise InvalidInput(f'{name!r:.80} is no name of a handler: write one, as in @app.handler("send_email")')
         parse_target(f"{Scheme.PYTHON}:{name}")
         callers, seconds = checked_clients(clients), checked_heartbeat(heartbeat)
 
@@ -166,6 +134,9 @@ class App:
         return self._declares(every=interval, **terms)
 
     def _declares(self, **given: Any) -> Callable[[_F], _F]:
+        if callable(given.get("cron") or given.get("every")):
+            raise InvalidInput('give the schedule, and then the function: @app.cron("30 2 * * *") or @app.every("15m")')
+
         def declare(function: _F) -> _F:
             name = self._name_of(function)
             job = DeclaredJob(**{"key": name, "target": f"{Scheme.PYTHON}:{name}"} | given)
@@ -177,10 +148,11 @@ class App:
     def _name_of(self, function: Callable[..., Any]) -> str:
         """The name of the handler; the function becomes one by its own name if it is none."""
         for name, handler in self.handlers.items():
-            if handler.function is function:
+            if handler.function == function:  # a method is made anew each time
                 return name
-        self.handler(function.__name__)(function)
-        return function.__name__
+        own: str = getattr(function, "__name__", None)  # type: ignore[assignment]  # it is refused by handler
+        self.handler(own)(function)
+        return own
 
 
 class PythonChannel:
@@ -201,34 +173,40 @@ class PythonChannel:
     ) -> None:
         self._handlers, self._completion, self._threads = app.handlers, completion, threads
         self._failures, self._accounts, self._tracebacks = failures, accounts or Accounts(), tracebacks
-        self._reports = reports
+        self._reports, self._traces = reports, Traces()
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
         """One call of the handler. The caller ends it by cancelling when the deadline has passed. Raises NoPlace
         where a thread or a connection is needed and none is free."""
+        handler = self._handlers.get(execution.target[_PREFIX:])
+        if handler is None:
+            return Undeliverable(capability=execution.target)  # another worker may have it
+        if handler.clients is not None and execution.client_id not in handler.clients:
+            return Failed(error=handler.not_for(execution.client_id), retryable=False)
+        begun = self._traces.begin() if handler.is_async or handler.wants_connection else None
         try:
-            handler = self._handlers.get(execution.target[_PREFIX:])
-            if handler is None:
-                return Undeliverable(capability=execution.target)  # another worker may have it
-            if handler.clients is not None and execution.client_id not in handler.clients:
-                return Failed(error=_not_for(handler, execution.client_id), retryable=False)
             if handler.wants_connection:
                 return await self._in_transaction(handler, execution)
-            if not handler.is_async:
+            if begun is None:
                 return await self._in_thread(handler, execution)
-            if not self._accounts.wanted:  # who is alone is charged for nothing
-                if handler.wants_nothing:
-                    return _success(await handler.function())
-                return _success(await self._called(handler, execution))
-            called = handler.function() if handler.wants_nothing else self._called(handler, execution)
-            result = begin(self._accounts.of(execution.client_id), called, execution.target)
-            return _success(await result if type(result) is Steps else result)
+            if self._accounts.wanted:
+                result = await self._charged(handler, execution)
+            elif handler.wants_nothing:  # who is alone is charged for nothing
+                result = await handler.function()
+            else:
+                result = await self._called(handler, execution)
+            return DONE if result is None else await self._ended_with(result, execution)
         except (NoPlace, asyncio.CancelledError):
             raise
         except BaseException as error:
             # A handler that calls exit() ends its attempt, not the worker.
+            if begun is not None:  # what it was about to do may be kept for its task, such as a session with new rows
+                leave_task()
             with charged(self._accounts.of(execution.client_id)):  # what it says of itself is code of a handler's, too
                 return self._ended_by(Raised(error), execution)
+        finally:
+            if begun is not None:
+                self._traces.end(begun)
 
     async def close(self) -> None:
         """Nothing is held open."""
@@ -272,47 +250,52 @@ class PythonChannel:
     async def _checkpoint_of(self, execution: Execution) -> Any:
         return None if self._reports is None else await self._reports.read(execution)
 
+    async def _charged(self, handler: Handler, execution: Execution) -> Any:
+        """What an async handler returns, at the charge of its client."""
+        account = self._accounts.of(execution.client_id)
+        token = ACCOUNT.set(account)  # for what it has the event loop do
+        try:
+            called = handler.function() if handler.wants_nothing else self._called(handler, execution)
+            result = begin(account, called, execution.target)
+            return await result if type(result) is Steps else result
+        finally:
+            ACCOUNT.reset(token)
+
+    async def _ended_with(self, result: Any, execution: Execution) -> Succeeded:
+        if is_awaitable(result):
+            account = self._accounts.of(execution.client_id)
+            ACCOUNT.set(account)
+            result = await Steps(account, finished(result), target=execution.target)
+        return succeeded(result)
+
     async def _in_transaction(self, handler: Handler, execution: Execution) -> Outcome:
-        places = self._completion.places
+        places, account = self._completion.places, self._accounts.of(execution.client_id)
         places.take(execution.client_id)
         try:
             async with self._completion.settle_in_transaction(execution) as connection:
+                ACCOUNT.set(account)
                 called = self._called(handler, execution, connection=connection)
-                await Steps(self._accounts.of(execution.client_id), called, target=execution.target)
+                await Steps(account, finished(called), target=execution.target)
         finally:
             places.give_back(execution.client_id)
         return AlreadySettled()
 
     async def _in_thread(self, handler: Handler, execution: Execution) -> Outcome:
-        """Calls the function in a thread, where its payload is decoded and its result encoded, too."""
+        """Calls the function in a thread, where its payload is decoded and its result encoded, too. If it returns an
+        awaitable, the loop awaits that before its middleware is left."""
         given = {"checkpoint": await self._checkpoint_of(execution)} if handler.wants_checkpoint else {}
         reporter = self._reporter_of(handler, execution)
         self._threads.take(execution.client_id)
-        account = self._accounts.of(execution.client_id)
+        context = own_context()
+        context.run(ACCOUNT.set, self._accounts.of(execution.client_id))
+        in_loop = FinishedInLoop()
 
         def work() -> Succeeded:
-            ACCOUNT.set(account)  # for what it has the event loop do
-            return _success(handler.call(execution, reporter, **given))
+            return succeeded(handler.call(execution, reporter, in_loop, **given))
 
-        answer = await self._threads.call(execution.client_id, work)
+        try:
+            answer = await self._threads.call(execution.client_id, work, context, id=execution.id)
+        except asyncio.CancelledError:
+            in_loop.cancel()
+            raise
         return self._ended_by(answer, execution) if isinstance(answer, Raised) else answer
-
-
-def _not_for(handler: Handler, client: str) -> str:
-    allowed = ", ".join(sorted(handler.clients or ())[:10])
-    return f"the handler {handler.name!r} is not for client {client!r}: its clients are {allowed}"
-
-
-def _success(result: Any) -> Succeeded:
-    return _DONE if result is None else Succeeded(result=_encode(result))
-
-
-def _encode(result: Any) -> bytes:
-    """Raises FinalFailure for a result that cannot be stored: its work is done, and another try would do it twice."""
-    try:
-        encoded = orjson.dumps(result)
-    except orjson.JSONEncodeError as error:
-        raise FinalFailure(f"the handler ran, but what it returned is not JSON: {error}") from error
-    if len(encoded) > LONGEST_RESULT:
-        raise FinalFailure(f"the handler ran, but its result is over {LONGEST_RESULT} bytes")
-    return encoded

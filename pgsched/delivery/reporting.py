@@ -7,9 +7,8 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Protocol
 
-import orjson
-
 from pgsched.delivery.channel import Verdict
+from pgsched.domain.encoding import encode_json
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, escaped, json_text
 from pgsched.errors import InvalidInput
@@ -111,8 +110,8 @@ def checked_progress(fraction: float, note: str | None) -> tuple[float, str | No
 def checked_checkpoint(value: Any) -> str:
     """As JSON text. Raises InvalidInput for what is none, or too long."""
     try:
-        encoded = orjson.dumps(value)
-    except orjson.JSONEncodeError as error:
+        encoded = encode_json(value)
+    except TypeError as error:
         raise InvalidInput(f"a checkpoint is JSON: {error}") from error
     if len(encoded) > LONGEST_CHECKPOINT:
         raise InvalidInput(f"a checkpoint has {LONGEST_CHECKPOINT} bytes of JSON at most; this one has {len(encoded)}")

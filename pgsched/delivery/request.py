@@ -66,7 +66,7 @@ def compose(
         f"webhook-timestamp: {now}\r\n"
         f"{signature}"
         f"{_client_line(execution.client_id)}{_names(execution)}{event}"
-        f"pgsched-attempt: {execution.attempt}\r\n"
+        f"pgsched-attempt: {execution.attempt}\r\npgsched-delivery-count: {execution.delivery_count}\r\n"
         f"pgsched-scheduled-for: {instant_text(execution.scheduled_for)}\r\n"
         f"pgsched-deadline: {instant_text((now + int(deadline)) * 1_000_000 - UNIX_TO_WIRE)}\r\n"
         f"{completion}"

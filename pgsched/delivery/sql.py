@@ -15,9 +15,9 @@ import psycopg
 from pgsched.delivery.channel import outcome_of
 from pgsched.delivery.places import Places, alone
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import AlreadySettled, Failed, Outcome
+from pgsched.domain.outcome import LONGEST_ERROR, AlreadySettled, Failed, Outcome
 from pgsched.domain.policy import Options
-from pgsched.store.core.sessions import Connection, Sessions, cut
+from pgsched.store.core.sessions import Connection, SaidTooMuch, Sessions, cut
 from pgsched.store.ends import called
 
 _PREFIX = len("sql:")
@@ -60,6 +60,8 @@ class SqlChannel:
         except Exception as error:
             if _is_cancelled():  # the session was cut after that, or the function ended all the same
                 raise asyncio.CancelledError from error
+            if isinstance(error, SaidTooMuch):
+                return Failed(error=str(error), retryable=True)
             if isinstance(error, psycopg.Error) and error.sqlstate:
                 return _failed(error, execution.target[_PREFIX:], role, deadline)
             return outcome_of(error)
@@ -92,7 +94,7 @@ def function_of(target: str) -> tuple[str, str]:
 def _failed(error: psycopg.Error, name: str, role: str, deadline: float) -> Failed:
     """The outcome of a call that raised, or that could not be made."""
     state = error.sqlstate or ""
-    message = f"{state}: {error.diag.message_primary or error}"
+    message = f"{state}: {(error.diag.message_primary or str(error))[:LONGEST_ERROR]}"
     if state == _TIMED_OUT:
         message = f"no answer within {round(deadline, 3):g} s"
     elif hint := _hint(error, state, name, role):
@@ -100,12 +102,12 @@ def _failed(error: psycopg.Error, name: str, role: str, deadline: float) -> Fail
     return Failed(error=message, retryable=state not in _FINAL)
 
 
-def _hint(error: psycopg.Error, state: str, name: str, role: str) -> str | None:
+def _hint(error: psycopg.Error, state: str, name: str, role: str) -> str:
     """What to do about the error. A missing function may also be one that the target's function calls."""
     ours = _FINAL.get(state, "").format(name=name, role=role)
     if state == _UNDEFINED and name not in (error.diag.message_primary or ""):
         ours = ""
-    return ours or error.diag.message_hint
+    return ours or (error.diag.message_hint or "")[:LONGEST_ERROR]
 
 
 def _is_cancelled() -> bool:

@@ -24,21 +24,16 @@ _Call = Callable[..., Any]
 
 
 def begin(account: Account, coroutine: Coroutine[Any, Any, Any], target: str) -> Any:
-    """Takes the first step of a handler, if its client is not held. Returns the handler's result if it has ended, and
-    otherwise Steps that are to be awaited at once."""
+    """Takes the first step of a handler, if its client is not held. Its context has the account. Returns the handler's
+    result if it has ended, and otherwise Steps that are to be awaited at once."""
     if account.held:
         return Steps(account, coroutine, target=target)
     accounts = account.accounts
-    ACCOUNT.set(account)
     begun, felt = monotonic(), accounts.felt
     try:
         waits_for = coroutine.send(None)
     except StopIteration as ended:
-        ACCOUNT.set(None)
         return ended.value
-    except BaseException:
-        ACCOUNT.set(None)
-        raise
     finally:
         ended_at = monotonic()
         if ended_at - begun > BRIEF or ended_at - accounts.turned_at > OVERDUE:
@@ -63,7 +58,7 @@ _NOT_BEGUN = object()
 
 class Steps(Coroutine[Any, Any, Any]):
     """A coroutine whose steps are charged to its client. ``waits_for`` is what its first step has yielded. With
-    ``target`` it is a handler's own coroutine, and its context has the account for as long as it lasts."""
+    ``target`` it is a handler's own coroutine."""
 
     __slots__ = ("__weakref__", "_account", "_coroutine", "_target", "_thrown", "_turn", "_waits_for")
 
@@ -74,7 +69,6 @@ class Steps(Coroutine[Any, Any, Any]):
         self._turn: asyncio.Future[None] | None = None
         self._thrown: BaseException | None = None
         if target:
-            ACCOUNT.set(account)
             account.target = account.target or target
 
     def __await__(self) -> Generator[Any, Any, Any]:
@@ -115,10 +109,6 @@ class Steps(Coroutine[Any, Any, Any]):
         felt = accounts.felt
         try:
             return step(argument)
-        except BaseException:
-            if self._target:
-                ACCOUNT.set(None)
-            raise
         finally:
             ended = monotonic()
             if ended - begun > BRIEF or ended - accounts.turned_at > OVERDUE:

@@ -49,13 +49,16 @@ class Threads(Places):
         self._growth = Growth()
         self._at_work: dict[int, tuple[str, int, float]] = {}
         self._used: dict[str, float] = {}
+        self._going_on: set[bytes] = set()
         self._executor = ThreadPoolExecutor(most + self.left_behind.most, thread_name_prefix=THREAD_NAME)
 
-    async def call(self, client: str, function: Callable[[], _Answer]) -> _Answer | Raised:
-        """Calls it in a thread that the caller has taken a place for; gives the place back."""
-        run = contextvars.copy_context().run
+    async def call(
+        self, client: str, function: Callable[[], _Answer], context: contextvars.Context, *, id: bytes = b""
+    ) -> _Answer | Raised:
+        """Calls it in this context, in a thread that the caller has taken a place for; gives the place back. ``id`` is
+        the execution's for which it is called."""
         try:
-            future = self._executor.submit(run, self._work, client, function)
+            future = self._executor.submit(context.run, self._work, client, function)
         except BaseException:
             self.give_back(client)
             raise
@@ -66,10 +69,15 @@ class Threads(Places):
                 self.give_back(client)
             else:
                 returned, loop = self._leave_behind(client), asyncio.get_running_loop()
+                self._going_on.add(id)
+
+                def back() -> None:
+                    self._going_on.discard(id)
+                    returned(client)
 
                 def tell(_: object) -> None:
                     with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                        loop.call_soon_threadsafe(returned, client)
+                        loop.call_soon_threadsafe(back)
 
                 future.add_done_callback(tell)
 
@@ -107,6 +115,10 @@ class Threads(Places):
     def go_on(self) -> bool:
         """Whether any function has not returned, even if its attempt is over."""
         return self.taken + self.left_behind.taken > 0
+
+    def is_going_on(self, id: bytes) -> bool:
+        """Whether a function called for this execution has not returned, although its attempt is over."""
+        return id in self._going_on
 
     def shutdown(self) -> None:
         """Starts nothing more. Functions under way go on."""
@@ -152,21 +164,22 @@ class Threads(Places):
 
 
 class LoopsThreads(ThreadPoolExecutor):
-    """The executor for ``asyncio.to_thread`` and the like. Counts in ``threads`` what handlers compute there."""
+    """The executor for ``asyncio.to_thread`` and the like. Counts in ``threads`` what handlers compute there. Each
+    function has a context of its own, as in a fresh thread."""
 
     def __init__(self, threads: Threads) -> None:
         super().__init__(thread_name_prefix="pgsched-loop")
         self._counting = threads.counting
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
-        account = ACCOUNT.get()
+        account, run = ACCOUNT.get(), contextvars.Context().run
         if account is None:
-            return super().submit(function, *arguments, **named)
-        return super().submit(self._work, account.client, functools.partial(function, *arguments, **named))
+            return super().submit(_under_own_name, functools.partial(run, function, *arguments, **named))
+        return super().submit(self._work, account.client, functools.partial(run, function, *arguments, **named))
 
     def _work(self, client: str, function: Callable[[], Any]) -> Any:
         with self._counting(client):
-            return function()
+            return _under_own_name(function)
 
 
 class Growth:
@@ -203,6 +216,16 @@ class Growth:
 def _call(function: Callable[[], _Answer]) -> _Answer | Raised:
     """What the function returns, or Raised: an exception's message is read here, and not on the event loop."""
     try:
-        return function()
+        return _under_own_name(function)
     except BaseException as error:
         return Raised(error)
+
+
+def _under_own_name(function: Callable[[], _Answer]) -> _Answer:
+    """Calls the function. The name that it gives the thread ends with it."""
+    thread = threading.current_thread()
+    name = thread.name
+    try:
+        return function()
+    finally:
+        thread.name = name

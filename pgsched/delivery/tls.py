@@ -11,7 +11,8 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from pgsched.errors import InvalidSettings
+from pgsched.domain.target import canonical_host
+from pgsched.errors import InvalidSettings, InvalidTarget
 
 _NO_PASSWORD = b""  # without one OpenSSL would ask for it on the terminal
 
@@ -36,16 +37,13 @@ def certificate_contexts(certificates: str, authorities: str | None = None) -> d
     """A context for each host, or client and host, that the setting ``tls_certificates`` names. Raises
     InvalidSettings for a file that cannot be used."""
     return {
-        whom.lower() if "@" not in whom else _lower_host(whom): _with_certificate(
-            trusting_context(authorities), whom, file
-        )
+        _canonical(whom): _with_certificate(trusting_context(authorities), whom, file)
         for whom, file in json.loads(certificates).items()
     }
 
 
 def certificate_for(host: str, client: str, certificates: Mapping[str, ssl.SSLContext]) -> str | None:
     """The name in ``certificates`` that applies to a client's callbacks to this host; the client's own comes first."""
-    host = host.removesuffix(".")
     own = f"{client}@{host}"
     return own if own in certificates else host if host in certificates else None
 
@@ -80,9 +78,12 @@ def _file_of(text: str) -> Iterator[str]:
         yield f"/proc/self/fd/{descriptor}"
 
 
-def _lower_host(whom: str) -> str:
-    client, _, host = whom.rpartition("@")
-    return f"{client}@{host.lower()}"
+def _canonical(whom: str) -> str:
+    client, at, host = whom.rpartition("@")
+    try:
+        return client + at + canonical_host(host).strip("[]")
+    except InvalidTarget as error:
+        raise InvalidSettings(f"tls_certificates: {error}") from None
 
 
 def _with_certificate(context: ssl.SSLContext, whom: str, file: object) -> ssl.SSLContext:

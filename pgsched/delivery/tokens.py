@@ -14,6 +14,7 @@ import orjson
 from pgsched.delivery.exchange import DeliveryFailed, Exchange
 from pgsched.delivery.url import Url, parse_url
 from pgsched.domain.authorization import Authorization, ClientCredentials, ServiceAccount
+from pgsched.domain.gate import host_of
 
 LONGEST_ANSWER = 32_768
 """Bytes of a token endpoint's answer."""
@@ -41,19 +42,23 @@ class _Token:
 class Tokens:
     """The tokens of one process. Each client has its own, also where several ask in the same way."""
 
-    def __init__(self, get_secret: Callable[[str, str], Awaitable[str]], send: Send, now: Callable[[], int]) -> None:
+    def __init__(
+        self, get_secret: Callable[[str, str, str], Awaitable[str]], send: Send, now: Callable[[], int]
+    ) -> None:
         self._get_secret, self._send, self._now = get_secret, send, now
         self._known: dict[_Wanted, _Token] = {}
         self._fetching: dict[_Wanted, asyncio.Task[_Token]] = {}
 
-    async def get(self, auth: Authorization, client: str, url: Url) -> str:
-        """Raises DeliveryFailed, worth another try, where there is none to be had; NoPlace where all connections to
-        the endpoint are in use."""
+    async def get(self, auth: Authorization, client: str, host: str, url: Url) -> str:
+        """A token, which goes where its secret goes: to the ``host`` of the target, and that of the endpoint. Raises
+        DeliveryFailed, worth another try, where there is none to be had; NoPlace where all connections to the endpoint
+        are in use."""
+        await self._get_secret(client, auth.secret, host)
         wanted = (client, auth, _audience(auth, url))
         token = self._known.get(wanted)
         if token is None or token.until <= time.monotonic():
             if wanted not in self._fetching:
-                task = self._fetching[wanted] = asyncio.create_task(self._fetch(wanted))
+                task = self._fetching[wanted] = asyncio.create_task(self._fetch(wanted, host))
                 task.add_done_callback(lambda _: self._fetching.pop(wanted, None))
             token = await asyncio.shield(self._fetching[wanted])
         return token.text
@@ -66,12 +71,12 @@ class Tokens:
             del self._known[wanted]
         return bool(old)
 
-    async def _fetch(self, wanted: _Wanted) -> _Token:
+    async def _fetch(self, wanted: _Wanted, host: str) -> _Token:
         client, auth, audience = wanted
         if isinstance(auth, ClientCredentials):
             url, lines, form = await self._by_credentials(auth, client)
         else:
-            url, lines, form = await self._by_assertion(auth, client, audience)
+            url, lines, form = await self._by_assertion(auth, client, host, audience)
         asked = time.monotonic()
         answer = await self._send(url, f"{lines}Accept: application/json\r\n", urlencode(form), client, _WITHIN)
         token = _read(answer, url, asked)
@@ -81,14 +86,16 @@ class Tokens:
         return token
 
     async def _by_credentials(self, auth: ClientCredentials, client: str) -> tuple[Url, str, dict[str, str]]:
-        secret = (await self._get_secret(client, auth.client_secret)).strip()
+        secret = (await self._get_secret(client, auth.secret, host_of(auth.token_url) or "")).strip()
         pair = f"{quote_plus(auth.client_id)}:{quote_plus(secret)}".encode()
         form = {"grant_type": "client_credentials", "scope": auth.scope, "audience": auth.audience}
         lines = f"Authorization: Basic {base64.b64encode(pair).decode()}\r\n"
         return parse_url(auth.token_url), lines, {name: text for name, text in form.items() if text is not None}
 
-    async def _by_assertion(self, auth: ServiceAccount, client: str, audience: str) -> tuple[Url, str, dict[str, str]]:
-        key = await self._get_secret(client, auth.key)
+    async def _by_assertion(
+        self, auth: ServiceAccount, client: str, host: str, audience: str
+    ) -> tuple[Url, str, dict[str, str]]:
+        key = await self._get_secret(client, auth.secret, host)
         try:
             import jwt  # with a library that nobody else needs
 

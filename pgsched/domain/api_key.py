@@ -60,6 +60,12 @@ class Grant:
     clients: frozenset[str] | None
     scopes: frozenset[str]
 
+    @property
+    def payers(self) -> frozenset[str]:
+        """Whose share of what is bounded its requests take: that of each client it is for. A key for all clients has a
+        share of its own, and so has what is for none."""
+        return self.clients or frozenset(("\0",) if self.clients is not None else (f"\0{self.subject}\0",))
+
     def is_for(self, client: str) -> bool:
         return self.clients is None or client in self.clients
 

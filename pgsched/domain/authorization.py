@@ -27,6 +27,11 @@ class ClientCredentials:
     scope: str | None = None
     audience: str | None = None
 
+    @property
+    def secret(self) -> str:
+        """The name of the secret."""
+        return self.client_secret
+
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccount:
@@ -34,6 +39,11 @@ class ServiceAccount:
 
     key: str
     audience: str | None = None
+
+    @property
+    def secret(self) -> str:
+        """The name of the secret."""
+        return self.key
 
 
 Authorization = ClientCredentials | ServiceAccount
@@ -52,7 +62,7 @@ def parse_auth(key: str, value: Any) -> Authorization:
         made = kinds[name](**given)
     except TypeError:
         raise InvalidOptions(f"{key}.{name} has other members than it may have: write {_EXAMPLE}") from None
-    if not is_name(made.key if isinstance(made, ServiceAccount) else made.client_secret):
+    if not is_name(made.secret):
         raise InvalidOptions(f"{key}.{name} must name a secret, not be one: write {_EXAMPLE}")
     if isinstance(made, ClientCredentials):
         _check_url(key, made.token_url)

@@ -1,16 +1,21 @@
 """Decides when a target counts as failing, so that pgsched stops calling it.
 
-Attempts are counted from the first failure on, in windows of a few seconds. A target is failing when enough
-of its attempts have failed, in number and in proportion, or when it asks for a pause (429 or 503 with Retry-After).
+Attempts are counted from the first failure on, in windows of a few seconds, for each path and for its host. A path is
+failing when enough of its attempts have failed, in number and in proportion, or when it asks for a pause (429 or 503
+with Retry-After). A host is failing when that is so of several of its paths together, and of at least half of all that
+were called: what one path answers says nothing about the others.
 """
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from pgsched.domain.outcome import LONGEST_RETRY_AFTER, Deferred, Failed, Outcome, Succeeded
 
 WINDOW = 10.0
 """Seconds over which attempts are counted."""
+OF_A_HOST = 3
+"""Paths that must fail before their host counts as failing."""
 _SHARE = 0.5
 _BUSY = frozenset({429, 503})
 
@@ -18,25 +23,46 @@ _BUSY = frozenset({429, 503})
 @dataclass(slots=True, kw_only=True)
 class Window:
     """The attempts at one target for one client since ``began`` (monotonic seconds). ``failing_since`` is when the
-    first failed after the last that did not, which may be before the window; None where the last one did not fail."""
+    first failed after the last that did not, which may be before the window; None where the last one did not fail.
+    ``pauses`` are what its paths have asked for. A path on which an attempt did not fail is ``healthy``."""
 
     began: float
     attempts: int = 0
     failures: int = 0
     failing_since: float | None = None
+    failing: set[str] = field(default_factory=set)
+    healthy: set[str] = field(default_factory=set)
+    pauses: dict[str, timedelta] = field(default_factory=dict)
 
-    def count(self, now: float, *, ill: bool) -> None:
-        """Counts an attempt that has ended now."""
+    def count(self, now: float, path: str, *, ill: bool, pause: timedelta | None = None) -> None:
+        """Counts an attempt at a path that has ended now."""
         self.attempts += 1
         self.failures += ill
+        if pause is not None:
+            self.pauses[path] = pause
         if not ill:
             self.failing_since = None
-        elif self.failing_since is None:
-            self.failing_since = now
+            self.healthy.add(path)
+        else:
+            self.failing.add(path)
+            if self.failing_since is None:
+                self.failing_since = now
 
-    def fails(self, after: int) -> bool:
-        """Whether at least so many attempts failed, and at least half of all."""
-        return self.failures >= after and self.failures >= _SHARE * self.attempts
+    def fails(self, after: int, *, paths: int = 1) -> bool:
+        """Whether at least so many attempts failed, and at least half of all; where that must be so of several
+        ``paths``, at that many, and at no fewer than are healthy."""
+        return self.failures >= after and self.failures >= _SHARE * self.attempts and self._is_of(self.failing, paths)
+
+    def pause(self, *, paths: int = 1) -> timedelta | None:
+        """The shortest pause that was asked for, once that many paths have asked for one, and no fewer than are
+        healthy."""
+        return min(self.pauses.values()) if self.pauses and self._is_of(self.pauses, paths) else None
+
+    def _is_of(self, concerned: Collection[str], paths: int) -> bool:
+        if paths == 1:
+            return True
+        ill = sum(path not in self.healthy for path in concerned)
+        return ill >= max(paths, len(self.healthy))
 
 
 def is_target_fault(outcome: Outcome) -> bool:

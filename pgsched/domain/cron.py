@@ -1,9 +1,9 @@
 """Cron expressions on the wall clock of a time zone, also on the days when that clock is changed.
 
-croniter is asked one thing only: which wall-clock times, without any zone, match an expression. What such a
-time is on the world's clock is decided here. A zone is a row of spans of constant offset. Between two of them
-the wall clock is put forward (the *gap*: times that never happen) or back (the *overlap*: times that happen
-twice).
+croniter is asked one thing only, in ``domain/expression.py``: which wall-clock times, without any zone, match an
+expression. What such a time is on the world's clock is decided here. A zone is a row of spans of constant offset.
+Between two of them the wall clock is put forward (the *gap*: times that never happen) or back (the *overlap*: times
+that happen twice).
 
 An expression is *by elapsed time* when its minute or its hour field begins with ``*``: it fires at each
 instant whose wall-clock time matches, so in both passes of an overlap and not at all in a gap. Every other
@@ -17,7 +17,6 @@ from enum import StrEnum
 from functools import lru_cache
 
 from pgsched.domain.expression import FIRST_WALL_TIME, Matches, read
-from pgsched.domain.wall import names_a_day
 from pgsched.domain.zone import LAST_YEAR, Span, spans, zone_named
 from pgsched.errors import InvalidSchedule
 
@@ -130,5 +129,6 @@ def _clock_face(local: datetime) -> str:
 
 @lru_cache(maxsize=16384)
 def _occurs(cron: Cron) -> bool:
-    read(cron.expression)
-    return names_a_day(cron.expression) and next_occurrence(cron, _SOME_DAY) is not None
+    if not read(cron.expression).occurs(_SOME_DAY.year):
+        return False
+    return cron.timezone == "UTC" or next_occurrence(cron, _SOME_DAY) is not None

@@ -1,5 +1,6 @@
 """The definition of a recurring job: the columns that say when it fires, whichever statement read them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,7 +15,7 @@ from pgsched.domain.spread import identity_of
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """When a job fires; ``rules`` as JSON, or as the driver read it."""
+    """When a job fires; ``rules`` as JSON, or as the driver read it. At its ``exceptions`` it does not."""
 
     id: UUID
     client: str
@@ -26,6 +27,7 @@ class Definition:
     gap: str
     overlap: str
     rules: Any
+    exceptions: Sequence[datetime] | None = None
 
     @property
     def identity(self) -> str:
@@ -48,4 +50,5 @@ class Definition:
             anchor=self.anchor,
             identity=self.identity,
             rules=self.parsed(),
+            exceptions=frozenset(self.exceptions or ()),
         )

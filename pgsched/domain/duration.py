@@ -9,6 +9,9 @@ from pgsched.errors import InvalidSchedule
 LONGEST = timedelta(days=3653)
 """Ten years, leap days included: nothing pgsched waits for or repeats by is longer."""
 
+NO_TIME = timedelta(0)
+_NO_DELAY = frozenset({"PT0S", "0s"})
+"""The texts for no delay at all; they are not valid as an interval."""
 _HINT = "write an ISO 8601 duration such as PT1H30M or P1D, or short as 1h30m, 90s, 250ms"
 _CALENDAR_UNITS = re.compile(r"P[^T]*\d[YM]|\d\s*(y|M|mo|mon|months?|years?)\b", re.ASCII)
 _ISO = re.compile(
@@ -52,6 +55,16 @@ def _length(stripped: str) -> timedelta:
 
 def _match(text: str) -> re.Match[str] | None:
     return _ISO.fullmatch(text) or _SHORT.fullmatch(text)
+
+
+def length_of(given: str | timedelta, name: str = "a duration") -> timedelta:
+    """A duration, which may be none at all. Raises InvalidSchedule, calling what is neither text nor a timedelta
+    ``name``."""
+    if isinstance(given, timedelta):
+        return given
+    if not isinstance(given, str):
+        raise InvalidSchedule(f"{name} is {given!r:.80}: write a timedelta, or text such as 90s, 10m or PT10M")
+    return NO_TIME if given in _NO_DELAY else parse_duration(given)
 
 
 def parse_shift(text: str) -> timedelta:

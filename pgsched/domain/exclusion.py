@@ -17,6 +17,7 @@ from pgsched.errors import InvalidSchedule
 
 _BEGINS_WITH_A_DATE = re.compile(r"\d{4}-\d", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_BLANKS = " \t\r\n"
 _YEARS = range(1971, 8990)
 _ONE_DAY = timedelta(days=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -55,16 +56,16 @@ Exclusion = ExcludedDays | Between | Pattern
 
 def begins_with_a_date(text: str) -> bool:
     """Whether an item of ``exclude`` is a date or a range; otherwise it is a cron expression."""
-    return _BEGINS_WITH_A_DATE.match(text.strip()) is not None
+    return _BEGINS_WITH_A_DATE.match(text.strip(_BLANKS)) is not None
 
 
 @lru_cache(maxsize=16384)
 def parse_exclusion(text: str) -> Exclusion:
     """What one item of ``exclude`` means. Raises InvalidSchedule, with what to write instead."""
-    stripped = text.strip()
+    stripped = text.strip(_BLANKS)
     if not begins_with_a_date(stripped):
         return _pattern(stripped)
-    first, *rest = (end.strip() for end in stripped.split("/"))
+    first, *rest = (end.strip(_BLANKS) for end in stripped.split("/"))
     if len(rest) > 1 or (not rest and not _DATE.fullmatch(first)):
         raise InvalidSchedule(f"exclude {text[:64]!r} cannot be read: {_HINT}")
     last = rest[0] if rest else first

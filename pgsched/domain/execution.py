@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import orjson
+from pgsched.domain.digits import decode_json
 
 KEPT_BACK = b'{"pgsched": "kept back"}'
 """Stands for a payload that is read when its row is started."""
@@ -21,8 +21,9 @@ class Execution(NamedTuple):
     """One claimed row, its fields in the order in which the claim returns them.
 
     ``id`` and ``job_id`` are the sixteen bytes of a UUID; ``fire_at`` and ``scheduled_for`` are microseconds since
-    2000-01-01 UTC; ``payload`` and ``options`` are JSON text, or ``KEPT_BACK`` for a payload. ``attempt`` counts from
-    1 and includes this one.
+    2000-01-01 UTC, and so is ``start_at`` of a run that is to start later than that, by jitter or within a window;
+    ``payload`` and ``options`` are JSON text, or ``KEPT_BACK`` for a payload. ``attempt`` counts from 1 and includes
+    this one; ``uncounted`` is how often it was delivered without an attempt being counted, None for never.
     """
 
     partition: int
@@ -39,11 +40,23 @@ class Execution(NamedTuple):
     plan: int | None
     key: str | None
     ordering_key: str | None
+    start_at: int | None = None
+    uncounted: int | None = None
 
     @property
     def uuid(self) -> str:
         """The id in its usual form, as in URLs, headers and logs."""
         return uuid_text(self.id)
+
+    @property
+    def start(self) -> int:
+        """When it was to start first, from which its options count."""
+        return self.scheduled_for if self.start_at is None else self.start_at
+
+    @property
+    def delivery_count(self) -> int:
+        """How often it has been delivered, this time included."""
+        return self.attempt + (self.uncounted or 0)
 
     @property
     def nominal(self) -> datetime:
@@ -52,7 +65,7 @@ class Execution(NamedTuple):
 
     def decode_payload(self) -> Any:
         """The payload as Python values; None when there is none, and also for a JSON null."""
-        return None if self.payload is None else orjson.loads(self.payload)
+        return None if self.payload is None else decode_json(self.payload)
 
 
 def by_partition(rows: Iterable[Execution]) -> dict[int, list[Execution]]:

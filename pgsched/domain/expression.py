@@ -1,12 +1,20 @@
-"""Reads cron expressions, and finds the wall-clock times (without a zone) that match them."""
+"""Reads cron expressions, and finds the wall-clock times (without a zone) that match them.
+
+The grammar is pgsched's own, so that nothing is read as something else than its author meant. croniter finds the times:
+it is given what the grammar has read, as lists of numbers.
+"""
 
 import copy
 import re
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from croniter import CroniterBadDateError, croniter
 
+from pgsched.domain.days import days_of_month, days_of_week, days_of_year, names
+from pgsched.domain.fields import DAY_OF_MONTH, DAY_OF_WEEK, LIMITS, WEEKDAYS, listed, refuse_item, values_in
+from pgsched.domain.zone import HORIZON_YEARS
 from pgsched.errors import InvalidSchedule
 
 FIRST_WALL_TIME = datetime(1970, 1, 1)
@@ -14,11 +22,8 @@ FIRST_WALL_TIME = datetime(1970, 1, 1)
 
 _SECOND = timedelta(seconds=1)
 _LONGEST = 256
-_RANGE = re.compile(r"(\d+|L|[A-Z]{3})-(\d+|L|[A-Z]{3})(/\d+)?", re.ASCII)
-_LONE_DAYS = re.compile(r"W|#| \S*L|,\S*\*|\*\S*,")  # croniter cannot join these with the other day field
-_DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
-_MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
-_NAMES = {"L": 31} | dict(zip(_DAYS, range(7), strict=True)) | dict(zip(_MONTHS, range(1, 13), strict=True))
+_LONE_DAYS = re.compile(r"\dW|LW|#| \S*L|,\S*\*|\*\S*,")  # what they would mean beside the other day field, none agree
+_COUNTED_DAY = re.compile(r"(?<![#/\d])\d", re.ASCII)
 _MACROS = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -28,91 +33,157 @@ _MACROS = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
 }
-_FIELDS = {
-    "second": "0-59",
-    "minute": "0-59",
-    "hour": "0-23",
-    "day-of-month": "1-31, L for the last day or 15W for the weekday nearest to the 15th",
-    "month": "1-12 or JAN-DEC",
-    "day-of-week": "0-7 (0 and 7 are Sunday), SUN-SAT, 5#2 for the second Friday or L5 for the last",
-}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expression:
+    """The seconds, minutes and hours that an expression names, a bit each; its day fields; whether it has seconds, and
+    whether it names fixed times of the day.
+
+    ``written`` is what croniter reads to find its times; where it finds too many, only those on days that the fields
+    name are meant.
+    """
+
+    seconds: int
+    minutes: int
+    hours: int
+    days: str
+    has_seconds: bool
+    fixed: bool
+    written: str
+    finds_too_many: bool
+
+    def occurs(self, year: int) -> bool:
+        """Whether it names a day of the year, or of one of the 50 that follow."""
+        return any(days_of_year(self.days, one) for one in range(year, year + HORIZON_YEARS + 1))
 
 
 class Matches:
     """The wall-clock times that match an expression; the last answer is kept for as long as it holds."""
 
     def __init__(self, expression: str) -> None:
-        template, self.fixed = read(expression)
-        self._croniter = copy.copy(template)  # it keeps its position in itself, so it is never shared
+        self._read = read(expression)
+        self.fixed = self._read.fixed
         self._asked = self._found = datetime.max
 
     def first_from(self, wall: datetime) -> datetime:
-        """The first match at or after ``wall``, a whole second; datetime.max when there is none."""
+        """The first match at or after ``wall``, a whole second; datetime.max when there is none within 50 years."""
         if not self._asked <= wall <= self._found:
-            self._asked = wall
-            try:
-                self._found = self._croniter.get_next(datetime, start_time=wall - _SECOND)
-            except CroniterBadDateError:
-                self._found = datetime.max
+            self._asked, self._found = wall, self._search(max(wall, FIRST_WALL_TIME))
         return self._found
 
+    @cached_property
+    def _croniter(self) -> croniter:
+        return copy.copy(_times(self._read.written))  # it keeps its position in itself, so it is never shared
+
+    def _search(self, wall: datetime) -> datetime:
+        before = wall - _SECOND
+        while before.year <= wall.year + HORIZON_YEARS:
+            try:
+                found: datetime = self._croniter.get_next(datetime, start_time=before)
+            except CroniterBadDateError:
+                break
+            if not self._read.finds_too_many or names(self._read.days, found):
+                return found
+            before = found.replace(hour=23, minute=59, second=59)
+        return datetime.max
+
 
 @lru_cache(maxsize=16384)
-def read(expression: str) -> tuple[croniter, bool]:
-    """A croniter to copy before use, and whether the expression names fixed times of the day."""
-    fields = fields_of(expression)
-    for name, field in zip(list(_FIELDS)[-len(fields) :], fields, strict=True):
-        _check_field(name, field)
-    minute, hour, day_of_month, _, day_of_week = fields[-5:]
-    if "*" not in (day_of_month, day_of_week) and _LONE_DAYS.search(f"{day_of_month} {day_of_week}"):
+def read(expression: str) -> Expression:
+    """What the expression says. Raises InvalidSchedule where it cannot be read, or dialects would read it otherwise."""
+    fields = _fields_of(expression)
+    named = dict(zip(list(LIMITS)[-len(fields) :], fields, strict=True))
+    for name, field in named.items():
+        if "" in field.split(","):
+            refuse_item(name, field)
+    *times, months = [
+        values_in(name, field) for name, field in named.items() if name not in (DAY_OF_MONTH, DAY_OF_WEEK)
+    ]
+    in_month, _, in_week = fields[-3:]
+    days = _starred(in_month, days_of_month(in_month)), _listed(months), _starred(in_week, days_of_week(in_week))
+    if "*" not in (in_month, in_week) and _LONE_DAYS.search(f"{in_month} {in_week}"):
         raise InvalidSchedule(f"cron {expression!r}: W, #, L5 and lists with * need * as the other day field")
-    template = croniter(" ".join(fields), FIRST_WALL_TIME, second_at_beginning=True, implement_cron_bug=True)
-    return template, not minute.startswith("*") and not hour.startswith("*")
+    return Expression(
+        seconds=times[0] if len(fields) == 6 else 1,
+        minutes=times[-2],
+        hours=times[-1],
+        days=" ".join(fields[-3:]),
+        has_seconds=len(fields) == 6,
+        fixed=not fields[-5].startswith("*") and not fields[-4].startswith("*"),
+        written=" ".join([*map(_listed, times), *days]),
+        finds_too_many="W" in in_month or "L-" in in_month,
+    )
 
 
-def fields_of(expression: str) -> list[str]:
-    """The five or six fields in upper case, ``?`` written as ``*``."""
+@lru_cache(maxsize=16384)
+def _times(written: str) -> croniter:
+    """Made where it is used only, since that takes long; what is excluded, for one, is never looked for."""
+    return croniter(written, FIRST_WALL_TIME, second_at_beginning=True, implement_cron_bug=True)
+
+
+def _starred(field: str, days: str) -> str:
+    """The days, or the field itself where a ``*`` at its beginning says how the two day fields are joined."""
+    return field if field.startswith("*") and "," not in field else days
+
+
+def _listed(values: int) -> str:
+    return ",".join(listed(values))
+
+
+def _fields_of(expression: str) -> list[str]:
+    """The five or six fields in upper case, with ``*`` for a ``?`` in a day field."""
     shown = repr(expression[:64])
     if expression.startswith("@") and expression.lower() not in _MACROS:
-        raise InvalidSchedule(f"cron {shown} is no time: write one of {' '.join(_MACROS)}, or five fields")
+        raise InvalidSchedule(
+            f"cron {shown} is no time: write one of {' '.join(_MACROS)}, or five fields; an interval is given as every"
+        )
     if "=" in expression:
         raise InvalidSchedule(f"cron {shown}: give the zone apart from the expression, as timezone")
-    fields = _MACROS.get(expression.lower(), expression).upper().split()
+    if re.match(r"(cron|rate|at)\(", expression, re.IGNORECASE):
+        raise InvalidSchedule(f"cron {shown}: write what is between the brackets: five fields as cron, a rate as every")
+    fields = _MACROS.get(expression.lower(), expression).split()
     if len(fields) not in (5, 6) or len(expression) > _LONGEST:
         raise InvalidSchedule(
-            f"cron {shown} has {len(fields)} fields: write five (minute hour day-of-month month day-of-week) "
-            f"or six with the seconds first, in at most {_LONGEST} characters"
+            f"cron {shown} has {_counted(len(fields))}: write five (minute hour day-of-month month day-of-week) "
+            f"or six with the seconds first, in at most {_LONGEST} characters; years are given by starts_at and ends_at"
         )
-    return ["*" if field == "?" and n >= len(fields) - 3 else field for n, field in enumerate(fields)]
+    fields = [field.upper() if field.isascii() else field for field in fields]
+    _check_dialect(shown, fields)
+    return ["*" if field == "?" and len(fields) - at in (1, 3) else field for at, field in enumerate(fields)]
 
 
-@lru_cache(maxsize=16384)
-def _check_field(name: str, field: str) -> None:
-    """Raises InvalidSchedule where croniter cannot read the field, or reads something else than it says."""
-    for item in field.split(","):
-        _check_item(name, item)
-    probe = " ".join(field if known == name else "*" for known in _FIELDS)
-    try:
-        croniter.expand(probe, second_at_beginning=True)
-    except ValueError:
-        advice = f"write {_FIELDS[name]}; also lists (1,15), ranges (1-5) and steps (*/10)"
-        raise InvalidSchedule(f"cron {name} {field!r} cannot be read: {advice}") from None
+def _check_dialect(shown: str, fields: list[str]) -> None:
+    """Refuses what means something else where ``?`` is written: there a year comes last, and Sunday is day 1."""
+    if len(fields) == 6 and "?" in (fields[2], fields[4]):
+        five = " ".join("*" if field == "?" else field for field in [*fields[:4], _by_name(fields[4])])
+        raise InvalidSchedule(
+            f"cron {shown} has ? where six fields have hour or month: where EventBridge's year comes last, "
+            f"write five fields without it, {five!r}, and starts_at and ends_at for years"
+        )
+    if "?" in (fields[-3], fields[-1]) and _COUNTED_DAY.search(fields[-1]):
+        raise InvalidSchedule(
+            f"cron {shown}: where ? is written, days of the week may count from 1 or from 0 for Sunday: "
+            "write their names, such as MON-FRI or FRI#2, or * for ?"
+        )
 
 
-def _check_item(name: str, item: str) -> None:
-    """Refuses what croniter would read otherwise: ``5-5`` as every value, ``6-1/2`` as 6, ``R`` by chance."""
-    problem = f"cron {name} {item!r}"
-    if item.startswith("H"):
-        raise InvalidSchedule(f"{problem}: H is drawn from a job: give its identity, or write the value")
-    if item.startswith("R"):
-        raise InvalidSchedule(f"{problem}: R is not supported; write H, which is drawn once for each job, or the value")
-    found = _RANGE.fullmatch(item)
-    low, high = (_number(end) for end in found.group(1, 2)) if found else (0, 1)
-    if low == high or (name, low, high) == ("day-of-week", 7, 0):
-        raise InvalidSchedule(f"{problem} starts where it ends: write the one value, or * for all")
-    if found and found[3] and low > high:
-        raise InvalidSchedule(f"{problem} runs past the end with a step: write the values as a list")
+def _counted(fields: int) -> str:
+    return "1 field" if fields == 1 else f"{fields} fields"
 
 
-def _number(text: str) -> int:
-    return int(text) if text.isdigit() else _NAMES.get(text, -1)
+def _by_name(weekdays: str) -> str:
+    """Days of the week that count from 1 for Sunday, by their names, as they are written here."""
+    named = re.sub(r"(?<![#L\d/])[1-7](?!\d)", lambda found: WEEKDAYS[int(found[0]) - 1], weekdays)
+    return ",".join(map(_day_of_week, named.split(",")))
+
+
+def _day_of_week(item: str) -> str:
+    """``SAT`` for a mere L, ``L5`` for FRIL, and for MON/2 the days that it stands for."""
+    if item == "L":
+        return WEEKDAYS[-1]
+    if found := re.fullmatch(r"([A-Z]{3})L", item):
+        return f"L{WEEKDAYS.index(found[1])}" if found[1] in WEEKDAYS else item
+    if (found := re.fullmatch(r"([A-Z]{3})/([1-7])", item)) and found[1] in WEEKDAYS:
+        return ",".join(WEEKDAYS[WEEKDAYS.index(found[1]) :: int(found[2])])
+    return item

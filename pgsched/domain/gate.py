@@ -5,17 +5,21 @@ all gates. A gate lets so many events a period pass, evenly, by the generic cell
 one instant, the theoretical arrival time of the next event, and so is exact however many workers draw on it.
 """
 
+import hashlib
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
 
-from pgsched.domain.target import Scheme, parse_target
+from pgsched.domain.target import parse_target
 from pgsched.errors import InvalidTarget
 
 CLIENT, HOST, QUEUE, KEY, CIRCUIT = "client:", "host:", "queue:", "key:", "circuit:"
 ORDER = "order"
 """The gate of executions that wait for an earlier one of their ordering key; not a row of the table."""
 NEVER = 2**63 - 1
+_AUTHORITY = re.compile(r"^[^/?]*//[^/?]*")
+_LONGEST_PATH = 200
 _FIRST_INTERVAL = 100_000.0  # microseconds between the first executions, where the gate has no rate: ten a second
 _DOUBLES_IN = 1_000_000.0  # microseconds in which the rate doubles
 _MOST_DOUBLED = 20
@@ -100,34 +104,47 @@ class Gate:
 
 @lru_cache(maxsize=4096)
 def host_of(target: str) -> str | None:
-    """The host of a target that is a URL, in lower case, with its port where it names one; else None."""
+    """The canonical host of a target that is a URL, with its port unless that is 80 or 443; else None."""
     try:
-        found = parse_target(target)
+        return parse_target(target).host
     except InvalidTarget:
         return None
-    if found.scheme not in {Scheme.HTTP, Scheme.HTTPS}:
-        return None
-    authority = target.split("//", 1)[1]
-    for end in "/?":
-        authority = authority.split(end, 1)[0]
-    return authority.lower()
+
+
+def path_of(target: str) -> str:
+    """The path of a target that is a URL, as circuits name it: without the query, its end replaced by a digest where it
+    is long."""
+    path = _AUTHORITY.sub("", target, count=1).partition("?")[0] or "/"
+    if len(path) <= _LONGEST_PATH:
+        return path
+    return f"{path[: _LONGEST_PATH - 17]}~{hashlib.sha256(path.encode()).hexdigest()[:16]}"
 
 
 def is_part_of(name: str, other: str) -> bool:
     """Whether every execution that passes the gate also passes the other one: a key's limit is part of its client's, a
-    circuit of its host's and its client's."""
+    circuit of its host's and its client's, and that of a path of that of all paths."""
     if name.startswith(KEY):
         return other.startswith(CLIENT) and name.startswith(key_name(other.removeprefix(CLIENT), ""))
     if not name.startswith(CIRCUIT):
         return False
+    called, _, client = name.removeprefix(CIRCUIT).partition(" ")
+    host, slash, _ = called.partition("/")
     if other.startswith(HOST):
-        return name.startswith(circuit_name(other.removeprefix(HOST), ""))
-    return other.startswith(CLIENT) and name.partition(" ")[2] == other.removeprefix(CLIENT)
+        return host == other.removeprefix(HOST)
+    if other.startswith(CIRCUIT):
+        return bool(slash) and other == circuit_name(host, client)
+    return other.startswith(CLIENT) and client == other.removeprefix(CLIENT)
 
 
-def circuit_name(host: str, client: str) -> str:
-    """The name of the circuit between a client and a host."""
-    return f"{CIRCUIT}{host} {client}"
+def circuit_name(host: str, client: str, path: str = "") -> str:
+    """The name of the circuit between a client and a host, or one path of it."""
+    return f"{CIRCUIT}{host}{path} {client}"
+
+
+@lru_cache(maxsize=4096)
+def circuits_of(target: str, host: str, client: str) -> tuple[str, str]:
+    """The circuits that an execution passes: that of the path that it calls, and that of all paths of its host."""
+    return circuit_name(host, client, path_of(target)), circuit_name(host, client)
 
 
 def key_name(client: str, key: str) -> str:

@@ -65,11 +65,13 @@ NO_PLACE = "waits: no place"
 class Released:
     """The attempt did not take place or was cut short by the worker itself; it does not count. ``after`` is how long
     the row is better left alone, and ``reason`` says to its owner why that is; ``by_drain``, that it ran when its
-    worker stopped and had no more time for it."""
+    worker stopped and had no more time for it; ``ended``, that the row had ended in the database, and its call is over
+    now."""
 
     after: timedelta = timedelta(0)
     reason: str | None = None
     by_drain: bool = False
+    ended: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +90,7 @@ Outcome = Succeeded | Failed | Deferred | Late | Postponed | Released | AlreadyS
 
 
 def is_late(options: Options, attempt: int, age: float) -> bool:
-    """Whether the attempt of this number (from 1) must not begin any more, so many seconds after the nominal instant.
+    """Whether the attempt of this number (from 1) must not begin any more, so many seconds after its start.
 
     How it ends is decided when it is settled, by ``pgsched_internal.lateness``, which has the same bounds.
     """
@@ -121,7 +123,7 @@ def json_text(result: bytes | None) -> str | None:
     """JSON that jsonb accepts: it has no NUL character, and a refused row would hold up its batch."""
     if result is None:
         return None
-    return _ESCAPED_NUL.sub(r"\1\\ufffd", result.decode("utf-8"))
+    return _ESCAPED_NUL.sub(r"\1\\ufffd", result.decode("utf-8", "replace"))
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")

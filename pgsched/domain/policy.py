@@ -32,9 +32,9 @@ class Options:
     ``ordering``, ``on_failure``, ``on_expired``) are checked and not kept. ``headers`` go with an HTTP call beside
     pgsched's own.
 
-    Three spans, in seconds after the execution's nominal instant, bound it; None is without bound. No attempt begins
-    past ``relevant_for``: the execution expires instead. None begins again past ``max_retry_age``. All is over at
-    ``deadline``, and the last attempt is cut short for it.
+    Three spans, in seconds after the start of the execution (its nominal instant, or later by jitter), bound it; None
+    is without bound. No attempt begins past ``relevant_for``: the execution expires instead. None begins again past
+    ``max_retry_age``. All is over at ``deadline``, and the last attempt is cut short for it.
 
     It passes the limit of its client's ``limit_key``, if there is one. With ``deferred``, in seconds, an HTTP target
     may answer 202, and has so long to complete what it took. ``on_success`` is a target that is told of its success.

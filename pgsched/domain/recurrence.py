@@ -35,7 +35,8 @@ _SOME_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 class Recurrence:
     """When a job fires. ``timezone`` is that in which it is shown to people.
 
-    With ``after_completion`` it has one schedule, whose interval is counted from the end of each run.
+    With ``after_completion`` it has one schedule, whose interval is counted from the end of each run. At single
+    instants, the ``exceptions``, it does not fire.
     """
 
     specs: tuple[Schedule, ...]
@@ -44,6 +45,7 @@ class Recurrence:
     ends_at: datetime | None = None
     timezone: str = "UTC"
     after_completion: bool = False
+    exceptions: frozenset[datetime] = frozenset()
 
     def next_instant(self, after: datetime) -> datetime | None:
         """The first instant strictly later than ``after``, in UTC; None when the search for one has ended.
@@ -54,6 +56,8 @@ class Recurrence:
         if self.starts_at is not None:
             after = max(instant_of(after, "after"), self.starts_at - _MICROSECOND)
         found = self._next(after)
+        while found is not None and found in self.exceptions:
+            found = self._next(found)
         if found is None or (self.ends_at is not None and found >= self.ends_at):
             return None
         return found
@@ -79,7 +83,15 @@ class Recurrence:
         ``after_completion``: such a job has no instants but the one that comes next.
         """
         low, high = self._bounded(after + _MICROSECOND, until + _MICROSECOND)
-        return None if self.after_completion else count_between(self.specs, self.excluded, low, high)
+        if self.after_completion:
+            return None
+        out = sorted(at for at in self.exceptions if low <= at < high)
+        begins, ends = [low, *(at + _MICROSECOND for at in out)], [*out, high]
+        parts = (count_between(self.specs, self.excluded, *part) for part in zip(begins, ends, strict=True))
+        found = [part for part in parts if part is not None]
+        if not found:
+            return None
+        return Missed(count=sum(part.count for part in found), first=found[0].first, last=found[-1].last)
 
     def by_hour(self, start: datetime, end: datetime) -> dict[datetime, int]:
         """How many instants each hour of UTC has, from ``start`` to before ``end``, by its beginning.
@@ -87,7 +99,14 @@ class Recurrence:
         Hours without any are left out; with ``after_completion`` these are all.
         """
         low, high = self._bounded(start, end)
-        return {} if self.after_completion else count_by_hour(self.specs, self.excluded, low, high)
+        if self.after_completion:
+            return {}
+        found = count_by_hour(self.specs, self.excluded, low, high)
+        for at in self.exceptions:
+            hour = at.replace(minute=0, second=0, microsecond=0)
+            if low <= at < high and count_hits(self.specs, self.excluded, [microseconds(at)]):
+                found[hour] -= 1
+        return {hour: fires for hour, fires in found.items() if fires}
 
     def count_hits(self, moments: Iterable[int]) -> int:
         """How many of these moments, in order and in microseconds since 1970, are instants of the job.
@@ -97,7 +116,8 @@ class Recurrence:
         if self.after_completion:
             return 0
         low, high = (microseconds(end) for end in (self.starts_at or _EARLIEST, self.ends_at or _LATEST))
-        return count_hits(self.specs, self.excluded, (at for at in moments if low <= at < high))
+        out = {microseconds(at) for at in self.exceptions}
+        return count_hits(self.specs, self.excluded, (at for at in moments if low <= at < high and at not in out))
 
     def _bounded(self, low: datetime, high: datetime) -> tuple[datetime, datetime]:
         return max(low, self.starts_at or low), min(high, self.ends_at or high)
@@ -144,7 +164,13 @@ class Recurrence:
         return Fire(at=at, local=local, note=next((note for note in notes if note is not None), None))
 
 
-def recurrence(*, identity: str | None = None, rules: Rules = NO_RULES, **parts: Unpack[ScheduleParts]) -> Recurrence:
+def recurrence(
+    *,
+    identity: str | None = None,
+    rules: Rules = NO_RULES,
+    exceptions: frozenset[datetime] = frozenset(),
+    **parts: Unpack[ScheduleParts],
+) -> Recurrence:
     """When the job fires that has these columns and rules; what is None was not given.
 
     As ``from_parts``, save that a job has all its columns, also those that its kind of schedule has no use for, and
@@ -167,6 +193,7 @@ def recurrence(*, identity: str | None = None, rules: Rules = NO_RULES, **parts:
         ends_at=rules.ends_at,
         timezone=zone,
         after_completion=rules.after_completion,
+        exceptions=exceptions,
     )
     _check_zone_and_seconds(found)
     _check_fires(found)

@@ -4,16 +4,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Unpack
 
-from pgsched.domain.duration import check_duration, parse_duration
+from pgsched.domain.duration import NO_TIME, check_duration, length_of
 from pgsched.domain.recurrence import recurrence
 from pgsched.domain.rules import Rules, parse_rules
 from pgsched.domain.schedule import ScheduleParts, instant_of
 from pgsched.errors import InvalidSchedule
 
 _SOME_ANCHOR = datetime(2000, 1, 1, tzinfo=UTC)
-_NO_TIME = timedelta(0)
-_NO_DELAY = frozenset({"PT0S", "0s"})
-"""The texts for no delay at all; they are not valid as an interval."""
 
 
 def check_request(
@@ -64,13 +61,6 @@ def _only_with(kind: str, value: object, **companions: object) -> None:
 
 
 def _check_delay(delay: str | timedelta) -> None:
-    length = length_of(delay)
-    if length != _NO_TIME:
+    length = length_of(delay, "delay")
+    if length != NO_TIME:
         check_duration(length)
-
-
-def length_of(given: str | timedelta) -> timedelta:
-    """A duration, which may be none at all. Raises InvalidSchedule."""
-    if not isinstance(given, str):
-        return given
-    return _NO_TIME if given in _NO_DELAY else parse_duration(given)

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from pgsched.domain.duration import parse_duration
+from pgsched.domain.encoding import encode_json
 from pgsched.domain.exclusion import Exclusion, begins_with_a_date, parse_exclusion
 from pgsched.domain.headers import shown
 from pgsched.domain.memo import Memo
@@ -109,14 +110,9 @@ def parse_rules(raw: bytes | str | Mapping[str, Any] | None) -> Rules:
     if isinstance(raw, bytes | str):
         return _parsed(raw)
     try:
-        return _parsed(orjson.dumps(raw))
+        return _parsed(encode_json(raw))
     except TypeError:
         raise InvalidSchedule(f"rules cannot be written as JSON: {_EXAMPLE}") from None
-
-
-def is_parsed(raw: bytes) -> bool:
-    """Whether these rules were parsed a while ago, so that to parse them costs nothing."""
-    return _known.get(raw) is not None
 
 
 def _parsed(raw: bytes | str) -> Rules:

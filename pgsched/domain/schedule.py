@@ -4,18 +4,25 @@ Everything here is arithmetic on the instants it is given. Instants come in with
 a datetime without an offset is refused, since nobody knows when it is.
 """
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TypedDict, TypeVar, assert_never
 
 from pgsched.domain.cron import Cron, Gap, Overlap, next_occurrence
-from pgsched.domain.duration import check_duration, parse_duration
+from pgsched.domain.duration import check_duration, length_of
 from pgsched.domain.spread import spread
 from pgsched.errors import InvalidSchedule
 
+_SUCH = "2026-03-01T09:00:00Z"
 SHORTEST_INTERVAL = timedelta(seconds=1)
 
+_INSTANT = re.compile(
+    r"(?P<date>\d{4}-\d\d-\d\d)(?:[Tt ](?P<minute>(?:[01]\d|2[0-3]):[0-5]\d)(?P<second>:[0-5]\d(?:\.\d{1,9})?)?"
+    r"(?P<offset>[Zz]|[+-](?:0\d|1[0-5])(?::?[0-5]\d)?)?)?",
+    re.ASCII,
+)
 _Policy = TypeVar("_Policy", bound=StrEnum)
 
 
@@ -123,7 +130,7 @@ def from_parts(
     if anchor is None:
         raise InvalidSchedule("every counts from an anchor: give anchor, such as 2026-03-01T09:00:00Z")
     assert every is not None
-    interval = parse_duration(every) if isinstance(every, str) else every
+    interval = length_of(every, "every")
     return Every(interval=interval, anchor=instant_of(anchor, "anchor"))
 
 
@@ -156,7 +163,7 @@ def _policy(kind: type[_Policy], text: str | None, name: str) -> _Policy:
     if text is None:
         return choices[0]
     if text not in choices:
-        raise InvalidSchedule(f"{name} cannot be {text[:64]!r}: write one of {', '.join(choices)}")
+        raise InvalidSchedule(f"{name} cannot be {text!r:.64}: write one of {', '.join(choices)}")
     return kind(text)
 
 
@@ -164,12 +171,26 @@ def instant_of(value: str | datetime, name: str) -> datetime:
     """The instant that ISO 8601 with an offset names, in UTC. Raises InvalidSchedule, calling it ``name``."""
     if isinstance(value, datetime):
         return _in_utc(value, name)
+    if not isinstance(value, str):
+        raise InvalidSchedule(f"{name} is {value!r:.80}: write a datetime with an offset, or text such as {_SUCH}")
     try:
-        found = datetime.fromisoformat(value.strip())
+        found = read_instant(value)
     except ValueError:
-        hint = "write ISO 8601 with an offset, such as 2026-03-01T09:00:00Z or 2026-03-01T10:00:00+01:00"
+        hint = f"write ISO 8601 with an offset, such as {_SUCH} or 2026-03-01T10:00:00+01:00"
         raise InvalidSchedule(f"{name} {value[:64]!r} is no instant: {hint}") from None
     return _in_utc(found, name)
+
+
+def read_instant(text: str) -> datetime:
+    """The instant that RFC 3339 names, also with a blank for the T, without seconds, an offset or the time. Raises
+    ValueError, also for what PostgreSQL or another release of Python would read as something else: 24:00, the second
+    60, days of weeks, and what has no separators.
+    """
+    found = _INSTANT.fullmatch(text.strip(" \t\r\n"))
+    if found is None:
+        raise ValueError(f"{text[:64]!r} is no instant")
+    second, offset = (found["second"] or "")[: len(":05.123456")], (found["offset"] or "").upper()
+    return datetime.fromisoformat(f"{found['date']}T{found['minute'] or '00:00'}{second}{offset}")
 
 
 def _in_utc(value: datetime, name: str) -> datetime:

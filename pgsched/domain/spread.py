@@ -67,7 +67,8 @@ def _value(name: str, item: str, drawn: int) -> str:
         return str(low + drawn % (last - low + 1))
     if not 1 <= step <= high - low:
         raise InvalidSchedule(f"cron {name} {item!r}: write a step from 1 to {high - low}, or H without one")
-    return f"{low + drawn % step}-{high}/{step}"
+    first = low + drawn % step
+    return str(first) if first + step > high else f"{first}-{high}/{step}"
 
 
 def jittered(identity: str, instant: datetime, jitter: timedelta, following: datetime | None) -> datetime:

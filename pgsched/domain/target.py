@@ -1,12 +1,13 @@
 """Targets: what an execution calls, as one URI. The database refuses the same texts for the same reasons."""
 
+import ipaddress
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-from pgsched.errors import InvalidTarget
+from pgsched.errors import InvalidInput, InvalidTarget
 
 LONGEST = 2048
 """Characters a target may have."""
@@ -31,11 +32,19 @@ CHANNELS = ("http", "python", "sql", "notify", "kafka")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """A valid target. ``name`` is the part after the scheme: the handler, function, channel
-    or topic, and for HTTP the host without its port."""
+    or topic, and for HTTP the canonical host without its port. ``port`` is the one that is written."""
 
     scheme: Scheme
     text: str
     name: str
+    port: int | None = None
+
+    @property
+    def host(self) -> str | None:
+        """The host of an HTTP target as limits and circuits name it; None for others."""
+        if self.scheme not in _URL_SCHEMES:
+            return None
+        return self.name if self.port in _USUAL_PORTS else f"{self.name}:{self.port}"
 
 
 @lru_cache(maxsize=4096)
@@ -56,7 +65,37 @@ def parse_target(text: str) -> Target:
         )
     if scheme not in _URL_SCHEMES and prefix != scheme:
         raise InvalidTarget(f"the scheme of {_shown(text)} must be in lower case: write {scheme}:{rest[:100]}")
+    if scheme == Scheme.NOTIFY and rest.lower().startswith("pgsched"):
+        raise InvalidTarget(f"the channel {_shown(rest)} is pgsched's own: write one that does not begin with pgsched")
+    if scheme in _URL_SCHEMES:
+        name, port = _http(text, rest)
+        return Target(scheme=Scheme(scheme), text=text, name=name, port=port)
     return Target(scheme=Scheme(scheme), text=text, name=_PARSERS[Scheme(scheme)](text, rest))
+
+
+def canonical_host(host: str) -> str:
+    """The one form of a host's name: in lower case and without a dot at the end. An address has a single form too: any
+    other way to write it would be another host to whoever compares names. Raises InvalidTarget."""
+    host = host.lower().removesuffix(".")
+    if host.startswith("["):
+        meant = _only_form(host[1:-1])
+        if meant != host:
+            raise InvalidTarget(f"the host {_shown(host)} is written in another way than addresses are: write {meant}")
+    elif _ENDS_IN_NUMBER.search(host) and _IPV4.fullmatch(host) is None:
+        raise InvalidTarget(
+            f"the host {_shown(host)} is no address: write four decimal numbers from 0 to 255, such as 192.0.2.7"
+        )
+    return host
+
+
+def _only_form(text: str) -> str:
+    try:
+        address = ipaddress.IPv6Address(text)
+    except ValueError:
+        return "four decimal numbers, or an IPv6 address in brackets, such as [2001:db8::7]"
+    if address.ipv4_mapped or (address in _IPV4_COMPATIBLE and int(address) > 0xFFFF):
+        return str(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+    return f"[{address.compressed}]"
 
 
 def without_port(host: str) -> str:
@@ -65,7 +104,16 @@ def without_port(host: str) -> str:
     return host if found is None else found["host"]
 
 
-def _http(text: str, rest: str) -> str:
+def host_alone(host: str) -> str:
+    """A host by which executions are looked for: at all of its ports. Raises InvalidInput where it has one."""
+    if (alone := without_port(host)) != host:
+        raise InvalidInput(
+            f"the host {_shown(host)} has a port: write {alone[:100]}, which finds targets at all of its ports"
+        )
+    return host
+
+
+def _http(text: str, rest: str) -> tuple[str, int | None]:
     authority = re.split(r"[/?#]", rest.removeprefix("//"), maxsplit=1)[0]
     if not rest.startswith("//") or not authority or authority.startswith(":"):
         raise InvalidTarget(f"the target {_shown(text)} names no host: write https://host[:port]/path")
@@ -79,14 +127,14 @@ def _http(text: str, rest: str) -> str:
     if found is None:
         raise InvalidTarget(
             f"the target {_shown(text)} is not a URL that can be called: write https://host[:port]/path, "
-            "percent-encoded ASCII"
+            "percent-encoded ASCII, a name with other letters in punycode, as xn--bcher-kva.example"
         )
-    port = found["port"]
-    if port is not None and not 1 <= int(port) <= 65535:
+    port = None if found["port"] is None else int(found["port"])
+    if port is not None and not 1 <= port <= 65535:
         raise InvalidTarget(
             f"the target's port {port} is not from 1 to 65535: write one such as https://host:8443/path"
         )
-    return found["host"]
+    return canonical_host(found["host"]), port
 
 
 def _named(pattern: str, needs: str) -> Callable[[str, str], str]:
@@ -106,13 +154,15 @@ def _shown(text: str) -> str:
 
 _SCHEMES = frozenset(Scheme)
 _URL_SCHEMES = frozenset({Scheme.HTTP, Scheme.HTTPS})
+_USUAL_PORTS = frozenset({None, 80, 443})
 _URL = re.compile(
-    r"//(?P<host>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9.])?|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?(?:[/?][!-~]*)?"
+    r"//(?P<host>[A-Za-z0-9](?:(?:[A-Za-z0-9_-]|\.(?!\.))*[A-Za-z0-9.])?|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?(?:[/?][!-~]*)?"
 )
 _WITH_PORT = re.compile(r"(?P<host>[^:]+|\[[^]]*\]):[0-9]{1,5}")
+_ENDS_IN_NUMBER = re.compile(r"(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$")  # to a resolver such a name is an address
+_IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?!$)|$)){4}")
+_IPV4_COMPATIBLE = ipaddress.IPv6Network("::/96")
 _PARSERS: dict[Scheme, Callable[[str, str], str]] = {
-    Scheme.HTTP: _http,
-    Scheme.HTTPS: _http,
     Scheme.PYTHON: _named(
         r"[A-Za-z_][A-Za-z0-9_.:-]{0,199}", "write python:send_email, the name given to @app.handler"
     ),
@@ -120,7 +170,7 @@ _PARSERS: dict[Scheme, Callable[[str, str], str]] = {
         r"[A-Za-z_][A-Za-z0-9_$]*\.[A-Za-z_][A-Za-z0-9_$]*",
         "write a function with its schema, such as sql:billing.settle",
     ),
-    Scheme.NOTIFY: _named(r"[A-Za-z_][A-Za-z0-9_]{0,62}", "write a channel, such as notify:orders"),
+    Scheme.NOTIFY: _named(r"[a-z_][a-z0-9_]{0,62}", "write a channel in lower case, as LISTEN takes it: notify:orders"),
     Scheme.QUEUE: _named(r"", "write queue: alone, and name the queue beside it"),
     Scheme.KAFKA: _named(r"[A-Za-z0-9._-]{1,249}", "write a topic, such as kafka:orders"),
 }

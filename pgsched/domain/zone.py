@@ -44,7 +44,8 @@ class Span:
 def spans(timezone: str, instant: datetime) -> Iterator[Span]:
     """The spans from the one that holds ``instant`` (naive, UTC) to the horizon; each ends with the year."""
     opens = datetime(instant.year - 1, 1, 1)
-    before = offset = _offset(zone_named(timezone), opens)
+    zone = zone_named(timezone)
+    before = offset = zone.fromutc(opens.replace(tzinfo=zone)).replace(tzinfo=None) - opens
     for year in range(opens.year, min(opens.year + 1 + HORIZON_YEARS, LAST_YEAR)):
         for closes, following in _changes(timezone, year):
             if closes > instant:
@@ -55,25 +56,22 @@ def spans(timezone: str, instant: datetime) -> Iterator[Span]:
 @lru_cache(maxsize=8192)
 def _changes(timezone: str, year: int) -> tuple[tuple[datetime, timedelta], ...]:
     """Each change of the year (naive instant in UTC, the offset from then on); the year's end comes last."""
-    zone, start, end = zone_named(timezone), datetime(year, 1, 1), datetime(year + 1, 1, 1)
+    zone = zone_named(timezone)
+    start, end = (datetime(any_year, 1, 1, tzinfo=zone) for any_year in (year, year + 1))  # in UTC all the same
     probes = [start + n * _PROBE for n in range((end - start) // _PROBE + 1)]
-    offsets = [_offset(zone, probe) for probe in probes]
+    offsets = [zone.fromutc(probe) - probe for probe in probes]
     steps = pairwise(zip(probes, offsets, strict=True))
     changes = [(_change_between(zone, early, late), new) for (early, old), (late, new) in steps if old != new]
-    return (*changes, (end, offsets[-1]))
+    return tuple((at.replace(tzinfo=None), offset) for at, offset in (*changes, (end, offsets[-1])))
 
 
 def _change_between(zone: ZoneInfo, early: datetime, late: datetime) -> datetime:
     """The first whole second with the offset of ``late`` rather than that of ``early``."""
-    new = _offset(zone, late)
+    new = zone.fromutc(late) - late
     while late - early > _SECOND:
         middle = early + (late - early) // (2 * _SECOND) * _SECOND
-        early, late = (early, middle) if _offset(zone, middle) == new else (middle, late)
+        early, late = (early, middle) if zone.fromutc(middle) - middle == new else (middle, late)
     return late
-
-
-def _offset(zone: ZoneInfo, instant: datetime) -> timedelta:
-    return zone.fromutc(instant.replace(tzinfo=zone)).replace(tzinfo=None) - instant
 
 
 @lru_cache(maxsize=1024)
@@ -83,7 +81,7 @@ def zone_named(name: str) -> ZoneInfo:
             raise ValueError(name)
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
-        known = {zone.casefold(): zone for zone in available_timezones()}
+        known = {zone.casefold(): zone for zone in available_timezones() - _NOT_ZONES}
         near = get_close_matches(name[:64].casefold(), known, n=1)
         hint = known[near[0]] if near else "Europe/Berlin or UTC"
         problem = f"there is no time zone {name[:64]!r}: write an IANA name such as {hint}"

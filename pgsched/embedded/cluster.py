@@ -9,6 +9,7 @@ from pathlib import Path
 from pgsched.embedded.account import ServerAccount, reachable
 from pgsched.embedded.processes import command_line
 from pgsched.errors import EmbeddedPostgresError
+from pgsched.own_files import write_own
 
 _LOG_LIMIT = 16 * 1024 * 1024
 _LINES_SHOWN = 12
@@ -21,7 +22,7 @@ def initialise(directory: Path, bin_dir: Path, account: ServerAccount | None, *,
     shutil.rmtree(staging, ignore_errors=True)
     staging.mkdir(mode=0o700)
     for place in (directory, staging):
-        _write_private(place / "password", f"{password}\n")
+        write_own(place / "password", f"{password}\n")
     if account:
         account.give(staging / "password")
         account.give(staging)
@@ -42,12 +43,6 @@ def initdb_options(major: int, *, durable: bool) -> list[str]:
         locale += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
     sync = [] if durable else ["--no-sync"]
     return ["--username=postgres", "--auth=scram-sha-256", "--data-checksums", *locale, *sync]
-
-
-def _write_private(path: Path, text: str) -> None:
-    path.unlink(missing_ok=True)
-    path.touch(mode=0o600)
-    path.write_text(text)
 
 
 def refuse_other_major(cluster: Path, major: int) -> None:

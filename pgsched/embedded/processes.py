@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pgsched.errors import EmbeddedPostgresError
+from pgsched.own_files import open_own
 
 POLL = 0.02
 _PROCESSES = Path("/proc")
@@ -23,7 +24,7 @@ def hold_lock(directory: Path) -> int:
 
     Raises EmbeddedPostgresError, with the holder's process id, where another holds it.
     """
-    descriptor = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = open_own(directory / "lock")
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:

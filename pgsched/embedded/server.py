@@ -16,7 +16,8 @@ from pgsched.embedded import cluster, processes
 from pgsched.embedded.account import ServerAccount, account_for, process_options, reachable
 from pgsched.embedded.binaries import bundled_bin_dir, major_of, runnable
 from pgsched.embedded.lifeline import Lifeline
-from pgsched.errors import EmbeddedPostgresError
+from pgsched.errors import EmbeddedPostgresError, InvalidInput
+from pgsched.own_files import check_directory, open_own, write_own
 from pgsched.store.core.sql import statement
 
 _SETTINGS = {
@@ -89,7 +90,9 @@ class EmbeddedPostgres:
     def start(self) -> str:
         """Starts the server, initialising a new directory; returns ``url`` once it accepts connections."""
         with self._explained():
+            check_directory(self._directory, "another data directory")
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            check_directory(self._directory, "another data directory")
             self._lock = processes.hold_lock(self._directory)
             try:
                 self._launch()
@@ -137,7 +140,7 @@ class EmbeddedPostgres:
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except (OSError, psycopg.Error) as error:
+        except (OSError, InvalidInput, psycopg.Error) as error:
             message = f"the PostgreSQL of {self._directory} cannot be run: {error}"
             raise EmbeddedPostgresError(message) from error
 
@@ -201,8 +204,10 @@ class EmbeddedPostgres:
             "cluster_name": self._name,
         }
         arguments = [part for item in settings.items() for part in ("-c", "=".join(item))]
-        self._log.touch(mode=0o600)
-        with reachable(self._cluster, account) as (place, options), self._log.open("ab") as log:
+        with (
+            reachable(self._cluster, account) as (place, options),
+            os.fdopen(open_own(self._log, append=True), "ab") as log,
+        ):
             return subprocess.Popen(
                 [bin_dir / "postgres", "-D", place, *arguments],
                 stdin=subprocess.DEVNULL,
@@ -235,7 +240,7 @@ class EmbeddedPostgres:
         port = int(text) if text.isdigit() else 0
         if not port or not processes.is_free(port):
             port = processes.free_port()
-            kept.write_text(f"{port}\n")
+            write_own(kept, f"{port}\n")
         return port
 
 

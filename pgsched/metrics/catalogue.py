@@ -63,6 +63,7 @@ OF_THE_DATABASE: Mapping[str, Metric] = {
     "pgsched_held": Metric("gauge", ("by",), "Executions that a gate holds, up to 1,000 a gate, by its kind."),
     "pgsched_sidelined_targets": Metric("gauge", (), "Target hosts that are left alone because they fail, up to 20."),
     "pgsched_dead_letters": Metric("gauge", (), "Dead letters that nobody has dealt with, of the newest 10,000."),
+    "pgsched_new_dead_letters": Metric("gauge", (), "Executions that have failed for good within 15 minutes."),
     "pgsched_workers": Metric("gauge", (), "Living worker processes."),
     "pgsched_dead_rows": Metric("gauge", ("table",), "Dead rows of the tables through which executions go."),
     "pgsched_wal_bytes": Metric("counter", (), "Bytes that the server has written to its log ahead of its tables."),

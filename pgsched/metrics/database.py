@@ -31,9 +31,11 @@ async def measured(connection: AsyncConnection[Any]) -> list[Value]:
     found = list(_of(await look(connection)))
     tables = await rows(connection, _Table, "lookup/dead_rows")
     found += [Value("pgsched_dead_rows", (table.name,), table.dead) for table in tables]
-    written, letters = await first(connection, "lookup/wal_and_dead_letters", most=MOST_DEAD_LETTERS) or (0, 0)
+    totals = await first(connection, "lookup/wal_and_dead_letters", most=MOST_DEAD_LETTERS)
+    written, letters, recent = totals or (0, 0, 0)
     found.append(Value("pgsched_wal_bytes", (), float(written)))
     found.append(Value("pgsched_dead_letters", (), letters))
+    found.append(Value("pgsched_new_dead_letters", (), recent))
     return found
 
 

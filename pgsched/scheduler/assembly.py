@@ -17,8 +17,8 @@ from pgsched.worker.claim.fairness import Fairness
 from pgsched.worker.claim.hints import Hints
 from pgsched.worker.claim.leases import CLAIMING_PATIENCE, Leases
 from pgsched.worker.claim.rear import Rear
-from pgsched.worker.claim.selection import Selection
-from pgsched.worker.claim.sweeper import Sweeper
+from pgsched.worker.claim.selection import Front, Selection
+from pgsched.worker.claim.sight import Sight
 from pgsched.worker.claim.waker import Waker
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.gates.capabilities import Capabilities
@@ -55,11 +55,18 @@ class Assembly(Foundation):
         self.gatekeeper = self._make_gatekeeper()
         self.fairness = Fairness(self.directory)
         self.selection = Selection(self.admission, self.fairness, self.capabilities, self.dispatcher.shares)
+        self.sight = Sight()
+        self.front = Front(self.sight, self.roster, self.clock)
         self.rear = self._make_rear()
         self.claimer = self._make_claimer()
-        self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval)
         self.renewer = Renewer(
-            self._renewing, self.roster, self.dispatcher, self.events, lease=self._lease, rejoin=self._rejoin
+            self._renewing,
+            self.roster,
+            self.dispatcher,
+            self.events,
+            lease=self._lease,
+            rejoin=self._rejoin,
+            others=self._links,
         )
         self.waker = Waker(
             self._link("listen"),
@@ -79,6 +86,7 @@ class Assembly(Foundation):
         for expected in (self.settler.expected, self.rear.expected):
             expected.connect(self.claimer.expect)
         self.dispatcher.room.connect(self.claimer.wake)
+        self.dispatcher.unbegun.asks.connect(self.renewer.wake)
         for changed in (self.relieved, self.capabilities.changed, self.upkeep.reaper.reaped):
             changed.connect(self.claimer.look)
         self.in_hand.left.connect(self.admission.left)
@@ -96,6 +104,7 @@ class Assembly(Foundation):
 
     def _hold_changed(self) -> None:
         if self.roster.held is not None:
+            self.dispatcher.unbegun.recall(lambda _: True)
             self.events.emit("installation.held", why=self.roster.held, then="pgsched recover")
         else:
             self.events.emit("installation.released")
@@ -103,6 +112,8 @@ class Assembly(Foundation):
     def _share(self, alive: Sequence[RegisteredWorker]) -> None:
         self.capabilities.note_others(alive, self.roster.number)
         if self.roster.share(alive):
+            open_now = frozenset(self.roster.open)
+            self.dispatcher.unbegun.recall(lambda row: row.partition not in open_now)
             self.claimer.reopen()
 
     def _leases(self, link: Link) -> Leases:
@@ -110,7 +121,7 @@ class Assembly(Foundation):
 
     def _make_gatekeeper(self) -> Gatekeeper:
         return Gatekeeper(
-            self._leases(self._link("gates", greet=self.roster.check_in, patience=CLAIMING_PATIENCE)),
+            self._leases(self._link("gates", greet=self.roster.check_in, patience=CLAIMING_PATIENCE, seldom=True)),
             self.dispatcher,
             self._chores,
             admission=self.admission,
@@ -121,6 +132,8 @@ class Assembly(Foundation):
         return Rear(
             self._leases(self._link("rear", greet=self.roster.check_in, patience=CLAIMING_PATIENCE)),
             self.dispatcher,
+            front=self.front,
+            every=self.settings.poll_interval,
             batch=self.settings.batch,
             admission=self.admission,
             fairness=self.fairness,
@@ -139,6 +152,8 @@ class Assembly(Foundation):
             admission=self.admission,
             fairness=self.fairness,
             rear=self.rear,
+            sight=self.sight,
+            front=self.front,
             selection=self.selection,
         )
 

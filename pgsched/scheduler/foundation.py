@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
+from typing import Any
 
 from pgsched.delivery.accounts import Accounts
 from pgsched.delivery.channel import Channel, Channels
@@ -32,6 +32,7 @@ from pgsched.upkeep.primaries import Primaries
 from pgsched.upkeep.services import Upkeep
 from pgsched.worker.claim.claimer import Claimer
 from pgsched.worker.claim.claiming import Claiming
+from pgsched.worker.claim.leases import SURE
 from pgsched.worker.claim.rear import Rear
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.directory import Directory
@@ -95,9 +96,8 @@ class Foundation:
         if settings.database_url is None:
             raise InvalidSettings("no database is named: set database_url, or PGSCHED_DATABASE_URL")
         instance = secrets.token_hex(8)
-        self._url = url = signed(settings.database_url, instance)
-        lineage = Lineage()
-        self._link = partial(Link, url, lineage=lineage)
+        self._url = signed(settings.database_url, instance)
+        self._lineage, self._links = Lineage(), list[Link]()
         self.settings, self.events, self._app = settings, events or Events(), app or App()
         self._lease = timedelta(seconds=settings.lease)
         self.clock, self.in_hand, self.book = DatabaseClock(), InHand(), Book()
@@ -106,10 +106,10 @@ class Foundation:
         # Rare single statements share one connection. Renewals have their own, so that they never wait behind one of
         # these.
         self._chores, self._renewing = self._link("upkeep"), self._link("renew", raw=False)
-        self.vault = Vault(self._link("secrets", raw=False), KeyRing.parse(settings.secret_keys))
+        self.vault = Vault(self._link("secrets", raw=False, seldom=True), KeyRing.parse(settings.secret_keys))
         self.directory = Directory(self._chores, self.events, self.vault.open_signing)
         self.minutes = Minutes(self.clock, self.directory.has_settings)
-        self.upkeep = self._make_upkeep(lineage)
+        self.upkeep = self._make_upkeep()
         self._over = trials.over
         self._equip()
         self.circuits = Circuits(
@@ -135,8 +135,15 @@ class Foundation:
             alone=trials.tell is not None,
         )
 
-    def _make_upkeep(self, lineage: Lineage) -> Upkeep:
-        primaries = Primaries(self.events, self._url, lineage)
+    def _link(self, role: str, **how: Any) -> Link:
+        """A connection of the worker. All know of it but that which listens, and so answers nobody else meanwhile."""
+        made = Link(self._url, role, lineage=self._lineage, **how)
+        if role != "listen":
+            self._links.append(made)
+        return made
+
+    def _make_upkeep(self) -> Upkeep:
+        primaries = Primaries(self.events, self._url, self._lineage)
         return Upkeep(
             self.settings, self._link, self.events, self._chores, self.roster, self.clock, self.minutes, primaries
         )
@@ -149,9 +156,9 @@ class Foundation:
             min(settings.concurrency, settings.handler_threads), is_shared=is_shared, spent=self._spent
         )
         self._failures, self._accounts = FailureLog(self.events), Accounts()
-        self._payloads = Payloads(self._link("payloads"), settings.in_hand_bytes, is_shared=is_shared)
-        self._beginnings = Beginnings(self._link("begin"))
-        self._reports = Reports(self._link("reports", raw=False))
+        self._payloads = Payloads(self._link("payloads", seldom=True), settings.in_hand_bytes, is_shared=is_shared)
+        self._beginnings = Beginnings(self._link("begin", seldom=True))
+        self._reports = Reports(self._link("reports", raw=False, seldom=True))
 
     def _make_dispatcher(self, trials: Trials) -> Dispatcher:
         shares = Shares(lanes=self.settings.concurrency, is_wanted=self.directory.are_several, relieved=self.relieved)
@@ -165,6 +172,7 @@ class Foundation:
             payloads=self._payloads,
             shares=shares,
             beginnings=self._beginnings,
+            goes_on=self._threads.is_going_on,
         )
         watch = AttemptWatch(
             self.events,
@@ -180,6 +188,7 @@ class Foundation:
             self.clock,
             concurrency=self.settings.concurrency,
             ahead=self.settings.look_ahead,
+            sure=SURE * self.settings.lease,
             watch=watch,
         )
 

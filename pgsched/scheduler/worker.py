@@ -2,13 +2,11 @@
 
 import asyncio
 import contextlib
-import threading
 from datetime import timedelta
 
 import psycopg
 
 from pgsched.delivery.python import App
-from pgsched.delivery.threads import THREAD_NAME
 from pgsched.events import Events
 from pgsched.metrics.files import Counting
 from pgsched.scheduler.assembly import Assembly
@@ -43,7 +41,7 @@ class Worker(Assembly):
         writing = [self.writing] if self.writing else []
         if self.trial is not None:
             return [self.waker, self.trial, self.renewer, self.directory, self.upkeep.rollups, *writing]
-        supply = [self.directory, self.sweeper, self.circuits, self.renewer, self.capabilities, self.witness]
+        supply = [self.directory, self.circuits, self.renewer, self.capabilities, self.witness]
         return [self.waker, *self._claiming, *supply, *self.upkeep.services, *writing]
 
     async def start(self) -> None:
@@ -93,8 +91,7 @@ class Worker(Assembly):
     @property
     def has_stragglers(self) -> bool:
         """Whether handlers go on after the drain because they cannot be ended or resist it."""
-        running = any(thread.name.startswith(THREAD_NAME) for thread in threading.enumerate())
-        return running or self.dispatcher.stragglers
+        return self._threads.go_on() or self.dispatcher.stragglers
 
     async def _leave(self) -> None:
         for task in self._tasks:

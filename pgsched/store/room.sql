@@ -1,21 +1,17 @@
--- Takes from PUBLIC what any login could fill the server's table of locks with, in a database whose server is pgsched's own: advisory
--- locks, large objects (each one that is dropped is a lock) and temporary tables. Who works for pgsched keeps them, for handlers
+-- Takes from PUBLIC what any login could fill the server with, in a database whose server is pgsched's own: the table of locks by advisory locks, large
+-- objects (each one that is dropped is a lock), temporary tables, and locks of tables that it may not read (pg_partition_tree, table_to_xmlschema); the
+-- write-ahead log, and so the disk, by messages; the directory of snapshots by files. Who works for pgsched keeps these, for handlers
 -- may use them; whoever else needs one is granted it. Run by a superuser, after the roles are made; harmless when repeated.
 do $$
 declare
   takes pg_catalog.regprocedure;
 begin
-  foreach takes in array array[
-    'pg_catalog.pg_advisory_lock(bigint)', 'pg_catalog.pg_advisory_lock(int, int)',
-    'pg_catalog.pg_advisory_lock_shared(bigint)', 'pg_catalog.pg_advisory_lock_shared(int, int)',
-    'pg_catalog.pg_advisory_xact_lock(bigint)', 'pg_catalog.pg_advisory_xact_lock(int, int)',
-    'pg_catalog.pg_advisory_xact_lock_shared(bigint)', 'pg_catalog.pg_advisory_xact_lock_shared(int, int)',
-    'pg_catalog.pg_try_advisory_lock(bigint)', 'pg_catalog.pg_try_advisory_lock(int, int)',
-    'pg_catalog.pg_try_advisory_lock_shared(bigint)', 'pg_catalog.pg_try_advisory_lock_shared(int, int)',
-    'pg_catalog.pg_try_advisory_xact_lock(bigint)', 'pg_catalog.pg_try_advisory_xact_lock(int, int)',
-    'pg_catalog.pg_try_advisory_xact_lock_shared(bigint)', 'pg_catalog.pg_try_advisory_xact_lock_shared(int, int)',
-    'pg_catalog.lo_create(oid)', 'pg_catalog.lo_creat(int)', 'pg_catalog.lo_from_bytea(oid, bytea)'
-  ]::pg_catalog.regprocedure[] loop
+  for takes in
+    select p.oid from pg_catalog.pg_proc p
+     where p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace
+       and (p.proname ~ '^pg_(try_)?advisory_(xact_)?lock(_shared)?$' or p.proname in ('lo_create', 'lo_creat', 'lo_from_bytea',
+            'pg_logical_emit_message', 'pg_export_snapshot', 'pg_partition_tree', 'table_to_xmlschema', 'table_to_xml_and_xmlschema'))
+  loop
     execute pg_catalog.format('revoke execute on function %s from public', takes);
     execute pg_catalog.format('grant execute on function %s to pgsched_owner, pgsched_worker', takes);
   end loop;

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from pgsched.domain.request import length_of
+from pgsched.domain.duration import length_of
 from pgsched.domain.schedule import instant_of
 from pgsched.store.core.sql import statement
 

@@ -5,10 +5,11 @@ handler is called with what a worker would give it. What it raises is raised whe
 """
 
 import asyncio
-import contextvars
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
+from contextvars import copy_context
+from functools import partial
 from typing import Any
 from unittest import mock
 from uuid import UUID
@@ -19,7 +20,9 @@ from pgsched.client import transaction
 from pgsched.client.asyncpg_driver import Fetches, is_of_asyncpg
 from pgsched.client.transaction import Executes, place, place_async
 from pgsched.delivery.handlers import Handler
+from pgsched.delivery.own_context import own_context
 from pgsched.delivery.python import App
+from pgsched.delivery.results import finished, is_awaitable
 from pgsched.domain.execution import Execution
 from pgsched.errors import InvalidInput
 from pgsched.store.core.wire import microseconds
@@ -63,9 +66,8 @@ class Inline:
             given = _nothing_kept(handler)
             if handler.wants_connection:
                 given["connection"] = _own(connection_or_session, handler)
-            answer = handler.call(_execution(order, placed), None, **given)
-            if handler.is_async:
-                await answer
+            call = partial(handler.call, _execution(order, placed), None, **given)
+            await asyncio.create_task(_called(call), context=own_context())
         return placed
 
     def _handler_of(self, order: Order) -> Handler:
@@ -118,14 +120,23 @@ def _nothing_kept(handler: Handler) -> dict[str, Any]:
     return {"checkpoint": None} if handler.wants_checkpoint else {}
 
 
+async def _called(call: Callable[[], Any]) -> Any:
+    return await finished(call())
+
+
 def _finish(handler: Handler, execution: Execution) -> None:
-    """Calls a handler to its end; an async one in a loop of its own, for one may run here already."""
-    if not handler.is_async:
-        handler.call(execution, None, **_nothing_kept(handler))
-        return
-    context = contextvars.copy_context()
+    """Calls a handler to its end."""
+    context = own_context()
+    call = partial(handler.call, execution, None, _in_own_loop, **_nothing_kept(handler))
+    context.run(lambda: _in_own_loop(call()))
+
+
+def _in_own_loop(answer: Any) -> Any:
+    """What an answer that has to be awaited comes to, in a loop of its own, for one may run here already."""
+    if not is_awaitable(answer):
+        return answer
     with ThreadPoolExecutor(1) as thread:
-        thread.submit(context.run, asyncio.run, handler.call(execution, None, **_nothing_kept(handler))).result()
+        return thread.submit(copy_context().run, asyncio.run, finished(answer)).result()
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import psycopg
 
 from pgsched.client.transaction import Executes
 from pgsched.delivery.python import App
-from pgsched.domain.request import length_of
+from pgsched.domain.duration import length_of
 from pgsched.domain.schedule import instant_of
 from pgsched.store.core.sql import statement
 from pgsched.store.jobs import declaring

@@ -5,8 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import orjson
-
+from pgsched.domain.digits import decode_json
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, Late, Outcome, Released, Succeeded, Undeliverable
 from pgsched.domain.policy import Options
@@ -61,7 +60,7 @@ def ran(row: Execution, outcome: Outcome, *, status: str) -> Ran:
         scheduled_for=row.nominal,
         attempt=row.attempt,
         status=status,
-        result=None if answered is None else orjson.loads(answered),
+        result=None if answered is None else decode_json(answered),
         error=outcome.error if isinstance(outcome, Failed) else None,
         traceback=outcome.traceback if isinstance(outcome, Failed) else None,
     )

@@ -11,7 +11,9 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from pgsched.client.transaction import Executes, execute_of
+from pgsched.domain.digits import decode_json
 from pgsched.domain.duration import format_duration
+from pgsched.domain.encoding import encode_json
 from pgsched.store.core.sql import statement
 
 _MOST_SHOWN = 10
@@ -73,7 +75,7 @@ class Expected:
     @property
     def _payload(self) -> Any:
         """As a row has it."""
-        return orjson.loads(_json(self.payload))
+        return decode_json(orjson.dumps(self.payload))
 
     def __str__(self) -> str:
         return "\n".join(f"  {name:8}{value}" for name, value in self._shown())
@@ -117,12 +119,12 @@ def read(connection_or_session: psycopg.Connection[Any] | Executes) -> list[Wait
 
 
 def _waiting(id: Any, client: str, key: str | None, target: str, payload: str | None, *rest: Any) -> Waiting:
-    decoded = None if payload is None else orjson.loads(payload)
+    decoded = None if payload is None else decode_json(payload.encode())
     return Waiting(id if isinstance(id, UUID) else UUID(str(id)), client, key, target, decoded, *rest)
 
 
 def _json(value: Any) -> str:
-    return orjson.dumps(value).decode()
+    return encode_json(value).decode()
 
 
 def _named(function: Callable[..., Any]) -> str:

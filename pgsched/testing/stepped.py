@@ -109,12 +109,14 @@ class SteppedWorker(Worker):
             pass
 
     async def _release(self, connection: Connection) -> bool:
-        """Releases executions whose predecessors have ended; whether there were any."""
-        is_open, _ = await dependencies.pending(connection)
-        if not is_open:
-            return False
+        """Ends what a gate held too long, and releases executions whose predecessors have ended; whether any were."""
+        pending = await dependencies.pending(connection)
+        is_overdue = pending.overdue_in is not None and pending.overdue_in <= 0
+        ended = await dependencies.end_overdue(connection, most=_MOST) if is_overdue else 0
+        if not pending.dependents:
+            return bool(ended)
         noted, decided, _ = await dependencies.release(connection, most=_MOST)
-        return bool(noted or decided)
+        return bool(ended or noted or decided)
 
     async def _all_settled(self) -> None:
         try:

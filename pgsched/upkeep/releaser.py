@@ -1,20 +1,26 @@
-"""Releases executions whose predecessors have ended, and records results that a lock had delayed.
+"""Releases executions whose predecessors have ended, records results that a lock had delayed, and ends what a gate
+holds beyond its time.
 
 While no execution waits for another, this costs one look into an empty table every two seconds, and settling does not
 look at all. While one waits, each settle of this process is followed by a turn, with a short pause between two turns.
 The ends that another process settles are released there, or found here within two seconds. The same holds for a
 consumer's result for an execution that another transaction had locked.
+
+An end for which very many wait is dealt with in parts, between which the other ends have their turn: its client's
+thousands keep nobody else waiting.
 """
 
 import time
+from collections import deque
 from uuid import UUID
 
 from pgsched.events import Events
 from pgsched.service import DutyCycle, Service
-from pgsched.store.core.connect import Link
+from pgsched.store.core.connect import Connection, Link
 from pgsched.store.ends import dependencies
 
 _MOST = 200
+_MOST_LARGE = 1_000  # ends of which it is remembered how far they were dealt with
 _APART = 0.02
 _SWEEPING_ONE_IN = 20
 _SWEEP_EVERY = 60.0
@@ -32,6 +38,7 @@ class Releaser(Service):
         self._open = False
         # Earlier ends may be locked, and must not hold up later ones.
         self._after: dependencies.ReleasePosition | None = None
+        self._large: deque[dependencies.ReleasePosition] = deque(maxlen=_MOST_LARGE)
         self._swept_to: UUID | None = None
         self._turned_at, self._sweeping = float("-inf"), DutyCycle(_SWEEPING_ONE_IN, every=_SWEEP_EVERY)
 
@@ -51,20 +58,49 @@ class Releaser(Service):
             return pause
         self._turned_at = time.monotonic()
         connection = await self._link.get()
-        self._open, results_in = await dependencies.pending(connection)
-        if results_in is not None and results_in <= 0:
-            await dependencies.record_results(connection, most=_MOST)
-            results_in = _APART
+        self._open, *due_in = await dependencies.pending(connection)
+        pause = await self._due(connection, *due_in)
         if not self._open:
-            return min(self._every, max(results_in or self._every, _APART))
-        noted, decided, self._after = await dependencies.release(connection, most=_MOST, after=self._after)
+            return pause
+        noted, decided, read_to = await dependencies.release(connection, most=_MOST, after=self._after)
+        self._after = self._beyond(read_to)
+        decided += await self._go_on(connection)
         if self._sweeping.is_due:
             decided += await self._sweep()
         if decided:
             self.events.emit("dependents.released", count=decided)
-        if noted or decided or self._after:
+        if noted or decided or self._after or self._large:
             return _APART
-        return min(self._every, max(results_in or self._every, _APART))
+        return pause
+
+    async def _due(self, connection: Connection, results_in: float | None, overdue_in: float | None) -> float:
+        """Does what is due by the clock; the seconds until something is again."""
+        if results_in is not None and results_in <= 0:
+            await dependencies.record_results(connection, most=_MOST)
+            results_in = _APART
+        if overdue_in is not None and overdue_in <= 0:
+            ended = await dependencies.end_overdue(connection, most=_MOST)
+            overdue_in = _APART if ended else None  # what is left is locked
+        next_in = min((at for at in (results_in, overdue_in) if at is not None), default=self._every)
+        return min(self._every, max(next_in, _APART))
+
+    def _beyond(self, read_to: dependencies.ReleasePosition | None) -> dependencies.ReleasePosition | None:
+        """Where the other ends go on."""
+        if read_to is None or read_to.behind is None:
+            return read_to
+        if all(large.end != read_to.end for large in self._large):
+            self._large.append(read_to)
+        return dependencies.ReleasePosition(read_to.end)
+
+    async def _go_on(self, connection: Connection) -> int:
+        """Deals with the next part of the large end that has waited longest for it."""
+        if not self._large:
+            return 0
+        large = self._large.popleft()
+        _, decided, read_to = await dependencies.release(connection, most=1, after=large)
+        if read_to is not None and read_to.end == large.end and read_to.behind is not None:
+            self._large.append(read_to)
+        return decided
 
     async def _sweep(self) -> int:
         """Checks the next part of all predecessors, and starts over after the last one."""

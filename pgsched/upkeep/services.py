@@ -41,7 +41,7 @@ class Upkeep:
         lease = timedelta(seconds=settings.lease)
         roles = ("plan", "backfill", "zones", "bulk")
         planning, backfilling, rezoning, changing = (link(role, raw=False) for role in roles)
-        pulling, watching = link("pulled"), link("watch", raw=False)
+        pulling, watching = link("pulled", seldom=True), link("watch", raw=False)
         self._links = (planning, backfilling, rezoning, changing, pulling, watching)
         self.reaper = Reaper(watching, chores, events, roster, lease=settings.lease)
         self.planner = Planner(planning, events)

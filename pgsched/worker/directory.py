@@ -45,6 +45,7 @@ class Directory(Service):
         self._queue_weights: dict[int, int] = {}
         self._roles: dict[str, str] = {}
         self._channels: dict[str, frozenset[str]] = {}
+        self._owned = frozenset[str]()
         self.loaded = False
 
     async def turn(self) -> float:
@@ -58,6 +59,7 @@ class Directory(Service):
         self._queue_weights = {queue_of(first): weight for first, _, weight in queues}
         self._roles = {one.client_id: one.database_role for one in clients if one.database_role is not None}
         self._channels = {one.client_id: frozenset(one.channels) for one in clients if one.channels is not None}
+        self._owned = frozenset().union(*self._channels.values())
         self.loaded = True
         return _EVERY
 
@@ -132,6 +134,10 @@ class Directory(Service):
     def channels(self, client_id: str) -> frozenset[str] | None:
         """The channels by which this client may have targets called; None for all."""
         return self._channels.get(client_id)
+
+    def is_of_others(self, client_id: str, target: str) -> bool:
+        """Whether a target is the channel of other clients, which their settings name, and not of this one."""
+        return target in self._owned and target not in self._channels.get(client_id, ())
 
     def signing_secrets(self, client_id: str) -> tuple[bytes, ...]:
         """The secrets with which this client's callbacks are signed; each makes one signature. Raises DeliveryFailed

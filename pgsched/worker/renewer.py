@@ -1,26 +1,37 @@
-"""Renews the worker's own lease, the leases of the rows that it has in hand, and the note of the server on which it is.
+"""Renews the worker's own lease, the leases of the rows that it has in hand, and the note of the server on which it is;
+closes connections that nobody has needed for a while.
+
+It has a connection of its own, so that it waits behind no other statement. Where that was ended and the server takes no
+new one, it uses what is left of the others: a worker that is still at work is not to be declared lost.
 
 Rows that are delivered quickly are never renewed. A worker that finds itself declared lost registers anew at once; by
 then the rows that it still has in hand belong to others, and their outcomes are refused.
 """
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import timedelta
 
-from pgsched.domain.execution import by_partition
+import psycopg
+
+from pgsched.domain.execution import Execution, by_partition
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store.core.connect import Connection, Link
+from pgsched.store.gates import ordering
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Group
+from pgsched.store.live.recalling import Recall, recall
 from pgsched.worker.claim.leases import SURE
 from pgsched.worker.roster import RENEWALS, Roster
 from pgsched.worker.run.dispatcher import Dispatcher
 
+_LOCKED = 0.05
+"""Seconds until a row is asked about again whose job somebody has locked."""
+
 
 class Renewer(Service):
-    """One turn every quarter of the lease."""
+    """Renews every quarter of the lease, and looks at rows that are in doubt whenever there are any."""
 
     name = "renewer"
 
@@ -33,21 +44,37 @@ class Renewer(Service):
         *,
         lease: timedelta,
         rejoin: Callable[[Connection], Awaitable[None]],
+        others: Sequence[Link] = (),
     ) -> None:
         super().__init__(events, link)
         self._link, self._roster, self._dispatcher = link, roster, dispatcher
-        self._lease, self._rejoin = lease, rejoin
+        self._lease, self._rejoin, self._others = lease, rejoin, others
+        self._every = lease.total_seconds() / RENEWALS
+        self._renew_at = float("-inf")
         self._doubted: set[bytes] = set()
 
-    def doubt(self, id: bytes) -> None:
-        """Checks whether the run of this execution was ended in the database: any user may have notified."""
-        if id in self._dispatcher.in_hand.rows:
-            self._doubted.add(id)
+    def doubt(self, ids: Collection[bytes]) -> None:
+        """Checks whether these executions were ended or changed in the database: any user may have notified. Those that
+        have not begun wait for that."""
+        self._dispatcher.unbegun.name(ids)
+        if held := self._dispatcher.in_hand.rows.keys() & ids:
+            self._doubted |= held
             self.wake()
 
+    async def _session(self) -> Connection:
+        """Its own connection; one of the others that are left, where the server takes no new one."""
+        try:
+            return await self._link.get()
+        except (psycopg.Error, OSError):
+            for link in self._others:
+                if connection := link.open:
+                    return connection
+            raise
+
     async def turn(self) -> float:
-        connection = await self._link.get()
-        await self._stop_ended(connection)
+        connection = await self._session()
+        if await self._check_doubted(connection) and time.monotonic() < self._renew_at:
+            return self._pause()
         self._dispatcher.hand_back_doubted()  # a renewal cannot tell which of them others have by now
         self._dispatcher.tenure.renewing()
         sure_until = time.monotonic() + SURE * self._lease.total_seconds()
@@ -59,16 +86,38 @@ class Renewer(Service):
         for partition, rows in by_partition(self._dispatcher.in_hand.rows.values()).items():
             await executions.renew(connection, partition, Group.of(rows), self._lease)
         self._dispatcher.tenure.renewed(sure_until)
-        return self._lease.total_seconds() / RENEWALS
+        for link in self._others:
+            await link.drop_unused()
+        self._renew_at = time.monotonic() + self._every
+        return self._pause()
 
-    async def _stop_ended(self, connection: Connection) -> None:
-        """Ends the attempts at doubted rows that do not belong to this worker any more. Notifications may be lost, so
-        rows that have been under way since the turn before are doubted, too."""
-        doubted, self._doubted = self._doubted, set()
-        doubted |= self._dispatcher.running_since(time.monotonic() - self._lease.total_seconds() / RENEWALS)
-        rows = [row for id in doubted if (row := self._dispatcher.in_hand.rows.get(id))]
-        if rows:
-            leased = await executions.still_leased(connection, Group.of(rows))
-            for row in rows:
-                if row.id not in leased:
-                    self._dispatcher.stop_row(row.id)
+    def _pause(self) -> float:
+        until = self._renew_at - time.monotonic()
+        return max(min(until, _LOCKED) if self._dispatcher.unbegun.kept_back else until, 0.0)
+
+    async def _check_doubted(self, connection: Connection) -> bool:
+        """Ends the attempts at doubted rows that do not belong to this worker any more, and lets the others begin.
+        Notifications may be lost, so rows that have been in hand since the turn before are looked at, too. Returns
+        whether any were doubted."""
+        unbegun, in_hand = self._dispatcher.unbegun, self._dispatcher.in_hand
+        doubted, self._doubted = self._doubted | unbegun.kept_back.keys(), set()
+        looked_at = doubted | self._dispatcher.held_since(time.monotonic() - self._every)
+        if rows := [row for id in looked_at if (row := in_hand.rows.get(id))]:
+            await self._check(connection, rows)
+        return bool(doubted)
+
+    async def _check(self, connection: Connection, rows: Sequence[Execution]) -> None:
+        unbegun, asked_at = self._dispatcher.unbegun, time.monotonic()
+        leased = await executions.still_leased(connection, Group.of(rows))
+        gone = [row for row in rows if row.id not in leased]
+        self._dispatcher.drop({row.id for row in gone})
+        if ordered := [row.id for row in gone if row.ordering_key is not None]:
+            await ordering.keep_blocked(connection, ordered, self._lease)
+        for row in [row for row in unbegun.copy() if row.id in leased]:
+            match await recall(connection, row) if (row.plan or 0) > 0 and row.attempt == 1 else Recall.KEPT:
+                case Recall.GONE:
+                    self._dispatcher.drop({row.id})
+                case Recall.KEPT:
+                    self._dispatcher.go_on([row.id], asked_at)
+                case Recall.LOCKED:  # by whoever changes its job: it is asked again, and kept back until then
+                    unbegun.name([row.id])

@@ -54,6 +54,7 @@ class Roster:
         self.channel = f"pgsched_worker_{instance}"
         self._joining = asyncio.Lock()
         self.held: str | None = None
+        self._renewals: int | None = None
         self.hold_changed: Signal[[]] = Signal()
         self._is_draining = False
         self.number = 0
@@ -74,7 +75,9 @@ class Roster:
 
     async def check_in(self, connection: Connection) -> None:
         """Notes that this worker is on this server. Closes all partitions where the installation is held."""
-        self._note_hold(await installation.check_in(connection))
+        found = await installation.check_in(connection, self._renewals)
+        self._renewals = found.renewals
+        self._note_hold(found.why)
 
     def _note_hold(self, found: str | None) -> None:
         before, self.held = self.held, found

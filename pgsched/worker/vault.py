@@ -21,11 +21,12 @@ Wanted = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A secret, or why there is none; as it was at this moment."""
+    """A secret and the hosts to which it goes, or why there is none; as it was at this moment."""
 
     text: str | None = field(repr=False)
     trouble: str
     asked: float
+    hosts: frozenset[str] = frozenset()
 
 
 class Vault:
@@ -36,8 +37,9 @@ class Vault:
         self._look_ups = Batched(self._ask)
         self._kept: dict[Wanted, _Opened] = {}
 
-    async def secret(self, client: str, name: str) -> str:
-        """Raises DeliveryFailed, worth another try, where it cannot be had."""
+    async def secret(self, client: str, name: str, host: str) -> str:
+        """What is in it, for a host. Raises DeliveryFailed, worth another try, where it cannot be had or does not go
+        there."""
         if self._ring is None:
             raise DeliveryFailed(f"the secret {name} cannot be opened: this worker has no secret_keys")
         wanted = (client, name)
@@ -47,6 +49,10 @@ class Vault:
         if found is None or found.text is None:
             why = found.trouble if found else "there is none of this name"
             raise DeliveryFailed(f"the secret {name} of the client {client} cannot be had: {why}")
+        if host not in found.hosts:
+            raise DeliveryFailed(
+                f"the secret {name} of the client {client} does not go to {host[:300]}: name that host where it is put"
+            )
         return found.text
 
     def open_signing(self, client: str, sealed: bytes) -> bytes:
@@ -81,6 +87,6 @@ class Vault:
     def _opened(self, row: secrets.Sealed, asked: float) -> _Opened:
         assert self._ring is not None
         try:
-            return _Opened(self._ring.open(row.client_id, row.name, row.sealed), "", asked)
+            return _Opened(self._ring.open(row.client_id, row.name, row.sealed), "", asked, frozenset(row.hosts))
         except CannotOpen as error:
             return _Opened(None, str(error), asked)

@@ -34,9 +34,10 @@ def test_a_client_writes_by_inserts_into_two_tables_alone_and_a_reader_nothing()
     assert [line for line in writes if not _OWN_COLUMNS.match(line)] == []
 
 
-def test_what_is_internal_is_closed_to_clients() -> None:
+def test_what_is_internal_is_open_to_roles_by_name_alone() -> None:
     lines = _LIST.read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if " schema pgsched_internal" in line] == [
+        "pgsched_client schema pgsched_internal: usage",
         "pgsched_reader schema pgsched_internal: usage",
         "pgsched_api schema pgsched_internal: usage",
         "pgsched_worker schema pgsched_internal: usage",

@@ -20,7 +20,7 @@ _AFTERWARDS = 0.7
 _LOST_AFTER = 30.0
 _ALONE = False, False, True, True
 """What an attack does it does every time: what was merely late is tried again, and at last, twice, with the machine to
-itself."""
+itself and with processes that no other attack was mounted on."""
 _ALWAYS_LATE = 0.5
 """Seconds of lateness beyond which the first client is not well served where it is alone, however busy the machine."""
 _LEAST = 0.5
@@ -94,6 +94,7 @@ def judge(house: House, attack: Attack, usual: Figures) -> Verdict:
     for is_alone in _ALONE:
         with house.turns.taken(alone=is_alone):
             if is_alone:
+                house.restart()
                 usual = _worse(usual, alone(house, 1.5))
             verdict = attempt(house, attack, usual)
         house.clear()

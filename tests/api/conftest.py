@@ -4,7 +4,9 @@ from collections.abc import AsyncIterator, Iterator
 from functools import cache
 
 import httpx
+import psycopg
 import pytest
+import pytest_asyncio
 from litestar import Litestar
 
 from pgsched.api.app import create_app
@@ -31,6 +33,20 @@ async def api(database_url: str) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def refusing(module_url: str) -> AsyncIterator[httpx.AsyncClient]:
+    """The application on a database of the file's own: for what is refused and changes nothing there."""
+    async with serving(app_of(module_url)) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def witness(module_url: str) -> Iterator[Connection]:
+    """A connection in autocommit to the database of those that are refused."""
+    with psycopg.connect(module_url, autocommit=True) as connection:
+        yield connection
+
+
 @pytest.fixture
 def served(database_url: str) -> Iterator[tuple[str, Process]]:
     """The address and the process of an API of its own."""
@@ -42,6 +58,13 @@ def served(database_url: str) -> Iterator[tuple[str, Process]]:
 def page_app(database_url: str) -> Litestar:
     """An application of its own, since the tests of pages make keys."""
     return create_app(Settings(database_url=database_url))
+
+
+@pytest.fixture
+async def keyed(page_app: Litestar) -> AsyncIterator[httpx.AsyncClient]:
+    """For tests that make keys."""
+    async with serving(page_app) as client:
+        yield client
 
 
 @pytest.fixture

@@ -61,8 +61,13 @@ class Page:
             path = self.template.replace("{verb:str}", "pause")
             yield (path.replace(parts[0], thing) if parts else path) + query
 
+    @property
+    def form(self) -> Mapping[str, str]:
+        """What is sent with it."""
+        return _FORMS.get(self.template, {})
+
     async def ask(self, browser: httpx.AsyncClient, path: str) -> httpx.Response:
-        given: Any = {"data": dict(_FORMS.get(self.template, {}))} if self.method == "POST" else {}
+        given: Any = {"data": dict(self.form)} if self.method == "POST" else {}
         return await browser.request(self.method, path, **given)
 
 

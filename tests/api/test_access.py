@@ -67,7 +67,8 @@ def test_every_route_declares_its_scope_and_is_in_a_table_unless_it_is_for_every
                 closed += len(methods)
     assert closed == len(routes_of(app)) + len(pages_of(app))  # test_page_access has the pages
     entries = {"/sign-in", "/sign-in/at", "/sign-in/return", "/sign-out", "/static/{name:str}"}
-    assert public == {"/healthz", "/readyz", *_SCHEMA, *entries}
+    by_token = {f"/v1/executions/{{execution_id:str}}/{verb}" for verb in ("complete", "fail", "extend", "release")}
+    assert public == {"/healthz", "/readyz", *_SCHEMA, *entries, *by_token}
 
 
 def test_what_concerns_all_clients_asks_for_a_key_of_all_that_administers(app: Litestar) -> None:

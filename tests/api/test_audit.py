@@ -1,7 +1,8 @@
-"""The audit log over HTTP: for whoever administers, page by page."""
+"""The audit log over HTTP: all of it for whoever administers, and to each client what was done to what is its own."""
 
 import html
 import re
+from typing import Any
 
 import httpx
 import pytest
@@ -10,7 +11,10 @@ from pgsched.api.pages import audit
 from tests.api.access_arrange import make_key
 from tests.api.page_arrange import signed_in
 from tests.conftest import Connection
+from tests.store.ends.dead_letter_arrange import dead_letter
 from tests.store.store_arrange import call, schedule
+
+_BLOCKED = "insert into pgsched.blocked_keys values ('shop', 'order-1', 0, pgsched.new_id(), 'no')"
 
 
 async def test_a_page_tells_who_changed_what_and_how_it_was(api: httpx.AsyncClient, db: Connection) -> None:
@@ -60,3 +64,71 @@ async def test_a_page_looks_through_so_many_changes_and_leads_on(
     [more] = re.findall(r'href="([^"]+)" rel="next"', first)
     second = (await page.get(html.unescape(more))).text
     assert (second.count("<td>hold client</td>"), 'rel="next"' in second) == (1, False)
+
+
+def _done_to_shop(db: Connection) -> dict[str, Any]:
+    """Does to what is shop's all that can be done, each by an actor with the name of the verb."""
+    job = schedule(db, client="shop", every="1 hour")
+    waiting = [schedule(db, client="shop", target="python:note", delay="1 hour") for _ in range(4)]
+    letters = [dead_letter(db, client="shop") for _ in range(3)]
+    db.execute(_BLOCKED)
+    started = call(
+        db, "backfill", job_id=job, starts_at="2026-01-01T00:00Z", ends_at="2026-02-01T00:00Z", actor="backfill"
+    )
+    verbs: dict[str, dict[str, Any]] = {
+        "cancel": {"id": waiting[0]},
+        "reschedule": {"id": waiting[1], "fire_at": "2040-01-01Z"},
+        "edit_execution": {"id": waiting[2], "changes": {"labels": {"a": "b"}}},
+        "replay": {"id": letters[0]},
+        "discard": {"id": letters[1]},
+        "discard_all": {"filter": {"client": "shop"}},
+        "trigger": {"job_id": job},
+        "pause": {"job_id": job},
+        "resume": {"job_id": job},
+        "edit": {"job_id": job, "changes": {"target": "python:other"}},
+        "cancel_backfill": {"id": started},
+        "cancel_executions": {"filter": {"client": "shop", "key": "none"}},
+        "reschedule_executions": {"filter": {"client": "shop", "key": "none"}, "shift": "1 hour"},
+        "replay_all": {"filter": {"client": "shop", "key": "none"}},
+        "unblock": {"client": "shop", "ordering_key": "order-1"},
+        "sideline": {"host": "shop.example", "client": "shop"},
+        "restore": {"host": "shop.example", "client": "shop"},
+        "set_limit": {"kind": "client", "name": "shop", "rate": 5},
+        "drop_limit": {"kind": "client", "name": "shop"},
+        "hold_client": {"client": "shop"},
+        "release_client": {"client": "shop"},
+        "cancel_all": {"client": "shop"},
+    }
+    for verb, given in verbs.items():
+        call(db, verb, **given, actor=verb)
+    return {"backfill": {}} | verbs
+
+
+async def test_a_client_reads_who_did_what_to_what_is_its_own(keyed: httpx.AsyncClient, db: Connection) -> None:
+    done = _done_to_shop(db)
+    call(db, "hold_client", client="other", actor="elsewhere")
+    call(db, "set_installation", changes={"audit_days": 30}, actor="everywhere")
+
+    async def actors(clients: list[str] | None, scopes: list[str], **asked: Any) -> set[str]:
+        key = {"Authorization": f"Bearer {make_key(db, clients=clients, scopes=scopes)}"}
+        answer = await keyed.get("/v1/audit", params={"limit": 500, **asked}, headers=key)
+        assert answer.status_code == 200, answer.text
+        return {item["actor"] for item in answer.json()["items"]} & {*done, "elsewhere", "everywhere"}
+
+    assert await actors(["shop"], ["read"]) == {*done}
+    assert await actors(["other"], ["read"]) == {"elsewhere"}
+    assert await actors(["other", "shop"], ["read"], client="shop") == {*done}
+    assert await actors(None, ["read"]) == {*done, "elsewhere"}
+    assert await actors(None, ["read", "admin"]) == {*done, "elsewhere", "everywhere"}
+
+
+async def test_a_client_is_told_who_cancelled_its_execution(keyed: httpx.AsyncClient, db: Connection) -> None:
+    id = schedule(db, client="shop", target="python:note", delay="1 hour")
+    by = make_key(db, clients=["shop"], scopes=["schedule"], subject="ann")
+    asked = await keyed.post(f"/v1/executions/{id}/cancel", json={}, headers={"Authorization": f"Bearer {by}"})
+    assert asked.json()["changed"] is True
+    key = {"Authorization": f"Bearer {make_key(db, clients=['shop'], scopes=['read'])}"}
+    [found] = (await keyed.get("/v1/audit", params={"subject": str(id)}, headers=key)).json()["items"]
+    assert (found["action"], found["client"], "ann" in found["authenticated"]) == ("cancel", "shop", True)
+    refused = await keyed.get("/v1/audit", params={"client": "other"}, headers=key)
+    assert (refused.status_code, "'other'" in refused.json()["detail"]) == (403, True)

@@ -181,6 +181,23 @@ async def test_a_batch_has_so_many_lines_at_most(
     assert count(db) == 0
 
 
+async def test_results_end_at_the_first_line_that_is_too_many(
+    api: httpx.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lines, "MOST_LINES", 5)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(20):
+            yield ndjson(plain(1))
+
+    for body in (ndjson(plain(50)), pieces()):
+        found = results(await send(api, body, "each"))
+        assert [(result["line"], result.get("problem", {}).get("status")) for result in found] == [
+            (1, None), (2, None), (3, None), (4, None), (5, None), (6, 413)]  # fmt: skip
+        assert "this one and the rest" in found[-1]["problem"]["detail"]
+    assert count(db) == 10
+
+
 async def test_a_body_of_another_type_is_refused(api: httpx.AsyncClient) -> None:
     answer = await api.post("/v1/jobs/batch", json=KINDS[0])
     assert answer.status_code == 415

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from pgsched.api.browsers import Browsers
-from pgsched.errors import Refused
+from pgsched.errors import InvalidSettings, Refused
 from pgsched.settings import Settings
 from tests.api.test_server import served as served
 from tests.processes import Process
@@ -59,6 +59,13 @@ def test_what_programs_and_own_pages_send_is_taken(method: str, headers: dict[st
 def test_what_a_foreign_page_could_have_sent_is_refused(method: str, headers: dict[str, str]) -> None:
     with pytest.raises(Refused):
         Browsers(Settings()).check(method, _HERE | headers)
+
+
+@pytest.mark.parametrize("name", ["https://ops.example", "ops.example:443", "*.example", "ops.example/", "a b"])
+def test_a_name_that_no_request_can_have_is_refused(name: str) -> None:
+    with pytest.raises(InvalidSettings, match=r"allowed_hosts has .*; write names alone"):
+        Browsers(Settings(allowed_hosts=f"api, {name}"))
+    Browsers(Settings(allowed_hosts="*, ::1, fe80::1, ops_1.example"))
 
 
 async def test_a_refusal_is_a_problem_and_health_is_for_everybody(api: httpx.AsyncClient) -> None:

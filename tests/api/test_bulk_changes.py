@@ -70,6 +70,7 @@ async def test_many_are_moved_to_an_instant_or_by_a_length(
     assert (found["state"], found["changed"]) == ("finished", 1)
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("body", "status", "words"),
     [
@@ -98,11 +99,11 @@ async def test_many_are_moved_to_an_instant_or_by_a_length(
     ids=str,
 )
 async def test_what_cannot_be_meant_is_refused(
-    api: httpx.AsyncClient, body: dict[str, Any], status: int, words: str
+    refusing: httpx.AsyncClient, body: dict[str, Any], status: int, words: str
 ) -> None:
-    answer = await ask(api, **body)
+    answer = await ask(refusing, **body)
     assert (answer.status_code, words in answer.json()["detail"]) == (status, True), answer.text
-    assert (await api.get("/v1/bulk-changes")).json()["items"] == []
+    assert (await refusing.get("/v1/bulk-changes")).json()["items"] == []
 
 
 async def test_an_unknown_one_is_not_found(api: httpx.AsyncClient) -> None:

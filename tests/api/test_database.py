@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from pgsched.api.database import Database
+from pgsched.domain.api_key import Grant
 from pgsched.errors import Unavailable
 from pgsched.events import Events
 
@@ -100,6 +101,22 @@ async def test_the_connection_that_came_back_last_is_lent_first(database_url: st
         assert lent == {one.info.backend_pid}  # it came back after the other
     finally:
         await database.close()
+
+
+async def test_what_one_client_has_computed_keeps_no_other_waiting(database_url: str) -> None:
+    shop, both, billing = (
+        Grant(subject="test", clients=frozenset(clients), scopes=frozenset())
+        for clients in (["shop"], ["shop", "stock"], ["billing"])
+    )
+    async with _opened(database_url) as database:
+        database._wait = 0.1
+        async with database.acting(shop).computing():
+            for grant in (shop, both):
+                with pytest.raises(Unavailable, match="your other requests"):
+                    async with database.acting(grant).computing():
+                        pass
+            async with database.acting(billing).computing():
+                pass
 
 
 async def test_who_is_cancelled_meanwhile_is_not_told_of_a_limit(database_url: str) -> None:

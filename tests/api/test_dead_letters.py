@@ -163,6 +163,7 @@ async def test_a_replay_that_cannot_be_meant_is_refused(
     assert await ids(api) == [str(id)]
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("body", "status", "words"),
     [
@@ -181,13 +182,13 @@ async def test_a_replay_that_cannot_be_meant_is_refused(
     ],
 )
 async def test_a_replay_of_many_that_cannot_be_meant_is_refused(
-    api: httpx.AsyncClient, db: Connection, body: dict[str, Any], status: int, words: str
+    refusing: httpx.AsyncClient, witness: Connection, body: dict[str, Any], status: int, words: str
 ) -> None:
-    dead_letter(db)
+    dead_letter(witness)
     given = ({"filter": {"client": "default"}} if body and "filter" not in body else {}) | body
-    answer = await api.post("/v1/dead-letters/replay", json=given)
+    answer = await refusing.post("/v1/dead-letters/replay", json=given)
     assert (answer.status_code, words in answer.json()["detail"]) == (status, True), answer.text
-    assert (await api.get("/v1/dead-letters/replays")).json()["items"] == []
+    assert (await refusing.get("/v1/dead-letters/replays")).json()["items"] == []
 
 
 @pytest.mark.parametrize(

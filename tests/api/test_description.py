@@ -211,11 +211,11 @@ def test_no_parameter_may_be_null_and_no_body_has_other_fields_than_its_own(desc
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
-        ("PUT", "/v1/jobs", {"GET", "POST", "DELETE", "OPTIONS"}),
-        ("POST", "/v1/jobs/1", {"GET", "PATCH", "DELETE", "OPTIONS"}),
+        ("PUT", "/v1/jobs", {"GET", "HEAD", "POST", "DELETE", "OPTIONS"}),
+        ("POST", "/v1/jobs/1", {"GET", "HEAD", "PATCH", "DELETE", "OPTIONS"}),
         ("GET", "/v1/jobs/1/pause", {"POST", "OPTIONS"}),
-        ("DELETE", "/healthz", {"GET", "OPTIONS"}),
-        ("OPTIONS", "/v1/jobs", {"GET", "POST", "DELETE", "OPTIONS"}),
+        ("DELETE", "/healthz", {"GET", "HEAD", "OPTIONS"}),
+        ("OPTIONS", "/v1/jobs", {"GET", "HEAD", "POST", "DELETE", "OPTIONS"}),
     ],
 )
 async def test_who_asks_for_a_method_that_is_not_there_learns_which_are(

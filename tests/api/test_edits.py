@@ -124,6 +124,7 @@ async def test_a_paused_job_stays_paused(api: httpx.AsyncClient, db: Connection)
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (0,)
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("status", "hint", "body"),
     [
@@ -148,13 +149,20 @@ async def test_a_paused_job_stays_paused(api: httpx.AsyncClient, db: Connection)
     ids=str,
 )
 async def test_what_cannot_be_meant_is_refused_by_edit_and_preview_alike(
-    api: httpx.AsyncClient, db: Connection, status: int, hint: str, body: dict[str, Any]
+    refusing: httpx.AsyncClient, witness: Connection, status: int, hint: str, body: dict[str, Any]
 ) -> None:
-    job = await create(api)
-    before = db.execute("select to_jsonb(j), to_jsonb(e) from pgsched.jobs j, pgsched.executions e").fetchone()
-    for answer in (await api.patch(f"/v1/jobs/{job}", json=body), await api.post(f"/v1/jobs/{job}/preview", json=body)):
+    job = await create(refusing)
+    query = (
+        "select to_jsonb(j), to_jsonb(e) from pgsched.jobs j join pgsched.executions e on job_id = j.id where j.id = %s"
+    )
+    before = witness.execute(query, [job]).fetchone()
+    for answer in (
+        await refusing.patch(f"/v1/jobs/{job}", json=body),
+        await refusing.post(f"/v1/jobs/{job}/preview", json=body),
+    ):
         assert (answer.status_code, hint in answer.json()["detail"]) == (status, True), answer.text
-    assert db.execute("select to_jsonb(j), to_jsonb(e) from pgsched.jobs j, pgsched.executions e").fetchone() == before
+    assert before is not None
+    assert witness.execute(query, [job]).fetchone() == before
 
 
 async def test_a_cancelled_job_and_an_unknown_one_are_refused(api: httpx.AsyncClient) -> None:
@@ -227,3 +235,15 @@ async def test_a_preview_of_what_cannot_be_meant_is_refused(
 ) -> None:
     answer = await api.post("/v1/preview", json=body)
     assert (answer.status_code, hint in answer.json()["detail"]) == (status, True), answer.text
+
+
+async def test_an_edit_leaves_a_run_that_is_held_to_a_worker(api: httpx.AsyncClient, db: Connection) -> None:
+    job = await create(api, schedule={"every": "1h"})
+    db.execute(
+        "update pgsched.executions set scheduled_for = now() - interval '1 minute', fire_at = now() + interval '1 hour'"
+    )
+    answer = await api.patch(f"/v1/jobs/{job}", json={"rules": {"max_runs": 7}})
+    assert answer.status_code == 200, answer.text
+    assert db.execute(
+        "select e.reason, j.planned_revision < j.revision from pgsched.executions e, pgsched.jobs j"
+    ).fetchall() == [("edited", True)]

@@ -156,6 +156,19 @@ async def test_so_many_streams_are_open_with_one_key(
     assert MOST_EACH < feed.MOST
 
 
+async def test_a_client_has_so_many_streams_whatever_keys_it_has(
+    app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "MOST_EACH", 2)
+    sets = (["shop"], ["shop", "billing"], ["shop", "stock"], ["billing"])
+    one, both, other, neighbour = (make_key(db, clients=clients, scopes=["read"]) for clients in sets)
+    async with following(app, one), following(app, both):
+        async with following(app, other) as third:
+            assert third.status == 429
+        async with following(app, neighbour) as fourth:
+            assert fourth.status == 200
+
+
 async def test_a_silent_stream_says_where_it_is(app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pgsched.api.events._BEAT", 0.01)
     async with following(app, client="shop") as stream:

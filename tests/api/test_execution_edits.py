@@ -82,6 +82,7 @@ async def test_what_has_begun_is_not_changed(api: httpx.AsyncClient, db: Connect
             assert (answer.status_code, "is running" in answer.json()["detail"]) == (409, True)
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("status", "hint", "body"),
     [
@@ -99,9 +100,11 @@ async def test_what_has_begun_is_not_changed(api: httpx.AsyncClient, db: Connect
     ],
     ids=str,
 )
-async def test_what_cannot_be_is_refused(api: httpx.AsyncClient, status: int, hint: str, body: dict[str, Any]) -> None:
-    id = await create(api)
-    answer = await api.patch(f"/v1/executions/{id}", json=body)
+async def test_what_cannot_be_is_refused(
+    refusing: httpx.AsyncClient, status: int, hint: str, body: dict[str, Any]
+) -> None:
+    id = await create(refusing)
+    answer = await refusing.patch(f"/v1/executions/{id}", json=body)
     assert (answer.status_code, hint in answer.json()["detail"]) == (status, True), answer.text
 
 

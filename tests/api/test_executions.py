@@ -128,7 +128,7 @@ async def test_executions_are_filtered_by_all_labels_that_are_given(api: httpx.A
     assert (await api.get(f"/v1/executions/{wanted}")).json()["labels"] == labels
     refused = await api.get("/v1/executions?label=team")
     assert (refused.status_code, "NAME=TEXT" in refused.text) == (400, True)
-    db.execute("update pgsched.executions set lease_token = 1")  # as a worker has it
+    db.execute("update pgsched.executions set lease_token = 1, lease_expires_at = now()")  # as a worker has it
     assert await listed(api, "label=formula=x=y&status=running") == [wanted]
 
 
@@ -272,3 +272,15 @@ async def test_who_asks_for_many_pages_at_once_keeps_nobody_waiting_who_schedule
         assert created.status_code == 201
         assert not any(page.done() for page in pages)
     assert {page.status_code for page in await asyncio.gather(*pages)} == {200}
+
+
+@pytest.mark.parametrize(("status", "told"), [("succeeded", None), ("failed", 0.98)])
+async def test_the_progress_of_a_run_is_over_once_it_succeeded(
+    api: httpx.AsyncClient, db: Connection, status: str, told: float | None
+) -> None:
+    id = finished(db, status)
+    db.execute(
+        "insert into pgsched.progress (execution_id, partition, client_id, fraction) values (%s, 0, 'shop', 0.98)", [id]
+    )
+    progress = (await api.get(f"/v1/executions/{id}")).json()["progress"]
+    assert (progress and progress["fraction"]) == told

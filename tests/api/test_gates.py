@@ -86,6 +86,7 @@ async def test_an_execution_tells_what_holds_it(api: httpx.AsyncClient, db: Db) 
     assert (await api.get(f"/v1/executions/{held['id']}")).json()["held_by"] == "queue:default"
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("path", "body", "status", "says"),
     [
@@ -106,11 +107,11 @@ async def test_an_execution_tells_what_holds_it(api: httpx.AsyncClient, db: Db) 
     ],
 )
 async def test_what_cannot_be_meant_is_refused(
-    api: httpx.AsyncClient, db: Db, path: str, body: Any, status: int, says: str
+    refusing: httpx.AsyncClient, witness: Db, path: str, body: Any, status: int, says: str
 ) -> None:
-    answer = await api.post(f"/v1/{path}", json=body)
+    answer = await refusing.post(f"/v1/{path}", json=body)
     assert (answer.status_code, says in answer.json()["detail"]) == (status, True), answer.text
-    assert db.execute("select count(*) from pgsched_internal.gates").fetchone() == (0,)
+    assert witness.execute("select count(*) from pgsched_internal.gates").fetchone() == (0,)
 
 
 @pytest.mark.parametrize("query", ["after=x", "limit=0", "limit=501", "clinet=a"])

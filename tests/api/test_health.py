@@ -11,7 +11,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
 from pgsched.api.app import create_app
-from pgsched.events import Events, Field
+from pgsched.events import Events, Faults, Field
 from pgsched.settings import Settings
 from pgsched.store.admin.revisions import expected_revision
 from tests.api.serving import serving
@@ -91,7 +91,24 @@ async def test_it_starts_without_a_database_and_says_so() -> None:
         await asyncio.wait_for(told.wait(), 10)  # the pool gives up in the same moment in which the request does
     assert (answer.status_code, answer.json()["code"]) == (503, "pgsched.unavailable")
     assert answer.headers["retry-after"] == "1"
-    assert set(heard) == {"database.lost"}
+    assert set(heard) == {"service.failed"}
+
+
+async def test_one_line_says_that_the_database_is_away_and_why_and_one_that_it_is_back(
+    database_url: str, gate: Gate
+) -> None:
+    heard: list[tuple[str, dict[str, Field]]] = []
+    events = Events(Faults(lambda event, fields: heard.append((event, fields))))
+    async with serving(create_app(Settings(database_url=database_url), events=events, wait=0.5)) as api:
+        gate.set(opened=False)
+        while not heard:
+            assert (await api.get("/readyz")).status_code == 503
+        gate.set(opened=True)
+        async with asyncio.timeout(20):
+            while (await api.get("/readyz")).status_code == 503:
+                pass
+    assert [event for event, _ in heard] == ["database.lost", "database.back"]
+    assert "OperationalError" in str(heard[0][1]["error"])
 
 
 async def test_the_first_request_after_the_servers_restart_succeeds(api: httpx.AsyncClient, gate: Gate) -> None:
@@ -135,3 +152,16 @@ async def test_what_nobody_foresaw_says_nothing_of_the_inside(
     assert "secret" not in answer.text
     assert [fields["event"] for fields in heard] == ["api.failed"]
     assert "secret" in str(heard[0]["error"])
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/v1/jobs", "/v1/events", "/schema/openapi.json"])
+async def test_head_is_answered_as_get_without_the_body(path: str, api: httpx.AsyncClient) -> None:
+    head = await api.head(path)
+    assert (head.status_code, head.content) == (200, b"")
+    if path != "/v1/events":  # which goes on
+        assert head.headers["content-type"] == (await api.get(path)).headers["content-type"]
+
+
+async def test_head_of_what_is_not_there_is_404(api: httpx.AsyncClient) -> None:
+    assert (await api.head("/v1/clients/none")).status_code == 404
+    assert (await api.head("/v1/none")).status_code == 404

@@ -1,11 +1,12 @@
 """The page of metrics of the API: of its requests, and of the database as a whole."""
 
+import asyncio
 from typing import Any
 
 import httpx
 import pytest
 
-from pgsched.api import metrics
+from pgsched.api import doctor, metrics
 from pgsched.api.app import create_app
 from pgsched.api.counting import Requests
 from pgsched.api.database import Database
@@ -16,6 +17,8 @@ from pgsched.events import Events
 from pgsched.metrics import catalogue
 from pgsched.metrics.database import measured
 from pgsched.settings import Settings
+from pgsched.store.doctor.examination import examine
+from pgsched.store.doctor.finding import Report
 from tests.api.access_arrange import make_key
 from tests.api.serving import serving
 from tests.conftest import Connection
@@ -27,6 +30,11 @@ from tests.store.ends.dead_letter_arrange import dead_letter
 
 pytestmark = [pytest.mark.smoke]
 
+FAILED = """
+insert into pgsched.rollups (minute, client_id, queue, failed)
+select pgsched.now() - age, client, 'default', count
+  from (values ('1 min'::interval, '', 3), ('1 min', 'shop', 3), ('20 min', '', 5)) as r(age, client, count)"""
+
 
 def test_the_state_of_the_database_and_the_requests_are_shown(db: Connection, served: tuple[str, Process]) -> None:
     db.execute("select pgsched.create_queue('idle'), pgsched.pause_queue('idle')")
@@ -34,6 +42,7 @@ def test_the_state_of_the_database_and_the_requests_are_shown(db: Connection, se
     db.execute("""select pgsched.hold_client('shop'), pgsched.set_client('shop', '{"late_after": "1s"}')""")
     db.execute("select pgsched.schedule('python:note', client => 'shop')")
     dead_letter(db)
+    db.execute(FAILED)
     with httpx.Client(base_url=served[0]) as client:
         for path in ("/v1/jobs", "/v1/jobs", "/nothing/here"):
             client.get(path)
@@ -47,7 +56,7 @@ def test_the_state_of_the_database_and_the_requests_are_shown(db: Connection, se
     assert found["pgsched_due", ("idle",)] == found["pgsched_oldest_due_seconds", ("idle",)] == 0
     assert (found["pgsched_queue_paused", ("idle",)], found["pgsched_queue_paused", ("default",)]) == (1, 0)
     assert found["pgsched_queue_workers", ("idle",)] == found["pgsched_workers", ()] == 0
-    assert found["pgsched_dead_letters", ()] == 1
+    assert (found["pgsched_dead_letters", ()], found["pgsched_new_dead_letters", ()]) == (1, 3)
     assert found["pgsched_objective_on_time_share", ("shop",)] == 0.99
     assert found["pgsched_objective_attempts_total", ("shop",)] == 0
     assert found["pgsched_objective_late_attempts_total", ("shop",)] == 0
@@ -94,6 +103,27 @@ async def test_the_database_is_asked_once_for_all_who_scrape(
         for _ in range(3):
             assert (await api.get("/metrics")).status_code == 200
     assert len(asked) == 1
+
+
+async def test_a_scrape_does_not_wait_until_the_doctor_has_looked_again(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+
+    async def once(*given: Any, **named: Any) -> Report:
+        made.append(1)
+        if len(made) > 1:
+            await asyncio.Event().wait()
+        return await examine(*given, **named)
+
+    monkeypatch.setattr(doctor, "examine", once)
+    monkeypatch.setattr(metrics, "_KEPT", 0.0)
+    monkeypatch.setattr(metrics, "_FINDINGS_KEPT", 0.0)
+    async with serving(create_app(Settings(database_url=database_url))) as api:
+        found = [read((await api.get("/metrics")).content) for _ in range(3)]
+    of_doctor = [{key: value for key, value in page.items() if key[0] == "pgsched_finding"} for page in found]
+    assert (len(made), of_doctor[0], of_doctor[1]) == (2, of_doctor[1], of_doctor[2])
+    assert of_doctor[0]["pgsched_finding", ("drift",)] == 0
 
 
 async def test_a_key_of_some_clients_or_without_the_scope_does_not_see_it(database_url: str, db: Connection) -> None:

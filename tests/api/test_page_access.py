@@ -78,7 +78,10 @@ async def test_without_a_key_that_is_taken_every_page_leads_to_the_sign_in(
     for one in pages_of(page_app):
         for path in one.paths(things):
             answer = await one.ask(page, path)
-            assert (answer.status_code, answer.headers["location"][:13]) == (303, "/sign-in?next"), path
+            if one.method == "POST":  # the form is given back, for after the sign-in
+                assert (answer.status_code, "Send it again" in answer.text) == (401, True), path
+            else:
+                assert (answer.status_code, answer.headers["location"][:13]) == (303, "/sign-in?next"), path
     assert rows_of_all(db) == before
 
 
@@ -131,3 +134,30 @@ async def test_no_form_is_taken_from_another_site(
                 if one.method == "POST":
                     assert (await one.ask(page, path)).status_code == 403, (path, told)
     assert rows_of_all(db) == before
+
+
+_ONE_CLICK = {
+    "replay", "run-now", "trigger", "pause", "resume", "restore", "release", "sign-out", "settings", "set", "hold",
+    "drain", "sideline", "edit", "bulk", "backfill",
+}  # fmt: skip
+"""What can be taken back, or is a page of its own that says what it does, or has a field to fill in first."""
+_FORM = re.compile(
+    r'<details|</details>|<form method="post" action="([^"]+)"|<form class="[^"]+" method="post" action="([^"]+)"'
+)
+
+
+async def test_what_cannot_be_taken_back_takes_more_than_one_click(
+    page: httpx.AsyncClient, page_app: Litestar, db: Connection, things: Things
+) -> None:
+    signed_in(page, make_key(db))
+    asked = set()
+    for one in pages_of(page_app):
+        for path in one.paths(things) if one.method == "GET" else ():
+            inside = 0
+            for found in _FORM.finditer((await one.ask(page, path)).text):
+                inside += {"<details": 1, "</details>": -1}.get(found[0], 0)
+                if action := found[1] or found[2]:
+                    verb = action.rpartition("/")[2]
+                    asked.add(verb)
+                    assert inside or (verb in _ONE_CLICK and action != "/queues/default/pause"), (path, action)
+    assert {"cancel", "discard", "unblock", "drop", "drain", "sideline", "pause"} <= asked

@@ -37,11 +37,16 @@ async def test_who_has_no_key_is_asked_for_one_and_led_back(page: httpx.AsyncCli
     assert (refused.status_code, "set-cookie" in refused.headers) == (401, False)
     let_in = await page.post("/sign-in", data={"key": f"Authorization: Bearer {key}", "next": "/jobs"})
     assert (let_in.status_code, let_in.headers["location"]) == (303, "/jobs")
-    for part in (f"{COOKIE}={key}", "HttpOnly", "SameSite=strict", "Path=/"):
+    for part in (f"{COOKIE}={key}", "HttpOnly", "SameSite=lax", "Path=/"):
         assert part in let_in.headers["set-cookie"]
     assert "Secure" not in let_in.headers["set-cookie"]
     behind_tls = await page.post("/sign-in", data={"key": str(key)}, headers={"X-Forwarded-Proto": "https"})
-    assert "Secure" in behind_tls.headers["set-cookie"]
+    kept = behind_tls.headers["set-cookie"]
+    assert (kept.startswith(f"__Host-{COOKIE}="), "Secure" in kept, "Domain" in kept) == (True, True, False)
+    for name, status in ((f"__Host-{COOKIE}", 200), (COOKIE, 303)):
+        told = {"X-Forwarded-Proto": "https", "Cookie": f"{name}={key}"}
+        page.cookies.clear()
+        assert (await page.get("/jobs", headers=told)).status_code == status
     signed_in(page, key)
     for path in _PAGES:
         found = await page.get(path)
@@ -245,7 +250,7 @@ async def test_a_part_of_a_page_is_refused_as_a_part(page: httpx.AsyncClient, db
     assert "This cannot be looked at now" in part.text
     page.cookies.clear()
     part = await page.get("/now", headers={"HX-Request": "true"})
-    assert (part.status_code, part.headers["hx-redirect"], part.text) == (401, "/sign-in", "")
+    assert (part.status_code, part.headers["hx-redirect"], part.text) == (401, "/sign-in?next=%2F", "")
 
 
 async def test_what_a_browser_would_not_keep_is_refused(page: httpx.AsyncClient) -> None:

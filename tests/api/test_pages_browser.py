@@ -35,6 +35,7 @@ def _arrange(db: Connection) -> dict[str, list[str]]:
         db, reason="cannot connect to shop.example:443: ConnectionRefusedError: [Errno 111] Connect call failed"
     )
     dead_letter(db, reason="503 Service Unavailable")
+    dead_letter(db, reason="404 Not Found")
     [job], [_, letter] = things["job_id"], things["execution_id"]
     for hours, ended in enumerate(("succeeded", "failed", "succeeded", "succeeded")):
         finish(db, planned(db, UUID(job), ahead=f"-{hours + 2} hours"), ended=ended)
@@ -67,6 +68,7 @@ def test_it_is_used_by_keyboard_and_axe_finds_nothing(
     assert found["found"] == []
     assert found["said"] == []
     assert found["led"] == "/jobs"
+    assert found["stays"] == [True, True]
     assert set(found["looked_at"]) == {*paths, "/sign-in"}
     if pictures:  # with a load behind, no form is sent
         return
@@ -90,6 +92,7 @@ def test_it_is_used_by_keyboard_and_axe_finds_nothing(
         "A run was scheduled, besides the schedule.",
         "Started: this is its progress.",
         "Stopped. What was done stays done.",
+        "Discarded. It stays in history.",
         "Started: this is its progress.",
         "Replayed: this is the new execution.",
     ]

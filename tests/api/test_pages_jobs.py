@@ -49,6 +49,19 @@ def test_a_week_counts_what_each_hour_has() -> None:
     assert {cell.shade for row in found.rows for cell in row} == {4, 5}
 
 
+def test_a_week_lacks_what_was_cancelled_ahead() -> None:
+    jobs = [job(1, cron="0 2 * * *"), job(2, cron="0 2 * * *", exceptions=[SUNDAY.replace(day=3, hour=2, minute=0)])]
+    assert [cell.fires for cell in week_of(jobs, SUNDAY, None, within=60).rows[2]] == [2, 2, 1, 2, 2, 2, 2]
+
+
+async def test_a_job_is_shown_with_what_was_cancelled_ahead(page: httpx.AsyncClient, db: Connection) -> None:
+    id = schedule(db, client="shop", cron="30 4 * * *", key="report")
+    assert "Cancelled ahead" not in (await page.get(f"/jobs/{id}")).text
+    row = planned(db, id, ahead="1 day")
+    call(db, "cancel", id=row)
+    assert "Cancelled ahead, so left out" in (await page.get(f"/jobs/{id}")).text
+
+
 def test_a_week_ends_where_there_is_no_time_for_more_jobs() -> None:
     jobs = [job(number, cron=f"{number % 60} * * * *") for number in range(60)]
     found = week_of(jobs, SUNDAY, None, within=0)

@@ -65,6 +65,17 @@ async def test_each_of_many_calls_is_made_once(proxied: httpx.AsyncClient, db: C
     assert sorted(key for (key,) in found) == sorted(f"{c}-{n}" for c in range(8) for n in range(10))
 
 
+async def test_a_name_arrives_as_it_was_sent(proxied: httpx.AsyncClient) -> None:
+    sent = {
+        "victim%2Fsecrets%2Fs1": "victim/secrets/s1",
+        "%2E%2E": "..",
+        "..%2Fvictim": "../victim",
+        "a%252Fb": "a%2Fb",
+    }
+    for path, name in sent.items():
+        assert (await proxied.delete(f"/v1/clients/{path}")).json() == {"client": name, "changed": False}
+
+
 async def test_a_long_poll_gets_what_comes(proxied: httpx.AsyncClient) -> None:
     queue = f"pulled-{proxied.base_url.port}"  # behind this proxy
     assert (await proxied.post("/v1/queues", json={"name": queue, "pulled": True})).status_code == 201

@@ -54,13 +54,13 @@ async def settle(api: Api, one: dict[str, Any], verb: str, **body: Any) -> httpx
 
 @pytest.fixture
 async def waiting(api: Api, db: Connection) -> AsyncIterator[Callable[..., Awaitable[list[asyncio.Task[Any]]]]]:
-    """So many long polls, all of them waiting by now."""
+    """So many long polls, all of them waiting by now, or answered."""
     tasks: list[asyncio.Task[Any]] = []
 
     async def wait(count: int = 1, **body: Any) -> list[asyncio.Task[Any]]:
         tasks.extend(asyncio.create_task(claim(api, **{"wait": "20s", **body})) for _ in range(count))
         async with asyncio.timeout(20):
-            while not value(db, LISTENERS):  # noqa: ASYNC110  the database has no event to wait on
+            while not value(db, LISTENERS) and not all(task.done() for task in tasks):  # noqa: ASYNC110  no event tells it
                 await asyncio.sleep(0.01)
             while value(db, ASKING):  # noqa: ASYNC110  until each of them has claimed in vain
                 await asyncio.sleep(0.05)
@@ -113,6 +113,20 @@ async def test_a_stale_token_is_a_conflict(api: Api, db: Connection) -> None:
     assert "not yours any more" in answer.json()["detail"]
 
 
+@pytest.mark.parametrize(("verb", "said"), [("complete", {}), ("fail", {"error": "no paper"})])
+async def test_the_end_of_a_cancelled_call_frees_its_ordering_key(
+    api: Api, db: Connection, verb: str, said: dict[str, str]
+) -> None:
+    put(db, ordering_key="o")
+    second = put(db, ordering_key="o")
+    [one] = await claim(api)
+    await api.post(f"/v1/executions/{one['id']}/cancel")
+    assert await claim(api) == []
+    answer = await settle(api, one, verb, **said)
+    assert (answer.status_code, answer.json()["code"]) == (409, "pgsched.stale_lease")
+    assert [next["id"] for next in await claim(api)] == [str(second)]
+
+
 async def test_an_unknown_execution_is_not_found(api: Api) -> None:
     answer = await settle(api, {"id": UNKNOWN, "token": "1"}, "complete")
     assert answer.status_code == 404
@@ -163,6 +177,30 @@ async def test_of_many_long_polls_one_gets_the_one_that_comes(api: Api, db: Conn
     done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     assert [len(task.result()) for task in done] == [1]
     assert len(pending) == 19
+
+
+async def test_idle_polls_of_one_client_do_not_keep_another_from_its_message(
+    api: Api, db: Connection, waiting: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrivals, "_LOOK_EVERY", 60.0)  # three times as long as they wait
+    keys = [make_key(db, clients=["idle"], scopes=["operate"]) for _ in range(3)]
+    theirs = make_key(db, clients=["shop"], scopes=["operate"])
+
+    def poll(key: Any) -> asyncio.Task[Any]:
+        headers = {"Authorization": f"Bearer {key}"}
+        return asyncio.create_task(api.post(CLAIM, json={"worker": "w", "wait": "20s"}, headers=headers, timeout=30))
+
+    idle = [poll(keys[number % 3]) for number in range(30)]
+    await waiting(0)
+    mine = poll(theirs)
+    await waiting(0)
+    put(db, client="shop")
+    answer = await mine
+    assert len(answer.json()["items"]) == 1
+    assert not any(task.done() for task in idle)
+    for task in idle:
+        task.cancel()
+    await asyncio.gather(*idle, return_exceptions=True)
 
 
 async def test_each_of_many_long_polls_gets_one_of_many(api: Api, db: Connection, waiting: Any) -> None:

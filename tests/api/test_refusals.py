@@ -1,5 +1,6 @@
 """What the database says when it refuses, as errors of pgsched."""
 
+from collections.abc import Iterator
 from typing import Any, LiteralString
 
 import psycopg
@@ -41,6 +42,13 @@ _CASES: list[tuple[str, type[Exception], str, LiteralString]] = [
 ]  # fmt: skip
 
 
+@pytest.fixture
+def db(module_url: str) -> Iterator[Connection]:
+    """A session of its own: what is refused leaves nothing in the database, but something in the session."""
+    with psycopg.connect(module_url, autocommit=True) as connection:
+        yield connection
+
+
 @pytest.mark.parametrize(("kind", "says", "statement"), [case[1:] for case in _CASES], ids=[case[0] for case in _CASES])
 def test_a_refusal_has_its_class_and_advice(
     db: Connection, kind: type[Exception], says: str, statement: LiteralString
@@ -52,8 +60,8 @@ def test_a_refusal_has_its_class_and_advice(
     assert says in str(found)
 
 
-def test_a_lock_that_others_hold_is_unavailable_for_now(db: Connection, database_url: str) -> None:
-    with psycopg.connect(database_url) as holder:
+def test_a_lock_that_others_hold_is_unavailable_for_now(db: Connection, module_url: str) -> None:
+    with psycopg.connect(module_url) as holder:
         holder.execute("lock table pgsched.jobs")
         db.execute("set lock_timeout = 1")
         with pytest.raises(psycopg.Error) as raised:

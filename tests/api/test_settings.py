@@ -115,6 +115,7 @@ async def test_a_limit_is_set_listed_and_dropped(api: httpx.AsyncClient) -> None
     assert (await api.get("/v1/limits/client/shop")).status_code == 404
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "says"),
     [
@@ -159,11 +160,11 @@ async def test_a_limit_is_set_listed_and_dropped(api: httpx.AsyncClient) -> None
     ],
 )
 async def test_what_cannot_be_meant_is_refused_and_nothing_is_set(
-    api: httpx.AsyncClient, db: Db, method: str, path: str, body: Any, status: int, says: str
+    refusing: httpx.AsyncClient, witness: Db, method: str, path: str, body: Any, status: int, says: str
 ) -> None:
-    answer = await api.request(method, path, **({} if body is None else {"json": body}))
+    answer = await refusing.request(method, path, **({} if body is None else {"json": body}))
     assert (answer.status_code, says in answer.json()["detail"]) == (status, True), answer.text
-    found = db.execute(
+    found = witness.execute(
         "select (select count(*) from pgsched.clients),"
         " (select count(*) from pgsched.queues where max_waiting is null), (select count(*) from"
         " pgsched_internal.gates)"

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
+from pgsched.api import sign_in
 from pgsched.api.app import create_app
 from pgsched.api.pages.begun import Begun
 from pgsched.api.pages.session import BEGUN, COOKIE
@@ -87,7 +89,7 @@ async def test_who_signs_in_at_the_provider_may_what_its_rules_say(
         assert 'content="0;url=/jobs"' in done.text
         kept = [one for one in done.headers.get_list("set-cookie") if one.startswith(COOKIE)]
         assert "HttpOnly" in kept[0]
-        assert "SameSite=strict" in kept[0]
+        assert "SameSite=lax" in kept[0]
         assert (await dashboard.post(f"/jobs/{id}/pause")).status_code == 303
         assert (await dashboard.get("/database")).status_code == 403
         token = dashboard.cookies[COOKIE]
@@ -141,7 +143,9 @@ async def test_the_provider_is_asked_with_a_challenge_and_led_back_to_the_name_i
         "/sign-in/at", params={"issuer": provider.issuer}, headers={"X-Forwarded-Proto": "https"}
     )
     assert "redirect_uri=https%3A%2F%2F127.0.0.1%2F" in behind_tls.headers["location"]
-    assert "Secure" in behind_tls.headers["set-cookie"]
+    assert behind_tls.headers["set-cookie"].startswith(f"__Host-{BEGUN}=")
+    for part in ("Secure", "Path=/;"):
+        assert part in behind_tls.headers["set-cookie"] + ";"
     assert (await browser.get("/sign-in/at", params={"issuer": "https://evil.test"})).status_code == 401
 
 
@@ -179,6 +183,23 @@ async def test_only_the_answer_that_belongs_to_the_question_signs_somebody_in(
     else:
         assert (done.status_code, said in done.text) == (401, True), done.text
         assert COOKIE not in browser.cookies
+
+
+async def test_made_up_answers_have_the_provider_asked_once_each_and_seldom(
+    browser: httpx.AsyncClient, provider: Faked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sign_in, "_RETURNS", 0.001)
+    monkeypatch.setattr(sign_in, "_RETURNS_AT_ONCE", 3)
+    _answering(provider, None, status=400)
+    statuses = Counter[int]()
+    for number in range(5):
+        begun = Begun.at(provider.issuer, "/")
+        for _ in range(2):
+            browser.cookies.set(BEGUN, begun.written(), path="/sign-in")
+            done = await browser.get("/sign-in/return", params={"state": begun.state, "code": f"c{number}"})
+            statuses[done.status_code] += 1
+    asked = sum(path == "/token" for path in provider.asked)
+    assert (asked, statuses) == (3, {401: 6, 429: 4})
 
 
 async def test_a_provider_that_is_away_is_told_and_keys_go_on(browser: httpx.AsyncClient, provider: Faked) -> None:

@@ -28,6 +28,6 @@ def test_who_comes_from_the_provider_is_at_the_page_they_asked_for_and_is_named_
     assert found["abroad"].startswith(f"{issuer}/")
     assert found["led"] == ["/sign-in", "the provider", "the provider", "/", "/queues", "/sign-in", "/sign-in"]
     assert (found["name"], found["done"]) == (f"ann ({issuer})", "Paused.")
-    assert found["kept"] == [{"name": COOKIE, "httpOnly": True, "sameSite": "Strict"}]
+    assert found["kept"] == [{"name": COOKIE, "httpOnly": True, "sameSite": "Lax"}]
     assert (found["left"], found["said"]) == ([], [])
     assert column(db, "select authenticated from pgsched.audit_log where action = 'pause queue'") == [f"ann ({issuer})"]

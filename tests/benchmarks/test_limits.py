@@ -4,6 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from pgsched.embedded import EmbeddedPostgres
+from tests.benchmarks.behind import run_behind
 from tests.benchmarks.fairness import fairness, run_fairness
 from tests.benchmarks.orderly import run_orderly
 from tests.benchmarks.outage import run_outage
@@ -14,6 +15,11 @@ def test_what_a_limit_lets_pass_and_the_other_client_are_accounted_for(server: E
     result = run_tenants(server.url, backlog=2_000, limit=20, rate=20, seconds=6, processes=2)
     assert 0 < result["passed_a_second"] <= 21
     assert result["beside_max_ms"] >= result["beside_p50_ms"] >= 0
+
+
+def test_rows_behind_the_front_are_found_beside_all_kinds_of_clients(server: EmbeddedPostgres) -> None:
+    result = run_behind(server.url, beside="all", due=200, spinning=0, repeats=1, processes=1, progress=lambda _: None)
+    assert result["longest_seconds"] >= result["median_seconds"] > 0
 
 
 def test_the_shares_of_all_clients_are_the_whole(server: EmbeddedPostgres) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from pgsched.store.jobs import declaring
 from pgsched.store.jobs.declaring import Change
 from tests.cli.conftest import Run
 from tests.conftest import at
+from tests.store.store_arrange import TARGET
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 NIGHTLY = DeclaredJob(
@@ -47,11 +49,17 @@ timeout = "30s"
 
 
 async def applied(
-    url: str, jobs: Sequence[DeclaredJob], *, name: str = "test", prune: bool = False, force: bool = False
+    url: str,
+    jobs: Sequence[DeclaredJob],
+    *,
+    name: str = "test",
+    prune: bool = False,
+    force: bool = False,
+    undo: bool = False,
 ) -> list[Change]:
     async with transaction_async(url) as connection:
         changes = await declaring.compare(connection, name, jobs, prune=prune, force=force)
-        await declaring.apply(connection, name, changes, actor="ann")
+        await declaring.apply(connection, name, changes, actor="ann", undo=undo)
     return changes
 
 
@@ -108,6 +116,37 @@ async def test_what_somebody_else_made_is_taken_over_by_force_only(database_url:
     assert (change.what, change.fields) == ("changed", ["declared_by"])
     with pytest.raises(Conflict, match="is declared by 'test'"):
         await applied(database_url, [POLL], name="other")
+
+
+REFUSED: dict[str, dict[str, Any]] = {
+    "an option": {"options": {"no_such_option": 1}},
+    "a value of an option": {"options": {"timeout": "-5s"}},
+    "a label": {"labels": {"": "x"}},
+    "a queue that is not there": {"queue": "nowhere"},
+    "a payload for the body": {"payload": {"a": [{}]}, "options": {"body": {"format": "form"}}, "target": TARGET},
+    "a key that is too long": {"key": "k" * 300},
+    "an ordering key that is too long": {"ordering_key": "o" * 300},
+    "NUL in the payload": {"payload": "a\0b"},
+    "a number that no double holds": {"payload": 10**400},
+    "a payload that is too long": {"payload": "x" * 2**20},
+    "a job after itself": {"rules": {"after": "nightly"}},
+}
+
+
+@pytest.mark.parametrize("dry_run", [True, False], ids=["dry run", "apply"])
+@pytest.mark.parametrize("what", REFUSED)
+async def test_a_dry_run_refuses_what_apply_refuses(module_url: str, what: str, dry_run: bool) -> None:
+    with pytest.raises((PgschedError, psycopg.Error)):
+        await applied(module_url, [replace(NIGHTLY, **REFUSED[what])], undo=dry_run)
+
+
+async def test_a_dry_run_leaves_nothing(database_url: str, db: Connection) -> None:
+    await applied(database_url, [POLL])
+    assert whats(await applied(database_url, [NIGHTLY], prune=True, undo=True)) == {
+        "nightly": "added",
+        "poll": "removed",
+    }
+    assert db.execute("select key, state::text from pgsched.jobs").fetchall() == [("poll", "active")]
 
 
 async def test_where_one_job_is_refused_none_is_applied(database_url: str, db: Connection) -> None:
@@ -215,6 +254,35 @@ def test_a_file_of_yaml_declares_what_one_of_toml_does(tmp_path: Path) -> None:
     assert odd.payload == [10, 16, 1.5, 1000.0, -7, "2026-03-01", None, True, "yes", ".inf", ""]
 
 
+@pytest.mark.parametrize(("name", "text"), [("jobs.toml", FILE), ("jobs.yaml", YAML)])
+def test_a_byte_order_mark_is_no_part_of_a_declaration(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    plain = jobs_of(tmp_path / name)
+    (tmp_path / name).write_text(text, encoding="utf-8-sig")
+    assert jobs_of(tmp_path / name) == plain
+
+
+@pytest.mark.parametrize(
+    "doubled",
+    ["[*a{n}, *a{n}]", "{{x: *a{n}, y: *a{n}}}", "{{<<: [*a{n}, *a{n}]}}"],
+    ids=["lists", "mappings", "merges"],
+)
+def test_aliases_that_stand_for_too_much_are_refused(tmp_path: Path, doubled: str) -> None:
+    file = tmp_path / "jobs.yaml"
+    lines = [f"  a{n + 1}: &a{n + 1} {doubled.format(n=n)}" for n in range(40)]
+    head = "jobs:\n- key: a\n  target: python:a\n  every: 1h\n  payload: {a: &a0 {x: 1}}\n"
+    file.write_text("\n".join([head, *lines]) + "\n")
+    with pytest.raises(InvalidInput, match="aliases stand for more than 16 MiB"):
+        jobs_of(file)
+
+
+def test_an_alias_that_stands_for_itself_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "jobs.yaml"
+    file.write_text("jobs: &jobs [*jobs]")
+    with pytest.raises(InvalidInput, match="or for themselves"):
+        jobs_of(file)
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -227,7 +295,7 @@ def test_a_file_of_yaml_declares_what_one_of_toml_does(tmp_path: Path) -> None:
         ("- key: a", "nothing else"),
         ("", "nothing else"),
         ("jobs: {key: a}", "no array"),
-        ("jobs: [{key: a, target: 'python:a', every: 1h, payload: &it [*it]}]", "cannot be written as JSON"),
+        ("jobs: [{key: a, target: 'python:a', every: 1h, payload: &it [*it]}]", "or for themselves"),
     ],
 )
 def test_what_is_no_declaration_in_yaml_is_refused(tmp_path: Path, text: str, why: str) -> None:

@@ -7,6 +7,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from tests.adversary.house import as_login
 from tests.cli.conftest import Run
 from tests.conftest import at
 
@@ -151,13 +152,13 @@ def test_an_execution_is_edited_and_rescheduled_by_id_and_by_key(ask: Any) -> No
     shown = ask("executions", "show", id)
     assert (shown["target"], shown["payload"], shown["labels"]) == ("python:other", {"n": 1.5}, None)
     at = "2032-03-01T09:00:00Z"
-    assert ask("executions", "reschedule", "--key", "k", "--at", at) == {"client": "default", "key": "k", "fire_at": at}
+    assert ask("executions", "reschedule", "--key", "k", "--at", at) == {"id": id, "fire_at": at}
     assert ask("executions", "reschedule", id, "--at", at) == {"id": id, "fire_at": at}
     assert ask("executions", "show", id)["fire_at"] == at
 
 
 def test_a_finished_job_is_found_by_its_state(ask: Any, db: Db) -> None:
-    id = ask("schedule", TARGET, "--every", "1h")["id"]
+    id = ask("schedule", TARGET, "--every", "1h", "--rule", "max_runs=3")["id"]
     db.execute("update pgsched.jobs set state = 'finished', runs = 3")
     [found] = ask("jobs", "list", "--state", "finished")["items"]
     assert (found["id"], found["runs"], found["paused_at"]) == (id, 3, None)
@@ -256,6 +257,20 @@ def test_what_workers_have_done_is_told_and_is_the_bound_of_the_forecast(ask: An
     assert "in their busiest minute of the last 7 days workers made 3 attempts" in run("forecast").output
 
 
+@pytest.mark.parametrize(
+    ("bucket", "said"), [(0, "0.00099 s"), (24, "299 s"), (29, "1,794 s"), (31, "3,591 s"), (32, "3,600 s or more")]
+)
+@pytest.mark.usefixtures("ask")
+def test_status_says_in_digits_how_long_most_attempts_took(run: Any, db: Db, bucket: int, said: str) -> None:
+    db.execute(
+        "insert into pgsched.rollups (minute, client_id, queue, attempts, duration)"
+        " values (date_trunc('minute', now() - interval '2 minutes', 'UTC'), '', 'default', 1,"
+        "         array_fill(0, array[%s]) || array[1])",
+        [bucket],
+    )
+    assert run("status").output.split("took p99\n")[1].partition("\n")[0].endswith(f"  {said}")
+
+
 def test_whether_a_clients_objective_was_met_is_told(ask: Any, run: Any, db: Db) -> None:
     assert ask("status")["objectives"] == []
     ask("clients", "set", "shop", "--late-after", "250ms", "--on-time-share", "0.9")
@@ -311,6 +326,17 @@ def test_migrate_is_harmless_when_repeated(run: Run, empty_database_url: str) ->
     assert (first.exit_code, second.exit_code) == (0, 0)
     assert json.loads(first.stdout) == json.loads(second.stdout)
     assert json.loads(first.stdout)["missing_roles"] == []
+
+
+def test_migrate_says_whose_tables_it_may_not_change(run: Run, database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as db:
+        db.execute("create role migrates login password 'x' in role pgsched_owner; create role another")
+        try:
+            db.execute("alter table pgsched.history owner to another")
+            result = run("migrate", "--replace", env=at(as_login(database_url, "migrates")))
+        finally:
+            db.execute("drop owned by another cascade; drop role another, migrates")
+    assert (result.exit_code, "which is pgsched_owner where it is there" in result.stderr) == (1, True)
 
 
 def test_migrate_prints_sql_without_a_database(run: Run) -> None:

@@ -90,6 +90,24 @@ def test_what_kafka_is_told_is_a_table_of_the_file_or_json_elsewhere(monkeypatch
     assert load_settings({}).kafka_config == '{"linger.ms": 7}'
 
 
+@pytest.mark.parametrize(
+    "line", ['queues = ["a", "b"]', "queues = 5", 'allowed_hosts = ["a"]', 'proxy = {url = "http://secret"}',
+             'secret_keys = ["secret"]', 'app = ["shop:app"]']
+)  # fmt: skip
+def test_a_text_is_no_list_table_or_number(line: str) -> None:
+    Path("pgsched.toml").write_text(line)
+    with pytest.raises(InvalidSettings, match="it must be text") as refusal:
+        load_settings({})
+    assert "secret'" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("queues", ["", ",", " , "])
+def test_a_worker_has_a_queue_and_has_it_once(queues: str) -> None:
+    with pytest.raises(InvalidSettings, match="queues names no queue"):
+        load_settings({"queues": queues})
+    assert Settings(queues="a, b,a").queue_names == ["a", "b"]
+
+
 @pytest.mark.parametrize("text", ["linger.ms=5", "[1]"])
 def test_what_kafka_is_told_must_be_an_object(text: str) -> None:
     with pytest.raises(InvalidSettings, match="it must be a JSON object"):

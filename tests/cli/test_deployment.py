@@ -5,17 +5,21 @@ import os
 import re
 import signal
 import subprocess
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import LiteralString
+from typing import Any, LiteralString
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
+import yaml
 from psycopg.conninfo import conninfo_to_dict
 
 from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir
 from tests.cli.conftest import TAKING_LOCKS, Run, Start, answer
 from tests.cli.test_quarantine import until
+from tests.metrics.watched import scraping
 
 _DOCKER = Path(__file__).parents[2] / "docker"
 _PASSWORDS = {
@@ -96,6 +100,60 @@ def test_four_ordinary_logins_migrate_run_answer_and_schedule(server: EmbeddedPo
         assert program.wait(20) == 0
     gone = run(*check, env=_password("scheduler"))
     assert (gone.exit_code, "no worker of" in gone.stderr) == (1, True)
+
+
+def _services() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((_DOCKER / "compose.yaml").read_text())["services"]
+    return found
+
+
+def _environment(server: EmbeddedPostgres, service: dict[str, Any]) -> dict[str, str]:
+    """What compose gives the service, with passwords of these tests, on this server."""
+    given = {
+        name: re.sub(r"\$\{(\w+):-([^}]*)\}", lambda found: _PASSWORDS.get(found[1], found[2]), text)
+        for name, text in service["environment"].items()
+    }
+    there = conninfo_to_dict(server.url)
+    url = given["PGSCHED_DATABASE_URL"].replace("@postgres/", f"@{there['host']}:{there['port']}/")
+    return {**given, "PGSCHED_DATABASE_URL": url}
+
+
+def test_compose_starts_again_whatever_is_to_go_on() -> None:
+    kept = {name for name, service in _services().items() if service.get("restart") == "unless-stopped"}
+    assert kept == {"postgres", "api", "worker"}
+
+
+def test_prometheus_scrapes_what_compose_starts(
+    server: EmbeddedPostgres, start: Start, run: Run, tmp_path: Path
+) -> None:
+    services = _services()
+    given = {name: _environment(server, services[name]) for name in ("migrate", "api", "worker")}
+    assert run(*services["migrate"]["command"], env=given["migrate"]).exit_code == 0
+    made = run("keys", "create", "prometheus", "--scope", "read", "--json", env=given["worker"])
+    key = json.loads(made.stdout)["token"]
+    answering = answer(start(*services["api"]["command"], "--port", "0", "--json", **given["api"]))
+    words = [word.replace(":9464", ":0") for word in services["worker"]["command"]]
+    working = answer(start(*words, "--json", **given["worker"]))
+    port = urlsplit(answering["url"]).port
+    said = yaml.safe_load((_DOCKER / "prometheus" / "prometheus.yml").read_text())
+    [api, workers] = said["scrape_configs"]
+    [target] = api["static_configs"][0]["targets"]
+    with urllib.request.urlopen(_metrics(port, key, target), timeout=30) as page:
+        assert b"pgsched_database_up 1" in page.read()
+    (tmp_path / "key").write_text(key)
+    api["authorization"]["credentials_file"] = str(tmp_path / "key")
+    api["static_configs"] = [{"targets": [f"127.0.0.1:{port}"]}]
+    del workers["dns_sd_configs"]
+    workers["static_configs"] = [{"targets": [f"127.0.0.1:{urlsplit(working['metrics']).port}"]}]
+    said["global"] = {"scrape_interval": "1s", "scrape_timeout": "1s"}
+    with scraping(tmp_path / "prometheus", said) as found:
+        assert found == {"pgsched-api": "up", "pgsched-workers": "up"}
+
+
+def _metrics(port: int | None, key: str, host: str) -> urllib.request.Request:
+    """The page as another service asks for it, by the API's name."""
+    headers = {"Host": host, "Authorization": f"Bearer {key}"}
+    return urllib.request.Request(f"http://127.0.0.1:{port}/metrics", headers=headers)
 
 
 def test_no_service_can_fill_the_table_of_locks(server: EmbeddedPostgres) -> None:

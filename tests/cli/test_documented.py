@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import pytest
 
 from pgsched.cli.configuration import EVERYTHING
 from pgsched.cli.main import cli
@@ -46,19 +45,23 @@ def test_every_command_has_its_section() -> None:
     assert set(_sections()) == set(COMMANDS)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_flags_of_a_command_are_those_documented(name: str) -> None:
-    options = [option for option in COMMANDS[name].params if isinstance(option, click.Option) and not option.hidden]
-    flags = {flag for option in options for flag in (*option.opts, *option.secondary_opts)}
-    assert _listed_flags(_sections()[name]) == flags
+def _shown(command: click.Command) -> list[click.Option]:
+    return [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_answers_in_json_and_helps(name: str) -> None:
-    command = COMMANDS[name]
-    assert any("--json" in option.opts for option in command.params)
-    assert command.help
-    assert all(option.help for option in command.params if isinstance(option, click.Option) and not option.hidden)
+def test_the_flags_of_a_command_are_those_documented() -> None:
+    documented = {name: _listed_flags(section) for name, section in _sections().items()}
+    assert documented == {
+        name: {flag for option in _shown(command) for flag in (*option.opts, *option.secondary_opts)}
+        for name, command in COMMANDS.items()
+    }
+
+
+def test_every_command_answers_in_json_and_helps() -> None:
+    for name, command in COMMANDS.items():
+        assert any("--json" in option.opts for option in command.params), name
+        assert command.help, name
+        assert [option.name for option in _shown(command) if not option.help] == [], name
 
 
 def test_every_setting_has_a_flag() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 from io import StringIO
 from typing import Any
 
@@ -125,3 +126,36 @@ def test_where_nothing_is_said_it_is_for_whoever_reads_it(
 def test_another_format_is_refused() -> None:
     with pytest.raises(InvalidSettings, match="log_format is 'xml'; it must be one of auto, human, json"):
         Settings(log_format="xml")
+
+
+def test_what_an_application_gives_as_extra_is_in_the_object(written: Written) -> None:
+    given = {
+        "order": 42,
+        "level": "mine",
+        "event": "mine",
+        "where": {"url": "postgresql://a:secret@db/shop"},
+        "at": (1,),
+    }
+    written.logger.info("placed %s", 42, extra=given)
+    [told] = written.objects
+    assert (told["event"], told["level"], told["order"], told["at"]) == ("placed 42", "info", 42, [1])
+    assert "secret" not in json.dumps(told)
+    assert (told["event_"], told["level_"]) == ("mine", "mine")
+    assert told.keys() == {"event", "level", "logger", "timestamp", "order", "where", "at", "event_", "level_"}
+
+
+class Mute:
+    def __str__(self) -> str:
+        raise RuntimeError("no word")
+
+
+def test_no_value_of_an_extra_field_costs_the_line(written: Written) -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    given = {"nan": math.nan, "huge": 10**5000, "mute": Mute(), "endless": endless, "mixed": {1: {2}}, "half": "\ud800"}
+    written.logger.info("placed", extra=given)
+    [told] = written.objects
+    assert (told["nan"], told["huge"][:2], told["mixed"], told["half"]) == ("nan", "0x", {"1": "{2}"}, "\ud800")
+    assert (told["mute"], told["endless"]) == (
+        "(RuntimeError: it cannot be written)", "(RecursionError: it cannot be written)",
+    )  # fmt: skip

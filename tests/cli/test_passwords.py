@@ -5,6 +5,7 @@ import logging
 import sys
 
 import pytest
+from click.testing import Result
 
 from pgsched.cli.child import program
 from pgsched.cli.logs import Printable
@@ -66,16 +67,21 @@ def test_a_signing_secret_comes_by_standard_input_alone(run: Run) -> None:
         ("DATABASE_URL", "postgresql://shop:hu%00sh@db.example/shop"),
         ("DATABASE_URL", "postgresql://shop:h@ush@db.example/shop"),
         ("DATABASE_URL", "mysql://shop:hush@db.example/shop"),
-        ("DATABASE_URL", "postgresql://shop:hush@127.0.0.1:1/shop"),
         ("KAFKA_CONFIG", '{"sasl.password": "hush"'),
         ("PROXY", "socks5://us:hush@proxy.example"),
         ("PROXY", "http://us:hush@proxy.example:none"),
         ("SQL_LOGIN", "user=shop passwort=hu sh"),
     ],
 )
-def test_what_is_wrong_is_said_without_the_password(run: Run, variable: str, given: str) -> None:
-    there = {"PGSCHED_DATABASE_URL": "postgresql://127.0.0.1:1/shop", f"PGSCHED_{variable}": given}
-    result = run("worker", env=there)
+def test_what_is_wrong_is_said_without_the_password(run: Run, database_url: str, variable: str, given: str) -> None:
+    _says_no_password(run("worker", env={"PGSCHED_DATABASE_URL": database_url, f"PGSCHED_{variable}": given}))
+
+
+def test_a_database_that_is_away_is_told_without_the_password(run: Run) -> None:
+    _says_no_password(run("status", env={"PGSCHED_DATABASE_URL": "postgresql://shop:hush@127.0.0.1:1/shop"}))
+
+
+def _says_no_password(result: Result) -> None:
     assert result.exit_code in {1, 2}
     assert result.stderr.startswith("error: ")
     assert [part for part in ("hush", "hu sh", "hu%00sh", "ush") if part in result.output] == []

@@ -1,4 +1,4 @@
-"""A login that is a member of pgsched_reader alone can ask all that can be asked, and change nothing."""
+"""A login in pgsched_reader asks everything and changes nothing; one in pgsched_client asks what is its own."""
 
 import json
 from collections.abc import Iterator
@@ -27,6 +27,7 @@ insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_
 values ('default', 'o', 0, '00000000-0000-7000-8000-00000000000a');
 insert into pgsched.workers (id, name, queues, release, lease, expires_at) overriding system value
 values (7, 'w', '{default}', '0', '30 s', now() + interval '1 hour');
+select setval('pgsched.workers_id_seq', 7);
 """  # noqa: E501
 _IDS = """
 select (select id::text from pgsched.jobs), (select id::text from pgsched.executions where key = 'k'),
@@ -82,3 +83,59 @@ def _ids(db: Connection) -> tuple[Any, ...]:
 def test_a_reader_changes_nothing(reader_url: str) -> None:
     with psycopg.connect(reader_url, autocommit=True) as looks, pytest.raises(psycopg.errors.InsufficientPrivilege):
         looks.execute("select pgsched.cancel(client => 'default', key => 'k')")
+
+
+@pytest.fixture
+def client_url(db: Connection, database_url: str) -> Iterator[str]:
+    """The address of a login that is the database role of the client that has one of each, and of no other."""
+    db.execute("create role shops login password 'x' in role pgsched_client")
+    parts = urlsplit(database_url)
+    try:
+        db.execute(_ONE_OF_EACH)
+        db.execute("""select pgsched.set_client('default', '{"database_role": "shops"}')""")
+        db.execute("update pgsched.bulk_changes set clients = '{default}'")
+        yield parts._replace(netloc=f"shops:x@{parts.hostname}:{parts.port}").geturl()
+    finally:
+        db.execute("""select pgsched.set_client('default', '{"database_role": null}')""")
+        db.execute("drop role shops")
+
+
+_OF_CLIENTS = {
+    *(("executions", "list"), ("executions", "show"), ("executions", "why"), ("jobs", "list"), ("jobs", "show")),
+    *(("jobs", "backfills"), ("dead-letters", "list"), ("dead-letters", "show"), ("dead-letters", "replays")),
+    *(("bulk", "list"), ("bulk", "show"), ("ordering-keys", "blocked"), ("audit",)),
+}
+
+
+def test_a_client_asks_what_is_its_own_and_is_told_clearly_what_is_not(
+    db: Connection, client_url: str, run: Run
+) -> None:
+    job, execution, _, change = _ids(db)
+    shown = {"jobs": job, "executions": execution, "dead-letters": _LETTER, "bulk": change}
+    shown |= {"clients": "default", "queues": "default", "secrets": "default", "workers": "7"}
+    answered, unclear = set(), {}
+    for words in {*_commands(cli), ("executions", "why"), ("audit",)} - {("doctor",), ("top",), ("events",)}:
+        one = words[-1] in {"show", "why", "backfills"} and words[0] != "installation"
+        subject = [shown[words[0]]] if one or words[0] == "secrets" else []
+        result = run(*words, *subject, "--json", env=at(client_url))
+        if result.exit_code == 0:
+            answered.add(words)
+        elif "log in with a role that may" not in result.output:
+            unclear[words] = result.output[-300:]
+    assert unclear == {}
+    assert answered >= _OF_CLIENTS, run("executions", "list", env=at(client_url)).output
+
+
+def test_a_client_counts_what_a_backfill_would_run(db: Connection, client_url: str, run: Run) -> None:
+    job, *_ = _ids(db)
+    span = ("--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z")
+    counted = run("jobs", "backfill", job, *span, "--dry-run", "--json", env=at(client_url))
+    assert (counted.exit_code, json.loads(counted.stdout)["to_run"]) == (0, 24)
+    started = run("jobs", "backfill", job, *span, "--json", env=at(client_url))
+    assert (started.exit_code, json.loads(started.stdout)["instants"]) == (0, 24)
+
+
+def test_a_client_sees_of_the_audit_log_what_is_its_own(db: Connection, client_url: str, run: Run) -> None:
+    items = json.loads(run("audit", "--json", env=at(client_url)).stdout)["items"]
+    assert {item["name"] for item in items if item["kind"] == "client"} == {"default"}
+    assert {item["kind"] for item in items} <= {"client", "job", "backfill", "bulk change", None}

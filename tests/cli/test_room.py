@@ -1,10 +1,13 @@
 """Commands that make tables say where the server has too little room for the locks of those who read them."""
 
 from pathlib import Path
+from typing import Any
 
 import psycopg
+import pytest
 
 from pgsched.embedded import EmbeddedPostgres
+from pgsched.store.core.room import room_sql
 from tests import conftest
 from tests.cli.conftest import Run
 from tests.conftest import at
@@ -25,13 +28,51 @@ def test_where_any_login_may_fill_the_table_of_locks_it_is_said_where_to_read(ru
     result = run("migrate", env=at(database_url))
     assert result.exit_code == 0
     [said] = result.stderr.splitlines()
-    assert "any login can fill the server's table of locks" in said
+    assert "any login can fill the server's table of locks or its disk" in said
     assert "docs/how-to/deploy.md" in said
 
 
 def test_where_that_was_taken_away_as_documented_nothing_is_said(run: Run, empty_database_url: str) -> None:
-    [taking] = [block for block in blocks("sql") if "pg_advisory_lock(bigint)" in block.text]
+    [taking] = [block for block in blocks("sql") if "revoke execute on function" in block.text]
     with psycopg.connect(empty_database_url, autocommit=True) as db:
         db.execute(taking.text.encode())
     result = run("migrate", env=at(empty_database_url))
     assert (result.exit_code, result.stderr) == (0, "")
+
+
+def test_what_is_taken_away_is_the_same_in_the_script_and_on_the_page(database_url: str) -> None:
+    [taking] = [block.text for block in blocks("sql") if "revoke execute on function" in block.text]
+    open_to_all = (
+        "select count(*) from pg_proc p where p.pronamespace = 'pg_catalog'::regnamespace"
+        " and has_function_privilege('public', p.oid, 'execute')"
+    )
+    left = []
+    for script in (taking, room_sql()):
+        with psycopg.connect(database_url) as db:
+            before = db.execute(open_to_all).fetchone() or (0,)
+            db.execute(script.encode())
+            for call in _FILLING:
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    _as_reader(db, call)
+            after = db.execute(open_to_all).fetchone() or (0,)
+            left.append(before[0] - after[0])
+            db.rollback()
+    assert left[0] == left[1] > 20
+
+
+def _as_reader(db: psycopg.Connection[Any], call: str) -> None:
+    with db.transaction():
+        db.execute("set local role pgsched_reader")
+        db.execute(call.encode())
+
+
+_FILLING = (
+    "select pg_logical_emit_message(false, 'x', 'y')",
+    "select pg_logical_emit_message(true, 'x', 'y'::bytea)",
+    "select pg_export_snapshot()",
+    "select pg_partition_tree('pgsched.executions')",
+    "select table_to_xmlschema('pgsched.jobs', true, true, '')",
+    "select table_to_xml_and_xmlschema('pgsched.jobs', true, true, '')",
+    "select pg_try_advisory_xact_lock_shared(1, 2)",
+    "select lo_creat(0)",
+)

@@ -128,7 +128,7 @@ def test_a_worker_serves_the_handlers_of_its_app(start: Start, database_url: str
 
 
 def test_the_welcome_names_this_program_as_a_shell_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    welcome = Welcome(settings=Settings(), psql="psql", embedded=False, authorization=Path("authorization"))
+    welcome = Welcome(settings=Settings(), psql="psql", authorization=Path("authorization"))
     beside = Path(sys.executable).with_name("pgsched")
     for path, named in ((beside.parent, "pgsched"), ("/nowhere", beside)):
         monkeypatch.setenv("PATH", str(path))

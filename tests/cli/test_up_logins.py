@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -45,6 +46,21 @@ def _superuser(directory: Path) -> Db:
 def _succeeded(db: Db) -> int:
     found = db.execute("select count(*) from pgsched.history where status = 'succeeded'").fetchone()
     return int(found[0]) if found else 0
+
+
+def test_up_tells_a_url_of_its_database_that_any_driver_takes(start: Start) -> None:
+    process = start("up", "--port", "0")
+    assert process.stdout is not None
+    told = next(line for line in iter(process.stdout.readline, "") if line.startswith("Its database is "))
+    url = told.removeprefix("Its database is ").strip()
+    parts = urlsplit(url)
+    assert (parts.username, parts.hostname, parts.path, parts.query) == ("pgsched_up", "127.0.0.1", "/pgsched", "")
+    assert parts.password is not None
+    assert parts.password not in str(children(process.pid))
+    with psycopg.connect(f"{url}?passfile=/dev/null") as user:
+        user.execute("select pgsched.schedule('https://shop.example/settle')")
+    process.terminate()
+    assert process.wait(30) == 0
 
 
 def test_what_up_runs_is_no_superuser_and_sql_targets_work_without_more_said(start: Start, run: Run) -> None:
@@ -92,16 +108,17 @@ def test_no_login_but_our_own_can_fill_the_table_of_locks(start: Start) -> None:
 
 
 @pytest.mark.usefixtures("made_before")
-def test_no_password_is_in_an_address_an_environment_or_readable_by_others(start: Start) -> None:
+def test_no_password_but_that_of_the_url_told_is_shown_to_anybody(start: Start) -> None:
     process = start("up", "--port", "0", "--json")
     said = answer(process)
     directory = Path(".pgsched/postgres")
     secrets = [line.split(":")[4] for line in (directory / "logins").read_text().splitlines()]
     secrets.append((directory / "password").read_text().strip())
-    shown = json.dumps(said) + "".join(
+    shown = "".join(
         f"{words} {Path(f'/proc/{child}/environ').read_text()}" for child, words in children(process.pid).items()
     )
     assert [secret for secret in secrets if secret in shown] == []
+    assert [secret for secret in secrets if secret in json.dumps(said)] == [urlsplit(said["database_url"]).password]
     assert (directory / "logins").stat().st_mode & 0o777 == 0o600
     process.terminate()
     assert process.wait(30) == 0

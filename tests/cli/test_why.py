@@ -11,11 +11,12 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from pgsched.cli.why import reasons
+from pgsched.cli.why import Around, reasons
 from pgsched.store.lookup.rows import Attempt, Execution
 from tests.cli.conftest import Run
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+AT_NOON = Around(now=NOON)
 ID = UUID("0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47")
 Db = psycopg.Connection[Any]
 
@@ -31,12 +32,14 @@ def _attempt(error: str) -> Attempt:
 
 
 def test_one_that_is_not_due_says_when_it_will_be() -> None:
-    assert reasons(_execution(), NOON - timedelta(minutes=5)) == ["It is due at 2026-03-01 12:00:00+00:00, in 0:05:00."]
+    assert reasons(_execution(), Around(now=NOON - timedelta(minutes=5))) == [
+        "It is due at 2026-03-01 12:00:00+00:00, in 0:05:00."
+    ]
 
 
 def test_one_that_retries_says_how_it_failed_last_and_when_it_is_tried_again() -> None:
     row = _execution(status="retrying", attempt=1, reason="503")
-    said = reasons(row, NOON - timedelta(seconds=30), attempts=[_attempt("timed out"), _attempt("503")])
+    said = reasons(row, Around(now=NOON - timedelta(seconds=30)), attempts=[_attempt("timed out"), _attempt("503")])
     assert said == [
         "Attempt 1 failed at 2026-03-01 12:00:00+00:00: 503",
         "It is due at 2026-03-01 12:00:00+00:00, in 0:00:30.",
@@ -53,12 +56,12 @@ def test_one_that_retries_says_how_it_failed_last_and_when_it_is_tried_again() -
     ],
 )
 def test_one_that_is_due_says_what_it_waits_for(given: dict[str, Any], sentence: str) -> None:
-    [said] = reasons(_execution(**given), NOON)
+    [said] = reasons(_execution(**given), AT_NOON)
     assert sentence in said
 
 
 def test_one_in_a_pulled_queue_waits_for_a_consumer() -> None:
-    [said] = reasons(_execution(), NOON, is_pulled=True)
+    [said] = reasons(_execution(), Around(now=NOON, is_pulled=True))
     assert "no consumer has claimed it from its queue orders" in said
 
 
@@ -78,21 +81,21 @@ def test_one_in_a_pulled_queue_waits_for_a_consumer() -> None:
 )
 def test_a_held_one_says_what_holds_it(held_by: str, sentence: str) -> None:
     row = _execution(status="held", held_by=held_by, ordering_key="k", reason="it has a broken row", fire_at=None)
-    [said] = reasons(row, NOON)
+    [said] = reasons(row, AT_NOON)
     assert sentence in said
 
 
 def test_a_held_one_without_a_holder_waits_for_others_for_its_job_or_for_ever() -> None:
     held = {"status": "held", "fire_at": None}
-    assert reasons(_execution(**held), NOON, waits_for=[ID]) == [f"It waits for the end of {ID}."]
-    assert "its job before it" in reasons(_execution(**held, job_id=ID), NOON)[0]
-    assert "infinity" in reasons(_execution(**held), NOON)[0]
+    assert reasons(_execution(**held), AT_NOON, waits_for=[ID]) == [f"It waits for the end of {ID}."]
+    assert "its job before it" in reasons(_execution(**held, job_id=ID), AT_NOON)[0]
+    assert "infinity" in reasons(_execution(**held), AT_NOON)[0]
 
 
 def test_one_that_runs_says_who_has_it() -> None:
     running = {"status": "running", "lease_expires_at": NOON}
-    assert reasons(_execution(**running, lease_owner=7), NOON)[0].startswith("Worker 7 has it")
-    assert reasons(_execution(**running), NOON)[0].startswith("A consumer has it, or its target has answered 202")
+    assert reasons(_execution(**running, lease_owner=7), AT_NOON)[0].startswith("Worker 7 has it")
+    assert reasons(_execution(**running), AT_NOON)[0].startswith("A consumer has it, or its target has answered 202")
 
 
 def test_one_whose_client_is_on_hold_says_its_note_and_how_to_end_it(
@@ -110,7 +113,7 @@ def test_one_whose_client_is_on_hold_says_its_note_and_how_to_end_it(
 
 @pytest.mark.parametrize("status", ["succeeded", "failed", "expired", "skipped", "cancelled"])
 def test_one_that_has_ended_says_how(status: str) -> None:
-    [said] = reasons(_execution(status=status, finished_at=NOON, reason="sold out"), NOON)
+    [said] = reasons(_execution(status=status, finished_at=NOON, reason="sold out"), AT_NOON)
     assert status in said
     assert ("(sold out)" in said) == (status != "succeeded")
 

@@ -249,9 +249,9 @@ def test_many_executions_are_counted_cancelled_and_moved(client: Client) -> None
         client.cancel_many(clinet="a")  # type: ignore[call-arg]
 
 
-def test_more_executions_than_a_page_holds_are_iterated(client: Client, served_url: str) -> None:
+def test_more_executions_than_a_page_holds_are_iterated(client: Client, module_url: str) -> None:
     tenant = uuid.uuid4().hex
-    with psycopg.connect(served_url) as connection:
+    with psycopg.connect(module_url) as connection:
         connection.execute(
             "insert into pgsched.executions (target, fire_at, client_id) "
             "select 'notify:a', now() + interval '1 day', %s from generate_series(1, 1001)",
@@ -297,11 +297,6 @@ def test_a_conflict_and_an_unknown_id_raise_their_own_errors(client: Client) -> 
         client.trigger(job)
     with pytest.raises(NotFound, match="there is no job"):
         client.get_job(uuid.uuid4())
-
-
-def test_an_id_that_is_none_is_refused_before_it_is_sent() -> None:
-    with Client("http://127.0.0.1:1", retries=0) as client, pytest.raises(InvalidInput, match="give a UUID"):
-        client.cancel("../clients")
 
 
 def test_an_address_that_is_none_is_refused() -> None:
@@ -411,9 +406,9 @@ async def test_asyncio_has_the_same_verbs(async_client: AsyncClient) -> None:
     assert await async_client.cancel_all(client=tenant) == 1
 
 
-async def test_asyncio_iterates_over_all_pages(async_client: AsyncClient, served_url: str) -> None:
+async def test_asyncio_iterates_over_all_pages(async_client: AsyncClient, module_url: str) -> None:
     tenant = uuid.uuid4().hex
-    with psycopg.connect(served_url) as connection:
+    with psycopg.connect(module_url) as connection:
         connection.execute(
             "insert into pgsched.executions (target, client_id, fire_at) "
             "select 'notify:a', %s, now() from generate_series(1, 501)",
@@ -446,7 +441,7 @@ def test_an_execution_waits_for_others_by_id_and_key(client: Client) -> None:
 
 @pytest.mark.parametrize("after", ["one", uuid.UUID(int=1), [1], [None]], ids=str)
 def test_what_is_no_list_of_ids_and_keys_is_refused_before_it_is_sent(client: Client, after: Any) -> None:
-    with pytest.raises(InvalidInput, match="after is a list"):
+    with pytest.raises(InvalidInput, match=r"after is .*: write a list of ids and keys"):
         client.schedule("python:report", after=after)
 
 

@@ -20,8 +20,8 @@ def client(address: str) -> Iterator[Client]:
 
 
 @pytest.fixture
-def db(served_url: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(served_url, autocommit=True) as connection:
+def db(module_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(module_url, autocommit=True) as connection:
         yield connection
 
 

@@ -144,12 +144,13 @@ def test_ids_are_of_version_7_and_in_the_order_of_the_requests(database_url: str
     ids=lambda value: value.__name__ if isinstance(value, type) else ",".join(value),
 )
 def test_one_bad_request_refuses_them_all_with_its_own_error(
-    database_url: str, db: Connection, kind: type[Exception], asked: Any
+    module_url: str, kind: type[Exception], asked: Any
 ) -> None:
-    with pytest.raises(kind) as raised, psycopg.connect(database_url) as connection:
+    with pytest.raises(kind) as raised, psycopg.connect(module_url) as connection:
         schedule_many(connection, [*numbered(0, 300), *numbered(0, 1, **asked)])
     assert type(raised.value) is kind
-    assert count(db) == 0
+    with psycopg.connect(module_url) as connection:
+        assert count(connection) == 0
 
 
 def test_a_misspelt_request_is_a_type_error(database_url: str, db: Connection) -> None:

@@ -27,8 +27,8 @@ def client(address: str, queue: str) -> Iterator[Client]:
 
 
 @pytest.fixture
-def db(served_url: str) -> Iterator[Connection]:
-    with psycopg.connect(served_url, autocommit=True) as connection:
+def db(module_url: str) -> Iterator[Connection]:
+    with psycopg.connect(module_url, autocommit=True) as connection:
         yield connection
 
 

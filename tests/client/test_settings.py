@@ -71,8 +71,8 @@ async def test_the_async_client_does_the_same(address: str) -> None:
         assert (found.weight, found.channels, found.dead_letters_for) == (2, ["http"], timedelta(days=90))
 
 
-def test_a_full_queue_is_raised_by_the_client_and_in_a_transaction(client: Client, served_url: str) -> None:
-    with psycopg.connect(served_url, autocommit=True) as connection:
+def test_a_full_queue_is_raised_by_the_client_and_in_a_transaction(client: Client, module_url: str) -> None:
+    with psycopg.connect(module_url, autocommit=True) as connection:
         connection.execute("update pgsched.queues set max_waiting = 1, full_since = now()")
         with pytest.raises(QueueFull, match="try again"):
             client.schedule("python:x")
@@ -81,12 +81,12 @@ def test_a_full_queue_is_raised_by_the_client_and_in_a_transaction(client: Clien
         connection.execute("update pgsched.queues set max_waiting = null, full_since = null")
 
 
-def test_what_was_done_is_told(address: str, served_url: str) -> None:
+def test_what_was_done_is_told(address: str, module_url: str) -> None:
     put = (
         "insert into pgsched.rollups (minute, client_id, queue, attempts, succeeded)"
         " values (now(), '', 'default', 4, 4)"
     )
-    with psycopg.connect(served_url) as connection:
+    with psycopg.connect(module_url) as connection:
         connection.execute(put)
     with Client(address) as client:
         found = client.get_stats(step="5m")

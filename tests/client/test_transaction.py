@@ -127,8 +127,8 @@ def test_it_waits_for_what_the_same_transaction_scheduled(opens: Opens, database
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else ",".join(value),
 )
-def test_each_refusal_has_its_own_error(database_url: str, kind: type[Exception], asked: Any) -> None:
-    with pytest.raises(kind) as raised, psycopg.connect(database_url) as connection:
+def test_each_refusal_has_its_own_error(module_url: str, kind: type[Exception], asked: Any) -> None:
+    with pytest.raises(kind) as raised, psycopg.connect(module_url) as connection:
         schedule(connection, "notify:a", **asked)
     assert type(raised.value) is kind
 

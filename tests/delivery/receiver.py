@@ -39,7 +39,7 @@ class Receiver:
     def __init__(self, respond: Respond) -> None:
         self.respond, self.requests, self.connections = respond, list[Request](), 0
         self.port = 0
-        self._open: set[asyncio.StreamWriter] = set()
+        self._open: dict[asyncio.StreamWriter, asyncio.StreamReader] = {}
 
     @property
     def url(self) -> str:
@@ -48,7 +48,7 @@ class Receiver:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         number = self.connections
-        self._open.add(writer)
+        self._open[writer] = reader
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
@@ -59,8 +59,13 @@ class Receiver:
         except (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError):
             pass
         finally:
-            self._open.discard(writer)
+            self._open.pop(writer, None)
             writer.close()
+
+    async def left(self, writer: asyncio.StreamWriter) -> None:
+        """Returns when the caller has closed the connection."""
+        while not self._open[writer].at_eof():  # noqa: ASYNC110  a stream tells nobody but its reader
+            await asyncio.sleep(0.005)
 
     def hang_up(self) -> None:
         for writer in self._open:

@@ -36,6 +36,13 @@ async def test_a_callback_says_what_it_is(name: str, value: str) -> None:
     assert receiver.requests[0].headers[name] == value
 
 
+async def test_a_callback_tells_that_it_may_have_been_made_before() -> None:
+    async with receiving() as receiver, calling() as channel:
+        for uncounted in (None, 2):
+            await channel.deliver(execution(receiver.url, attempt=3)._replace(uncounted=uncounted), Options(), 5)
+    assert [one.headers["pgsched-delivery-count"] for one in receiver.requests] == ["3", "5"]
+
+
 async def test_a_callback_carries_nothing_else() -> None:
     async with receiving() as receiver:
         await deliver(receiver.url)

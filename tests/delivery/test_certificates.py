@@ -47,7 +47,7 @@ class Kept:
     def __init__(self, **texts: str) -> None:
         self.texts, self.asked = texts, Counter[tuple[str, str]]()
 
-    async def __call__(self, client: str, name: str) -> str:
+    async def __call__(self, client: str, name: str, host: str) -> str:
         self.asked[client, name] += 1
         if client != "shop" or name not in self.texts:
             raise DeliveryFailed(f"the secret {name} of the client {client} cannot be had: there is none of this name")
@@ -167,7 +167,9 @@ async def test_many_calls_make_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(certificates, "certified_context", making)
     found = Certificates(Kept(mine=BOTH))
-    contexts = await asyncio.gather(*(found.context(ClientCertificate("mine"), "shop") for _ in range(20)))
+    contexts = await asyncio.gather(
+        *(found.context(ClientCertificate("mine"), "shop", "bank.example") for _ in range(20))
+    )
     found.close()
     assert (len(made), len(set(contexts))) == (1, 1)
 
@@ -179,18 +181,18 @@ async def test_a_client_has_a_few_in_memory_and_takes_none_from_others(monkeypat
         made[certificate] += 1
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
-    async def named(client: str, name: str) -> str:
+    async def named(client: str, name: str, host: str) -> str:
         return f"{client}/{name}"
 
     monkeypatch.setattr(certificates, "certified_context", making)
     monkeypatch.setattr(certificates, "_MOST", 10)
     found = Certificates(named)
-    await found.context(ClientCertificate("own"), "shop")
+    await found.context(ClientCertificate("own"), "shop", "bank.example")
     for number in range(40):
-        await found.context(ClientCertificate(f"n{number}"), "mallory")
+        await found.context(ClientCertificate(f"n{number}"), "mallory", "bank.example")
     for client in ("bank", "mill"):
-        await found.context(ClientCertificate("own"), client)
-    await found.context(ClientCertificate("own"), "shop")
+        await found.context(ClientCertificate("own"), client, "bank.example")
+    await found.context(ClientCertificate("own"), "shop", "bank.example")
     assert made["shop/own"] == 1
     assert {client: len(own) for client, own in found._made.items()} == {"shop": 1, "mallory": 7, "bank": 1, "mill": 1}
     found.close()

@@ -61,7 +61,7 @@ def test_nothing_allows_the_addresses_that_serve_machines(address: str) -> None:
         Egress(allow_private=True).check(address)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST"])
 async def test_this_machine_is_refused_for_good_and_never_connected_to(host: str) -> None:
     async with receiving() as receiver, calling(allow_private=False) as channel:
         outcome = await channel.deliver(execution(f"http://{host}:{receiver.port}/"), Options(), 5)
@@ -71,7 +71,9 @@ async def test_this_machine_is_refused_for_good_and_never_connected_to(host: str
     assert receiver.connections == 0
 
 
-@pytest.mark.parametrize("name", ["0x7f000001", "0x7f.1", "017700000001", "127.0.0.1.", "2130706433"])
+@pytest.mark.parametrize(
+    "name", ["0x7f000001", "0x7f.1", "017700000001", "127.0.0.1.", "2130706433", "[::ffff:7f00:1]"]
+)
 async def test_disguises_of_this_machine_are_not_called(name: str) -> None:
     async with receiving() as receiver, calling(allow_private=False) as channel:
         outcome = await channel.deliver(execution(f"http://{name}:{receiver.port}/"), Options(), 5)

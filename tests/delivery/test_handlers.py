@@ -70,6 +70,13 @@ def generator() -> Iterator[int]:
     yield 1
 
 
+async def anything(*given: Any, **named: Any) -> None: ...
+
+
+class Sends:
+    async def __call__(self, payload: Any) -> None: ...
+
+
 async def async_generator() -> AsyncIterator[int]:
     yield 1
 
@@ -83,6 +90,10 @@ async def async_generator() -> AsyncIterator[int]:
         (by_position, "leave out the /"),
         (generator, "leave out the yield"),
         (async_generator, "leave out the yield"),
+        (anything, "names no parameter: write .payload., and functools.wraps"),
+        (Sends, "is a class: register a function"),
+        (dict, "register a function"),
+        (none(), "register a function"),
     ],
 )
 def test_a_handler_that_cannot_be_called_is_refused_at_registration(function: Callable[..., Any], says: str) -> None:
@@ -105,3 +116,32 @@ def test_a_name_that_no_target_can_have_is_refused(name: str) -> None:
 
 def test_registering_leaves_the_function_as_it_was() -> None:
     assert App().handler("work")(payload_only) is payload_only
+
+
+class Shop:
+    async def close_day(self, payload: Any) -> None: ...
+
+    def __call__(self, payload: Any) -> None: ...
+
+
+def test_a_method_that_is_a_handler_already_is_declared_as_that() -> None:
+    app, shop = App(), Shop()
+    app.handler("close")(shop.close_day)
+    app.cron("30 2 * * *")(shop.close_day)
+    assert list(app.handlers) == ["close"]
+    assert [job.target for job in app.declared] == ["python:close"]
+
+
+@pytest.mark.parametrize("function", [Shop(), functools.partial(payload_only)])
+def test_what_has_no_name_is_declared_by_that_of_its_handler(function: Callable[..., Any]) -> None:
+    app = App()
+    with pytest.raises(InvalidInput, match="None is no name of a handler: write one"):
+        app.every("15m")(function)
+    app.every("15m")(app.handler("close")(function))
+    assert [job.key for job in app.declared] == ["close"]
+
+
+@pytest.mark.parametrize("decorator", ["handler", "cron", "every"])
+def test_a_decorator_without_its_brackets_is_refused(decorator: str) -> None:
+    with pytest.raises(InvalidInput, match="@app"):
+        getattr(App(), decorator)(payload_only)

@@ -13,7 +13,7 @@ from tests.delivery.receiver import Request, answering, calling, execution, rece
 NAMED = parse_options(b'{"headers": {"authorization": {"secret": "token", "prefix": "Bearer "}, "x-shop": "42"}}')
 
 
-async def secret(client: str, name: str) -> str:
+async def secret(client: str, name: str, host: str) -> str:
     return 'hush-"hush"-hush\n'
 
 

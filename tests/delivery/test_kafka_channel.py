@@ -63,6 +63,7 @@ async def test_a_message_is_the_payload_with_what_a_consumer_may_want_to_know(
     assert headers == {
         "pgsched-execution-id": UUID.encode(),
         "pgsched-attempt": b"2",
+        "pgsched-delivery-count": b"2",
         "pgsched-scheduled-for": b"2026-09-21T14:13:20Z",
         "pgsched-client": b"shop",
     }

@@ -9,8 +9,9 @@ import pytest
 
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.handlers import Context
-from pgsched.delivery.python import App, PythonChannel, Retry
+from pgsched.delivery.python import App, PythonChannel
 from pgsched.delivery.threads import Threads
+from pgsched.delivery.verdicts import Retry
 from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Succeeded
 from pgsched.domain.policy import Options
 from pgsched.errors import InvalidInput

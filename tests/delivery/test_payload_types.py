@@ -2,8 +2,8 @@
 
 import dataclasses
 import types
-from datetime import datetime
-from typing import Any, TypedDict
+from datetime import UTC, datetime
+from typing import Annotated, Any, TypedDict
 
 import msgspec
 import pydantic
@@ -48,6 +48,17 @@ class Unknown:
     pass
 
 
+@dataclasses.dataclass
+class Bounded:
+    order: Annotated[int, pydantic.Field(gt=0)]
+    under: "list[Bounded]" = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class HoldsModel:
+    model: Model
+
+
 class Holds(msgspec.Struct):
     inner: list[Unknown]
 
@@ -82,6 +93,9 @@ def test_a_payload_is_made_what_the_handler_is_annotated_with(kind: Any) -> None
         (Any, b'{"order": "?"}', {"order": "?"}),
         (object, b"[1]", [1]),
         (float, b"1", 1.0),
+        (pydantic.AwareDatetime, b'"2026-01-01T00:00:00Z"', datetime(2026, 1, 1, tzinfo=UTC)),
+        (list[pydantic.Json[int]], b'["1"]', [1]),
+        (HoldsModel, b'{"model": {"order": 1}}', HoldsModel(Model(order=1))),
     ],
 )
 def test_so_are_those_that_are_composed_postponed_or_plain(kind: Any, payload: bytes | None, expected: Any) -> None:
@@ -98,6 +112,11 @@ def test_so_are_those_that_are_composed_postponed_or_plain(kind: Any, payload: b
         (list[Typed], b'[{"order": "secret"}]', "Expected `int`, got `str` - at `$[0].order`"),
         (Model, b'{"order": "secret"}', "unable to parse string as an integer - at order"),
         (Model, None, "Input should be an object - at the whole"),
+        (pydantic.PositiveInt, b"0", "Input should be greater than 0"),
+        (Bounded, b'{"order": 0}', "greater than 0 - at order"),
+        (list[Bounded], b'[{"order": 1, "under": [{"order": -1}]}]', "greater than 0 - at 0.under.0.order"),
+        (Annotated[str, pydantic.Field(max_length=3)], b'"secret"', "at most 3 characters"),
+        (dict[str, Annotated[int, pydantic.Field(lt=9)]], b'{"a": 9}', "less than 9 - at a"),
         (list[Model], b"[{},{},{},{},{},{},{}]", "; and 2 more"),
     ],
 )
@@ -114,7 +133,7 @@ def test_one_that_does_not_fit_fails_for_good_and_says_where_without_the_values(
 
 
 @pytest.mark.parametrize(
-    "kind", [Unknown, list[Unknown], Holds, dict[str, Unknown | None], "Nowhere", types.FunctionType]
+    "kind", [Unknown, list[Unknown], Holds, dict[str, Unknown | None], "Nowhere", types.FunctionType, Model | Struct]
 )
 def test_what_cannot_be_made_of_json_is_refused_when_the_handler_is_registered(kind: Any) -> None:
     with pytest.raises(InvalidInput, match="the handler 'work' has a payload of"):

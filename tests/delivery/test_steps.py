@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pgsched.delivery.accounts import Account, Accounts
-from pgsched.delivery.steps import Steps, begin, meter
+from pgsched.delivery.steps import ACCOUNT, Steps, begin, meter
 
 Handler = Callable[[], Coroutine[Any, Any, Any]]
 
@@ -36,8 +36,12 @@ async def account(accounts: Accounts) -> Account:
 async def run(account: Account, handler: Handler) -> Any:
     """As a lane does."""
     account.accounts.feel(0.0, time.thread_time())
-    found = begin(account, handler(), "python:x")
-    return await found if isinstance(found, Steps) else found
+    token = ACCOUNT.set(account)
+    try:
+        found = begin(account, handler(), "python:x")
+        return await found if isinstance(found, Steps) else found
+    finally:
+        ACCOUNT.reset(token)
 
 
 async def until(condition: Callable[[], bool]) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from pgsched.delivery import threads as module
 from pgsched.delivery.accounts import Accounts
+from pgsched.delivery.own_context import own_context
 from pgsched.delivery.places import NoPlace
-from pgsched.delivery.steps import begin
+from pgsched.delivery.steps import ACCOUNT, begin
 from pgsched.delivery.threads import Growth, LoopsThreads, Threads
 
 
@@ -30,7 +31,7 @@ class Stuck:
 
         self.threads.beat()
         self.threads.take(client)
-        attempt = asyncio.create_task(self.threads.call(client, work))
+        attempt = asyncio.create_task(self.threads.call(client, work, own_context()))
         await asyncio.to_thread(begun.wait, 30)
         attempt.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -132,8 +133,10 @@ async def test_what_a_handler_computes_in_the_loop_s_own_threads_is_its_client_s
 
     await asyncio.to_thread(compute)
     assert not threads.processor_time()
-    found = begin(Accounts().of("mallory"), handler(), "python:x")
-    await found
+    account = Accounts().of("mallory")
+    token = ACCOUNT.set(account)
+    await begin(account, handler(), "python:x")
+    ACCOUNT.reset(token)
     assert threads.processor_time()["mallory"] >= 0.05
     threads.shutdown()
 
@@ -141,7 +144,7 @@ async def test_what_a_handler_computes_in_the_loop_s_own_threads_is_its_client_s
 async def test_what_a_client_has_used_is_forgotten_once_nothing_of_it_is_at_work(stuck: Stuck) -> None:
     await stuck.begin("mallory")
     stuck.threads.take("shop")
-    await stuck.threads.call("shop", lambda: None)
+    await stuck.threads.call("shop", lambda: None, own_context())
     assert stuck.threads.processor_time().keys() == {"shop", "mallory"}
     stuck.threads.beat()
     assert stuck.threads.processor_time().keys() == {"mallory"}

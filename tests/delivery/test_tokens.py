@@ -21,7 +21,7 @@ def oauth2(url: str, **more: Any) -> Options:
     return parse_options(json.dumps({"auth": {"oauth2": auth}}).encode())
 
 
-async def secret(client: str, name: str) -> str:
+async def secret(client: str, name: str, host: str) -> str:
     return f"hush of {client}"
 
 
@@ -146,7 +146,7 @@ async def test_a_service_account_signs_for_the_targets_origin() -> None:
     async with receiving() as target, receiving(answering(body=b'{"id_token": "t1"}')) as issuer:
         account = {"client_email": "a@b.example", "token_uri": f"{issuer.url}/token", "private_key": pem}
 
-        async def account_key(client: str, name: str) -> str:
+        async def account_key(client: str, name: str, host: str) -> str:
             return json.dumps(account) if name == "sa" else "hush"
 
         options = [parse_options(f'{{"auth": {{"google": {{"key": "{name}"}}}}}}'.encode()) for name in ("sa", "other")]

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +34,7 @@ def pages() -> list[Path]:
     return [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
+@cache
 def blocks_of(page: Path) -> list[Block]:
     """The page's fenced blocks in order. Raises AssertionError for one that is not closed."""
     found: list[Block] = []
@@ -74,6 +76,7 @@ def anchors_of(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
+@cache
 def prose_of(page: Path) -> str:
     """The text without its fenced blocks."""
     text = page.read_text(encoding="utf-8")

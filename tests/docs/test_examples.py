@@ -2,7 +2,6 @@
 
 import json
 import re
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,17 +42,15 @@ def api() -> Litestar:
 
 
 @pytest.fixture(scope="module")
-def shared(janitor: Any, template: str) -> Iterator[psycopg.Connection[Any]]:
-    """One migrated database for all pages: what they do to it is rolled back."""
-    name = f"docs_{secrets.token_hex(6)}"
-    with janitor.make(name, template=template), psycopg.connect(janitor.url_of(name), autocommit=True) as connection:
+def shared(module_url: str) -> Iterator[psycopg.Connection[Any]]:
+    """What the pages do to their database is rolled back."""
+    with psycopg.connect(module_url, autocommit=True) as connection:
         yield connection
 
 
-@pytest.mark.parametrize("page", pages(), ids=_named)
-def test_every_block_is_in_a_language_that_is_checked(page: Path) -> None:
-    unknown = [f"{block}: {block.language!r}" for block in blocks_of(page) if block.language not in _LANGUAGES]
-    assert unknown == []
+def test_every_block_is_in_a_language_that_is_checked() -> None:
+    found = [block for page in pages() for block in blocks_of(page)]
+    assert [f"{block}: {block.language!r}" for block in found if block.language not in _LANGUAGES] == []
 
 
 @pytest.mark.parametrize("page", _with("yaml"), ids=_named)
@@ -124,14 +121,16 @@ def test_json_is_one_value_or_one_a_line(block: Block) -> None:
             json.loads(line)
 
 
-@pytest.mark.parametrize("page", pages(), ids=_named)
-def test_links_lead_somewhere(page: Path) -> None:
-    for link in links_of(page):
+def test_links_lead_somewhere() -> None:
+    wrong = []
+    for page, link in [(one, link) for one in pages() for link in links_of(one)]:
         path, _, fragment = link.partition("#")
         leads_to = (page.parent / path).resolve() if path else page
-        assert leads_to.exists(), f"{_named(page)}: {link} leads nowhere"
-        if fragment:
-            assert fragment in anchors_of(leads_to), f"{_named(page)}: {link} names no heading"
+        if not leads_to.exists():
+            wrong.append(f"{_named(page)}: {link} leads nowhere")
+        elif fragment and fragment not in anchors_of(leads_to):
+            wrong.append(f"{_named(page)}: {link} names no heading")
+    assert wrong == []
 
 
 def test_every_page_is_in_the_index() -> None:
@@ -140,6 +139,6 @@ def test_every_page_is_in_the_index() -> None:
     assert set((ROOT / "docs").rglob("*.md")) - {index} - linked == set()
 
 
-@pytest.mark.parametrize("page", pages(), ids=_named)
-def test_nothing_is_said_that_holds_on_one_machine_only(page: Path) -> None:
-    assert _OF_ONE_MACHINE.findall(page.read_text(encoding="utf-8")) == []
+def test_nothing_is_said_that_holds_on_one_machine_only() -> None:
+    said = {_named(page): _OF_ONE_MACHINE.findall(page.read_text(encoding="utf-8")) for page in pages()}
+    assert {page: found for page, found in said.items() if found} == {}

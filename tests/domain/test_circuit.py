@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from pgsched.domain.circuit import Window, asked_pause, is_healthy, is_target_fault
+from pgsched.domain.circuit import OF_A_HOST, Window, asked_pause, is_healthy, is_target_fault
 from pgsched.domain.outcome import LONGEST_RETRY_AFTER, AlreadySettled, Failed, Late, Outcome, Released, Succeeded
 
 MINUTE = timedelta(minutes=1)
@@ -22,6 +22,43 @@ def test_a_target_fails_that_failed_often_and_in_half_of_its_attempts(
     attempts: int, failures: int, fails: bool
 ) -> None:
     assert Window(began=0.0, attempts=attempts, failures=failures).fails(10) is fails
+
+
+@pytest.mark.parametrize(
+    ("ill", "well", "fails"),
+    [
+        ("aaaaaaaaaa", "", False),
+        ("aaaaabbbbb", "", False),
+        ("aaaaabbbcc", "", True),
+        ("abcdefghij", "", True),
+        ("abcdefghi", "", False),
+        ("aaaaabbbcc", "d", True),
+        ("aaaaabbbcc", "a", False),
+        ("aaaaabbbcc", "defg", False),
+        ("abcdefghij", "klmnopqrst", True),
+        ("abcdefghij", "klmnopqrstu", False),
+    ],
+)
+def test_a_host_fails_of_which_several_paths_fail_and_half_of_all(ill: str, well: str, fails: bool) -> None:
+    window = Window(began=0.0)
+    for path in ill:
+        window.count(0.0, path, ill=True)
+    for path in well:
+        window.count(0.0, path, ill=False)
+    assert window.fails(10, paths=OF_A_HOST) is fails
+
+
+@pytest.mark.parametrize(
+    ("asking", "well", "pause"),
+    [("aaa", "", None), ("ab", "", None), ("abc", "", 1), ("abc", "defg", None), ("abc", "c", None)],
+)
+def test_a_host_is_asked_for_a_pause_by_several_paths(asking: str, well: str, pause: int | None) -> None:
+    window = Window(began=0.0)
+    for minutes, path in enumerate(asking, 1):
+        window.count(0.0, path, ill=True, pause=minutes * MINUTE)
+    for path in well:
+        window.count(0.0, path, ill=False)
+    assert window.pause(paths=OF_A_HOST) == (None if pause is None else pause * MINUTE)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +101,7 @@ def test_a_target_fails_since_the_first_failure_after_the_last_success() -> None
     window = Window(began=0.0)
     found = []
     for at, ill in ((1.0, True), (2.0, True), (3.0, False), (4.0, True), (5.0, True)):
-        window.count(at, ill=ill)
+        window.count(at, "/", ill=ill)
         found.append(window.failing_since)
     assert found == [1.0, 1.0, None, 4.0, 4.0]
     assert (window.attempts, window.failures) == (5, 4)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pgsched.domain.gate import NEVER, Gate, circuit_name, host_of, is_part_of, key_name
+from pgsched.domain.gate import NEVER, Gate, circuit_name, circuits_of, host_of, is_part_of, key_name, path_of
 
 NOW = 850_000_000_000_000  # microseconds since 2000: what a double holds to an eighth
 SECOND = 1_000_000
@@ -173,3 +173,33 @@ def test_a_gate_is_part_of_its_own_clients_alone() -> None:
     assert not is_part_of(key_name("a/b", "c"), "client:a")
     assert is_part_of(circuit_name("shop.example", "x y"), "client:x y")
     assert not is_part_of(circuit_name("shop.example", "x y"), "client:y")
+
+
+def test_the_circuit_of_a_path_is_part_of_its_hosts() -> None:
+    of_a_path, of_its_host = circuits_of("https://Shop.example/a/b?c=d e", "shop.example", "x y")
+    assert (of_a_path, of_its_host) == ("circuit:shop.example/a/b x y", "circuit:shop.example x y")
+    assert is_part_of(of_a_path, of_its_host)
+    assert not is_part_of(of_its_host, of_a_path)
+    assert is_part_of(of_a_path, "host:shop.example")
+    assert is_part_of(of_a_path, "client:x y")
+    assert not is_part_of(of_a_path, circuit_name("shop.example", "x"))
+    assert not is_part_of(of_a_path, "host:shop")
+
+
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        ("https://shop.example", "/"),
+        ("https://shop.example?a=/b", "/"),
+        ("https://shop.example/a//b?c", "/a//b"),
+        ("https://shop.example/" + "x" * 199, "/" + "x" * 199),
+    ],
+)
+def test_the_path_of_a_target_is_told(target: str, path: str) -> None:
+    assert path_of(target) == path
+
+
+def test_long_paths_are_shortened_and_stay_apart() -> None:
+    paths = [path_of("https://shop.example/" + "x" * 1900 + end) for end in "ab"]
+    assert [len(path) for path in paths] == [200, 200]
+    assert paths[0] != paths[1]

@@ -14,6 +14,7 @@ from pgsched.domain.policy import Options
         (rb'"a\u0000b"', r'"a\ufffdb"'),
         (rb'"\\u0000"', r'"\\u0000"'),
         (rb'"\\\u0000\u0000"', r'"\\\ufffd\ufffd"'),
+        (b'"\xff"', '"\ufffd"'),
     ],
 )
 def test_a_result_is_one_that_jsonb_accepts(result: bytes, kept: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 from pgsched.domain.recurrence import Recurrence, recurrence
 from pgsched.domain.rules import parse_rules
 from pgsched.domain.schedule import next_instant
+from pgsched.domain.tally import Missed
 from pgsched.errors import InvalidSchedule
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
@@ -208,3 +209,23 @@ def test_a_year_of_a_job_that_fires_each_second_is_counted_fast(
     assert missed.last - NEW_YEAR > YEAR - timedelta(seconds=86_400 + 1)
     assert missed.count == count if "exclude" not in rules or "12-25" in str(rules) else abs(missed.count - count) <= 1
     assert took < 2  # about 0.05 on an idle machine
+
+
+def test_an_exception_is_no_instant_and_is_counted_nowhere() -> None:
+    plain = recurrence(cron="0 * * * *")
+    begin = datetime(2026, 3, 1, tzinfo=UTC)
+    out = frozenset(begin + timedelta(hours=n) for n in (1, 2, 4, 6))
+    found = recurrence(cron="0 * * * *", exceptions=out)
+    last = begin + timedelta(hours=6)
+    left = [begin + timedelta(hours=n) for n in (0, 3, 5)]
+    assert found.instants(begin - timedelta(seconds=1), 3) == left
+    assert found.missed(begin - timedelta(seconds=1), last) == Missed(count=3, first=left[0], last=left[-1])
+    assert found.by_hour(begin, last) == dict.fromkeys(left, 1)
+    assert found.missed(begin, begin + timedelta(hours=2)) is None
+    assert plain.missed(begin, last) == Missed(count=6, first=begin + timedelta(hours=1), last=last)
+
+
+def test_an_exception_of_no_instant_takes_nothing_out() -> None:
+    begin = datetime(2026, 3, 1, tzinfo=UTC)
+    found = recurrence(cron="0 * * * *", exceptions=frozenset([begin + timedelta(minutes=30)]))
+    assert found.by_hour(begin, begin + timedelta(hours=2)) == {begin: 1, begin + timedelta(hours=1): 1}

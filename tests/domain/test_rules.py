@@ -91,6 +91,11 @@ def test_a_refusal_says_what_to_write(raw: Any, advice: str) -> None:
     assert advice in str(refusal.value)
 
 
+def test_a_length_and_an_instant_may_be_values_of_python() -> None:
+    rules = parse_rules({"jitter": timedelta(minutes=5), "starts_at": datetime(2026, 3, 1, tzinfo=UTC)})
+    assert (rules.jitter, rules.starts_at) == (timedelta(minutes=5), datetime(2026, 3, 1, tzinfo=UTC))
+
+
 def test_dates_are_excluded_by_the_hundred_and_patterns_by_the_twenty() -> None:
     dates = [f"2026-{month:02}-{day:02}" for month in range(1, 13) for day in range(1, 29)]
     patterns = [f"* {hour} * * *" for hour in range(MOST_PATTERNS)]

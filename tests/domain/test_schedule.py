@@ -41,7 +41,7 @@ def _fields(low: int, high: int, often: tuple[int, ...]) -> st.SearchStrategy[_F
     """``*``, ``*/n``, lists and ranges from ``low`` to ``high``, with values mostly from ``often``."""
     numbers = st.one_of(st.sampled_from(often), st.integers(low, high))
     every = st.just(_Field("*", frozenset(range(low, high + 1))))
-    steps = st.integers(2, high).map(lambda n: _Field(f"*/{n}", frozenset(range(low, high + 1, n))))
+    steps = st.integers(2, high - low).map(lambda n: _Field(f"*/{n}", frozenset(range(low, high + 1, n))))
     lists = st.sets(numbers, min_size=1, max_size=4).map(
         lambda chosen: _Field(",".join(map(str, chosen)), frozenset(chosen))
     )

@@ -99,3 +99,10 @@ def test_a_schedule_is_made_for_an_identity() -> None:
 def test_a_job_is_known_by_its_key_or_its_id() -> None:
     assert identity_of("payments", "nightly", 7) == "payments/nightly"
     assert identity_of("payments", None, 7) == "payments/7"
+
+
+@given(st.integers(1, 59), st.text(max_size=50))
+def test_a_step_of_any_length_is_a_schedule_whoever_the_job_is(step: int, identity: str) -> None:
+    assert Cron(expression=spread(f"H/{step} * * * *", identity))
+    assert Cron(expression=spread(f"0 H(0-9)/{min(step, 9)} * * *", identity))
+    assert Cron(expression=spread(f"0 0 * H/{min(step, 11)} H/{min(step, 6)}", identity))

@@ -1,16 +1,23 @@
 import pytest
 
+from pgsched.domain.gate import host_of
 from pgsched.domain.target import Scheme, parse_target, without_port
 from pgsched.errors import InvalidTarget
 
 GOOD = [
     ("https://shop.example/settle", Scheme.HTTPS, "shop.example"),
     ("http://localhost:8080/a?b=c%20d&e", Scheme.HTTP, "localhost"),
-    ("HTTPS://Shop.Example", Scheme.HTTPS, "Shop.Example"),
+    ("HTTPS://Shop.Example", Scheme.HTTPS, "shop.example"),
     ("http://10.0.0.1?x", Scheme.HTTP, "10.0.0.1"),
     ("http://[::1]:8080/", Scheme.HTTP, "[::1]"),
     ("https://shop.example:65535/", Scheme.HTTPS, "shop.example"),
     ("https://shop.example/a@b:c", Scheme.HTTPS, "shop.example"),
+    ("https://shop.example./a..b", Scheme.HTTPS, "shop.example"),
+    ("https://1a.2b.example0/", Scheme.HTTPS, "1a.2b.example0"),
+    ("http://0x7g/", Scheme.HTTP, "0x7g"),
+    ("http://255.0.10.99.:08080/", Scheme.HTTP, "255.0.10.99"),
+    ("http://[2001:DB8::1:0:0:1]/", Scheme.HTTP, "[2001:db8::1:0:0:1]"),
+    ("http://[::]/", Scheme.HTTP, "[::]"),
     ("python:send_email", Scheme.PYTHON, "send_email"),
     ("python:shop.tasks:settle-now", Scheme.PYTHON, "shop.tasks:settle-now"),
     ("sql:billing.settle", Scheme.SQL, "billing.settle"),
@@ -51,6 +58,41 @@ BAD = [
     ("https://shop.example:0/", "port 0 is not from 1 to 65535"),
     ("https://shop.example:65536/", "port 65536 is not from 1 to 65535"),
     ("https://shop.example/" + "x" * 2048, "longer than 2048"),
+    ("http://shop..example/", "not a URL"),
+    ("http://shop.example../", "not a URL"),
+    ("https://b\u00fccher.example/", "punycode"),
+    *(
+        (f"http://{host}/", "four decimal numbers")
+        for host in (
+            "127.1",
+            "127.0.1",
+            "2130706433",
+            "0177.0.0.1",
+            "127.0.0.01",
+            "0x7f.0.0.2",
+            "0X7F000002",
+            "127.0.0.0x2",
+            "127.0.0.2.5",
+            "256.0.0.1",
+            "shop.example.7",
+            "shop.0x",
+            "0x7f.0.0.2.",
+            "127.1:80",
+            "00.0.0.0",
+            "[fe80:::1]",
+            "[1:2:3:4:5:6:7]",
+            "[1::2::3]",
+            "[::1.2.3.256]",
+        )
+    ),
+    ("http://[::ffff:7f00:2]/", "write 127.0.0.2"),
+    ("http://[::FFFF:127.0.0.2]/", "write 127.0.0.2"),
+    ("http://[::7f00:2]:80/", "write 127.0.0.2"),
+    ("http://[::127.0.0.2]/", "write 127.0.0.2"),
+    ("http://[0:0:0:0:0:0:0:1]/", "write [::1]"),
+    ("http://[::0001]/", "write [::1]"),
+    ("http://[2001:db8:0:0:1::1]/", "write [2001:db8::1:0:0:1]"),
+    ("http://[64:ff9b::1.2.3.4]/", "write [64:ff9b::102:304]"),
     ("python:", "write python:send_email"),
     ("python:send email", "white space"),
     ("python:1st", "write python:send_email"),
@@ -58,6 +100,9 @@ BAD = [
     ("sql:settle", "sql:billing.settle"),
     ("sql:billing.settle(1)", "sql:billing.settle"),
     ("notify:", "notify:orders"),
+    ("notify:pgsched_wake", "pgsched's own"),
+    ("notify:PgSched", "pgsched's own"),
+    ("notify:Orders", "in lower case, as LISTEN takes it"),
     ("queue:orders", "write queue: alone"),
     ("kafka:", "kafka:orders"),
 ]
@@ -68,6 +113,31 @@ def test_a_target_that_cannot_be_called_is_refused_with_what_to_write(text: str,
     with pytest.raises(InvalidTarget) as refused:
         parse_target(text)
     assert says in str(refused.value)
+
+
+SPELLINGS = [
+    (
+        "shop.example",
+        "https://shop.example/a",
+        "https://SHOP.example?a",
+        "https://shop.example:443",
+        "https://shop.example.:443/",
+        "https://shop.example:00443/",
+        "http://shop.example.",
+        "http://shop.example:80/",
+        "http://shop.example:443/",
+    ),
+    ("shop.example:9415", "http://shop.example:9415", "http://shop.example.:09415/", "HTTPS://Shop.Example:9415?a:80"),
+    ("127.0.0.2:9415", "http://127.0.0.2:9415/", "http://127.0.0.2.:09415/"),
+    ("[2001:db8::2]", "http://[2001:DB8::2]", "https://[2001:db8::2]:0443/"),
+    ("xn--bcher-kva.example", "http://XN--Bcher-KVA.example:080/"),
+]
+"""The one name of a host, and URLs in which it is written in some other way."""
+
+
+@pytest.mark.parametrize(("host", "target"), [(host, target) for host, *targets in SPELLINGS for target in targets])
+def test_however_it_is_written_a_host_has_one_name(host: str, target: str) -> None:
+    assert host_of(target) == host
 
 
 def test_a_refusal_never_repeats_a_password() -> None:

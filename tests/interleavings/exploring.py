@@ -1,5 +1,11 @@
-"""Goes through all orders in which the actors of a scene can act."""
+"""Goes through all orders in which the actors of a scene can act.
 
+Each order is played from the beginning, since a state of a database with open transactions cannot be copied. What has
+been seen is gone on from once: two orders that lead to the same rows, the same account and the same knowledge of all
+actors have one future. Short orders come first, so the one that a failure names is a shortest.
+"""
+
+import asyncio
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -41,37 +47,53 @@ class Found:
     ways: int = 0
 
 
-async def explore(stage: Stage, scene: Scene) -> Found:
-    """Tries every order. A failure names the choices that led to it."""
-    found, seen = Found(), set[Hashable]()
-    ways: list[tuple[Choice, ...]] = [()]
-    while ways:
-        way = ways.pop()
-        found.ways += 1
-        try:
-            state = await act(stage, scene, way)
-            if state not in seen:
-                seen.add(state)
-                found.states += 1
-                ways += [(*way, choice) for choice in choices(stage, scene)]
-                await stage.kill_all()
-                await scene.look()
-                await scene.finish()
-            else:
-                await stage.kill_all()
-        except AssertionError as wrong:
-            raise AssertionError(f"after {', '.join(map(str, way)) or 'nothing'}: {wrong}") from wrong
-    return found
+async def explore(played: Sequence[tuple[Stage, Scene]]) -> Found:
+    """Tries every order of a scene, one on each of these stages at a time. A failure names the choices that led to
+    it."""
+    exploration = Exploration()
+    while exploration.ways:
+        round, exploration.ways = exploration.ways, []
+        await asyncio.gather(*(exploration.work_off(round, stage, scene) for stage, scene in played))
+    return exploration.found
+
+
+class Exploration:
+    """``ways`` are to be gone in the next round: they are one choice longer than those of this one."""
+
+    def __init__(self) -> None:
+        self.found, self.ways = Found(), list[tuple[Choice, ...]]([()])
+        self._seen = set[Hashable]()
+
+    async def work_off(self, round: list[tuple[Choice, ...]], stage: Stage, scene: Scene) -> None:
+        while round:
+            way = round.pop()
+            try:
+                await self._go(way, stage, scene)
+            except AssertionError as wrong:
+                raise AssertionError(f"after {', '.join(map(str, way)) or 'nothing'}: {wrong}") from wrong
+
+    async def _go(self, way: tuple[Choice, ...], stage: Stage, scene: Scene) -> None:
+        state = await act(stage, scene, way)
+        self.found.ways += 1
+        if is_new := state not in self._seen:
+            self._seen.add(state)
+            self.found.states += 1
+            self.ways += [(*way, choice) for choice in choices(stage, scene)]
+        await stage.kill_all()
+        if is_new:
+            await scene.look()
+            await scene.finish()
 
 
 async def act(stage: Stage, scene: Scene, way: Sequence[Choice]) -> Hashable:
-    """The state to which these choices lead from the beginning."""
+    """The state to which these choices lead from the beginning. All but the last were looked at before."""
     await scene.set_up()
     stage.begin()
     state: Hashable = None
-    for choice in way:
+    for left, choice in zip(range(len(way) - 1, -1, -1), way, strict=True):
         await (stage.kill(choice.name) if choice.dies else stage.advance(choice.name))
-        state = await scene.look()
+        if left <= 1:  # who holds what before the last is a part of the account
+            state = await scene.look()
     return state, tuple((actor.at, tuple(actor.knows)) for actor in stage.actors.values())
 
 

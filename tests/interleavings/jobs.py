@@ -41,7 +41,7 @@ class JobScene(Scene):
         return f"{row.nominal:%H:%M}"
 
     async def set_up(self) -> None:
-        async with self.session.transaction():
+        async with self.session.transaction(), self.session.pipeline():
             for statement in (*EMPTIED, b"delete from pgsched.jobs", b"delete from pgsched.dependencies"):
                 await self.session.execute(statement)
             await self.session.execute(_JOB, {"rules": self.rules})
@@ -60,7 +60,7 @@ class JobScene(Scene):
         in_hand = [row for row in live if row[3] is not None]
         assert self.overlapping or len(in_hand) <= 1, f"they overlap: {rows}"
         self.check_ends({row[0]: row[3] for row in live}, {row[0]: row[1] for row in rows if row[1] != "live"})
-        return tuple(rows), job, tuple(self.called)
+        return tuple(rows), job, self.account()
 
     async def finish(self) -> None:
         """A last worker plans and does what is left; then the job has ended, and each instant has its account."""

@@ -1,6 +1,7 @@
 """The scenes: who acts upon what."""
 
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, LiteralString
@@ -17,6 +18,7 @@ CANCEL = "select pgsched.cancel('shop', 'a')"
 MOVE = "select pgsched.reschedule('shop', 'a', now() + interval '1 hour')"
 EDIT = "select pgsched.edit_execution('shop', 'a', '{\"target\": \"python:y\"}')"
 EDIT_JOB = 'select pgsched.edit((select id from pgsched.jobs), \'{"target": "python:y"}\')'
+HOLD = "select pgsched_internal.shut_gate('client:shop', 'infinity', 'stop')"
 PAUSE = "select pgsched.pause((select id from pgsched.jobs))"
 RESUME = "select pgsched.resume((select id from pgsched.jobs))"
 ALL = '{"on_missed": "all"}'
@@ -37,6 +39,7 @@ class Play:
     ordering_key: str | None = None
     limited: bool = False
     rated: bool = False
+    one_by_one: bool = False
 
     def scene(self, url: str, session: Connection) -> Scene:
         return Scene(url=url, session=session, **_of_the_scene(self))
@@ -67,9 +70,9 @@ def two(ends: str = "succeeded", *, once: bool = False, claims: int = 1) -> Cast
     }
 
 
-def one_and(query: LiteralString, ends: str = "succeeded", *, claims: int = 1) -> Cast:
+def one_and(query: LiteralString, ends: str = "succeeded", *, claims: int = 1, hears: bool = False) -> Cast:
     return lambda url, scene: {
-        "first": worker(url, scene, 1, ends=ends, claims=claims),
+        "first": worker(url, scene, 1, ends=ends, claims=claims, hears=hears),
         "reaper": reaper(scene, [1]),
         "client": client(scene, query),
     }
@@ -79,9 +82,17 @@ def all_and(query: LiteralString, ends: str = "succeeded") -> Cast:
     return lambda url, scene: {**two(ends)(url, scene), "client": client(scene, query)}
 
 
-def paused() -> Cast:
+def two_and(query: LiteralString) -> Cast:
     return lambda url, scene: {
-        "first": worker(url, scene, 1, ends="succeeded", claims=2),
+        "first": worker(url, scene, 1, ends="succeeded"),
+        "second": worker(url, scene, 2, ends="succeeded"),
+        "client": client(scene, query),
+    }
+
+
+def paused(*, hears: bool = False) -> Cast:
+    return lambda url, scene: {
+        "first": worker(url, scene, 1, ends="succeeded", claims=1 if hears else 2, hears=hears),
         "client": client(scene, PAUSE),
         "another": client(scene, RESUME),
         "reaper": reaper(scene, [1]),
@@ -113,20 +124,39 @@ PLAYS: dict[str, Play | JobPlay] = {
     "all and a cancellation": Play(cast=all_and(CANCEL), mortals=frozenset({"first", "second"})),
     "all and a move": Play(cast=all_and(MOVE), mortals=frozenset({"first", "second"})),
     "all and a cancellation of a retry": Play(cast=all_and(CANCEL, "retried"), mortals=frozenset({"first"})),
+    "an ordering key whose call is cancelled": Play(
+        cast=two_and(CANCEL), keys=("a", "b"), ordering_key="o", one_by_one=True
+    ),
+    "cancelled before it begins": Play(cast=one_and(CANCEL, hears=True)),
+    "held before it begins": Play(cast=one_and(HOLD, hears=True)),
+    "a job cancelled before its run begins": JobPlay(cast=one_and(CANCEL, hears=True), rules=ALL),
+    "a job edited before its run begins": JobPlay(cast=one_and(EDIT_JOB, hears=True), rules=ALL),
+    "a job paused before its run begins": JobPlay(cast=one_and(PAUSE, hears=True), rules=ALL),
+    "a job paused and resumed before its run begins": JobPlay(cast=paused(hears=True), rules=ALL),
     "an ordering key and a cancellation": Play(cast=all_and(CANCEL), keys=("a", "b"), ordering_key="o"),
 }
-SMALL = "two workers and a reaper", "cancelled meanwhile", "a job that makes up for the latest"
+SMALL = (
+    "two workers and a reaper",
+    "cancelled meanwhile",
+    "a job that makes up for the latest",
+    "cancelled before it begins",
+    "held before it begins",
+    "an ordering key whose call is cancelled",
+)
 
 
-async def play(url: str, name: str) -> Found:
-    """Goes through a scene in every order; raises AssertionError with the order that goes wrong."""
+async def play(name: str, *urls: str) -> Found:
+    """Goes through a scene in every order, in each of these databases one at a time; raises AssertionError with the
+    order that goes wrong."""
     wanted = PLAYS[name]
-    session = await connect(url, "account", patience=PATIENCE)
-    scene = wanted.scene(url, session)
-    stage = Stage(url, wanted.cast(url, scene))
-    await stage.open()
-    try:
-        return await explore(stage, scene)
-    finally:
-        await stage.close()
-        await session.close()
+    async with AsyncExitStack() as open_ones:
+        played = []
+        for url in urls:
+            session = await connect(url, "account", patience=PATIENCE)
+            open_ones.push_async_callback(session.close)
+            scene = wanted.scene(url, session)
+            stage = Stage(url, wanted.cast(url, scene))
+            await stage.open()
+            open_ones.push_async_callback(stage.close)
+            played.append((stage, scene))
+        return await explore(played)

@@ -31,7 +31,7 @@ values ('shop', %(key)s::text, 'python:x', timestamptz '2020-01-01Z' + %(place)s
 EMPTIED = (
     b"delete from pgsched.executions", b"delete from pgsched_internal.keys", b"delete from pgsched.history",
     b"delete from pgsched.attempts", b"delete from pgsched_internal.gates", b"delete from pgsched.audit_log",
-    b"delete from pgsched.workers",
+    b"delete from pgsched.workers", b"delete from pgsched.blocked_keys",
     b"insert into pgsched.workers (id, name, queues, release, lease, expires_at) overriding system value"
     b" select unnest('{1,2,9}'::int[]), 'w', '{default}', '0', '30 s', now() + '1 h'",
 )  # fmt: skip
@@ -39,6 +39,8 @@ GATE: LiteralString = "insert into pgsched_internal.gates (name, concurrency) va
 RATE: LiteralString = "insert into pgsched_internal.gates (name, events, period) values ('client:shop', 1, '1 h')"
 WITHOUT_RATE: LiteralString = "delete from pgsched_internal.gates where events is not null"
 LATER: LiteralString = "update pgsched.executions set fire_at = pgsched.now() where isfinite(fire_at)"
+OVER: LiteralString = "update pgsched.blocked_keys set until = '-infinity' where until is not null"
+OPENED: LiteralString = "delete from pgsched_internal.gates where shut_until is not null"
 FREE: LiteralString = "update pgsched.executions set fire_at = pgsched.now(), gate = null where gate is not null"
 
 
@@ -46,10 +48,12 @@ FREE: LiteralString = "update pgsched.executions set fire_at = pgsched.now(), ga
 class Scene:
     """Executions of one client that are due.
 
-    ``limited`` says that one at a time may run, ``rated`` that one may begin in an hour.
+    ``limited`` says that one at a time may run, ``rated`` that one may begin in an hour;
+    ``one_by_one``, that no call begins while another goes on.
 
     ``called`` are the calls that were made, by the names of their rows, ``counted`` the ends that were acknowledged,
-    ``holders`` who has them leased, and ``withdrawn`` says that the first was cancelled, as its client was told.
+    ``holders`` who has them leased, once that was looked at, and ``withdrawn`` says that its client was told that the
+    first was cancelled.
     """
 
     url: str
@@ -61,12 +65,15 @@ class Scene:
     limited: bool = False
     rated: bool = False
     most_calls: int | None = None
+    one_by_one: bool = False
+    changes: int = 0
+    going_on: dict[int, Execution] = field(default_factory=dict)
     now: int = 0
     partitions: tuple[int, ...] = ()
     gates: Admission = field(init=False)
     called: list[str] = field(default_factory=list)
     counted: Counter[str] = field(default_factory=Counter)
-    holders: dict[str, int | None] = field(default_factory=dict)
+    holders: dict[str, int | None] | None = None
     withdrawn: bool = False
 
     def __post_init__(self) -> None:
@@ -76,16 +83,23 @@ class Scene:
         """What the account calls it."""
         return str(row.key)
 
-    def call(self, row: Execution) -> None:
+    def call(self, row: Execution, number: int) -> None:
         self.called.append(self.name_of(row))
+        others = [self.name_of(other) for other in self.going_on.values()]
+        assert not self.one_by_one or not others, f"{self.name_of(row)} begins while the call of {others} goes on"
+        self.going_on[number] = row
 
     def count(self, row: Execution, number: int) -> None:
         name = self.name_of(row)
-        assert self.holders.get(name) == number, f"worker {number} ended {name}, which it did not hold"
+        held = self.holders is None or self.holders.get(name) == number
+        assert held, f"worker {number} ended {name}, which it did not hold"
         self.counted[name] += 1
 
     def withdraw(self) -> None:
         self.withdrawn = True
+
+    def change(self) -> None:
+        self.changes += 1
 
     async def set_up(self) -> None:
         async with self.session.transaction(), self.session.pipeline():
@@ -103,7 +117,8 @@ class Scene:
     async def begin_the_account(self) -> None:
         found = await self.session.execute("select distinct partition::int from pgsched.executions")
         self.partitions = tuple([partition for (partition,) in await found.fetchall()])
-        self.called, self.counted, self.holders, self.withdrawn = [], Counter(), {}, False
+        self.called, self.counted, self.holders, self.withdrawn = [], Counter(), None, False
+        self.changes, self.going_on = 0, {}
         self.most_calls = 1 if self.rated else None
 
     async def look(self) -> Hashable:
@@ -118,7 +133,13 @@ class Scene:
         assert self.most_calls is None or len(self.called) <= self.most_calls, f"too many in an hour: {self.called}"
         assert not self.withdrawn or ends.get(self.keys[0]) == "cancelled", f"it was cancelled: {rows}"
         assert len(self.called) <= 1 or self.options is None or '"max_attempts": 1' not in self.options, "called again"
-        return tuple(rows), tuple(self.called)
+        return tuple(rows), self.account()
+
+    def account(self) -> Hashable:
+        """What is known outside of the database."""
+        going_on = tuple(sorted((number, self.name_of(row)) for number, row in self.going_on.items()))
+        ends = tuple(sorted(self.counted.items()))
+        return tuple(sorted(self.called)), ends, going_on, self.withdrawn, self.changes
 
     def check_ends(self, holders: dict[str, int | None], ends: dict[str, str]) -> None:
         """Whoever was told of an end was told what is on record, once."""
@@ -135,6 +156,9 @@ class Scene:
         last = Actor("last", self.session)
         last.step = passing  # type: ignore[method-assign]
         anew(self.gates)
+        self.going_on.clear()
+        await self.session.execute(OPENED)
+        await self.session.execute(OVER)
         for _ in range(turns):
             await self.carry_on()
             if not await self._waits():
@@ -144,9 +168,10 @@ class Scene:
             rows = await claim(last, LAST, self.partitions, self.gates, now=self.now)
             await self.look()
             for row in rows:
-                self.call(row)
+                self.call(row, LAST)
                 if await record(last, row, "succeeded"):
                     self.count(row, LAST)
+                self.going_on.clear()
                 self.gates.left([row.id])
                 await note_use(last.connection, LAST, self.gates)
             self.gates.holding.clear()  # what a gatekeeper does, whose gates have let all through

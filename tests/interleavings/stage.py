@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pgsched.store.core.connect import Connection, connect
 
 PATIENCE = "60s"
+PATIENT = b"set idle_in_transaction_session_timeout = 0"
+"""Of an actor, who stands within a transaction for as long as the others take, on a busy machine."""
 GLANCE = 0.005
 """Seconds after which an actor that has not arrived may be waiting for a lock: the server is asked."""
 Part = Callable[["Actor"], Awaitable[None]]
@@ -17,7 +19,7 @@ class Actor:
     """Somebody with a session.
 
     ``at`` names the step before which it stands, and is None while it is on its way. ``knows`` is what the database has
-    told it, on which depends what it has done without a commit yet, and what it will do.
+    told it, on which depends what it has done without a commit yet, and what it will do; nothing once it has ended.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Actor:
     async def play(self, part: Part) -> None:
         await part(self)
         self.at = "the end"
+        self.knows.clear()
         self.arrived.set()
 
 
@@ -63,7 +66,8 @@ class Stage:
         """Connects the actors and the one who watches."""
         self.watcher = await connect(self._url, "watcher", raw=False)
         for name in self._parts:
-            self._sessions[name] = await connect(self._url, name, patience=PATIENCE)
+            self._sessions[name] = session = await connect(self._url, name, patience=PATIENCE)
+            await session.execute(PATIENT)
 
     async def close(self) -> None:
         for session in (self.watcher, *self._sessions.values()):
@@ -98,6 +102,7 @@ class Stage:
 
     async def _end(self, actor: Actor) -> None:
         actor.at = "killed"
+        actor.knows.clear()
         if actor.task is not None:
             actor.task.cancel()
             await asyncio.gather(actor.task, return_exceptions=True)

@@ -11,7 +11,7 @@ from tests.interleavings.playing import SMALL, play
 
 @pytest.mark.parametrize("name", SMALL)
 async def test_no_order_loses_a_row_or_ends_it_twice(database_url: str, name: str) -> None:
-    assert (await play(database_url, name)).states > 30
+    assert (await play(name, database_url)).states > 30
 
 
 async def test_a_worker_that_believes_a_settle_that_was_refused_is_found_out(
@@ -25,7 +25,7 @@ async def test_a_worker_that_believes_a_settle_that_was_refused_is_found_out(
 
     monkeypatch.setattr(workers, "record", believe)
     with pytest.raises(AssertionError, match=r"after .*: (acknowledged|worker 1 ended a)"):
-        await play(database_url, "cancelled meanwhile")
+        await play("cancelled meanwhile", database_url)
 
 
 async def test_a_worker_whose_leases_have_no_tokens_of_their_own_is_found_out(
@@ -33,7 +33,7 @@ async def test_a_worker_whose_leases_have_no_tokens_of_their_own_is_found_out(
 ) -> None:
     monkeypatch.setattr(workers, "Lease", lambda **given: Lease(**{**given, "token": 7}))
     with pytest.raises(AssertionError, match=r"after .*reaper.* which it did not hold"):
-        await play(database_url, "two workers and a reaper")
+        await play("two workers and a reaper", database_url)
 
 
 async def test_a_claim_that_leaves_its_job_without_a_row_is_found_out(
@@ -44,4 +44,4 @@ async def test_a_claim_that_leaves_its_job_without_a_row_is_found_out(
 
     monkeypatch.setattr(executions, "plan_successors", plan_nothing)
     with pytest.raises(AssertionError, match="the job goes on, and has no row"):
-        await play(database_url, "a job that makes up for each instant")
+        await play("a job that makes up for each instant", database_url)

@@ -17,8 +17,9 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.gates import gates
 from pgsched.store.live import beginnings, executions, reaping
-from pgsched.store.live.executions import Lease, Share
+from pgsched.store.live.executions import Group, Lease, Share
 from pgsched.store.live.reaping import ReapRange
+from pgsched.store.live.recalling import Recall, recall
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.gates.book import Tally
 from pgsched.worker.settle.batch import Batch
@@ -27,22 +28,29 @@ from tests.interleavings.stage import Actor, Part
 
 
 class Ledger(Protocol):
-    """What is known outside of the database; the partitions of the rows; and the time at which they are claimed, a wire
-    count."""
+    """What is known outside of the database; the partitions of the rows; the time at which they are claimed, a wire
+    count; whether no call may begin while another goes on; the calls that go on; and how many changes a client was told
+    are made."""
 
     now: int
+    one_by_one: bool
+    changes: int
+    going_on: dict[int, Execution]
 
     @property
     def partitions(self) -> Sequence[int]: ...
 
-    def call(self, row: Execution) -> None:
-        """A call is made."""
+    def call(self, row: Execution, number: int) -> None:
+        """A call is made by the worker of this number; it goes on until its end was recorded, or refused."""
 
     def count(self, row: Execution, number: int) -> None:
         """A row's end was acknowledged to the worker of this number, which recorded it."""
 
     def withdraw(self) -> None:
         """A client was told that its execution is cancelled."""
+
+    def change(self) -> None:
+        """A client was told that its change is made."""
 
 
 def admission(url: str, number: int) -> Admission:
@@ -65,30 +73,61 @@ async def called() -> None:
     """What a worker has a handler for; calls are noted in the ledger instead."""
 
 
-def worker(url: str, ledger: Ledger, number: int, *, ends: str, once: bool = False, claims: int = 1) -> Part:
+def worker(
+    url: str, ledger: Ledger, number: int, *, ends: str, once: bool = False, claims: int = 1, hears: bool = False
+) -> Part:
     """A worker that claims what is due, so many times, calls it and settles it; ``ends`` says how calls end, ``once``
-    that each may be made once."""
+    that each may be made once. One that ``hears`` has been told of all changes before it begins a row."""
     admit = admission(url, number)
 
     async def part(actor: Actor) -> None:
         anew(admit)
-        for _ in range(claims):
+        for left in range(claims, 0, -1):
+            actor.knows[:] = [left, ledger.changes]  # what it was told in the turn before makes no difference in this
             await turn(actor)
 
     async def turn(actor: Actor) -> None:
+        changes = ledger.changes
         rows = await claim(actor, number, ledger.partitions, admit, now=ledger.now)
         for row in rows:
             if once:
                 await actor.step("begin")
                 if not await beginnings.note(actor.connection, [row], begun=True):
                     continue
-            await actor.step("call")
-            ledger.call(row)
+            if hears or once or ledger.one_by_one:  # else a call changes nothing for others, whenever it begins
+                await actor.step("call")
+            if hears:
+                if not await is_as_it_was(actor, row, admit):
+                    continue
+                assert ledger.changes == changes, f"{row.key} begins as it was before it was changed"
+            ledger.call(row, number)
             await actor.step("settle")
             if await record(actor, row, ends):
                 ledger.count(row, number)
+            ledger.going_on.pop(number, None)
 
     return part
+
+
+async def is_as_it_was(actor: Actor, row: Execution, admission: Admission) -> bool:
+    """Whether a row may begin, as its worker finds out that was told of a change."""
+    connection, group = actor.connection, Group.of([row])
+    if not await executions.still_leased(connection, group):
+        return False
+    stricter = admission.book.read(await gates.standing(connection))
+    if stricter.intersection(admission.book.gates_of(row)):
+        await executions.release(connection, row.partition, group)
+        return False
+    found = Recall.LOCKED if (row.plan or 0) > 0 and row.attempt == 1 else Recall.KEPT
+    while found is Recall.LOCKED:
+        async with connection.transaction():
+            found = await recall(connection, row)
+            actor.knows.append(found)
+            if found is not Recall.KEPT:
+                await actor.step("commit the recall")
+        if found is Recall.LOCKED:
+            actor.knows.pop()  # or each time that it asks would be a state of its own, without an end
+    return found is Recall.KEPT
 
 
 async def claim(
@@ -169,6 +208,8 @@ def client(ledger: Ledger, query: LiteralString) -> Part:
         except psycopg.ProgrammingError as refused:
             actor.knows.append(refused.sqlstate)
         else:
+            if done is not False:
+                ledger.change()
             if done is True and "cancel" in query:
                 ledger.withdraw()
 

@@ -8,7 +8,11 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import yaml
+
+from pgsched.embedded.processes import free_port
 from tests.docs.fences import ROOT
 from tests.programs.prometheus import prometheus
 
@@ -80,6 +84,32 @@ def watch(place: Path, *, port: int, api: str, workers: str, key: str, shorter: 
     finally:
         process.terminate()
         process.wait(30)
+
+
+@contextmanager
+def scraping(place: Path, configuration: dict[str, Any]) -> Iterator[dict[str, str]]:
+    """A Prometheus with this configuration and the rules beside it: whether each job's target is up, once it knows."""
+    place.mkdir()
+    (place / "alerts.yml").write_text(_RULES.read_text())
+    (place / "prometheus.yml").write_text(yaml.safe_dump(configuration))
+    address = f"127.0.0.1:{free_port()}"
+    command = [str(prometheus()), f"--config.file={place / 'prometheus.yml'}", f"--storage.tsdb.path={place / 'data'}"]
+    with (place / "log").open("w") as log:
+        process = subprocess.Popen([*command, f"--web.listen-address={address}"], stdout=log, stderr=log)
+    try:
+        _await_ready(f"http://{address}", process, place / "log")
+        while "unknown" in (found := _healths(address)).values() or not found:
+            time.sleep(0.2)
+        yield found
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _healths(address: str) -> dict[str, str]:
+    with urllib.request.urlopen(f"http://{address}/api/v1/targets", timeout=10) as response:
+        targets = json.load(response)["data"]["activeTargets"]
+    return {one["labels"]["job"]: one["health"] for one in targets}
 
 
 def _await_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:

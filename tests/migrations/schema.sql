@@ -16,9 +16,9 @@ domain pgsched_internal.labels as jsonb constraint labels_are_text CHECK (((VALU
 domain pgsched_internal.nominal_instant as timestamp with time zone constraint scheduled_for_is_an_instant CHECK (((VALUE >= '0001-01-01 00:00:00+00'::timestamp with time zone) AND (VALUE <= '9999-12-31 00:00:00+00'::timestamp with time zone)))
 domain pgsched_internal.options as jsonb constraint options_are_known CHECK (((VALUE IS NULL) OR pgsched_internal.check_options(VALUE)))
 domain pgsched_internal.ordering_key as text constraint ordering_key_is_1_to_200_characters CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 200)))
-domain pgsched_internal.payload as jsonb constraint payload_is_at_most_1_mib CHECK (((VALUE IS NULL) OR ((pg_column_size(VALUE) <= 800) AND (pg_column_compression(VALUE) IS NULL) AND (octet_length((VALUE)::text) <= 10000)) OR pgsched_internal.check_payload(VALUE)))
+domain pgsched_internal.payload as jsonb constraint payload_is_at_most_1_mib CHECK (((VALUE IS NULL) OR ((pg_column_size(VALUE) <= 800) AND (pg_column_compression(VALUE) IS NULL) AND (octet_length((VALUE)::text) <= 308)) OR pgsched_internal.check_payload(VALUE)))
 domain pgsched_internal.rules as jsonb constraint rules_are_known CHECK (((VALUE IS NULL) OR pgsched_internal.check_rules(VALUE)))
-domain pgsched_internal.target as text constraint target_is_a_known_uri CHECK (((VALUE IS NULL) OR ((octet_length(VALUE) <= 2048) AND ((VALUE ~~ 'https://%'::text) OR (VALUE ~~ 'http://%'::text)) AND (substr(VALUE, (POSITION(('://'::text) IN (VALUE)) + 3)) ~ '^[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9](:[1-9][0-9]{0,3})?(/[!-"$-~]*)?$'::text)) OR ((octet_length(VALUE) <= 200) AND (VALUE ~~ 'python:%'::text) AND (substr(VALUE, 8) ~ '^[A-Za-z_][A-Za-z0-9_.:-]*$'::text)) OR pgsched_internal.check_target(VALUE)))
+domain pgsched_internal.target as text constraint target_is_a_known_uri CHECK (((VALUE IS NULL) OR ((octet_length(VALUE) <= 2048) AND ((VALUE ~~ 'https://%'::text) OR (VALUE ~~ 'http://%'::text)) AND (substr(VALUE, (POSITION(('://'::text) IN (VALUE)) + 3)) ~ '^([A-Za-z0-9][A-Za-z0-9-]*[.])*[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?(:[1-9][0-9]{0,3})?(/[!-"$-~]*)?$'::text)) OR ((octet_length(VALUE) <= 200) AND (VALUE ~~ 'python:%'::text) AND (substr(VALUE, 8) ~ '^[A-Za-z_][A-Za-z0-9_.:-]*$'::text)) OR pgsched_internal.check_target(VALUE)))
 domain pgsched_internal.weight as smallint constraint weight_is_1_to_100 CHECK (((VALUE >= 1) AND (VALUE <= 100)))
 
 -- tables
@@ -45,7 +45,7 @@ table pgsched_internal.counts_to_roll_up with (autovacuum_vacuum_scale_factor=0.
 table pgsched_internal.days
 table pgsched_internal.draining
 table pgsched_internal.ends_to_mark with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
-table pgsched_internal.facts
+table pgsched_internal.facts row level security
 table pgsched_internal.fleet with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
 table pgsched_internal.former_workers
 table pgsched_internal.gate_use with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
@@ -93,6 +93,7 @@ column pgsched.audit_log.11 authenticated text default pgsched_internal.authenti
 column pgsched.audit_log.12 login name not null default SESSION_USER
 column pgsched.audit_log.13 process integer not null default pg_backend_pid()
 column pgsched.audit_log.14 transaction xid8 not null default pg_current_xact_id()
+column pgsched.audit_log.15 client_id text
 column pgsched.backfills.01 id uuid not null default pgsched.new_id()
 column pgsched.backfills.02 job_id uuid not null
 column pgsched.backfills.03 starts_at timestamp with time zone not null
@@ -113,6 +114,8 @@ column pgsched.blocked_keys.03 partition smallint not null
 column pgsched.blocked_keys.04 execution_id uuid not null
 column pgsched.blocked_keys.05 reason text
 column pgsched.blocked_keys.06 blocked_at timestamp with time zone not null default pgsched.now()
+column pgsched.blocked_keys.07 until timestamp with time zone
+column pgsched.blocked_keys.08 token bigint
 column pgsched.bulk_changes.01 id uuid not null default pgsched.new_id()
 column pgsched.bulk_changes.02 verb text not null
 column pgsched.bulk_changes.03 clients text[]
@@ -176,29 +179,32 @@ column pgsched.dependencies.06 finished_at timestamp with time zone
 column pgsched.executions.01 fire_at pgsched_internal.instant not null
 column pgsched.executions.02 scheduled_for pgsched_internal.nominal_instant
 column pgsched.executions.03 created_at timestamp with time zone not null default pgsched.now()
-column pgsched.executions.04 lease_expires_at timestamp with time zone
-column pgsched.executions.05 lease_token bigint
-column pgsched.executions.06 begun bigint
-column pgsched.executions.07 id uuid not null default pgsched.new_id()
-column pgsched.executions.08 job_id uuid
-column pgsched.executions.09 lease_owner integer
-column pgsched.executions.10 plan integer
-column pgsched.executions.11 partition smallint not null default (floor((random() * (16)::double precision)))::smallint
-column pgsched.executions.12 losses smallint
-column pgsched.executions.13 attempt smallint not null default 0
-column pgsched.executions.14 awaited boolean
-column pgsched.executions.15 at_head boolean
-column pgsched.executions.16 client_id pgsched_internal.client_id not null default 'default'::text
-column pgsched.executions.17 target pgsched_internal.target not null
-column pgsched.executions.18 payload pgsched_internal.payload
-column pgsched.executions.19 options pgsched_internal.options
-column pgsched.executions.20 key pgsched_internal.key
-column pgsched.executions.21 ordering_key pgsched_internal.ordering_key
-column pgsched.executions.22 gate text
-column pgsched.executions.23 consumer text
-column pgsched.executions.24 reason text
-column pgsched.executions.25 labels pgsched_internal.labels
-column pgsched.executions.26 waits jsonb
+column pgsched.executions.04 start_at timestamp with time zone
+column pgsched.executions.05 held_until timestamp with time zone
+column pgsched.executions.06 lease_expires_at timestamp with time zone
+column pgsched.executions.07 lease_token bigint
+column pgsched.executions.08 begun bigint
+column pgsched.executions.09 id uuid not null default pgsched.new_id()
+column pgsched.executions.10 job_id uuid
+column pgsched.executions.11 lease_owner integer
+column pgsched.executions.12 plan integer
+column pgsched.executions.13 uncounted integer
+column pgsched.executions.14 partition smallint not null default (floor((random() * (16)::double precision)))::smallint
+column pgsched.executions.15 losses smallint
+column pgsched.executions.16 attempt smallint not null default 0
+column pgsched.executions.17 awaited boolean
+column pgsched.executions.18 at_head boolean
+column pgsched.executions.19 client_id pgsched_internal.client_id not null default 'default'::text
+column pgsched.executions.20 target pgsched_internal.target not null
+column pgsched.executions.21 payload pgsched_internal.payload
+column pgsched.executions.22 options pgsched_internal.options
+column pgsched.executions.23 key pgsched_internal.key
+column pgsched.executions.24 ordering_key pgsched_internal.ordering_key
+column pgsched.executions.25 gate text
+column pgsched.executions.26 consumer text
+column pgsched.executions.27 reason text
+column pgsched.executions.28 labels pgsched_internal.labels
+column pgsched.executions.29 waits jsonb
 column pgsched.history.01 finished_at timestamp with time zone not null
 column pgsched.history.02 fire_at timestamp with time zone not null
 column pgsched.history.03 scheduled_for timestamp with time zone not null
@@ -260,9 +266,10 @@ column pgsched.jobs.21 runs integer not null default 0
 column pgsched.jobs.22 failures integer not null default 0
 column pgsched.jobs.23 declared_by text
 column pgsched.jobs.24 paused_at timestamp with time zone
-column pgsched.jobs.25 accounted_to timestamp with time zone not null default pgsched.now()
-column pgsched.jobs.26 created_at timestamp with time zone not null default pgsched.now()
-column pgsched.jobs.27 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.25 exceptions timestamp with time zone[]
+column pgsched.jobs.26 accounted_to timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.27 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.28 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.minutes.01 minute timestamp with time zone
 column pgsched.minutes.02 client_id text
 column pgsched.minutes.03 queue text
@@ -449,6 +456,8 @@ column pgsched_internal.fleet.03 database oid not null
 column pgsched_internal.fleet.04 timeline integer
 column pgsched_internal.fleet.05 server_started_at timestamp with time zone
 column pgsched_internal.fleet.06 seen_at timestamp with time zone not null
+column pgsched_internal.fleet.07 relation oid not null
+column pgsched_internal.fleet.08 renewals bigint not null
 column pgsched_internal.former_workers.01 id integer not null
 column pgsched_internal.former_workers.02 name text not null
 column pgsched_internal.former_workers.03 queues text[] not null
@@ -581,9 +590,10 @@ column pgsched_internal.rows_to_come_back_to.05 tried_at timestamp with time zon
 column pgsched_internal.secrets.01 client_id text not null
 column pgsched_internal.secrets.02 name text not null
 column pgsched_internal.secrets.03 sealed bytea not null
-column pgsched_internal.secrets.04 created_at timestamp with time zone not null default pgsched.now()
-column pgsched_internal.secrets.05 updated_at timestamp with time zone not null default pgsched.now()
-column pgsched_internal.secrets.06 full_name text not null default ((client_id || '/'::text) || name)
+column pgsched_internal.secrets.04 hosts text[] not null default '{}'::text[]
+column pgsched_internal.secrets.05 created_at timestamp with time zone not null default pgsched.now()
+column pgsched_internal.secrets.06 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched_internal.secrets.07 full_name text not null default ((client_id || '/'::text) || name)
 column pgsched_internal.signing_secrets.01 client_id text not null
 column pgsched_internal.signing_secrets.02 sealed bytea not null
 column pgsched_internal.signing_secrets.03 hint text not null
@@ -607,7 +617,7 @@ constraint pgsched.clients.channels_are_1_to_20 CHECK ((((cardinality(channels) 
 constraint pgsched.clients.client_id_is_1_to_100_characters CHECK (((length(client_id) >= 1) AND (length(client_id) <= 100)))
 constraint pgsched.clients.client_is_active_or_held CHECK ((state = ANY (ARRAY['active'::text, 'held'::text])))
 constraint pgsched.clients.clients_pkey PRIMARY KEY (client_id)
-constraint pgsched.clients.dead_letters_for_is_1_hour_to_3653_days CHECK (((dead_letters_for >= '01:00:00'::interval) AND (dead_letters_for <= '3653 days'::interval)))
+constraint pgsched.clients.dead_letters_for_is_1_hour_to_3653_days CHECK ((((dead_letters_for >= '01:00:00'::interval) AND (dead_letters_for <= '3653 days'::interval)) AND (date_trunc('month'::text, dead_letters_for) = '00:00:00'::interval)))
 constraint pgsched.clients.late_after_is_1_millisecond_to_1_hour CHECK (((late_after >= '00:00:00.001'::interval) AND (late_after <= '01:00:00'::interval)))
 constraint pgsched.clients.on_time_share_is_a_half_to_nearly_all CHECK (((on_time_share >= (0.5)::double precision) AND (on_time_share <= (0.9999)::double precision)))
 constraint pgsched.dependencies.delay_is_0_to_3653_days CHECK (((delay >= '00:00:00'::interval) AND (delay <= '3653 days'::interval)))
@@ -619,9 +629,9 @@ constraint pgsched.executions.partition_follows_the_key CHECK (((lease_token IS 
 constraint pgsched.history.history_id PRIMARY KEY (id, client_id, status, partition, finished_at)
 constraint pgsched.installation.audit_days_are_0_to_36500 CHECK (((audit_days >= 0) AND (audit_days <= 36500)))
 constraint pgsched.installation.history_days_are_1_to_3650 CHECK (((history_days >= 1) AND (history_days <= 3650)))
-constraint pgsched.installation.hold_after_absence_is_1_second_to_3653_days CHECK (((hold_after_absence >= '00:00:01'::interval) AND (hold_after_absence <= '3653 days'::interval)))
-constraint pgsched.installation.hold_after_promotion_is_1_second_to_3653_days CHECK (((hold_after_promotion >= '00:00:01'::interval) AND (hold_after_promotion <= '3653 days'::interval)))
-constraint pgsched.installation.hold_after_restart_is_1_second_to_3653_days CHECK (((hold_after_restart >= '00:00:01'::interval) AND (hold_after_restart <= '3653 days'::interval)))
+constraint pgsched.installation.hold_after_absence_is_1_second_to_3653_days CHECK ((((hold_after_absence >= '00:00:01'::interval) AND (hold_after_absence <= '3653 days'::interval)) AND (date_trunc('month'::text, hold_after_absence) = '00:00:00'::interval)))
+constraint pgsched.installation.hold_after_promotion_is_1_second_to_3653_days CHECK ((((hold_after_promotion >= '00:00:01'::interval) AND (hold_after_promotion <= '3653 days'::interval)) AND (date_trunc('month'::text, hold_after_promotion) = '00:00:00'::interval)))
+constraint pgsched.installation.hold_after_restart_is_1_second_to_3653_days CHECK ((((hold_after_restart >= '00:00:01'::interval) AND (hold_after_restart <= '3653 days'::interval)) AND (date_trunc('month'::text, hold_after_restart) = '00:00:00'::interval)))
 constraint pgsched.installation.installation_pkey PRIMARY KEY (name)
 constraint pgsched.installation.there_is_one_installation CHECK ((name = 'installation'::text))
 constraint pgsched.jobs.accounted_to_is_an_instant CHECK (((accounted_to >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (accounted_to <= '9999-12-31 00:00:00+00'::timestamp with time zone)))
@@ -674,9 +684,9 @@ constraint pgsched_internal.gates.burst_is_1_to_a_million CHECK (((burst >= 1) A
 constraint pgsched_internal.gates.concurrency_is_1_to_a_million CHECK (((concurrency >= 1) AND (concurrency <= 1000000)))
 constraint pgsched_internal.gates.events_are_1_to_a_million CHECK (((events >= 1) AND (events <= 1000000)))
 constraint pgsched_internal.gates.events_have_a_period CHECK ((num_nonnulls(events, period) <> 1))
-constraint pgsched_internal.gates.gate_is_of_a_known_kind CHECK (((length(name) <= 400) AND (name ~ '^(client|host|queue|key|circuit):.'::text)))
+constraint pgsched_internal.gates.gate_is_of_a_known_kind CHECK (((length(name) <= 600) AND (name ~ '^(client|host|queue|key|circuit):.'::text)))
 constraint pgsched_internal.gates.gates_pkey PRIMARY KEY (name)
-constraint pgsched_internal.gates.period_is_1_millisecond_to_366_days CHECK (((period >= '00:00:00.001'::interval) AND (period <= '366 days'::interval)))
+constraint pgsched_internal.gates.period_is_1_millisecond_to_366_days CHECK ((((period >= '00:00:00.001'::interval) AND (period <= '366 days'::interval)) AND (date_trunc('month'::text, period) = '00:00:00'::interval)))
 constraint pgsched_internal.job_moves.job_moves_job_id_fkey FOREIGN KEY (job_id) REFERENCES pgsched.jobs(id) ON DELETE CASCADE
 constraint pgsched_internal.job_moves.job_moves_pkey PRIMARY KEY (job_id, partition)
 constraint pgsched_internal.kept_dead_letters.kept_dead_letters_pkey PRIMARY KEY (id)
@@ -687,6 +697,7 @@ constraint pgsched_internal.results_to_record.results_to_record_pkey PRIMARY KEY
 constraint pgsched_internal.results_to_record.verb_is_complete_fail_or_release CHECK ((verb = ANY (ARRAY['complete'::text, 'fail'::text, 'release'::text])))
 constraint pgsched_internal.rows_to_come_back_to.rows_to_come_back_to_change_id_fkey FOREIGN KEY (change_id) REFERENCES pgsched.bulk_changes(id) ON DELETE CASCADE
 constraint pgsched_internal.rows_to_come_back_to.rows_to_come_back_to_pkey PRIMARY KEY (change_id, id)
+constraint pgsched_internal.secrets.hosts_are_at_most_20 CHECK (((cardinality(hosts) <= 20) AND (array_position(hosts, NULL::text) IS NULL)))
 constraint pgsched_internal.secrets.sealed_is_at_most_16_kib CHECK (((octet_length(sealed) >= 38) AND (octet_length(sealed) <= 16450)))
 constraint pgsched_internal.secrets.secret_name_is_1_to_100_letters CHECK ((name ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$'::text))
 constraint pgsched_internal.secrets.secrets_client_id_fkey FOREIGN KEY (client_id) REFERENCES pgsched.clients(client_id) ON DELETE CASCADE
@@ -697,6 +708,7 @@ constraint pgsched_internal.signing_secrets.signing_secrets_client_id_fkey FOREI
 constraint pgsched_internal.signing_secrets.signing_secrets_pkey PRIMARY KEY (client_id, sealed)
 
 -- indexes
+CREATE INDEX audit_log_client ON pgsched.audit_log USING btree (client_id, id) WHERE (client_id IS NOT NULL)
 CREATE INDEX audit_log_name ON pgsched.audit_log USING btree (name, kind, id) WHERE (name IS NOT NULL)
 CREATE INDEX audit_log_subject ON pgsched.audit_log USING btree (subject, id) WHERE (subject IS NOT NULL)
 CREATE INDEX backfills_active ON pgsched.backfills USING btree (id) WHERE (state = 'active'::text)
@@ -709,6 +721,7 @@ CREATE INDEX ends_to_mark_after ON pgsched_internal.ends_to_mark USING btree (af
 CREATE INDEX ends_to_mark_noted_at ON pgsched_internal.ends_to_mark USING btree (noted_at)
 CREATE INDEX executions_fire_at ON ONLY pgsched.executions USING btree (partition, fire_at)
 CREATE INDEX executions_gate ON ONLY pgsched.executions USING btree (gate, COALESCE((((options)::jsonb ->> 'priority'::text))::smallint, (0)::smallint) DESC, scheduled_for, id) WHERE ((gate IS NOT NULL) AND (NOT isfinite((fire_at)::timestamp with time zone)))
+CREATE INDEX executions_held_until ON ONLY pgsched.executions USING btree (held_until) WHERE ((gate <> 'error'::text) AND (NOT isfinite((fire_at)::timestamp with time zone)) AND (held_until IS NOT NULL))
 CREATE INDEX executions_key ON ONLY pgsched.executions USING btree (client_id, key) WHERE (key IS NOT NULL)
 CREATE INDEX executions_labelled ON ONLY pgsched.executions USING btree (client_id, id) WHERE (labels IS NOT NULL)
 CREATE INDEX executions_ordering ON ONLY pgsched.executions USING btree (client_id, ordering_key, COALESCE((scheduled_for)::timestamp with time zone, (fire_at)::timestamp with time zone), id) WHERE (ordering_key IS NOT NULL)
@@ -728,6 +741,7 @@ CREATE INDEX jobs_key ON pgsched.jobs USING btree (client_id, key) WHERE (key IS
 CREATE INDEX jobs_labels ON pgsched.jobs USING gin (labels jsonb_path_ops) WHERE (labels IS NOT NULL)
 CREATE INDEX jobs_unplanned ON pgsched.jobs USING btree (client_id, id) WHERE ((state = 'active'::pgsched.job_state) AND (planned_revision <> revision))
 CREATE INDEX kept_dead_letters_finished_at ON pgsched_internal.kept_dead_letters USING btree (finished_at)
+CREATE INDEX kept_dead_letters_key ON pgsched_internal.kept_dead_letters USING btree (client_id, key) WHERE (key IS NOT NULL)
 CREATE INDEX keys_look_at ON pgsched_internal.keys USING btree (look_at)
 CREATE INDEX results_to_record_client ON pgsched_internal.results_to_record USING btree (client_id)
 CREATE INDEX results_to_record_execution ON pgsched_internal.results_to_record USING btree (execution_id)
@@ -800,7 +814,7 @@ partition pgsched_internal.rollups_default of pgsched.rollups DEFAULT
 
 -- triggers
 CREATE TRIGGER body_checked BEFORE INSERT OR UPDATE OF payload, options ON pgsched.jobs FOR EACH ROW WHEN (((new.options)::jsonb ? 'body'::text)) EXECUTE FUNCTION pgsched_internal.body_checked()
-CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE OF client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor, gap, overlap, state, declared_by ON pgsched.jobs FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('job', 'id', 'id')
+CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE OF client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor, gap, overlap, state, declared_by, exceptions ON pgsched.jobs FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('job', 'id', 'id')
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE OF hash, subject, clients, scopes, expires_at, revoked_at, rate, burst ON pgsched_internal.api_keys FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('key', 'id')
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE OF options, weight, max_waiting, paused_at, reason, pulled ON pgsched.queues FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('queue', 'name')
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE ON pgsched.clients FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('client', 'client_id')
@@ -831,7 +845,7 @@ CREATE TRIGGER worker_left AFTER DELETE ON pgsched.workers FOR EACH ROW EXECUTE 
 
 -- policies
 policy api on pgsched.attempts for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
-policy api on pgsched.audit_log for r to {pgsched_api} using (( SELECT pgsched_internal.api_administers() AS api_administers)) check ()
+policy api on pgsched.audit_log for r to {pgsched_api} using ((( SELECT pgsched_internal.api_administers() AS api_administers) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))) OR ((client_id IS NOT NULL) AND ( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all)))) check ()
 policy api on pgsched.blocked_keys for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api on pgsched.bulk_changes for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (clients <@ ( SELECT pgsched_internal.api_clients() AS api_clients)))) check ()
 policy api on pgsched.clients for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
@@ -842,6 +856,7 @@ policy api on pgsched.jobs for r to {pgsched_api} using ((( SELECT pgsched_inter
 policy api on pgsched.progress for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api on pgsched.rollups for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api on pgsched_internal.api_keys for r to {pgsched_api} using (( SELECT pgsched_internal.api_administers() AS api_administers)) check ()
+policy api on pgsched_internal.facts for r to {pgsched_api} using (true) check ()
 policy api on pgsched_internal.gates for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api on pgsched_internal.kept_dead_letters for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api_new on pgsched.executions for a to {pgsched_api} using () check ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR ((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest)))))
@@ -849,6 +864,7 @@ policy api_select on pgsched.backfills for r to {pgsched_api} using ((EXISTS ( S
 policy api_set on pgsched.jobs for w to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR ((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api_update on pgsched.backfills for w to {pgsched_api} using ((EXISTS ( SELECT FROM pgsched.jobs j WHERE (j.id = backfills.job_id)))) check ()
 policy mine on pgsched.attempts for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
+policy mine on pgsched.audit_log for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
 policy mine on pgsched.backfills for r to {pgsched_client} using ((EXISTS ( SELECT FROM pgsched.jobs j WHERE (j.id = backfills.job_id)))) check ()
 policy mine on pgsched.blocked_keys for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
 policy mine on pgsched.bulk_changes for r to {pgsched_client} using ((clients <@ pgsched_internal.my_clients())) check ()
@@ -875,6 +891,7 @@ policy reader on pgsched.jobs for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.progress for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.rollups for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched_internal.api_keys for r to {pgsched_reader} using (true) check ()
+policy reader on pgsched_internal.facts for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched_internal.gates for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched_internal.kept_dead_letters for r to {pgsched_reader} using (true) check ()
 policy worker on pgsched.attempts for * to {pgsched_worker} using (true) check (true)
@@ -890,10 +907,12 @@ policy worker on pgsched.jobs for * to {pgsched_worker} using (true) check (true
 policy worker on pgsched.progress for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.rollups for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched_internal.api_keys for * to {pgsched_worker} using (true) check (true)
+policy worker on pgsched_internal.facts for r to {pgsched_worker} using (true) check ()
 policy worker on pgsched_internal.gates for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched_internal.kept_dead_letters for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched_internal.secrets for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched_internal.signing_secrets for * to {pgsched_worker} using (true) check (true)
+policy worker_set on pgsched_internal.facts for * to {pgsched_worker} using ((name ~~ 'tzdata%'::text)) check ()
 
 -- functions
 function pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -904,7 +923,7 @@ function pgsched.cancel_all(text,jsonb,text,text) returns integer volatility v p
 function pgsched.cancel_backfill(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.cancel_bulk_change(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.cancel_executions(jsonb,double precision,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.claim(text,text,integer,interval) returns TABLE(id uuid, token bigint, attempt smallint, scheduled_for timestamp with time zone, client text, key text, ordering_key text, job_id uuid, payload jsonb, target text, options jsonb, lease_expires_at timestamp with time zone) volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan, enable_seqscan=off, enable_bitmapscan=off, enable_hashjoin=off, enable_mergejoin=off
+function pgsched.claim(text,text,integer,interval) returns TABLE(id uuid, token bigint, attempt smallint, delivery_count integer, scheduled_for timestamp with time zone, client text, key text, ordering_key text, job_id uuid, payload jsonb, target text, options jsonb, lease_expires_at timestamp with time zone) volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan, enable_seqscan=off, enable_bitmapscan=off, enable_hashjoin=off, enable_mergejoin=off
 function pgsched.complete(uuid,bigint,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.count_dead_letters(jsonb,interval) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp, enable_sort=off, enable_hashjoin=off
 function pgsched.count_executions(jsonb,interval) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp, enable_sort=off
@@ -961,7 +980,7 @@ function pgsched.status_of(uuid) returns SETOF pgsched.status volatility v paral
 function pgsched.trigger(uuid,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.unblock(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.wait_for(uuid,uuid,text,interval) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
-function pgsched_internal.account_from_claimed(uuid,integer) returns void volatility v parallel u
+function pgsched_internal.account_from_claimed(uuid,integer,uuid[]) returns void volatility v parallel u
 function pgsched_internal.accounted_to(pgsched.jobs,boolean) returns timestamp with time zone volatility s parallel s
 function pgsched_internal.acting_role() returns name volatility s parallel s
 function pgsched_internal.acts_for(text) returns boolean volatility s parallel s
@@ -980,13 +999,15 @@ function pgsched_internal.attempts_in(jsonb) returns numeric volatility i parall
 function pgsched_internal.authenticated() returns text volatility s parallel s
 function pgsched_internal.backoff(jsonb,integer,double precision) returns double precision volatility i parallel s
 function pgsched_internal.block_key(smallint,text,text,uuid,text) returns void volatility v parallel u
+function pgsched_internal.block_while_called(pgsched.executions) returns void volatility v parallel u
 function pgsched_internal.body_checked() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.bound_strays(text,text,date,date) returns void volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.bring_along(uuid) returns void volatility v parallel u
 function pgsched_internal.buckets() returns double precision[] volatility i parallel s
 function pgsched_internal.bury(smallint,uuid,text) returns void volatility v parallel u
-function pgsched_internal.cancel_locked(pgsched.executions,text) returns void volatility v parallel u set plan_cache_mode=force_custom_plan
+function pgsched_internal.cancel_locked(pgsched.executions,text,text) returns void volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.cancel_waiting(text,text,integer) returns integer volatility v parallel u
+function pgsched_internal.canonical_host(text) returns text volatility i parallel s
 function pgsched_internal.capability_of(text) returns text volatility i parallel s
 function pgsched_internal.carry_on(uuid,timestamp with time zone) returns void volatility v parallel u
 function pgsched_internal.catalogue() returns jsonb volatility s parallel u set search_path=pg_catalog, pg_temp
@@ -1000,7 +1021,7 @@ function pgsched_internal.check_administers() returns boolean volatility s paral
 function pgsched_internal.check_after(text[],text,text,text) returns boolean volatility i parallel s
 function pgsched_internal.check_after_rule(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_auth(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
-function pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) returns boolean volatility s parallel u
+function pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) returns boolean volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_backoff(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_body(jsonb,jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_body_option(jsonb) returns boolean volatility i parallel s
@@ -1021,7 +1042,7 @@ function pgsched_internal.check_execution_filter(jsonb) returns boolean volatili
 function pgsched_internal.check_filter(text,jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_filter_members(jsonb,text,text[]) returns boolean volatility i parallel s
 function pgsched_internal.check_headers(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
-function pgsched_internal.check_in() returns text volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.check_in(bigint) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_installation_member(text,jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_instant(timestamp with time zone) returns boolean volatility i parallel s
 function pgsched_internal.check_key(text,text[],text[],timestamp with time zone) returns boolean volatility s parallel u
@@ -1053,6 +1074,7 @@ function pgsched_internal.check_worker(integer) returns void volatility v parall
 function pgsched_internal.check_zone(text) returns boolean volatility s parallel s
 function pgsched_internal.circle_refused() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.circuit_of(text,text) returns text volatility i parallel s
+function pgsched_internal.client_of(text,jsonb) returns text volatility s parallel u
 function pgsched_internal.clients_acted_for() returns text[] volatility s parallel s
 function pgsched_internal.clients_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.count_later(text,smallint,pgsched.execution_status,bigint,smallint) returns void volatility v parallel u
@@ -1086,7 +1108,10 @@ function pgsched_internal.duration_text(double precision) returns text volatilit
 function pgsched_internal.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
 function pgsched_internal.edited_execution(pgsched.executions,jsonb) returns pgsched.executions volatility s parallel u
 function pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) returns pgsched.execution_status volatility v parallel u
+function pgsched_internal.end_if_late(smallint,uuid) returns boolean volatility v parallel u set lock_timeout=5ms
 function pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) returns boolean volatility v parallel u
+function pgsched_internal.end_of(interval) returns timestamp with time zone volatility v parallel u
+function pgsched_internal.end_overdue(integer) returns bigint volatility v parallel u
 function pgsched_internal.ended_under(pgsched_internal.keys,text,text,text,smallint) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.executions_inserted() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.expire_dead_letters(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -1096,9 +1121,11 @@ function pgsched_internal.fault_of_values(jsonb) returns record volatility i par
 function pgsched_internal.find_execution(text,text) returns uuid volatility v parallel u
 function pgsched_internal.fire_dependents(uuid[]) returns uuid[] volatility v parallel u
 function pgsched_internal.first_partition_of(integer) returns smallint volatility i parallel s
+function pgsched_internal.follow_change(pgsched.executions,pgsched.jobs) returns void volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.follow_end(pgsched.executions,pgsched.execution_status,text,smallint,jsonb,boolean) returns void volatility v parallel u
 function pgsched_internal.follow_move(pgsched.executions,timestamp with time zone) returns void volatility v parallel u
 function pgsched_internal.follow_replaced(pgsched.jobs,pgsched.jobs) returns void volatility v parallel u
+function pgsched_internal.follow_unbegun(pgsched.jobs,text) returns void volatility v parallel u
 function pgsched_internal.forget_dependencies(uuid) returns void volatility v parallel u
 function pgsched_internal.gate_of(text,text) returns text volatility i parallel s
 function pgsched_internal.give_key(text,text,uuid,smallint) returns void volatility v parallel u
@@ -1107,19 +1134,27 @@ function pgsched_internal.hand_back(pgsched.executions) returns void volatility 
 function pgsched_internal.has_ended(uuid) returns boolean volatility v parallel u
 function pgsched_internal.has_keys() returns boolean volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.has_no_such_day(text) returns boolean volatility i parallel s
+function pgsched_internal.has_target() returns boolean volatility s parallel u
 function pgsched_internal.has_work() returns boolean volatility s parallel u
 function pgsched_internal.held(jsonb,text,timestamp with time zone) returns jsonb volatility s parallel s
+function pgsched_internal.held_until(pgsched.executions) returns timestamp with time zone volatility s parallel s
 function pgsched_internal.histogram_of(smallint[],bigint[]) returns integer[] volatility i parallel s
+function pgsched_internal.hold_for(uuid,jsonb) returns void volatility v parallel u
 function pgsched_internal.hold_for_recovery(text,text) returns boolean volatility v parallel u
+function pgsched_internal.hold_withdrawn(pgsched.executions,text) returns void volatility v parallel u
 function pgsched_internal.homes_of(uuid) returns smallint[] volatility s parallel u
+function pgsched_internal.in_hand_of_job(smallint,pgsched.jobs) returns SETOF uuid volatility v parallel u
 function pgsched_internal.in_history(uuid) returns pgsched.history volatility v parallel u
 function pgsched_internal.in_partition(smallint,text) returns text volatility s parallel u
 function pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint,jsonb) returns void volatility v parallel u
 function pgsched_internal.is_a_lock(text) returns boolean volatility i parallel s
+function pgsched_internal.is_ahead(pgsched.executions) returns boolean volatility v parallel u
 function pgsched_internal.is_api() returns boolean volatility s parallel s
+function pgsched_internal.is_blocked(smallint,text,text,boolean) returns boolean volatility v parallel u
 function pgsched_internal.is_current(bigint) returns boolean volatility v parallel u
 function pgsched_internal.is_day(text) returns boolean volatility i parallel s
 function pgsched_internal.is_duration(jsonb,interval,interval) returns boolean volatility i parallel s
+function pgsched_internal.is_elsewhere() returns boolean volatility s parallel u
 function pgsched_internal.is_free_to_end(pgsched.executions,pgsched.execution_status) returns boolean volatility v parallel u
 function pgsched_internal.is_instant(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.is_kept(text,timestamp with time zone) returns boolean volatility s parallel u
@@ -1129,6 +1164,7 @@ function pgsched_internal.is_lost(pgsched.executions) returns boolean volatility
 function pgsched_internal.is_named(pgsched.executions,jsonb,text[]) returns boolean volatility s parallel u
 function pgsched_internal.is_of_a_row(text) returns boolean volatility i parallel s
 function pgsched_internal.is_of_key(smallint,uuid,text,text) returns boolean volatility s parallel u
+function pgsched_internal.is_only_form(text) returns boolean volatility i parallel s set search_path=pg_catalog, pg_temp
 function pgsched_internal.is_privileged(name) returns boolean volatility s parallel u
 function pgsched_internal.is_secret_ref(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.is_watched(integer) returns boolean volatility v parallel u
@@ -1141,6 +1177,7 @@ function pgsched_internal.kept_under(text,text,text) returns pgsched_internal.pl
 function pgsched_internal.key_retention() returns interval volatility s parallel s
 function pgsched_internal.keys_inserted() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.laid_over(jsonb,jsonb) returns jsonb volatility i parallel s
+function pgsched_internal.last_replay(uuid) returns uuid volatility v parallel u
 function pgsched_internal.last_under(text,text) returns uuid volatility v parallel u
 function pgsched_internal.lateness(jsonb,integer,double precision) returns record volatility i parallel s
 function pgsched_internal.lease_in(pgsched_internal.consumer,smallint,uuid[]) returns pgsched_internal.handed[] volatility v parallel u
@@ -1148,11 +1185,11 @@ function pgsched_internal.lease_to(pgsched_internal.consumer,smallint[],uuid[]) 
 function pgsched_internal.leave_watch(integer,integer) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, synchronous_commit=off
 function pgsched_internal.left_as_it_is(pgsched_internal.keys,pgsched.executions,text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.length_of(text) returns interval volatility i parallel s
-function pgsched_internal.let_next(smallint,text,text) returns timestamp with time zone volatility v parallel u
+function pgsched_internal.let_next(smallint,text,text,boolean) returns timestamp with time zone volatility v parallel u
 function pgsched_internal.live_execution(smallint,uuid) returns pgsched.executions volatility v parallel u
 function pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zone) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.lock_backfilled(smallint,uuid,timestamp with time zone,timestamp with time zone) returns SETOF pgsched.executions volatility v parallel u
-function pgsched_internal.lock_dead_letter(uuid) returns pgsched.history volatility v parallel u
+function pgsched_internal.lock_dead_letter(uuid,boolean) returns pgsched.history volatility v parallel u
 function pgsched_internal.lock_execution(uuid) returns pgsched.executions volatility v parallel u
 function pgsched_internal.lock_job(uuid) returns pgsched.jobs volatility v parallel u
 function pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) returns SETOF uuid volatility v parallel u
@@ -1161,10 +1198,11 @@ function pgsched_internal.lock_key_of_api(text) returns pgsched_internal.api_key
 function pgsched_internal.lock_named(text,text) returns uuid volatility v parallel u
 function pgsched_internal.lock_planned(smallint,uuid) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.lock_queue(text) returns pgsched.queues volatility v parallel u
+function pgsched_internal.lock_unbegun(smallint,pgsched.jobs) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.lock_unbegun(uuid) returns pgsched.executions volatility v parallel u
 function pgsched_internal.lock_under(pgsched_internal.keys,text) returns pgsched.executions volatility v parallel u
 function pgsched_internal.lock_waiting(smallint,uuid) returns pgsched.executions volatility v parallel u
-function pgsched_internal.log_change(text,text,uuid,jsonb,jsonb) returns void volatility v parallel u
+function pgsched_internal.log_change(text,text,uuid,jsonb,jsonb,text) returns void volatility v parallel u
 function pgsched_internal.log_key(text,text,text,jsonb) returns void volatility v parallel u
 function pgsched_internal.log_setting(text,text,jsonb,text,text,jsonb,jsonb) returns void volatility v parallel u
 function pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) returns TABLE(id uuid, finished_at timestamp with time zone, named boolean) volatility s parallel u
@@ -1177,9 +1215,11 @@ function pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) returns vo
 function pgsched_internal.mark_ends(integer) returns void volatility v parallel u
 function pgsched_internal.may_adopt(text,date,date) returns boolean volatility s parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.may_be_handed_out(smallint,uuid) returns boolean volatility v parallel u
+function pgsched_internal.may_count(uuid,pgsched.execution_status) returns boolean volatility v parallel u set lock_timeout=50ms
 function pgsched_internal.may_do_everything() returns boolean volatility s parallel s
 function pgsched_internal.may_go(date) returns boolean volatility s parallel u
 function pgsched_internal.may_see(text) returns boolean volatility s parallel u
+function pgsched_internal.may_still_run(pgsched.executions,pgsched.jobs,boolean) returns boolean volatility s parallel s
 function pgsched_internal.move_to(pgsched.executions,timestamp with time zone) returns void volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) returns boolean volatility s parallel s
 function pgsched_internal.my_clients() returns text[] volatility s parallel s
@@ -1195,11 +1235,12 @@ function pgsched_internal.note_ends_with(uuid[],pgsched.execution_status[],times
 function pgsched_internal.note_key_use(text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.note_move(pgsched.jobs) returns void volatility v parallel u
 function pgsched_internal.note_result(text,pgsched.executions,bigint,jsonb,text,boolean,interval) returns void volatility v parallel u
-function pgsched_internal.note_server(pgsched_internal.fleet) returns void volatility v parallel u
+function pgsched_internal.note_server(pgsched_internal.fleet,bigint) returns bigint volatility v parallel u
 function pgsched_internal.notify_release() returns void volatility v parallel u
 function pgsched_internal.notify_turns() returns void volatility v parallel u
 function pgsched_internal.notify_wake(smallint,timestamp with time zone) returns void volatility v parallel u
 function pgsched_internal.notify_workers(text) returns void volatility v parallel u
+function pgsched_internal.numbers_in(jsonb) returns SETOF jsonb volatility i parallel s
 function pgsched_internal.open_gate(text,boolean) returns boolean volatility v parallel u
 function pgsched_internal.options_of(jsonb,text,smallint,integer) returns jsonb volatility s parallel s
 function pgsched_internal.owner_of_job(uuid) returns text volatility s parallel u
@@ -1211,12 +1252,13 @@ function pgsched_internal.partitions_of(integer) returns SETOF smallint volatili
 function pgsched_internal.partitions_per_queue() returns integer volatility i parallel s
 function pgsched_internal.put_away(smallint,uuid,text) returns void volatility v parallel u
 function pgsched_internal.put_job(uuid,text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) returns pgsched.jobs volatility v parallel u
-function pgsched_internal.put_secret(text,text,bytea,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.put_secret(text,text,bytea,text[],text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.queue_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.queue_number_of(integer) returns integer volatility i parallel s
 function pgsched_internal.queue_to_tell(smallint,text) returns smallint volatility s parallel s
 function pgsched_internal.queues_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone) returns integer volatility v parallel u
+function pgsched_internal.recall(smallint,uuid,bigint) returns text volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.record_in_hand(pgsched.executions,pgsched_internal.results_to_record) returns boolean volatility v parallel u
 function pgsched_internal.record_result(pgsched_internal.results_to_record) returns boolean volatility v parallel u
 function pgsched_internal.record_results(integer) returns integer volatility v parallel u
@@ -1228,6 +1270,7 @@ function pgsched_internal.refuse_taken(pgsched_internal.keys,text) returns void 
 function pgsched_internal.release_abandoned(integer,uuid) returns record volatility v parallel u
 function pgsched_internal.release_dependents(integer,uuid,uuid,integer) returns record volatility v parallel u
 function pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb,jsonb) returns void volatility v parallel u set plan_cache_mode=force_custom_plan
+function pgsched_internal.replan_from(pgsched.executions,pgsched.jobs) returns void volatility v parallel u
 function pgsched_internal.replay_letter(pgsched.bulk_changes,uuid,timestamp with time zone) returns text volatility v parallel u set lock_timeout=5ms
 function pgsched_internal.reseal(text,text,bytea,bytea) returns boolean volatility v parallel u
 function pgsched_internal.reseal_signing(text,bytea,bytea) returns boolean volatility v parallel u
@@ -1255,19 +1298,24 @@ function pgsched_internal.shut_gate(text,timestamp with time zone,text) returns 
 function pgsched_internal.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
 function pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.slot_for(text,text,text) returns smallint volatility i parallel s
+function pgsched_internal.spread_of(jsonb) returns interval volatility i parallel s
 function pgsched_internal.spread_overdue(smallint,timestamp with time zone,timestamp with time zone,interval,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.stalls() returns jsonb volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.still_in_hand(smallint,uuid,bigint) returns pgsched.executions volatility v parallel u
+function pgsched_internal.still_to_wait_for(pgsched.history) returns jsonb volatility v parallel u
 function pgsched_internal.stray_days(text) returns record volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.succeeded_lately(text,text,uuid) returns uuid volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.sum_of(integer[],integer[]) returns integer[] volatility i parallel s
 function pgsched_internal.superseded_by(pgsched.history) returns uuid volatility v parallel u
 function pgsched_internal.swap_default(text,text,date,date) returns void volatility v parallel u set search_path=pg_catalog, pg_temp
+function pgsched_internal.take_back(pgsched.executions) returns pgsched.executions volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.take_in_hand(uuid,bigint) returns record volatility v parallel u
 function pgsched_internal.take_key(text,text,uuid,smallint) returns void volatility v parallel u
+function pgsched_internal.take_out(uuid,timestamp with time zone,text) returns void volatility v parallel u
 function pgsched_internal.take_turn(pgsched.executions) returns boolean volatility v parallel u
 function pgsched_internal.take_watch(integer,integer) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, synchronous_commit=off
 function pgsched_internal.target_host(text) returns text volatility i parallel s
+function pgsched_internal.tell_of_change(uuid) returns void volatility v parallel u
 function pgsched_internal.tell_outcome(pgsched.executions,pgsched.execution_status,text,smallint,jsonb) returns uuid volatility v parallel u
 function pgsched_internal.that_fit(smallint[],uuid[],boolean[],integer) returns record volatility v parallel u
 function pgsched_internal.this_server() returns pgsched_internal.fleet volatility v parallel u
@@ -1284,12 +1332,13 @@ function pgsched_internal.wait_for_row(pgsched.executions) returns boolean volat
 function pgsched_internal.waited(jsonb) returns jsonb volatility s parallel s
 function pgsched_internal.waiting_of_job(smallint,uuid) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.waits_for_own(smallint,uuid) returns boolean volatility s parallel u
+function pgsched_internal.was_dependent(pgsched.history) returns boolean volatility i parallel s
 function pgsched_internal.watch_of(integer) returns bigint volatility v parallel u
 function pgsched_internal.weeks_of_history(timestamp with time zone) returns TABLE(low timestamp with time zone, high timestamp with time zone) volatility s parallel u
-function pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,boolean) returns text volatility i parallel u
-function pgsched_internal.withdraw(uuid,text) returns void volatility v parallel u
+function pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,boolean,boolean,bigint) returns text volatility i parallel u
+function pgsched_internal.withdraw(uuid,text,boolean) returns void volatility v parallel u
 function pgsched_internal.worker_left() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched_internal.write_log(text,uuid,text,jsonb,text,text,jsonb,jsonb) returns void volatility v parallel u
+function pgsched_internal.write_log(text,uuid,text,jsonb,text,text,jsonb,jsonb,text) returns void volatility v parallel u
 function pgsched_internal.written_out(jsonb,integer) returns text volatility i parallel s
 
 -- grants
@@ -1485,25 +1534,27 @@ grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_worker
 grant execute on pgsched_internal.acting_role() to pgsched_api
 grant execute on pgsched_internal.acting_role() to pgsched_worker
 grant execute on pgsched_internal.acts_for(text) to pgsched_api
-grant execute on pgsched_internal.acts_for(text) to pgsched_worker
 grant execute on pgsched_internal.adopt_strays(text) to pgsched_worker
 grant execute on pgsched_internal.advance_bulk_change(uuid,integer) to pgsched_worker
 grant execute on pgsched_internal.any_partition_of(integer) to pgsched_worker
 grant execute on pgsched_internal.api_acts_for_all() to pgsched_api
-grant execute on pgsched_internal.api_acts_for_all() to pgsched_worker
 grant execute on pgsched_internal.api_administers() to pgsched_api
 grant execute on pgsched_internal.api_clients() to pgsched_api
-grant execute on pgsched_internal.api_clients() to pgsched_worker
 grant execute on pgsched_internal.attach_day(text,date) to pgsched_worker
 grant execute on pgsched_internal.attempts_in(jsonb) to pgsched_worker
 grant execute on pgsched_internal.authenticated() to pgsched_worker
 grant execute on pgsched_internal.backoff(jsonb,integer,double precision) to pgsched_worker
 grant execute on pgsched_internal.block_key(smallint,text,text,uuid,text) to pgsched_worker
+grant execute on pgsched_internal.block_while_called(pgsched.executions) to pgsched_worker
 grant execute on pgsched_internal.buckets() to pgsched_api
 grant execute on pgsched_internal.buckets() to pgsched_client
 grant execute on pgsched_internal.buckets() to pgsched_reader
 grant execute on pgsched_internal.buckets() to pgsched_worker
 grant execute on pgsched_internal.bury(smallint,uuid,text) to pgsched_worker
+grant execute on pgsched_internal.canonical_host(text) to pgsched_api
+grant execute on pgsched_internal.canonical_host(text) to pgsched_client
+grant execute on pgsched_internal.canonical_host(text) to pgsched_reader
+grant execute on pgsched_internal.canonical_host(text) to pgsched_worker
 grant execute on pgsched_internal.capability_of(text) to pgsched_worker
 grant execute on pgsched_internal.catalogue() to pgsched_api
 grant execute on pgsched_internal.catalogue() to pgsched_reader
@@ -1513,6 +1564,7 @@ grant execute on pgsched_internal.change_execution(pgsched.bulk_changes,uuid,sma
 grant execute on pgsched_internal.change_or_come_back(pgsched.bulk_changes,uuid,timestamp with time zone,smallint,boolean) to pgsched_worker
 grant execute on pgsched_internal.check_auth(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_api
+grant execute on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_client
 grant execute on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_worker
 grant execute on pgsched_internal.check_backoff(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_body(jsonb,jsonb) to pgsched_worker
@@ -1526,7 +1578,7 @@ grant execute on pgsched_internal.check_defaults(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_delivery(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_exclusion(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_headers(jsonb) to pgsched_api
-grant execute on pgsched_internal.check_in() to pgsched_worker
+grant execute on pgsched_internal.check_in(bigint) to pgsched_worker
 grant execute on pgsched_internal.check_labels(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_labels(jsonb) to pgsched_client
 grant execute on pgsched_internal.check_labels(jsonb) to pgsched_worker
@@ -1581,7 +1633,9 @@ grant execute on pgsched_internal.duration_text(double precision) to pgsched_wor
 grant execute on pgsched_internal.edited(pgsched.jobs,jsonb) to pgsched_api
 grant execute on pgsched_internal.edited(pgsched.jobs,jsonb) to pgsched_worker
 grant execute on pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) to pgsched_worker
+grant execute on pgsched_internal.end_if_late(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) to pgsched_worker
+grant execute on pgsched_internal.end_overdue(integer) to pgsched_worker
 grant execute on pgsched_internal.expire_dead_letters(integer) to pgsched_worker
 grant execute on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) to pgsched_worker
 grant execute on pgsched_internal.fault_of_json(jsonb) to pgsched_api
@@ -1592,6 +1646,7 @@ grant execute on pgsched_internal.first_partition_of(integer) to pgsched_api
 grant execute on pgsched_internal.first_partition_of(integer) to pgsched_client
 grant execute on pgsched_internal.first_partition_of(integer) to pgsched_reader
 grant execute on pgsched_internal.first_partition_of(integer) to pgsched_worker
+grant execute on pgsched_internal.follow_change(pgsched.executions,pgsched.jobs) to pgsched_worker
 grant execute on pgsched_internal.follow_end(pgsched.executions,pgsched.execution_status,text,smallint,jsonb,boolean) to pgsched_worker
 grant execute on pgsched_internal.forget_dependencies(uuid) to pgsched_worker
 grant execute on pgsched_internal.give_key(text,text,uuid,smallint) to pgsched_worker
@@ -1600,13 +1655,17 @@ grant execute on pgsched_internal.has_keys() to pgsched_api
 grant execute on pgsched_internal.has_keys() to pgsched_worker
 grant execute on pgsched_internal.has_no_such_day(text) to pgsched_api
 grant execute on pgsched_internal.held(jsonb,text,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.held_until(pgsched.executions) to pgsched_worker
+grant execute on pgsched_internal.hold_withdrawn(pgsched.executions,text) to pgsched_worker
 grant execute on pgsched_internal.homes_of(uuid) to pgsched_worker
 grant execute on pgsched_internal.in_history(uuid) to pgsched_worker
 grant execute on pgsched_internal.in_partition(smallint,text) to pgsched_api
 grant execute on pgsched_internal.in_partition(smallint,text) to pgsched_worker
 grant execute on pgsched_internal.is_a_lock(text) to pgsched_worker
+grant execute on pgsched_internal.is_ahead(pgsched.executions) to pgsched_worker
 grant execute on pgsched_internal.is_api() to pgsched_api
 grant execute on pgsched_internal.is_api() to pgsched_worker
+grant execute on pgsched_internal.is_blocked(smallint,text,text,boolean) to pgsched_worker
 grant execute on pgsched_internal.is_current(bigint) to pgsched_worker
 grant execute on pgsched_internal.is_day(text) to pgsched_api
 grant execute on pgsched_internal.is_duration(jsonb,interval,interval) to pgsched_api
@@ -1630,7 +1689,7 @@ grant execute on pgsched_internal.lateness(jsonb,integer,double precision) to pg
 grant execute on pgsched_internal.leave_watch(integer,integer) to pgsched_worker
 grant execute on pgsched_internal.length_of(text) to pgsched_api
 grant execute on pgsched_internal.length_of(text) to pgsched_worker
-grant execute on pgsched_internal.let_next(smallint,text,text) to pgsched_worker
+grant execute on pgsched_internal.let_next(smallint,text,text,boolean) to pgsched_worker
 grant execute on pgsched_internal.live_execution(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.lock_key(text,text,uuid,smallint) to pgsched_worker
@@ -1641,6 +1700,7 @@ grant execute on pgsched_internal.lose_in_hand(pgsched.executions) to pgsched_wo
 grant execute on pgsched_internal.make_day(text,date) to pgsched_worker
 grant execute on pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.mark_ends(integer) to pgsched_worker
+grant execute on pgsched_internal.may_count(uuid,pgsched.execution_status) to pgsched_worker
 grant execute on pgsched_internal.may_do_everything() to pgsched_api
 grant execute on pgsched_internal.may_do_everything() to pgsched_worker
 grant execute on pgsched_internal.my_clients() to pgsched_client
@@ -1656,12 +1716,15 @@ grant execute on pgsched_internal.notify_release() to pgsched_worker
 grant execute on pgsched_internal.notify_turns() to pgsched_worker
 grant execute on pgsched_internal.notify_wake(smallint,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.notify_workers(text) to pgsched_worker
+grant execute on pgsched_internal.numbers_in(jsonb) to pgsched_api
+grant execute on pgsched_internal.numbers_in(jsonb) to pgsched_worker
 grant execute on pgsched_internal.options_of(jsonb,text,smallint,integer) to pgsched_worker
 grant execute on pgsched_internal.partition_in(uuid) to pgsched_worker
 grant execute on pgsched_internal.partition_of(pgsched.jobs) to pgsched_api
 grant execute on pgsched_internal.partition_of(pgsched.jobs) to pgsched_worker
 grant execute on pgsched_internal.partition_with(uuid) to pgsched_worker
 grant execute on pgsched_internal.partitions_of(integer) to pgsched_api
+grant execute on pgsched_internal.partitions_of(integer) to pgsched_client
 grant execute on pgsched_internal.partitions_of(integer) to pgsched_reader
 grant execute on pgsched_internal.partitions_of(integer) to pgsched_worker
 grant execute on pgsched_internal.partitions_per_queue() to pgsched_api
@@ -1669,11 +1732,12 @@ grant execute on pgsched_internal.partitions_per_queue() to pgsched_client
 grant execute on pgsched_internal.partitions_per_queue() to pgsched_reader
 grant execute on pgsched_internal.partitions_per_queue() to pgsched_worker
 grant execute on pgsched_internal.put_away(smallint,uuid,text) to pgsched_worker
-grant execute on pgsched_internal.put_secret(text,text,bytea,text) to pgsched_api
-grant execute on pgsched_internal.put_secret(text,text,bytea,text) to pgsched_worker
+grant execute on pgsched_internal.put_secret(text,text,bytea,text[],text) to pgsched_api
+grant execute on pgsched_internal.put_secret(text,text,bytea,text[],text) to pgsched_worker
 grant execute on pgsched_internal.queue_number_of(integer) to pgsched_worker
 grant execute on pgsched_internal.queue_to_tell(smallint,text) to pgsched_worker
 grant execute on pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.recall(smallint,uuid,bigint) to pgsched_worker
 grant execute on pgsched_internal.record_in_hand(pgsched.executions,pgsched_internal.results_to_record) to pgsched_worker
 grant execute on pgsched_internal.record_result(pgsched_internal.results_to_record) to pgsched_worker
 grant execute on pgsched_internal.record_results(integer) to pgsched_worker
@@ -1682,6 +1746,7 @@ grant execute on pgsched_internal.refuse(text,text,text) to pgsched_client
 grant execute on pgsched_internal.refuse(text,text,text) to pgsched_worker
 grant execute on pgsched_internal.release_abandoned(integer,uuid) to pgsched_worker
 grant execute on pgsched_internal.release_dependents(integer,uuid,uuid,integer) to pgsched_worker
+grant execute on pgsched_internal.replan_from(pgsched.executions,pgsched.jobs) to pgsched_worker
 grant execute on pgsched_internal.replay_letter(pgsched.bulk_changes,uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.reseal(text,text,bytea,bytea) to pgsched_worker
 grant execute on pgsched_internal.reseal_signing(text,bytea,bytea) to pgsched_worker
@@ -1749,6 +1814,7 @@ grant insert on pgsched.executions (partition) to pgsched_api
 grant insert on pgsched.executions (payload) to pgsched_api
 grant insert on pgsched.executions (plan) to pgsched_api
 grant insert on pgsched.executions (scheduled_for) to pgsched_api
+grant insert on pgsched.executions (start_at) to pgsched_api
 grant insert on pgsched.executions (target) to pgsched_api
 grant insert on pgsched.jobs (anchor) to pgsched_client
 grant insert on pgsched.jobs (client_id) to pgsched_client
@@ -1781,12 +1847,21 @@ grant select on pgsched.attempts to pgsched_api
 grant select on pgsched.attempts to pgsched_client
 grant select on pgsched.attempts to pgsched_reader
 grant select on pgsched.audit_log to pgsched_api
+grant select on pgsched.audit_log to pgsched_client
 grant select on pgsched.audit_log to pgsched_reader
+grant select on pgsched.audit_log_id_seq to pgsched_api
+grant select on pgsched.audit_log_id_seq to pgsched_reader
 grant select on pgsched.backfills to pgsched_api
 grant select on pgsched.backfills to pgsched_client
 grant select on pgsched.backfills to pgsched_reader
+grant select on pgsched.blocked_keys (blocked_at) to pgsched_client
+grant select on pgsched.blocked_keys (client_id) to pgsched_client
+grant select on pgsched.blocked_keys (execution_id) to pgsched_client
+grant select on pgsched.blocked_keys (ordering_key) to pgsched_client
+grant select on pgsched.blocked_keys (partition) to pgsched_client
+grant select on pgsched.blocked_keys (reason) to pgsched_client
+grant select on pgsched.blocked_keys (until) to pgsched_client
 grant select on pgsched.blocked_keys to pgsched_api
-grant select on pgsched.blocked_keys to pgsched_client
 grant select on pgsched.blocked_keys to pgsched_reader
 grant select on pgsched.bulk_changes to pgsched_api
 grant select on pgsched.bulk_changes to pgsched_client
@@ -1851,6 +1926,8 @@ grant select on pgsched.executions (lease_owner) to pgsched_client
 grant select on pgsched.executions (plan) to pgsched_client
 grant select on pgsched.executions (reason) to pgsched_client
 grant select on pgsched.executions (scheduled_for) to pgsched_client
+grant select on pgsched.executions (start_at) to pgsched_client
+grant select on pgsched.executions (uncounted) to pgsched_client
 grant select on pgsched.executions (waits) to pgsched_client
 grant select on pgsched.executions to pgsched_api
 grant select on pgsched.executions to pgsched_reader
@@ -1885,6 +1962,7 @@ grant select on pgsched.rollups to pgsched_client
 grant select on pgsched.rollups to pgsched_reader
 grant select on pgsched.rollups to pgsched_worker
 grant select on pgsched.schema_version to pgsched_api
+grant select on pgsched.schema_version to pgsched_client
 grant select on pgsched.schema_version to pgsched_reader
 grant select on pgsched.schema_version to pgsched_worker
 grant select on pgsched.sidelined to pgsched_api
@@ -1899,6 +1977,8 @@ grant select on pgsched.undeliverable to pgsched_reader
 grant select on pgsched.undeliverable to pgsched_worker
 grant select on pgsched.workers to pgsched_api
 grant select on pgsched.workers to pgsched_reader
+grant select on pgsched.workers_id_seq to pgsched_api
+grant select on pgsched.workers_id_seq to pgsched_reader
 grant select on pgsched_internal.api_keys (burst) to pgsched_api
 grant select on pgsched_internal.api_keys (burst) to pgsched_reader
 grant select on pgsched_internal.api_keys (burst) to pgsched_worker
@@ -1939,6 +2019,7 @@ grant select on pgsched_internal.ended to pgsched_api
 grant select on pgsched_internal.ended to pgsched_client
 grant select on pgsched_internal.ended to pgsched_reader
 grant select on pgsched_internal.ended to pgsched_worker
+grant select on pgsched_internal.ended_status to pgsched_client
 grant select on pgsched_internal.ended_status to pgsched_worker
 grant select on pgsched_internal.facts to pgsched_api
 grant select on pgsched_internal.facts to pgsched_reader
@@ -1954,6 +2035,7 @@ grant select on pgsched_internal.live to pgsched_api
 grant select on pgsched_internal.live to pgsched_client
 grant select on pgsched_internal.live to pgsched_reader
 grant select on pgsched_internal.live to pgsched_worker
+grant select on pgsched_internal.live_status to pgsched_client
 grant select on pgsched_internal.live_status to pgsched_worker
 grant select on pgsched_internal.secrets to pgsched_worker
 grant select on pgsched_internal.signing_secrets to pgsched_worker
@@ -1963,6 +2045,8 @@ grant select, update on pgsched.queues to pgsched_worker
 grant select, update on pgsched_internal.kept_dead_letters to pgsched_worker
 grant select, update on pgsched_internal.locks to pgsched_worker
 grant select, update on pgsched_internal.orderings to pgsched_worker
+grant select, usage on pgsched.audit_log_id_seq to pgsched_worker
+grant select, usage on pgsched.workers_id_seq to pgsched_worker
 grant update on pgsched.backfills (instants) to pgsched_api
 grant update on pgsched.jobs (paused_at) to pgsched_api
 grant update on pgsched.jobs (planned_revision) to pgsched_api
@@ -1972,13 +2056,12 @@ grant update on pgsched.jobs (updated_at) to pgsched_api
 grant update on pgsched_internal.draining (worker) to pgsched_worker
 grant update on pgsched_internal.secrets (sealed) to pgsched_worker
 grant update on pgsched_internal.signing_secrets (sealed) to pgsched_worker
-grant usage on pgsched.audit_log_id_seq to pgsched_worker
-grant usage on pgsched.workers_id_seq to pgsched_worker
 grant usage on schema pgsched to pgsched_api
 grant usage on schema pgsched to pgsched_client
 grant usage on schema pgsched to pgsched_reader
 grant usage on schema pgsched to pgsched_worker
 grant usage on schema pgsched_internal to pgsched_api
+grant usage on schema pgsched_internal to pgsched_client
 grant usage on schema pgsched_internal to pgsched_reader
 grant usage on schema pgsched_internal to pgsched_worker
 
@@ -2022,10 +2105,10 @@ comment on pgsched.pause(uuid,text,text) is 'Pauses a job: nothing more is plann
 comment on pgsched.pause_all(text,jsonb,text,text) is 'Pauses the active jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.pause_queue(text,text,text) is 'Has workers begin nothing more of a queue; what they have in hand goes on. False if it was paused before.'
 comment on pgsched.quantile(integer[],double precision) is 'Below how many seconds this share of what a histogram of pgsched.rollups counts is, as far as its buckets tell; null where it counts nothing.'
-comment on pgsched.release(uuid,bigint) is 'Hands an execution back as if it had not been claimed, as soon as nobody else has its row locked. PS013 where another has it by now or it has ended, PS010 for an unknown one, PS011 for one that a target deferred.'
+comment on pgsched.release(uuid,bigint) is 'Hands an execution back as if it had not been claimed, as soon as nobody else has its row locked; lets the next of its ordering key begin where it was cancelled meanwhile. PS013 where another has it by now or it has ended, PS010 for an unknown one, PS011 for one that a target deferred.'
 comment on pgsched.release_client(text,text,text) is 'Ends the hold of a client; false if it was not held.'
 comment on pgsched.release_installation(text,text) is 'Ends the hold of the installation: workers go on, here, with all that is due. False if it was not held.'
-comment on pgsched.replay(uuid,text,jsonb,jsonb,text,text) is 'Runs a dead letter again, with another target, payload or options where they are given: as a new execution, whose id it returns. Called again it answers with the same id, unless that one has failed too. PS001 for a target that does not go with its queue, PS010 for an unknown id, PS011 for one that has not failed, was discarded, has expired, whose queue was dropped, or whose work is under way or was done since.'
+comment on pgsched.replay(uuid,text,jsonb,jsonb,text,text) is 'Runs a dead letter again, or what was skipped since one before it had no success, once that has been replayed: with another target, payload or options where they are given: as a new execution, whose id it returns. Called again it answers with the same id, unless that one has failed too. PS001 for a target that does not go with its queue, PS010 for an unknown id, PS011 for one that has not failed, was discarded, has expired, whose queue was dropped, or whose work is under way or was done since.'
 comment on pgsched.replay_all(jsonb,double precision,text,text,text) is 'Replays the open dead letters that a filter names and that have failed by now, at most rate of them a second, at another target where one is given. Returns the id of the row in pgsched.bulk_changes that shows its progress. PS000, PS001 or PS002 for what cannot be meant, PS012 for another client''s.'
 comment on pgsched.reschedule(text,text,timestamp with time zone,text) is 'Moves what a client has under a key, as pgsched.reschedule(id) does.'
 comment on pgsched.reschedule(uuid,timestamp with time zone,text) is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.'
@@ -2037,7 +2120,7 @@ comment on pgsched.resume_queue(text,text,text) is 'Ends the pause of a queue; f
 comment on pgsched.resume_worker(integer,text,text) is 'Has a worker that was drained begin again; false if it was not.'
 comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id. Scheduled again under the same client and key it replaces what still waits; what is running or succeeded less than pgsched.key_retention (24 hours) ago answers with its id instead of firing twice: pgsched.schedule_outcome says which. on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions, named by id or key, have succeeded, or with after_outcome => ''any'' until they have ended.'
 comment on pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) is 'As pgsched.schedule, and says what it came to. The outcome is created; replaced, where it took the place of what waited under the key; existing, where what stands under the key was left as it is, because it runs or was to be kept; or ended, where that succeeded less than pgsched.key_retention ago and nothing was scheduled. fires_at is null for a job, and for what runs, waits for others or has ended.'
-comment on pgsched.secrets(text) is 'The names of a client''s secrets, and when each was made and last replaced. Nothing where the session does not act for the client.'
+comment on pgsched.secrets(text) is 'The names of a client''s secrets, when each was made and last replaced, and to which hosts it goes. Nothing where the session does not act for the client.'
 comment on pgsched.set_client(text,jsonb,text) is 'Sets what is named of a client: keep, options (the defaults of its executions), weight, database_role, channels (those it may use), dead_letter_target, dead_letters_for, late_after and on_time_share (how large a part of its attempts shall begin no later); null is the default. True if anything is different now, or the client is new. PS000, PS001 or PS004 for what cannot be meant, PS012 where the session may not.'
 comment on pgsched.set_installation(jsonb,text) is 'Sets what is named of the installation: history_days, audit_days (0: for ever), archive_history, hold_after_restart, hold_after_promotion, hold_after_absence (null: never). True if anything is different now. PS000 for what cannot be meant.'
 comment on pgsched.set_limit(text,text,integer,interval,integer,integer,text) is 'Lets no more than rate executions begin in each such time, burst of them at once after a lull, and no more than concurrency run at once: of a client, for a host, in a queue or under a key. It takes the place of the limit there was; true if anything is different now. PS000 for what cannot be meant, PS010 for an unknown queue, PS011 for one that consumers pull from.'
@@ -2053,7 +2136,7 @@ comment on pgsched.trigger(uuid,text) is 'Runs a job now, besides its schedule a
 comment on pgsched.unblock(text,text,text) is 'Lets the executions of a blocked ordering key go on, without the one that failed. False if the key was not blocked.'
 comment on pgsched.undeliverable is 'What workers lack to deliver what is due: the handler or the class of targets, how many executions wait for it, counted up to 10,000, and the workers that have it by now.'
 comment on pgsched.wait_for(uuid,uuid,text,interval) is 'Has an execution that is held (fire_at infinity) wait for another of its client: until it has succeeded, or with the outcome any until it has ended, and so long after that. False, and nothing done, where that one has ended already.'
-comment on pgsched_internal.account_from_claimed(uuid,integer) is 'Has the planner go on from the due row that a worker is claiming at this moment, while its job is changed.'
+comment on pgsched_internal.account_from_claimed(uuid,integer,uuid[]) is 'Has the planner go on from the due row that a worker is claiming at this moment, while its job is changed.'
 comment on pgsched_internal.accounted_to(pgsched.jobs,boolean) is 'Up to when the instants of a job that is changed now have their account, once its planned row is taken back.'
 comment on pgsched_internal.acting_role() is 'The role that the session acts as: the one it has taken, or its login.'
 comment on pgsched_internal.acts_for(text) is 'Whether the session acts for this client: as one of its roles, as the API for its key, or as one that may do everything.'
@@ -2072,13 +2155,15 @@ comment on pgsched_internal.attempts_in(jsonb) is 'How many attempts these optio
 comment on pgsched_internal.authenticated() is 'Whom the API has authenticated for this request; null for any other session.'
 comment on pgsched_internal.backoff(jsonb,integer,double precision) is 'Seconds to wait after the failed attempt of this number; what is drawn, from 0 to 1, spreads waits that are not a list.'
 comment on pgsched_internal.block_key(smallint,text,text,uuid,text) is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.'
+comment on pgsched_internal.block_while_called(pgsched.executions) is 'Has an ordering key wait until the call of an execution that was cancelled is over, or its lease.'
 comment on pgsched_internal.body_checked() is 'Refuses a job of whose payload no body can be made as its options say.'
 comment on pgsched_internal.bound_strays(text,text,date,date) is 'Has the default partition take rows of these days alone.'
-comment on pgsched_internal.bring_along(uuid) is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit.'
+comment on pgsched_internal.bring_along(uuid) is 'Has the waiting rows of a job that was edited follow it, at their instants; called by pgsched.edit.'
 comment on pgsched_internal.buckets() is 'The upper bounds, in seconds, of what the histograms of rollups count; what they count last is beyond.'
 comment on pgsched_internal.bury(smallint,uuid,text) is 'Ends an execution that is locked and cannot even be held as failed, without what it carries.'
-comment on pgsched_internal.cancel_locked(pgsched.executions,text) is 'Cancels an execution that is locked, whether it waits or runs; its job goes on.'
+comment on pgsched_internal.cancel_locked(pgsched.executions,text,text) is 'Cancels an execution that is locked, whether it waits or runs; its job goes on.'
 comment on pgsched_internal.cancel_waiting(text,text,integer) is 'Cancels so many executions of a client that wait; returns how many of them were one-shots. Called by pgsched.cancel_all.'
+comment on pgsched_internal.canonical_host(text) is 'The one name of a host, with its port unless that is 80 or 443, by which hosts are compared.'
 comment on pgsched_internal.capability_of(text) is 'What a worker must be able to do to deliver a target, as workers declare it.'
 comment on pgsched_internal.carry_on(uuid,timestamp with time zone) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
 comment on pgsched_internal.catalogue() is 'A digest of each table, column, index, function and other thing of pgsched''s, by its kind and name.'
@@ -2113,7 +2198,7 @@ comment on pgsched_internal.check_execution_filter(jsonb) is 'True for a filter 
 comment on pgsched_internal.check_filter(text,jsonb) is 'True where a filter of jobs names a client or labels; raises PS000 otherwise.'
 comment on pgsched_internal.check_filter_members(jsonb,text,text[]) is 'True for a filter with at least one of these members beside status, each of its type; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched_internal.check_headers(jsonb) is 'True for headers that a call can carry; raises PS004 with what to write otherwise.'
-comment on pgsched_internal.check_in() is 'Notes that a worker is on this server now. Where that does not fit what was noted before, holds the installation. Returns why it is held, or null.'
+comment on pgsched_internal.check_in(bigint) is 'Notes that a worker is on this server now, and how often that was renewed, which a worker that comes back says. Where that does not fit what was noted before, holds the installation. Returns why it is held, or null.'
 comment on pgsched_internal.check_installation_member(text,jsonb) is 'True for a value that pgsched.set_installation takes; raises PS000 otherwise.'
 comment on pgsched_internal.check_instant(timestamp with time zone) is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.'
 comment on pgsched_internal.check_key(text,text[],text[],timestamp with time zone) is 'True for what a key can be; raises PS000 with what to write otherwise.'
@@ -2130,7 +2215,7 @@ comment on pgsched_internal.check_no_circle(uuid,uuid) is 'True unless an execut
 comment on pgsched_internal.check_on_conflict(text,text,boolean) is 'True for what may become of a key that is taken; raises PS000 with what to write otherwise.'
 comment on pgsched_internal.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_partition(smallint,text,text,text) is 'True for the partition in which a key lives; raises PS000 with what to write otherwise.'
-comment on pgsched_internal.check_payload(jsonb) is 'True for a payload of at most 1 MiB as text, 100 levels, and 10,000 digits a number; raises PS003 otherwise.'
+comment on pgsched_internal.check_payload(jsonb) is 'True for a payload of at most 1 MiB as text, 100 levels, and numbers up to 1.797e308 of 10,000 digits; raises PS003 otherwise.'
 comment on pgsched_internal.check_pulled(text,text) is 'True where a target goes with a queue: queue: and a queue that is pulled, or neither; raises PS001 with what to write otherwise.'
 comment on pgsched_internal.check_queue_changes(jsonb) is 'True for what pgsched.set_queue can read; raises PS000 or PS004 with what to write otherwise.'
 comment on pgsched_internal.check_request(text,text,timestamp with time zone,interval,text,interval,text,text,text,jsonb,text,text,text,text[],text,timestamp with time zone) is 'Raises PS000, PS001 or PS002, with what to write instead, for parts of a request that do not go together. Called by pgsched.schedule_outcome where more is given than an instant.'
@@ -2144,7 +2229,8 @@ comment on pgsched_internal.check_told(jsonb,text) is 'True where the target tha
 comment on pgsched_internal.check_worker(integer) is 'Raises PS010 where no worker has this number, or it is lost.'
 comment on pgsched_internal.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.'
 comment on pgsched_internal.circle_refused() is 'Refuses a job that would come after itself, directly or through others.'
-comment on pgsched_internal.circuit_of(text,text) is 'The gate between a client and a target host, or between all clients and it; PS000 for a name that cannot be.'
+comment on pgsched_internal.circuit_of(text,text) is 'The gate between a client and a target host, or a path of it, or between all clients and it; PS000 for a name that cannot be.'
+comment on pgsched_internal.client_of(text,jsonb) is 'Whose a row of this kind is; null where it concerns others too.'
 comment on pgsched_internal.clients_acted_for() is 'The clients that the session acts for; null where it may do everything, or acts for all.'
 comment on pgsched_internal.clients_changed() is 'Has the workers read the clients'' settings again.'
 comment on pgsched_internal.count_later(text,smallint,pgsched.execution_status,bigint,smallint) is 'Notes ends of this status, or attempts where it is null, for the rollups.'
@@ -2178,7 +2264,10 @@ comment on pgsched_internal.duration_text(double precision) is 'A length of time
 comment on pgsched_internal.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
 comment on pgsched_internal.edited_execution(pgsched.executions,jsonb) is 'An execution as it would be after pgsched.edit_execution; nothing is written.'
 comment on pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) is 'Enters an execution whose row was deleted into history, unless its client does not keep such ends, and does what follows; returns the status. It may stand for its job''s instants up to the last one given; begun is false where a claim counted an attempt that never began; lets_next is false where the caller lets the next of its ordering key have its turn.'
+comment on pgsched_internal.end_if_late(smallint,uuid) is 'Whether an execution that a gate holds has ended, for its time is over: null where it is not, and where it cannot end and is set aside; false where somebody has locked what its end needs.'
 comment on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says whether its last attempt took place. False, and nothing done, where somebody has locked what else it writes.'
+comment on pgsched_internal.end_of(interval) is 'When a count gives up that may take so long; raises PS000 for what is no time to count in.'
+comment on pgsched_internal.end_overdue(integer) is 'Ends executions that a gate holds beyond their relevant_for or deadline, so many at a time; how many.'
 comment on pgsched_internal.ended is 'Executions that have ended, as the views of statuses show them.'
 comment on pgsched_internal.ended_status is 'Those that have ended.'
 comment on pgsched_internal.ended_under(pgsched_internal.keys,text,text,text,smallint) is 'The execution that succeeded under a key within the retention, which answers for it; null where there is none.'
@@ -2190,9 +2279,11 @@ comment on pgsched_internal.fault_of_values(jsonb) is 'What is wrong with a rule
 comment on pgsched_internal.find_execution(text,text) is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none, PS011 for a job.'
 comment on pgsched_internal.fire_dependents(uuid[]) is 'Lets those of these held executions fire that need wait for nothing any more; returns their ids.'
 comment on pgsched_internal.first_partition_of(integer) is 'The first partition of the queue to which a partition belongs.'
+comment on pgsched_internal.follow_change(pgsched.executions,pgsched.jobs) is 'Has a run that has not begun follow its job, which was changed since it was planned: it waits anew, ends, or is for the next plan.'
 comment on pgsched_internal.follow_end(pgsched.executions,pgsched.execution_status,text,smallint,jsonb,boolean) is 'What follows from the end of an execution: a target is told, its job counts it, what waits for it is released, and its ordering key is blocked or goes on.'
-comment on pgsched_internal.follow_move(pgsched.executions,timestamp with time zone) is 'What follows where an execution that waits got another instant: it waits for no other, and workers are told.'
+comment on pgsched_internal.follow_move(pgsched.executions,timestamp with time zone) is 'What follows where an execution that waits got another instant: it waits for no other, others of its ordering key may go before it unless it has begun before, and workers are told.'
 comment on pgsched_internal.follow_replaced(pgsched.jobs,pgsched.jobs) is 'Has the waiting row of a job follow the definition that has replaced another.'
+comment on pgsched_internal.follow_unbegun(pgsched.jobs,text) is 'Has the runs of a job that were handed back or held before they began follow its change: they run as it says now, or end.'
 comment on pgsched_internal.forget_dependencies(uuid) is 'Removes what an execution waited for; called once it is not held any more.'
 comment on pgsched_internal.gate_of(text,text) is 'The gate of a limit, such as client:payments; PS000 for a kind or name that cannot be.'
 comment on pgsched_internal.give_key(text,text,uuid,smallint) is 'Has a key that is locked stand for this from now on.'
@@ -2201,19 +2292,27 @@ comment on pgsched_internal.hand_back(pgsched.executions) is 'Has an execution t
 comment on pgsched_internal.has_ended(uuid) is 'Whether history knows an execution of a client that the session acts for.'
 comment on pgsched_internal.has_keys() is 'Whether there is a key of the API, or was one.'
 comment on pgsched_internal.has_no_such_day(text) is 'Whether a cron expression names days that none of its months has.'
+comment on pgsched_internal.has_target() is 'Whether the server was started to recover to a target, such as a point in time.'
 comment on pgsched_internal.has_work() is 'Whether anything waits, runs or recurs.'
 comment on pgsched_internal.held(jsonb,text,timestamp with time zone) is 'The waits of an execution that a gate holds from its instant on. One that the same gate let go in this transaction goes on waiting there.'
+comment on pgsched_internal.held_until(pgsched.executions) is 'When an execution that a gate is to hold ends, by its options and the defaults of its client and queue; null where they do not say.'
 comment on pgsched_internal.histogram_of(smallint[],bigint[]) is 'The histogram of so many in each of these buckets, from 0 on; null where there are none.'
+comment on pgsched_internal.hold_for(uuid,jsonb) is 'Has the replay of an execution that was skipped wait for these, by the outcomes that it needs.'
 comment on pgsched_internal.hold_for_recovery(text,text) is 'Has workers begin nothing until the installation is released; false if it was held before.'
+comment on pgsched_internal.hold_withdrawn(pgsched.executions,text) is 'Holds the planned row of a job that was changed after its instant had come, until the job is planned again.'
 comment on pgsched_internal.homes_of(uuid) is 'The partitions in which rows of a job may live.'
+comment on pgsched_internal.in_hand_of_job(smallint,pgsched.jobs) is 'The latest runs planned before a job was changed that a worker has in hand in a partition, or is claiming at this moment.'
 comment on pgsched_internal.in_history(uuid) is 'The row of an execution in history; null where it has none. Holds no lock afterwards.'
 comment on pgsched_internal.in_partition(smallint,text) is 'The part of a query that stands for the rows of a partition, up to its further conditions: … e where; with what an update sets.'
 comment on pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint,jsonb) is 'Inserts an execution and wakes a worker for it; called by pgsched.schedule_outcome. PS014 where its queue is full.'
 comment on pgsched_internal.is_a_lock(text) is 'Whether an error, by its SQLSTATE, says that somebody else held what was needed: the same may be done a moment later.'
+comment on pgsched_internal.is_ahead(pgsched.executions) is 'Whether a worker has claimed an execution whose instant is so far ahead that the worker can be told before it begins.'
 comment on pgsched_internal.is_api() is 'Whether the session acts as the role of the API, and no more than that.'
+comment on pgsched_internal.is_blocked(smallint,text,text,boolean) is 'Whether an ordering key waits for a decision, or for the call of an execution that was cancelled.'
 comment on pgsched_internal.is_current(bigint) is 'Whether a watch that says this is being kept.'
 comment on pgsched_internal.is_day(text) is 'True for text such as 2026-12-25.'
 comment on pgsched_internal.is_duration(jsonb,interval,interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.'
+comment on pgsched_internal.is_elsewhere() is 'Whether this is not the server, the database or the timeline that workers noted last, and no standby that took over.'
 comment on pgsched_internal.is_free_to_end(pgsched.executions,pgsched.execution_status) is 'Whether nobody else has locked what the end of an execution writes beside it, which is locked then.'
 comment on pgsched_internal.is_instant(jsonb) is 'True for JSON text such as "2026-03-01T09:00:00+01:00".'
 comment on pgsched_internal.is_kept(text,timestamp with time zone) is 'Whether a dead letter of this client that failed then has not expired.'
@@ -2223,6 +2322,7 @@ comment on pgsched_internal.is_lost(pgsched.executions) is 'Whether an execution
 comment on pgsched_internal.is_named(pgsched.executions,jsonb,text[]) is 'Whether a filter names an execution that waits or runs, of one of these clients; its queue is looked at by partition.'
 comment on pgsched_internal.is_of_a_row(text) is 'Whether a single row can be at fault for an error, by its SQLSTATE.'
 comment on pgsched_internal.is_of_key(smallint,uuid,text,text) is 'Whether an execution has not ended and is of this ordering key.'
+comment on pgsched_internal.is_only_form(text) is 'False for an address, without its port, that is written in another way than PostgreSQL writes it.'
 comment on pgsched_internal.is_privileged(name) is 'Whether a role may do more than a client should; true too where there is no such role.'
 comment on pgsched_internal.is_secret_ref(jsonb) is 'Whether it names a secret, such as {"secret": "shop-token", "prefix": "Bearer "}; domain/secret.py has it, too.'
 comment on pgsched_internal.is_watched(integer) is 'Whether some worker looks at all partitions of a queue by itself, so that nobody needs to notify.'
@@ -2235,6 +2335,7 @@ comment on pgsched_internal.kept_under(text,text,text) is 'The execution that li
 comment on pgsched_internal.key_retention() is 'How long after its success an execution still answers for its key: the setting pgsched.key_retention.'
 comment on pgsched_internal.keys_inserted() is 'Gives the keys of inserted executions to them; PS011 where something live has one.'
 comment on pgsched_internal.laid_over(jsonb,jsonb) is 'Options, and what the defaults have beside them.'
+comment on pgsched_internal.last_replay(uuid) is 'The execution by which another was replayed last; itself where it was not.'
 comment on pgsched_internal.last_under(text,text) is 'The execution that was the last to end under a key, however long ago; null where history has none.'
 comment on pgsched_internal.lateness(jsonb,integer,double precision) is 'How an execution ends whose attempt of this number must not begin any more, so many seconds after its instant; null and null where it may.'
 comment on pgsched_internal.lease_in(pgsched_internal.consumer,smallint,uuid[]) is 'Leases those of these executions of a partition that the consumer may have; what they are to be handed out as.'
@@ -2242,13 +2343,13 @@ comment on pgsched_internal.lease_to(pgsched_internal.consumer,smallint[],uuid[]
 comment on pgsched_internal.leave_watch(integer,integer) is 'Ends the watch of a worker over a queue.'
 comment on pgsched_internal.left_as_it_is(pgsched_internal.keys,pgsched.executions,text) is 'The answer where what stands under a key stays as it is; PS011 where that was to be refused.'
 comment on pgsched_internal.length_of(text) is 'How long an option says, such as PT5S or 1h30m.'
-comment on pgsched_internal.let_next(smallint,text,text) is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind one; the instant at which it fires, or null.'
+comment on pgsched_internal.let_next(smallint,text,text,boolean) is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind one; the instant at which it fires, or null.'
 comment on pgsched_internal.live is 'Executions that wait or are in hand, as the views of statuses show them.'
 comment on pgsched_internal.live_execution(smallint,uuid) is 'An execution that waits or runs, in the partition where it lives; null where it does not live there. Locks no row.'
 comment on pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zone) is 'The row of a job for an instant that waits or runs in a partition; it is not locked.'
 comment on pgsched_internal.live_status is 'Those that wait or are in hand.'
 comment on pgsched_internal.lock_backfilled(smallint,uuid,timestamp with time zone,timestamp with time zone) is 'Locks the rows of a backfill that wait in a partition; passes over what somebody has at this moment.'
-comment on pgsched_internal.lock_dead_letter(uuid) is 'Locks a dead letter that is the caller''s and has not expired; PS010 or PS011 otherwise.'
+comment on pgsched_internal.lock_dead_letter(uuid,boolean) is 'Locks a dead letter that is the caller''s and has not expired, or what was skipped since one before it had no success; PS010 or PS011 otherwise.'
 comment on pgsched_internal.lock_execution(uuid) is 'A live execution of a client that the session acts for, locked while it waits; null for one that is unknown, foreign or over.'
 comment on pgsched_internal.lock_job(uuid) is 'A job of a client that the session acts for, locked until the transaction ends; PS010 for an unknown or foreign one.'
 comment on pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) is 'Locks the jobs of a client, with these labels and in one of these states; answers with their ids. PS000 without a filter.'
@@ -2257,10 +2358,11 @@ comment on pgsched_internal.lock_key_of_api(text) is 'A key of the API, locked; 
 comment on pgsched_internal.lock_named(text,text) is 'What a client that the session acts for has under a key, which is locked; PS010 where that is nothing.'
 comment on pgsched_internal.lock_planned(smallint,uuid) is 'Locks the rows that were planned for a job and wait in a partition; passes over what somebody has at this moment.'
 comment on pgsched_internal.lock_queue(text) is 'A queue, locked until the transaction ends; PS010 where there is none of this name.'
+comment on pgsched_internal.lock_unbegun(smallint,pgsched.jobs) is 'Locks the runs of a job in a partition that were claimed before the job was changed, and handed back or held by a gate before they began.'
 comment on pgsched_internal.lock_unbegun(uuid) is 'A one-shot of a client that the session acts for, locked, that waits and has not begun; PS010 or PS011 otherwise.'
 comment on pgsched_internal.lock_under(pgsched_internal.keys,text) is 'The execution that lives under a key whose row is locked, itself locked where it waits and may be replaced.'
 comment on pgsched_internal.lock_waiting(smallint,uuid) is 'Locks an execution while it waits, after whoever has it at this moment; null, and nothing locked, where it runs or has ended.'
-comment on pgsched_internal.log_change(text,text,uuid,jsonb,jsonb) is 'Writes into the audit log by what two versions of a row differ; several changes of one transaction are one.'
+comment on pgsched_internal.log_change(text,text,uuid,jsonb,jsonb,text) is 'Writes into the audit log by what two versions of a row differ; several changes of one transaction are one.'
 comment on pgsched_internal.log_key(text,text,text,jsonb) is 'Writes into the audit log what was done to a key.'
 comment on pgsched_internal.log_setting(text,text,jsonb,text,text,jsonb,jsonb) is 'Writes into the audit log what was set of a client, a queue, a key or a limit; called by the functions that set it.'
 comment on pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) is 'The next open dead letters after an id, and which of them a filter names.'
@@ -2273,9 +2375,11 @@ comment on pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) is 'Note
 comment on pgsched_internal.mark_ends(integer) is 'Marks what ran when others were scheduled after it, so many at a time, or the ends that these have in history.'
 comment on pgsched_internal.may_adopt(text,date,date) is 'Whether no day in this span has a table, and whatever ends today or tomorrow has one or is of this span.'
 comment on pgsched_internal.may_be_handed_out(smallint,uuid) is 'Whether a consumer may have a due execution that is locked; what it may not have ends, waits or is held.'
+comment on pgsched_internal.may_count(uuid,pgsched.execution_status) is 'Whether nobody else has locked a job that counts such an end of a run; it is locked then.'
 comment on pgsched_internal.may_do_everything() is 'Whether the session acts as a role of workers, or as the owner.'
 comment on pgsched_internal.may_go(date) is 'Whether a day of history was archived, or need not be.'
 comment on pgsched_internal.may_see(text) is 'Whether the session may read what is of this client.'
+comment on pgsched_internal.may_still_run(pgsched.executions,pgsched.jobs,boolean) is 'Whether the planned row of a job that was edited or paused stands for an instant that has come, and whose run may still begin.'
 comment on pgsched_internal.move_to(pgsched.executions,timestamp with time zone) is 'Moves an execution that waits, and is locked, to another instant.'
 comment on pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) is 'Whether an edit has to do with when the job fires.'
 comment on pgsched_internal.my_clients() is 'The clients whose rows the current role may see and change.'
@@ -2291,11 +2395,12 @@ comment on pgsched_internal.note_ends_with(uuid[],pgsched.execution_status[],tim
 comment on pgsched_internal.note_key_use(text) is 'Notes that a key was used, once a minute at most; waits for no lock.'
 comment on pgsched_internal.note_move(pgsched.jobs) is 'Notes where a job was before an edit that has its rows live in another partition from now on.'
 comment on pgsched_internal.note_result(text,pgsched.executions,bigint,jsonb,text,boolean,interval) is 'Keeps what was said of an execution that somebody has locked; PS013 where that has been said before.'
-comment on pgsched_internal.note_server(pgsched_internal.fleet) is 'Notes a server as the one on which workers are now.'
+comment on pgsched_internal.note_server(pgsched_internal.fleet,bigint) is 'Notes a server as the one on which workers are now, and counts by so much further: by more than any worker has seen where the past was accepted.'
 comment on pgsched_internal.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
 comment on pgsched_internal.notify_turns() is 'Tells the workers that it may be the turn of others of an ordering key.'
 comment on pgsched_internal.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'
 comment on pgsched_internal.notify_workers(text) is 'Tells the workers, such as plan, or that a row stands in a partition; nothing while the queue of notifications is half full.'
+comment on pgsched_internal.numbers_in(jsonb) is 'Each number of a value, at any depth.'
 comment on pgsched_internal.open_gate(text,boolean) is 'Lets executions pass a gate that was shut, all at once or more and more; what limits it limits it again. False if it was open.'
 comment on pgsched_internal.options_of(jsonb,text,smallint,integer) is 'The options that hold for an execution: its own, its client''s where they are silent, and then its queue''s.'
 comment on pgsched_internal.owner_of_job(uuid) is 'The client of a job, where the session acts for that client; null for an unknown job and for another client''s.'
@@ -2307,12 +2412,13 @@ comment on pgsched_internal.partitions_of(integer) is 'All partitions of the que
 comment on pgsched_internal.partitions_per_queue() is 'How many partitions a queue has.'
 comment on pgsched_internal.put_away(smallint,uuid,text) is 'Holds an execution for whose sake a batch failed, or ends it where it cannot even be held; it is locked. What can be neither stays.'
 comment on pgsched_internal.put_job(uuid,text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) is 'Inserts a job, or replaces the one that has its key where that is wanted; null where that one stays as it is.'
-comment on pgsched_internal.put_secret(text,text,bytea,text) is 'Keeps a secret of a client that was sealed by its caller; false where it takes the place of one. PS011 where there are 100.'
+comment on pgsched_internal.put_secret(text,text,bytea,text[],text) is 'Keeps a secret of a client that was sealed by its caller, for these hosts alone, or for those it had; false where it takes the place of one. PS011 where there are 100.'
 comment on pgsched_internal.queue_followed() is 'Makes the tables of a queue that was made where the rows come from.'
 comment on pgsched_internal.queue_number_of(integer) is 'The number of the queue to which a partition belongs.'
 comment on pgsched_internal.queue_to_tell(smallint,text) is 'The first partition of the queue from which a target is told of an end in this partition: the same, but the queue default where that one is pulled and the target is to be called.'
 comment on pgsched_internal.queues_changed() is 'Has the workers look at the queues again.'
 comment on pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone) is 'Takes back what no worker has in hand and whose lease had run out by a moment, of so many due executions of a partition; returns how many.'
+comment on pgsched_internal.recall(smallint,uuid,bigint) is 'Has a leased run that has not begun follow its job, if that was changed since it was planned: gone then, or where it is not under this token any more; kept where it is as it was; locked where somebody has it or the job locked.'
 comment on pgsched_internal.record_in_hand(pgsched.executions,pgsched_internal.results_to_record) is 'Does what was said of an execution that is locked; false, and nothing done, where somebody has locked what its end writes.'
 comment on pgsched_internal.record_result(pgsched_internal.results_to_record) is 'Records what was said of an execution, or finds that it is over; false where somebody has it locked still.'
 comment on pgsched_internal.record_results(integer) is 'Records what was said of executions that were locked then, so many of them at a time; how many are dealt with.'
@@ -2324,6 +2430,7 @@ comment on pgsched_internal.refuse_taken(pgsched_internal.keys,text) is 'Raises 
 comment on pgsched_internal.release_abandoned(integer,uuid) is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled. Looks at so many that are waited for, behind the id after; how many executions were decided by that, and where to go on if there may be more.'
 comment on pgsched_internal.release_dependents(integer,uuid,uuid,integer) is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends, those behind the id after, or from it on where behind says behind which of its dependents; and at so many dependents (width). Returns how many ends were noted with all that wait for them, how many executions were decided by that, and where to go on if there may be more.'
 comment on pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb,jsonb) is 'Has an execution that waits, and is locked, begin anew with another content and instant.'
+comment on pgsched_internal.replan_from(pgsched.executions,pgsched.jobs) is 'Has a job that goes on be planned from the instant of a run that did not begin, and counts that run no more.'
 comment on pgsched_internal.replay_letter(pgsched.bulk_changes,uuid,timestamp with time zone) is 'Replays one of the dead letters of a replay of many: changed, passed over, locked where somebody has it, or full where its queue is.'
 comment on pgsched_internal.reseal(text,text,bytea,bytea) is 'Keeps the same secret under another key; false if it was replaced meanwhile. Called by whoever changes the keys.'
 comment on pgsched_internal.reseal_signing(text,bytea,bytea) is 'Keeps the same signing secret under another key; false if it has ended meanwhile. Called by whoever changes the keys.'
@@ -2351,19 +2458,24 @@ comment on pgsched_internal.shut_gate(text,timestamp with time zone,text) is 'Le
 comment on pgsched_internal.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'
 comment on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) is 'Enters instants of a job that had no row into history as skipped, all in one row. PS012 where the session does not act for its client.'
 comment on pgsched_internal.slot_for(text,text,text) is 'Which of its queue''s partitions a key lives in, counted from 0.'
+comment on pgsched_internal.spread_of(jsonb) is 'How much later than its instant a run of a job may start; null where it starts then.'
 comment on pgsched_internal.spread_overdue(smallint,timestamp with time zone,timestamp with time zone,interval,integer) is 'Moves what waits in a partition and was due by an instant, no more than so many, to instants from another one on, so far apart; how many.'
 comment on pgsched_internal.stalls() is 'Why nothing begins in a queue though it is due, by the queue''s first partition: all is held, it is paused, or no worker serves it.'
 comment on pgsched_internal.still_in_hand(smallint,uuid,bigint) is 'The execution that is leased under this token, not locked; null where it is so no more.'
+comment on pgsched_internal.still_to_wait_for(pgsched.history) is 'What an execution that was skipped has to wait for if it is replayed: what is not over yet; PS011 where one has had no success.'
 comment on pgsched_internal.stray_days(text) is 'The first and the last day of which the default partition has rows.'
 comment on pgsched_internal.succeeded_lately(text,text,uuid) is 'The execution that succeeded under a key within the retention, as the last one under it; null where there is none. By its id, where the row of the key tells it.'
 comment on pgsched_internal.sum_of(integer[],integer[]) is 'Two histograms added up.'
 comment on pgsched_internal.superseded_by(pgsched.history) is 'The execution that waits, runs or has succeeded under the same key since, or for the same instant of the job; else null.'
 comment on pgsched_internal.swap_default(text,text,date,date) is 'Makes the default partition the table of these days, and an empty one the default partition.'
+comment on pgsched_internal.take_back(pgsched.executions) is 'Takes an execution that has not begun back from its worker, which is told: it waits and is locked then. As it was where somebody has it locked.'
 comment on pgsched_internal.take_in_hand(uuid,bigint) is 'The execution that is leased under this token, locked unless somebody else has it locked; PS013 where it is so no more, PS010 for an unknown one, PS012 where it is another client''s.'
 comment on pgsched_internal.take_key(text,text,uuid,smallint) is 'Gives a key to a row that was inserted; PS011 where something live has it.'
+comment on pgsched_internal.take_out(uuid,timestamp with time zone,text) is 'Makes an instant whose run is cancelled an exception of its job.'
 comment on pgsched_internal.take_turn(pgsched.executions) is 'Whether it is the turn of an execution among those of its ordering key; it is at the head then, and held behind the others otherwise.'
 comment on pgsched_internal.take_watch(integer,integer) is 'Has a worker be on watch over a queue for the next one and a half seconds; false where another is.'
-comment on pgsched_internal.target_host(text) is 'The host that an http: or https: target names, in lower case; null for others.'
+comment on pgsched_internal.target_host(text) is 'The one name of the host of an http: or https: target, without its port; null for others.'
+comment on pgsched_internal.tell_of_change(uuid) is 'Tells the workers that have runs in hand of a job that was changed.'
 comment on pgsched_internal.tell_outcome(pgsched.executions,pgsched.execution_status,text,smallint,jsonb) is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the options name no target for this outcome. A failure is told to its client''s dead_letter_target where they name none.'
 comment on pgsched_internal.that_fit(smallint[],uuid[],boolean[],integer) is 'How many of these executions are handed out together, by the size of what they carry: the first that takes what room is left is the last; and how much room is left then.'
 comment on pgsched_internal.this_server() is 'What tells this server and database from others, and the time. Null where that is hidden.'
@@ -2380,10 +2492,11 @@ comment on pgsched_internal.wait_for_row(pgsched.executions) is 'Locks an execut
 comment on pgsched_internal.waited(jsonb) is 'The waits of an execution that nothing holds any more; null for one that has not waited.'
 comment on pgsched_internal.waiting_of_job(smallint,uuid) is 'The rows of a job that wait in a partition, not locked.'
 comment on pgsched_internal.waits_for_own(smallint,uuid) is 'Whether an execution waits, directly or through others, for one of its own ordering key that has not ended.'
+comment on pgsched_internal.was_dependent(pgsched.history) is 'Whether an execution was skipped since one that it waited for had no success.'
 comment on pgsched_internal.watch_of(integer) is 'What the watch of a queue says, as it was noted last; null where it never was.'
 comment on pgsched_internal.weeks_of_history(timestamp with time zone) is 'All of history in parts of a week at most: from an instant on, then back from there. What is older than its days comes last.'
-comment on pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,boolean) is 'Why an installation is held whose workers were there and are here now, on a server that runs since then; null where they go on.'
-comment on pgsched_internal.withdraw(uuid,text) is 'Takes back the planned row of a job that is edited, paused or cancelled.'
+comment on pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,boolean,boolean,bigint) is 'Why an installation is held whose workers were there and are here now, on a server that runs since then; null where they go on. One that is about to claim may know how far the note had been renewed: with commits that do not wait, the last renewal may be lost in a crash.'
+comment on pgsched_internal.withdraw(uuid,text,boolean) is 'Takes back the planned row of a job that is edited, paused or cancelled; with keeps it is held where its run may still begin.'
 comment on pgsched_internal.worker_left() is 'Keeps what is known of a worker whose row is deleted.'
-comment on pgsched_internal.write_log(text,uuid,text,jsonb,text,text,jsonb,jsonb) is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Where a trigger has written down how this kind of thing with this name was changed, that row becomes it. Called by the functions that change something, once they have judged who calls them.'
+comment on pgsched_internal.write_log(text,uuid,text,jsonb,text,text,jsonb,jsonb,text) is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Where a trigger has written down how this kind of thing with this name was changed, that row becomes it. Called by the functions that change something, once they have judged who calls them.'
 comment on pgsched_internal.written_out(jsonb,integer) is 'A value as text; null where that is longer than so many bytes, which is found out before much more than that is written.'

@@ -38,7 +38,7 @@ def test_several_processes_may_migrate_at_once(empty_database_url: str) -> None:
         )
         for _ in range(4)
     ]
-    answers = [process.communicate(timeout=60)[0] for process in processes]
+    answers = [process.communicate(timeout=240)[0] for process in processes]
     assert [process.returncode for process in processes] == [0] * 4, answers
     with psycopg.connect(empty_database_url) as connection:
         check_schema(connection)

@@ -37,13 +37,27 @@ const look = async (path) => {
     if (pictures) await page.screenshot({ path: join(pictures, `dashboard-${name}-${way.name}.png`) });
     await page.bringToFront();
     if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
-    const { violations, wide } = await page.evaluate(async () => {
+    const { violations, wide, sideways, nameless, lapped } = await page.evaluate(async () => {
       // No rule that is on needs what it would load once more.
       const { violations } = await window.axe.run(document, { resultTypes: ["violations"], preload: false });
-      return { violations, wide: document.documentElement.scrollWidth > document.documentElement.clientWidth };
+      const shown = (one) => one.checkVisibility() && one.getBoundingClientRect();
+      const inside = ({ left, right, width }) => width > 0 && left >= 0 && right <= window.innerWidth;
+      const scrolls = (one) => one.scrollWidth > one.clientWidth && /auto|scroll/.test(getComputedStyle(one).overflowX);
+      return {
+        violations,
+        wide: document.documentElement.scrollWidth > document.documentElement.clientWidth,
+        sideways: [...document.querySelectorAll("body *")].filter(scrolls).map((one) => one.outerHTML.slice(0, 100)),
+        nameless: [...document.querySelectorAll(".wide tbody tr")].filter((row) =>
+          ![...row.querySelectorAll("a, th, td")].slice(0, 4).some((one) => one.innerText.trim() && inside(shown(one)))).length,
+        lapped: [...document.querySelectorAll(".cards :is(td, tbody th)")].filter((one) => one.scrollHeight > one.clientHeight + 1).length,
+      };
     });
     for (const one of violations) found.push(`${path}, ${way.name}: ${one.id} (${one.impact}): ${one.nodes[0].html}`);
     if (wide) found.push(`${path}, ${way.name}: is wider than the window`);
+    if (way.width > 400) continue;
+    for (const one of sideways) found.push(`${path}, ${way.name}: scrolls sideways: ${one}`);
+    if (lapped) found.push(`${path}, ${way.name}: ${lapped} cells lap over the next`);
+    if (nameless) found.push(`${path}, ${way.name}: ${nameless} rows show no name`);
   }
 };
 const led_by = async (deed) => {
@@ -56,6 +70,14 @@ const done = [];
 const does = async (deed) => {
   await led_by(deed);
   done.push(await page.$eval("[role=status]", (one) => one.innerText));
+};
+// What nobody takes back: the button is there once somebody has asked for it.
+const surely = async (where) => {
+  const shown = () => page.$$eval(`${where} details form button.danger`, (all) => all.some((one) => one.checkVisibility()));
+  if (await shown()) throw new Error(`one click does it: ${where}`);
+  await press(`${where} summary.danger`);
+  if (!(await shown())) throw new Error(`nothing is asked: ${where}`);
+  await does(() => press(`${where} details[open] form button.danger`));
 };
 const fill = async (form, fields) => {
   for (const [name, text] of Object.entries(fields)) await page.type(`form[action="${form}"] [name="${name}"]`, text);
@@ -74,10 +96,17 @@ const before = await page.$eval(".figures", (figures) => figures.innerText);
 await page.waitForResponse((answer) => answer.url() === address + "/now" && answer.ok());
 await page.waitForFunction((text) => document.querySelector(".figures").innerText !== text, {}, before);
 
+// What somebody reads stays open, and has the focus, when the page around it is replaced.
+await page.goto(`${address}/executions/${things.execution_id[0]}`);
+await page.click("#live details summary");
+await page.$eval("#live", (live) => live.setAttribute("data-former", ""));
+await page.waitForSelector("#live:not([data-former])");
+const stays = await page.$eval("#live details", (one) => [one.open, document.activeElement === one.querySelector("summary")]);
+
 const deeds = async () => {
   await page.goto(address + "/executions?status=scheduled");
   await led_by(() => page.click("tbody tr:first-child a"));
-  await does(() => press(".actions button.danger"));
+  await surely(".actions");
 
   await page.goto(address + "/client?name=shop");
   await does(() => fill("/client/hold", { note: "they asked" }));
@@ -90,10 +119,10 @@ const deeds = async () => {
   await does(() => fill("/targets/sideline", { host: "down.example", note: "moving" }));
   await does(() => page.click('form[action="/targets/restore"]:has([value="down.example"]) button'));
   await page.goto(address + "/queues");
-  await does(() => page.click('form[action="/queues/emails/pause"] button'));
+  await surely('tr:has(form[action="/queues/emails/pause"])');
   await does(() => page.click('form[action="/queues/emails/resume"] button'));
 
-  await work({ page, address, does, led_by, press, fill, things });
+  await work({ page, address, does, surely, led_by, press, fill, things });
 };
 if (!pictures) await deeds(); // behind pictures there are workers, who would be done before somebody stops them
 
@@ -105,4 +134,4 @@ if (pictures) {
 await page.setBypassCSP(true);
 for (const path of [...paths].sort((a, b) => (b === "/") - (a === "/"))) await look(path);
 await browser.close();
-console.log(JSON.stringify({ found, said: heard, led, done, looked_at }));
+console.log(JSON.stringify({ found, said: heard, led, done, looked_at, stays }));

@@ -1,5 +1,5 @@
 // What somebody does on the pages of executions, jobs and dead letters; `does` notes what the page says of each deed.
-export const work = async ({ page, address, does, led_by, press, fill, things }) => {
+export const work = async ({ page, address, does, surely, led_by, press, fill, things }) => {
   const [execution] = things.execution_id;
   const [job] = things.job_id;
   await page.goto(`${address}/executions/${execution}/edit`);
@@ -11,7 +11,7 @@ export const work = async ({ page, address, does, led_by, press, fill, things })
   await led_by(() => page.click('a[href*="verb=cancel"]'));
   await does(() => page.click("main form button.danger"));
   await page.waitForResponse((answer) => answer.url().includes("/bulk-changes/") && answer.ok()); // it goes on by itself
-  await does(() => press('#live form button.danger'));
+  await surely('#live');
 
   await page.goto(`${address}/jobs/${job}/edit`);
   await page.$eval("[name=every]", (field) => (field.value = "30m"));
@@ -27,12 +27,14 @@ export const work = async ({ page, address, does, led_by, press, fill, things })
   await page.$eval("[name=to]", (field) => (field.value = "2020-02-01T00:00"));
   await led_by(() => page.click("button[value=count]"));
   await does(() => page.click("button[value=start]"));
-  await does(() => press("#live form button.danger"));
+  await surely("#live");
 
   await page.goto(`${address}/jobs/week`);
   await led_by(() => page.click(".week a"));
   if (!(await page.$("#hour ~ .wide tbody a"))) throw new Error("no job is named for an hour in which one fires");
 
+  await page.goto(`${address}/dead-letters`);
+  await surely("#rows tbody tr:first-child");
   await page.goto(`${address}/dead-letters`);
   await led_by(() => page.click('td a[href*="verb=replay"]'));
   await does(() => page.click("main form button"));

@@ -24,6 +24,7 @@ led.push(new URL(page.url()).pathname);
 const name = await page.$eval(".who", (one) => one.innerText);
 const kept = (await page.cookies()).map(({ name, httpOnly, sameSite }) => ({ name, httpOnly, sameSite }));
 await page.goto(address + "/queues");
+await page.click('details:has(form[action="/queues/emails/pause"]) summary');
 await leads(() => page.click('form[action="/queues/emails/pause"] button'));
 const done = await page.$eval("[role=status]", (one) => one.innerText);
 await leads(() => page.click('form[action="/sign-out"] button'));

@@ -23,11 +23,10 @@ from pgsched.delivery.http import parse_retry_after
 from pgsched.delivery.proxy import parse_proxy
 from pgsched.delivery.url import parse_url
 from pgsched.domain.api_key import Token
-from pgsched.domain.duration import format_duration, parse_duration, parse_shift
+from pgsched.domain.duration import format_duration, length_of, parse_duration, parse_shift
 from pgsched.domain.exclusion import parse_exclusion
 from pgsched.domain.notice import parse_notice
 from pgsched.domain.position import Position
-from pgsched.domain.request import length_of
 from pgsched.domain.schedule import from_parts, instant_of, next_instant
 from pgsched.domain.secret import parse_signing_secret
 from pgsched.domain.spread import spread

@@ -3,7 +3,7 @@
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,8 +72,11 @@ def standby_of(primary: EmbeddedPostgres, place: Path, bin_dir: Path, *, synchro
 
 
 @contextmanager
-def copy_of(primary: EmbeddedPostgres, place: Path, bin_dir: Path, *more: str) -> Iterator[str]:
-    """Copies this server's files into a new directory and runs a server there; its address."""
+def copy_of(
+    primary: EmbeddedPostgres, place: Path, bin_dir: Path, *more: str, meanwhile: Callable[[], list[str]] = list
+) -> Iterator[str]:
+    """Copies this server's files into a new directory and runs a server there; its address. What happens ``meanwhile``
+    is not in the copy; it answers with the settings to recover by, or none to start the copy as it is."""
     place.mkdir()
     account = account_for(place / "none")
     if account:
@@ -83,7 +86,9 @@ def copy_of(primary: EmbeddedPostgres, place: Path, bin_dir: Path, *more: str) -
         source = f"host={given['host']} port={given['port']} user={given['user']} password={given['password']}"
         newest = runnable(bundled_bin_dir(), account)  # which older servers answer, too; not every package has its own
         _run([newest / "pg_basebackup", "-D", f"{name}/data", *more, "-c", "fast", "-d", source], options)
-        server = _start(programs, name, port, options)
+        if settings := meanwhile():
+            (place / "data" / "recovery.signal").touch()
+        server = _start(programs, name, port, options, settings)
     try:
         url = primary.url.replace(f":{given['port']}/", f":{port}/")
         until(lambda: _answers(url))
@@ -97,10 +102,13 @@ def _run(words: list[Any], options: dict[str, Any]) -> None:
     subprocess.run([str(word) for word in words], check=True, stdin=subprocess.DEVNULL, **options)
 
 
-def _start(programs: Path, name: str, port: int, options: dict[str, Any]) -> subprocess.Popen[bytes]:
+def _start(
+    programs: Path, name: str, port: int, options: dict[str, Any], settings: list[str]
+) -> subprocess.Popen[bytes]:
     said = ["listen_addresses=127.0.0.1", f"port={port}", "unix_socket_directories=", "shared_buffers=64MB"]
     said += ["max_connections=200", "max_locks_per_transaction=512"]  # no less than the primary's
-    words = [str(programs / "postgres"), "-D", f"{name}/data", *(part for one in said for part in ("-c", one))]
+    given = [part for one in said + settings for part in ("-c", one)]
+    words = [str(programs / "postgres"), "-D", f"{name}/data", *given]
     quiet = subprocess.DEVNULL
     return subprocess.Popen(words, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True, **options)
 

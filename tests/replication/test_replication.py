@@ -10,7 +10,8 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from psycopg.sql import SQL, Identifier
 
-from pgsched.delivery.python import App, Fail
+from pgsched.delivery.python import App
+from pgsched.delivery.verdicts import Fail
 from pgsched.errors import Conflict
 from pgsched.events import Events
 from pgsched.process import run_worker
@@ -144,7 +145,7 @@ async def test_a_copy_takes_over(follow: Follow) -> None:
         pair.copy.execute(f"drop subscription {pair.subscription}".encode())
         assert migrate(pair.copy_url) == []
         pair.copy.execute("select pgsched.resume(id) from pgsched.jobs")
-        assert str(value(pair.copy, "select pgsched_internal.check_in()")).startswith("this is a copy")
+        assert str(value(pair.copy, "select why from pgsched_internal.check_in()")).startswith("this is a copy")
         pair.copy.execute("select pgsched.release_installation()")
         async with working(pair.copy_url, queues="default,orders"):
             await asyncio.to_thread(until, lambda: value(pair.copy, TAKEN_OVER))

@@ -8,7 +8,6 @@ import pytest
 import pytest_asyncio
 
 from pgsched.store.core import connect
-from tests.databases import Databases
 from tests.store.store_arrange import Connection, schedule
 
 _EMPTIED = [
@@ -36,13 +35,6 @@ _EMPTY = [
     b"update pgsched.queues set full_since = null where full_since is not null",
     b"delete from pgsched.audit_log",  # the last: it has what was emptied
 ]
-
-
-@pytest.fixture(scope="module")
-def module_url(databases: Databases) -> Iterator[str]:
-    """The address of a database of this file's own."""
-    with databases.lent() as url:
-        yield url
 
 
 @pytest.fixture(scope="module")

@@ -42,6 +42,16 @@ def test_what_runs_may_make_something_else_due(
     assert sorted(calls) == [("count", 1), ("count", 2)]
 
 
+def test_what_is_held_too_long_expires_when_time_passes(pgsched_kit: Kit, db: Connection) -> None:
+    pgsched_kit.travel_to(NOON)
+    db.execute("select pgsched.hold_client('default')")
+    id = pgsched.schedule(db, "python:ship", options={"relevant_for": "1h"})
+    assert pgsched_kit.run_due() == []
+    pgsched_kit.advance(timedelta(hours=2))
+    assert pgsched_kit.run_due() == []
+    assert db.execute("select status::text from pgsched.status where id = %s", [id]).fetchone() == ("expired",)
+
+
 def test_time_stands_still_where_a_test_has_travelled_to(pgsched_kit: Kit, db: Connection) -> None:
     pgsched_kit.travel_to(NOON)
     assert db.execute("select pgsched.now()::text = %s::timestamptz::text", [NOON]).fetchone() == (True,)

@@ -13,6 +13,7 @@ from pgsched.delivery.python import App
 from pgsched.events import Events, Field
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
+from pgsched.upkeep import days
 from pgsched.worker.roster import Roster
 from tests.databases import Databases, Janitor, lending_with
 
@@ -21,9 +22,10 @@ PATIENCE = 25.0
 """Seconds: a busy machine takes seconds to do what takes milliseconds. Where a worker polls every half minute, what is
 found meanwhile is not found by the poll."""
 
-_MAKE_DAYS = """
+_DAYS = 1
+_MAKE_DAYS = f"""
 select case when pgsched_internal.make_day(d.parent, d.day) then pgsched_internal.attach_day(d.parent, d.day) end
-  from pgsched_internal.days_to_make(14) d"""
+  from pgsched_internal.days_to_make({_DAYS}) d"""
 
 
 def numbered(number: int) -> Roster:
@@ -53,6 +55,12 @@ class Recorder:
                 self._arrived.clear()
                 await self._arrived.wait()
         return self.named(event)[0]
+
+
+@pytest.fixture(autouse=True)
+def _few_days(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers make two days of history, not fifteen: to plan statements over them took most of the server's time."""
+    monkeypatch.setattr(days, "_AHEAD", _DAYS)
 
 
 @pytest.fixture
@@ -111,9 +119,11 @@ async def value(db: Connection, query: str, *parameters: Any) -> Any:
 
 async def until(condition: Callable[[], Awaitable[Any]], *, seconds: float = PATIENCE) -> Any:
     """Waits for a condition of the database to hold, and answers with it."""
+    pause = 0.01  # longer in time: to ask took as much of the server as what is waited for
     async with asyncio.timeout(seconds):
-        while not (found := await condition()):  # noqa: ASYNC110  the database has no event to wait on
-            await asyncio.sleep(0.01)
+        while not (found := await condition()):
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.2, 0.05)
     return found
 
 

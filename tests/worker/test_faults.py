@@ -40,6 +40,17 @@ def test_while_the_database_is_away_one_line_says_so_and_one_that_it_is_back() -
     assert heard.lines[1][1]["failures"] == 30
 
 
+def test_an_error_that_becomes_another_one_is_said_once() -> None:
+    heard = Heard()
+    heard.events = Events(Faults(lambda event, fields: heard.lines.append((event, fields)), say_again_after=0.0))
+    refused = "OperationalError: FATAL: password authentication failed"
+    for error in ("server closed the connection", refused, "server closed the connection", refused):
+        heard.events.emit("service.failed", service="claimer", away=True, error=error)
+    heard.events.emit("service.recovered", service="claimer", failures=4, seconds=1.0)
+    assert heard.names == ["database.lost", "database.lost", "database.back"]
+    assert heard.lines[1][1]["error"] == refused
+
+
 def test_the_next_time_it_is_away_is_said_again() -> None:
     heard = Heard()
     for _ in range(2):

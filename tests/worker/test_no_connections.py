@@ -13,7 +13,7 @@ from pgsched.events import Events
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from pgsched.store.admin.migrate import migrate
-from tests.worker.conftest import Connection, Recorder, until, until_history
+from tests.worker.conftest import Connection, Recorder, until, until_history, value
 
 _SETTINGS = {"max_connections": "40", "reserved_connections": "12", "fsync": "off", "shared_buffers": "16MB"}
 _LOGINS = """
@@ -129,3 +129,22 @@ async def test_reserved_connections_are_the_workers_whatever_others_take(
     finally:
         taken.close()
         await worker.drain()
+
+
+async def test_a_worker_whose_renewing_session_was_ended_renews_itself_by_another(
+    small: EmbeddedPostgres, owner: Connection, recorder: Recorder
+) -> None:
+    worker = _worker(small.url, "runner", recorder)
+    await worker.start()
+    try:
+        await _deliver(owner, 5)
+        await owner.execute("alter role runner connection limit 0")
+        await owner.execute(_CUT.replace("pgsched%", "pgsched renew %").encode())
+        await recorder.wait_for("service.failed")
+        before = await value(owner, "select max(expires_at) from pgsched.workers")
+        await until(lambda: value(owner, f"select max(expires_at) > '{before}' from pgsched.workers"))
+        await _deliver(owner, 10)
+    finally:
+        await owner.execute("alter role runner connection limit -1")
+        await worker.drain()
+    assert recorder.named("worker.lost") == []

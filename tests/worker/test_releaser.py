@@ -57,6 +57,22 @@ async def test_two_turns_are_a_moment_apart(releaser: Releaser, monkeypatch: pyt
     assert 7.0 < await releaser.turn() <= 60.0
 
 
+async def test_it_ends_what_a_gate_holds_and_comes_back_for_the_next(db: Connection, releaser: Releaser) -> None:
+    for seconds in (5, 63):
+        await db.execute(
+            "insert into pgsched.executions (target, fire_at, options) values ('python:x', now(), %s)",
+            [f'{{"relevant_for": "{seconds}s"}}'],
+        )
+    await db.execute(
+        "update pgsched.executions set gate = 'client:default', fire_at = 'infinity',"
+        " scheduled_for = now() - interval '1 minute', held_until = now() - interval '1 minute'"
+        "   + (options ->> 'relevant_for')::interval"
+    )
+    assert await turn(releaser) < 1
+    assert await value(db, "select status::text from pgsched.history") == "expired"
+    assert 0 < await turn(releaser) <= 3
+
+
 async def test_it_releases_who_waited_and_looks_again_at_once(
     db: Connection, releaser: Releaser, recorder: Recorder
 ) -> None:
@@ -73,3 +89,21 @@ async def test_the_sweep_finds_who_waits_for_what_is_nowhere(db: Connection, rel
     await db.execute("delete from pgsched.executions where id = %s::uuid", [first])
     await turn(releaser)
     assert await value(db, "select status::text from pgsched.status where id = %s::uuid", following) == "skipped"
+
+
+async def test_an_end_for_which_thousands_wait_keeps_no_other_waiting(db: Connection, releaser: Releaser) -> None:
+    large, _ = await first_and_next(db)
+    await db.execute(f"select {AFTER.removeprefix('select ')} from generate_series(1, 2000)".encode(), [large])
+    small = following = ""
+    while small <= large:  # ends are looked at in the order of their ids
+        small, following = await first_and_next(db)
+    for end in (large, small):
+        await db.execute("select pgsched.cancel(%s::uuid)", [end])
+    for _ in range(2):
+        await turn(releaser)
+    assert await value(db, "select status::text from pgsched.status where id = %s::uuid", following) == "skipped"
+    left = "select count(*) from pgsched.dependencies where after_id = %s::uuid and status is null"
+    assert await value(db, left, large) > 0
+    for _ in range(10):
+        await turn(releaser)
+    assert await value(db, left, large) == 0

@@ -9,7 +9,8 @@ import psycopg
 import pytest
 
 from pgsched.delivery.handlers import Context
-from pgsched.delivery.python import App, Fail, Retry
+from pgsched.delivery.python import App
+from pgsched.delivery.verdicts import Fail, Retry
 from pgsched.worker.claim.leases import new_token
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
@@ -474,7 +475,7 @@ async def test_a_job_goes_on_after_its_next_run_was_cancelled(db: Connection, ru
 async def test_a_payload_that_python_cannot_count_does_not_stop_planning(db: Connection, running: Running) -> None:
     async with running():
         await db.execute(
-            "select pgsched.schedule('python:count', to_jsonb((repeat('9', 5000))::numeric), every => '1 hour')"
+            "select pgsched.schedule('python:count', to_jsonb(('0.' || repeat('9', 5000))::numeric), every => '1 hour')"
         )
         await db.execute("select pgsched.schedule('python:count', every => '1 hour')")
         await until(lambda: value(db, "select count(*) = 2 from pgsched.executions where plan is not null"))

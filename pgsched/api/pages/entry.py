@@ -11,14 +11,16 @@ from litestar.response import Redirect
 from pgsched.api.access import PUBLIC, SCOPE
 from pgsched.api.authentication import Authentication
 from pgsched.api.browsers import Browsers
+from pgsched.api.pages.forms import read_form
 from pgsched.api.pages.provider import Offered
 from pgsched.api.pages.rendering import HEADERS, html
 from pgsched.api.pages.session import LONGEST, cookie, local
 from pgsched.errors import NotFound, Unauthenticated
 
 _KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
-_FILES = ("style.css", "work.css", "htmx.min.js", "icon.svg")
+_FILES = ("style.css", "work.css", "htmx.min.js", "live.js", "icon.svg")
 _PUBLIC: Any = {"opt": {SCOPE: PUBLIC}, "include_in_schema": False}
+_LARGEST_FORM = 32_768  # bytes: anybody may send it
 _CACHED = {"Cache-Control": "max-age=3600", "X-Content-Type-Options": "nosniff"}
 
 
@@ -28,7 +30,7 @@ async def show_sign_in(request: Request[Any, Any, Any], providers: Offered) -> R
     return html(request, "sign_in.html", next=next, fault=None, providers=providers.names)
 
 
-@post("/sign-in", **_PUBLIC)
+@post("/sign-in", request_max_body_size=_LARGEST_FORM, **_PUBLIC)
 async def sign_in(
     request: Request[Any, Any, Any],
     authentication: NamedDependency[Authentication],
@@ -37,8 +39,8 @@ async def sign_in(
 ) -> Response[Any]:
     """Keeps the key if it is one. The form of another site signs nobody in."""
     browsers.check_page(request.method, request.headers)
-    form = await request.form()
-    given, next = str(form.get("key", "")).split(), local(str(form.get("next", "")))
+    form = await read_form(request)
+    given, next = form.get("key", "").split(), local(form.get("next"))
     key = given[-1] if given else ""  # the whole header may have been pasted
     try:
         if not (key.isascii() and key.isprintable()):

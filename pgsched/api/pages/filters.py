@@ -2,18 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
 
 from pgsched.api.labels import labels_in
 from pgsched.api.pages.content import same
 from pgsched.api.pages.forms import cleared, id_in, label_lines
+from pgsched.api.parameters import with_its_plus
 from pgsched.api.problems import Unreadable
-from pgsched.domain.schedule import instant_of
+from pgsched.domain.schedule import instant_of, read_instant
 from pgsched.domain.states import STATUSES, each_once
-from pgsched.domain.target import without_port
-from pgsched.errors import InvalidSchedule
+from pgsched.domain.target import host_alone
+from pgsched.errors import InvalidInput, InvalidSchedule
 from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter
 
 OF_EXECUTIONS = ("client", "queue", "host", "key", "job", "label", "from", "to")
@@ -65,9 +66,10 @@ def letter_filter(asked: Mapping[str, str]) -> DeadLetterFilter:
 
 def host_in(text: str | None) -> str | None:
     """A host, which is looked for without a port. Raises Unreadable where there is one."""
-    if text is not None and (alone := without_port(text)) != text:
-        raise Unreadable(f"host: {text[:100]!r} has a port: write {alone[:100]}, which finds all of its ports")
-    return text
+    try:
+        return None if text is None else host_alone(text)
+    except InvalidInput as error:
+        raise Unreadable(f"host: {error}") from None
 
 
 def instant_in(name: str, text: str | None) -> datetime | None:
@@ -75,8 +77,8 @@ def instant_in(name: str, text: str | None) -> datetime | None:
     if not text:
         return None
     try:
-        found = datetime.fromisoformat(text.strip().replace(" ", "+" if "T" in text else "T"))
-        return instant_of(found.isoformat() + ("Z" if found.utcoffset() is None else ""), name)
+        found = read_instant(with_its_plus(text.strip()))
+        return instant_of(found if found.utcoffset() is not None else found.replace(tzinfo=UTC), name)
     except (ValueError, InvalidSchedule):
         raise Unreadable(f"{name}: {text[:50]!r} is no instant: write 2026-03-01T09:00, in UTC") from None
 

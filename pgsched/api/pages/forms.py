@@ -1,8 +1,9 @@
 """What forms send: filters, of which an empty field asks for nothing, and fields of what is to be changed."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 from uuid import UUID
 
 import msgspec
@@ -11,15 +12,25 @@ from litestar.params import QueryParameter
 
 from pgsched.api.problems import Unreadable
 
+_MOST_FIELDS = 200
+_READ_AT_ONCE = 65_536
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 Text = Annotated[str | None, QueryParameter()]
 """A field of a filter; empty where nobody has written something."""
 
 
+_NAMES = frozenset({"client", "name", "key", "ordering_key"})
+"""Fields that name something: a blank at an end may be a part of the name."""
+
+
 def cleared(**asked: str | None) -> dict[str, str]:
-    """What is not empty, without blanks around it."""
-    return {name: text.strip() for name, text in asked.items() if text and text.strip()}
+    """What is not empty, without blanks around what is no name."""
+    return {name: found for name, text in asked.items() if (found := _trimmed(name, text or ""))}
+
+
+def _trimmed(name: str, text: str) -> str:
+    return text if name in _NAMES else text.strip()
 
 
 def label_lines(text: str | None) -> list[str] | None:
@@ -55,9 +66,29 @@ def whole_in(name: str, text: str | None) -> int | None:
     return int(text)
 
 
+async def read_form(request: Request[Any, Any, Any]) -> dict[str, str]:
+    """The fields of a form as it was sent; none of a body of another type. A large one is read beside the loop. Raises
+    Unreadable, also for what is not UTF-8."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
+        return {}
+    body = await request.body()
+    if body.count(b"&") >= _MOST_FIELDS:
+        raise Unreadable(f"the form has more than {_MOST_FIELDS} fields: send those that the page has", status=413)
+    if len(body) <= _READ_AT_ONCE:
+        return _fields(body)
+    return await asyncio.to_thread(_fields, body)
+
+
+def _fields(body: bytes) -> dict[str, str]:
+    try:
+        return dict(parse_qsl(body.decode(), keep_blank_values=True, errors="strict"))
+    except UnicodeDecodeError:
+        raise Unreadable("the form is not UTF-8: encode it so") from None
+
+
 async def sent(request: Request[Any, Any, Any]) -> dict[str, str]:
-    """The fields of a form that was sent, without blanks around their texts. Raises Unreadable."""
-    form = {str(name): value.strip() for name, value in (await request.form()).items() if isinstance(value, str)}
+    """The fields of a form that was sent, without blanks around what is no name. Raises Unreadable."""
+    form = {name: _trimmed(name, value) for name, value in (await read_form(request)).items()}
     if any("\x00" in text for text in form.values()):
         raise Unreadable("the form contains a NUL character: leave it out", status=422)
     return form

@@ -68,7 +68,8 @@ async def edit_job_by_form(
         match form.get("do"):
             case "preview":
                 text = edits.changes_of(changes)
-                shown = await database.ask(edits.preview_job, job_id, text, start=None, count=_SHOWN)
+                async with database.computing():
+                    shown = await database.ask(edits.preview_job, job_id, text, start=None, count=_SHOWN)
                 return _form(request, row, given, version, preview=shown, changed=sorted(changes))
             case "save":
                 force = form.get("force") == "on"

@@ -96,6 +96,7 @@ async def show_job(request: Request[Any, Any, Any], job_id: JobId, database: Poo
         job=job_of(row, last),
         fires=fires,
         days=await asyncio.to_thread(_days, row, now),
+        exceptions=[at for at in row.exceptions or () if at > now],
         rows=runs.items,
         words_of=words_of,
         backfills=filled,

@@ -12,7 +12,16 @@ from pgsched.api.authentication import Authentication
 from pgsched.api.browsers import Browsers
 from pgsched.api.pages.begun import Begun
 from pgsched.api.pages.rendering import HEADERS, html
-from pgsched.api.pages.session import BEGUN, LONGEST, begun_cookie, cookie, is_secure, local
+from pgsched.api.pages.session import (
+    BEGUN,
+    LONGEST,
+    begun_cookie,
+    cookie,
+    cookie_in,
+    cookie_name,
+    is_secure,
+    local,
+)
 from pgsched.errors import PgschedError, Refused, TooManyRequests, Unauthenticated, Unavailable
 
 _PUBLIC: Any = {"opt": {SCOPE: PUBLIC}, "include_in_schema": False}
@@ -32,8 +41,9 @@ class Providers:
         in, and Unavailable."""
         raise Unauthenticated("nobody signs in at a provider here")
 
-    async def finish(self, begun: Begun, answer: Mapping[str, str], returns_to: str) -> str:
-        """The identity token of who has signed in. Raises Unauthenticated, Unavailable."""
+    async def finish(self, begun: Begun, answer: Mapping[str, str], returns_to: str, caller: str) -> str:
+        """The identity token of who has signed in, from the address ``caller``. Raises Unauthenticated, Unavailable;
+        TooManyRequests for a caller of whom the provider would be asked too often."""
         raise Unauthenticated("nobody signs in at a provider here")
 
 
@@ -61,14 +71,14 @@ async def finish_sign_in(
     authentication: NamedDependency[Authentication],
     providers: Offered,
 ) -> Response[Any]:
-    """From the provider. What follows is a page that leads on by itself: the cookie is not sent with a redirect, which
-    the browser takes for a part of the other site's."""
+    """From the provider, to a page that leads on by itself."""
     browsers.check_page(request.method, request.headers)
     next = "/"
     try:
-        begun = Begun.read(request.cookies.get(BEGUN))
+        begun = Begun.read(cookie_in(request, cookie_name(request, BEGUN)))
         next = local(begun.next)
-        token = await providers.finish(begun, dict(request.query_params), _returns_to(request))
+        caller = request.client.host if request.client else ""
+        token = await providers.finish(begun, dict(request.query_params), _returns_to(request), caller)
         if len(token) > LONGEST:
             raise Unauthenticated(
                 f"the token is longer than the {LONGEST} characters that a browser keeps: ask for less"
@@ -82,7 +92,7 @@ async def finish_sign_in(
 
 
 def _again(request: Request[Any, Any, Any], providers: Providers, next: str, error: PgschedError) -> Response[Any]:
-    status = 503 if isinstance(error, Unavailable) else 401
+    status = 503 if isinstance(error, Unavailable) else 429 if isinstance(error, TooManyRequests) else 401
     found = html(request, "sign_in.html", status=status, next=next, fault=str(error), providers=providers.names)
     found.cookies.append(begun_cookie(request, ""))
     return found

@@ -1,5 +1,6 @@
 """Templates, and how values are written for people. Whatever a template shows is escaped."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -7,10 +8,13 @@ from uuid import UUID
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from litestar import Request, Response
+from markupsafe import Markup, escape
 
 from pgsched.api.access import grant_of
 from pgsched.api.pages.content import content, field_of_instant, in_line
+from pgsched.api.parameters import with_its_plus
 from pgsched.domain.duration import format_duration
+from pgsched.domain.schedule import read_instant
 from pgsched.domain.target import without_port
 from pgsched.version import __version__
 
@@ -24,6 +28,7 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+_TURNS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _DONE = {
     "cancel": "Cancelled.",
     "pause": "Paused.",
@@ -61,13 +66,19 @@ def html(request: Request[Any, Any, Any], template: str, *, status: int = 200, *
             who=grant.subject,
             path=request.url.path,
             query=request.url.query,
-            done=_DONE.get(request.query_params.get("done", "")),
+            done=_done(request),
             release=__version__,
             now=datetime.now(UTC),
             **shown,
         )
     )
     return Response(text, media_type="text/html", status_code=status, headers=HEADERS)
+
+
+def _done(request: Request[Any, Any, Any]) -> str | None:
+    """What a form has done that led here; a link to a page, of another site or a bookmark, has done nothing."""
+    is_own = request.headers.get("sec-fetch-site", "same-origin") == "same-origin"
+    return _DONE.get(request.query_params.get("done", "")) if is_own else None
 
 
 @cache
@@ -84,6 +95,7 @@ def _environment() -> Environment:
         loader=PackageLoader("pgsched.api.pages"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=visible,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -99,7 +111,16 @@ def _environment() -> Environment:
     made.filters["duration"] = format_duration
     made.filters |= {"local": local, "without_after": without_after, "compact": compact, "in_line": in_line}
     made.filters["without_port"] = without_port
+    made.filters["exact"] = escape
     return made
+
+
+def visible(value: Any) -> Any:
+    """Text without what would turn the direction of all that follows: that is written out. Fields of forms, which give
+    back what they were given, have it ``exact``."""
+    if isinstance(value, str) and not isinstance(value, Markup) and _TURNS.search(value):
+        return _TURNS.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+    return value
 
 
 def instant(value: datetime | None) -> str:
@@ -124,7 +145,7 @@ def length(value: float | timedelta | None) -> str:
 def local(text: str) -> str:
     """An instant that somebody has written as a field of a form has it, in UTC; empty where it is none."""
     try:
-        found = datetime.fromisoformat(text.replace(" ", "+"))
+        found = read_instant(with_its_plus(text.strip()))
     except ValueError:
         return ""
     return field_of_instant(found if found.utcoffset() is None else found.astimezone(UTC))

@@ -9,9 +9,9 @@ from litestar.exceptions import HTTPException
 from litestar.handlers import HTTPRouteHandler
 from litestar.response import Redirect
 
-from pgsched.api.access import EVERYWHERE, FORM, PAGE, SCOPE
+from pgsched.api.access import EVERYWHERE, FORM, PAGE, SCOPE, SignedOut
 from pgsched.api.pages.rendering import HEADERS, html
-from pgsched.api.pages.session import sign_in_url
+from pgsched.api.pages.session import local, sign_in_url
 from pgsched.api.problems import Unreadable, status_of
 from pgsched.domain.api_key import Scope
 from pgsched.errors import PgschedError, Unauthenticated
@@ -61,7 +61,9 @@ def refused(request: Request[Any, Any, Any], error: PgschedError) -> Response[An
     wanted, the way to the sign-in."""
     is_part = "hx-request" in request.headers
     if isinstance(error, Unauthenticated) and is_part:
-        return Response("", status_code=401, headers=HEADERS | {"HX-Redirect": "/sign-in"})
+        return Response("", status_code=401, headers=HEADERS | {"HX-Redirect": sign_in_url(request)})
+    if isinstance(error, SignedOut) and error.form is not None:
+        return html(request, "signed_out.html", status=401, to=local(request.url.path), form=error.form)
     if isinstance(error, Unauthenticated):
         return Redirect(sign_in_url(request), status_code=303, headers=HEADERS)
     template = "refused_part.html" if is_part else "refused.html"

@@ -138,7 +138,8 @@ def _hours_of(job: Definition, first: datetime) -> int | None:
     rules = bytes(job.rules) if isinstance(job.rules, msgspec.Raw) else None
     is_drawn = "H" in (job.cron or "") or b"H" in (rules or b"")
     who = (job.client, job.key, job.id if job.key is None else None) if is_drawn else None
-    parts = (job.cron, job.timezone, job.every, job.anchor if job.every else None, job.gap, job.overlap, rules)
+    anchor, out = job.anchor if job.every else None, tuple(job.exceptions or ())
+    parts = (job.cron, job.timezone, job.every, anchor, job.gap, job.overlap, out, rules)
     return _counted(parts, who, first)
 
 
@@ -147,7 +148,7 @@ def _counted(parts: tuple[Any, ...], who: tuple[str, str | None, UUID | None] | 
     """How often each hour of the week from ``first`` on has it fire, as one number. Many jobs have the same schedule,
     and a page is asked for again: so these numbers are kept."""
     client, key, id = who or ("", "", None)
-    named: Any = dict(zip(("cron", "timezone", "every", "anchor", "gap", "overlap"), parts, strict=False))
+    named: Any = dict(zip(("cron", "timezone", "every", "anchor", "gap", "overlap", "exceptions"), parts, strict=False))
     rules = None if parts[-1] is None else msgspec.Raw(parts[-1])
     job = Definition(id=id or UUID(int=0), client=client, key=key, rules=rules, **named)
     try:

@@ -15,6 +15,7 @@ from pgsched.store.lookup.rows import Json
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
     """A row of the audit log. ``before`` and ``after`` have what differs: None where there was, or is, no such thing.
+    ``client`` is whose it was, None where it concerns more than one.
 
     ``actor`` is who it was said to be, ``authenticated`` who the API knows it was; ``login``, ``process`` and
     ``transaction`` tell the database session.
@@ -22,6 +23,7 @@ class AuditEntry:
 
     id: int
     at: datetime
+    client: str | None
     actor: str
     authenticated: str | None
     action: str
@@ -41,6 +43,7 @@ class AuditFilter:
     """Only changes of which all that is given is so; ``actor`` is the one that was named, or whom the API has
     authenticated."""
 
+    client: str | None = None
     subject: UUID | None = None
     kind: str | None = None
     name: str | None = None

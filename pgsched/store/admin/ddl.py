@@ -11,15 +11,19 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import psycopg
 from alembic import context
 
+from pgsched.store.admin.awaited import AwaitedConnection
 from pgsched.store.admin.replacing import check_not_newer, interface_sql, is_current, lock_all, note_sql, replace
 from pgsched.store.admin.revisions import SCHEMA, expected_revision, revisions
 from pgsched.store.core.pinned import PINNED, PINNED_LOCALLY, QUIETLY, locally, waiting_for_locks
 from pgsched.store.core.sql import statement
+
+if TYPE_CHECKING:
+    from sqlalchemy import AdaptedConnection
 
 VERSION_TABLE: dict[str, Any] = {"version_table": "schema_version", "version_table_schema": SCHEMA}
 
@@ -55,9 +59,15 @@ def _execute(sql: str) -> None:
 
 
 def _driver() -> psycopg.Connection[Any]:
-    driver = context.get_bind().connection.driver_connection
+    pooled = context.get_bind().connection
+    driver = pooled.driver_connection
+    if isinstance(driver, psycopg.AsyncConnection):
+        return cast("psycopg.Connection[Any]", AwaitedConnection(cast("AdaptedConnection", pooled.dbapi_connection)))
     if not isinstance(driver, psycopg.Connection):
-        raise TypeError("pgsched's migrations run over psycopg 3: use a postgresql+psycopg:// address")
+        raise TypeError(
+            f"pgsched's migrations run over psycopg 3: use a postgresql+psycopg:// address (got one for "
+            f"{type(driver).__module__.partition('.')[0]})"
+        )
     return driver
 
 

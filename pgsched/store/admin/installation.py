@@ -34,10 +34,17 @@ async def set_installation(connection: AsyncConnection[Any], changes: Mapping[st
     return bool(await value(connection, "admin/set_installation", changes=changes_of(changes), actor=actor))
 
 
-async def check_in(connection: AsyncConnection[Any]) -> str | None:
-    """Notes that workers are on this server. Returns why the installation is held; None where they may claim."""
-    reason: str | None = await value(connection, "admin/check_in")
-    return reason
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """``why`` the installation is held; None where workers may claim. ``renewals``: how often workers have said so."""
+
+    why: str | None
+    renewals: int | None
+
+
+async def check_in(connection: AsyncConnection[Any], known: int | None = None) -> Visit:
+    """Notes that workers are on this server. One that was there says what it knows: ``renewals``."""
+    return await one(connection, Visit, "admin/check_in", "nobody may check in", known=known)
 
 
 async def hold(connection: AsyncConnection[Any], *, note: str | None, actor: str | None) -> bool:

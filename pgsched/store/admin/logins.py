@@ -4,9 +4,10 @@ It migrates as the role it is given. Where that is a superuser, the workers log 
 ``pgsched_worker`` and no more, the API as a member of ``pgsched_api``, and the client ``default`` gets a role of its
 own, as which the functions that its ``sql:`` targets name are called.
 
-Passwords stand in a file in the format of libpq's password file, which its owner alone may read; an address names the
-file. So no password is in an address, on a command line or in an environment. Logins are made once for each such file
-and named after what they are for: ``pgsched_up``, or where another file has that, ``pgsched_up_`` and some digits.
+Passwords stand in a file in the format of libpq's password file, which its owner alone may read; the addresses that
+processes are given name the file. So no password is on a command line or in an environment. Logins are made once for
+each such file and named after what they are for: ``pgsched_up``, or where another file has that, ``pgsched_up_`` and
+some digits.
 """
 
 import fcntl
@@ -22,6 +23,7 @@ from urllib.parse import quote, urlsplit
 import psycopg
 from psycopg import sql
 
+from pgsched.own_files import open_own
 from pgsched.store.core.room import room_sql
 from pgsched.store.core.sql import statement
 from pgsched.store.core.transactions import transaction
@@ -39,10 +41,12 @@ Connection = psycopg.Connection[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logins:
-    """The addresses at which workers and the API log in, and the role of the client ``default``, where there is one."""
+    """The addresses at which workers and the API log in, and the role of the client ``default``, where there is one.
+    ``told_url`` is that of the workers with the password in it: libpq alone reads a password file."""
 
     url: str
     api_url: str
+    told_url: str
     client_role: str | None
 
 
@@ -75,16 +79,25 @@ def make_logins(url: str, passwords: Path, *, is_ours: bool) -> Logins:
         client = _client_role(connection, entries, is_ours=is_ours)
     address = as_login(url, worker, passwords)
     psycopg.connect(address, connect_timeout=10).close()
-    return Logins(url=address, api_url=as_login(url, api, passwords), client_role=client)
+    told = f"{worker}:{entries[worker]}"
+    return Logins(
+        url=address,
+        api_url=as_login(url, api, passwords),
+        told_url=_address(url, told, []),
+        client_role=client,
+    )
 
 
 def as_login(url: str, role: str, passwords: Path) -> str:
     """The same address for another login, whose password is in the file."""
+    return _address(url, quote(role), [f"passfile={quote(str(passwords.absolute()))}"])
+
+
+def _address(url: str, login: str, more: list[str]) -> str:
     parts = urlsplit(url)
     query = [item for item in parts.query.split("&") if item and item.partition("=")[0] not in _OF_A_LOGIN]
-    query.append(f"passfile={quote(str(passwords.absolute()))}")
-    netloc = f"{quote(role)}@{parts.netloc.rpartition('@')[2]}"
-    return parts._replace(netloc=netloc, query="&".join(query)).geturl()
+    netloc = f"{login}@{parts.netloc.rpartition('@')[2]}"
+    return parts._replace(netloc=netloc, query="&".join([*query, *more])).geturl()
 
 
 def _client_role(connection: Connection, entries: dict[str, str], *, is_ours: bool) -> str | None:
@@ -127,9 +140,7 @@ def _name_of(name: str, taken: set[str], entries: dict[str, str], *, is_ours: bo
 def _entries(passwords: Path) -> Iterator[dict[str, str]]:
     """The passwords in the file by their roles; what is added is written when this ends. One process at a time."""
     passwords.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(passwords, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "r+", encoding="utf-8") as file:
-        os.fchmod(descriptor, 0o600)  # libpq passes over one that others can read
+    with os.fdopen(open_own(passwords), "r+", encoding="utf-8") as file:  # libpq passes over one that others can read
         fcntl.flock(file, fcntl.LOCK_EX)
         lines = [line.strip().split(":") for line in file]
         entries = {line[3]: line[4] for line in lines if len(line) == 5}

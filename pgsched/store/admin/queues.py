@@ -41,6 +41,11 @@ async def get_queue(connection: AsyncConnection[Any], name: str) -> QueueRow:
     return await one(connection, QueueRow, "admin/queues", missing, name=name, most=MOST_COUNTED)
 
 
+async def is_pulled(connection: AsyncConnection[Any], name: str) -> bool:
+    """Whether consumers claim from the queue."""
+    return bool(await value(connection, "admin/is_pulled", name=name))
+
+
 async def create_queue(
     connection: AsyncConnection[Any], name: str, settings: Mapping[str, Any], *, actor: str | None
 ) -> None:

@@ -1,6 +1,6 @@
 """Secrets of clients, those that options name above all: sealed here, kept by the database, and opened by workers."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,11 +15,12 @@ from pgsched.store.core.query import rows, value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretRow:
-    """A secret, without what is in it."""
+    """A secret, without what is in it, and the hosts to which it goes."""
 
     name: str
     created_at: datetime
     updated_at: datetime
+    hosts: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,16 +30,26 @@ class Sealed:
     client_id: str
     name: str
     sealed: bytes
+    hosts: Sequence[str] = ()
 
 
 async def put(
-    connection: AsyncConnection[Any], ring: KeyRing | None, client: str, name: str, text: str, *, actor: str | None
+    connection: AsyncConnection[Any],
+    ring: KeyRing | None,
+    client: str,
+    name: str,
+    text: str,
+    *,
+    hosts: Sequence[str] | None = None,
+    actor: str | None,
 ) -> bool:
-    """Keeps a secret; False where it takes the place of another. Raises InvalidInput, Refused; Conflict where there are
-    no keys to seal it with, or too many secrets."""
+    """Keeps a secret that goes to these ``hosts`` alone; None stands for those that it had, and for none where it is
+    new. False where it takes the place of another. Raises InvalidInput, Refused; Conflict where there are no keys to
+    seal it with, or too many secrets."""
     check_secret(name, text)
     sealed = sealing(ring).seal(client, name, text)
-    return bool(await value(connection, "admin/put_secret", client=client, name=name, sealed=sealed, actor=actor))
+    given = {"client": client, "name": name, "sealed": sealed, "hosts": None if hosts is None else list(hosts)}
+    return bool(await value(connection, "admin/put_secret", **given, actor=actor))
 
 
 async def drop(connection: AsyncConnection[Any], client: str, name: str, *, actor: str | None) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import secrets
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, LiteralString
 
@@ -70,6 +71,8 @@ def _ways(url: str, role: str) -> dict[str, Any]:
 
 
 _LAST_STATEMENT = 1.0
+_UNUSED = 60.0
+"""Seconds after which a connection that is needed seldom is closed. No turn of a service has one for as long."""
 
 
 class Link:
@@ -77,7 +80,8 @@ class Link:
 
     ``greet`` is called with each new one before anybody gets it, and then ``warm``, with whether it is the first, for
     which nothing waits yet; where they raise, nobody gets it.
-    Links with the same ``lineage`` know of each other's servers, and leave one that was replaced.
+    One that is needed ``seldom`` does not stay open. Links with the same ``lineage`` know of each other's servers, and
+    leave one that was replaced.
     """
 
     def __init__(
@@ -89,19 +93,27 @@ class Link:
         greet: Callable[[Connection], Awaitable[None]] | None = None,
         warm: Callable[[Connection, bool], Awaitable[None]] | None = None,
         patience: LiteralString = PATIENCE,
+        seldom: bool = False,
         lineage: Lineage | None = None,
     ) -> None:
         self._url, self._role, self._raw, self._patience = url, role, raw, patience
         self._greet, self._warm, self._is_first = greet, warm, True
         self._lineage = lineage or Lineage()
+        self._seldom, self._used_at = seldom, 0.0
         self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
 
     async def get(self) -> Connection:
         async with self._connecting:
+            self._used_at = time.monotonic()
             if self._connection is None or self._connection.closed:
                 self._connection = await self._connect()
             return self._connection
+
+    @property
+    def open(self) -> Connection | None:
+        """The connection that there is, as far as is known."""
+        return None if self._connection is None or self._connection.closed else self._connection
 
     async def _connect(self) -> Connection:
         connection = await self._lineage.connect(self._make, self._url)
@@ -118,6 +130,14 @@ class Link:
 
     async def _make(self, url: str) -> Connection:
         return await connect(url, self._role, raw=self._raw, patience=self._patience)
+
+    async def drop_unused(self) -> None:
+        """Lets go of a connection that is needed seldom, and was not for a while."""
+        connection = self.open
+        if not self._seldom or connection is None or time.monotonic() - self._used_at < _UNUSED:
+            return
+        if not connection.lock.locked() and connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
+            await self.drop()
 
     async def drop(self, error: Exception | None = None) -> None:
         """Lets go of the connection; after an error that left it usable it is kept. One to a server that takes no

@@ -10,7 +10,8 @@ from pgsched.store.core.sql import statement
 OLDEST = 15
 READ_ONLY = (
     "the database takes no writes: it is a replica, or set to be read only. Give the address of the primary, such as "
-    "postgresql://user@host1,host2/database?target_session_attrs=read-write"
+    "postgresql://user@host1,host2/database?target_session_attrs=read-write; or, where it is the primary: "
+    "alter database … reset default_transaction_read_only, or the same of the role or the system"
 )
 
 

@@ -15,6 +15,8 @@ from typing import Any, LiteralString
 
 from psycopg import AsyncConnection, Connection
 
+from pgsched.store.core.sql import statement
+
 KEPT_ALIVE: dict[str, Any] = {
     "connect_timeout": 5,
     "keepalives_idle": 10,
@@ -72,8 +74,8 @@ REQUEST: LiteralString = (
 # Somebody waits for a command, and can end it; then the server ends its statement. How long that takes depends on what
 # is asked.
 _COMMAND = (
-    f"set lock_timeout = '30s'; set idle_in_transaction_session_timeout = '5min'; {KEPT_ALIVE_BY_THE_SERVER}"
-    f"set client_connection_check_interval = '2s'; {PINNED}"
+    f"set statement_timeout = 0; set lock_timeout = '30s'; set idle_in_transaction_session_timeout = '5min'; "
+    f"{KEPT_ALIVE_BY_THE_SERVER}set client_connection_check_interval = '2s'; {PINNED}"
 )
 # How long a handler's transaction takes is for its execution's timeout to bound.
 HANDLER: LiteralString = KEPT_ALIVE_BY_THE_SERVER + "set client_connection_check_interval = '2s'; "
@@ -112,11 +114,16 @@ async def pin_handler(connection: AsyncConnection[Any]) -> None:
     await _set(connection, HANDLER + READING)
 
 
-async def _set(connection: AsyncConnection[Any], statements: LiteralString) -> None:
+async def clear_handler(connection: AsyncConnection[Any]) -> None:
+    """Clears a session in which a handler has worked of all that it left there, and sets it anew."""
+    await _set(connection, HANDLER + READING, after=statement("core/clear_session") + ";\n")
+
+
+async def _set(connection: AsyncConnection[Any], statements: LiteralString, after: LiteralString = "") -> None:
     found = connection.autocommit
     if not found:
         await connection.set_autocommit(True)
-    await connection.execute(_unbounded(connection) + statements, prepare=False)
+    await connection.execute(after + _unbounded(connection) + statements, prepare=False)
     if not found:
         await connection.set_autocommit(False)
 
@@ -129,6 +136,11 @@ def _unbounded(connection: AsyncConnection[Any] | Connection[Any]) -> LiteralStr
 def command_locally(connection: AsyncConnection[Any] | Connection[Any]) -> LiteralString:
     """What a command sets for its transaction."""
     return locally(_unbounded(connection) + _COMMAND)
+
+
+def session_of_command(connection: Connection[Any]) -> LiteralString:
+    """The same for a session of its own, for what cannot be done in a transaction."""
+    return _unbounded(connection) + _COMMAND
 
 
 def request_locally(connection: AsyncConnection[Any]) -> LiteralString:

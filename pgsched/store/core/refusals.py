@@ -18,6 +18,8 @@ _ANOTHER = (
     SchemaMismatch,
     "run pgsched migrate: it upgrades an older database, and says what to install for a newer one",
 )
+ABORTED = "an earlier statement has failed in this transaction: roll it back, or to a savepoint, and schedule again"
+_BUSY = (InvalidInput, "wait for the other statement, or use a connection for each task")
 _BY_STATE: dict[str, tuple[type[PgschedError], str]] = {
     "22P05": (InvalidPayload, "leave \\u0000 out, PostgreSQL cannot store it"),
     "22P02": (InvalidPayload, "write JSON as RFC 8259 has it"),
@@ -25,8 +27,15 @@ _BY_STATE: dict[str, tuple[type[PgschedError], str]] = {
     "22007": (InvalidSchedule, "write an instant such as 2026-03-01T09:00:00Z, or a duration such as PT10M"),
     "22008": (InvalidSchedule, "write an instant or duration nearer to the present"),
     "54001": (InvalidPayload, "nest it less deeply"),
+    "25P02": (InvalidInput, ABORTED),
+    "25P03": (Unavailable, "the server ended the transaction, which was idle: do its work again"),
+    "25P04": (Unavailable, "the server ended the transaction, which took too long: do its work again"),
     "23505": (Conflict, "another request did the same at this moment: try again"),
-    "42501": (Refused, "ask for the role pgsched_client, or for a client that is yours"),
+    "42501": (
+        Refused,
+        "log in with a role that may: pgsched_client for what your own clients have, pgsched_reader to look at "
+        "everything, pgsched_worker to change settings",
+    ),
     "42883": _ANOTHER,
     "42P01": _ANOTHER,
     "42703": _ANOTHER,
@@ -82,6 +91,8 @@ def _without_state(driver: Any) -> PgschedError | None:
     kinds = {kind.__name__ for kind in type(driver).__mro__}
     if "DataError" in kinds:  # an InterfaceError too, where it is asyncpg's
         return InvalidInput(_sentence(str(driver), "write a value that PostgreSQL can store"))
+    if "in progress" in str(driver):
+        return _BUSY[0](_sentence(str(driver), _BUSY[1]))
     if kinds & {"OperationalError", "InterfaceError"}:
         return Unavailable(_sentence(f"the database cannot be reached: {driver}".strip(), "try again"))
     return None

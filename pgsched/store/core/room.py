@@ -2,6 +2,9 @@
 
 It is shared by all sessions of a server. Who reads ``pgsched.status`` holds a lock on each partition and each of its
 indexes until the transaction ends, and where the table is full, no transaction that writes can begin.
+
+All readers of the view hold the same locks. The server notes each lock once, and who holds it in a second table, which
+it makes twice as large: that is the one which readers fill.
 """
 
 import math
@@ -13,11 +16,13 @@ from psycopg import AsyncConnection
 from pgsched.store.core.sql import statement
 
 OPEN = (
-    "any login can fill the server's table of locks, and while it is full nothing is delivered: "
+    "any login can fill the server's table of locks or its disk, and while one is full nothing is delivered: "
     "docs/how-to/deploy.md says which rights to revoke"
 )
 READERS = 20
 """So many transactions that have read the view are to have room at the same time."""
+_HOLDERS = 2
+"""For so many holders of each lock PostgreSQL makes room."""
 
 
 class Room(NamedTuple):
@@ -29,13 +34,13 @@ class Room(NamedTuple):
 
     def advice(self) -> str | None:
         """What to set, where there is too little room."""
-        total = self.each * self.sessions
-        if READERS * self.held <= total:
+        room = _HOLDERS * self.each * self.sessions
+        if READERS * self.held <= room:
             return None
-        wanted = math.ceil(READERS * self.held / self.sessions)
+        wanted = math.ceil(READERS * self.held / (_HOLDERS * self.sessions))
         return (
-            f"the server has room for {total:,} locks, and each transaction that reads pgsched.status holds "
-            f"{self.held:,}: set max_locks_per_transaction = {wanted} or more and restart the server"
+            f"the server has room for {room // self.held} transactions that have read pgsched.status, each of which "
+            f"holds {self.held:,} locks: set max_locks_per_transaction = {wanted} or more and restart the server"
         )
 
 

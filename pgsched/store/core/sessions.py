@@ -6,6 +6,7 @@ those of the role. By default that is its login; where one login serves several 
 transaction, and functions are trusted with whatever that login may do.
 
 A session that is given back is cleared of settings, locks, cursors, listening and temporary tables, or else closed.
+One whose server has sent more than a call's errors, notices and notifications may have is ended (``metered``).
 """
 
 import asyncio
@@ -15,25 +16,34 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any
 
 import psycopg
-from psycopg import AsyncConnection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
 from pgsched.errors import InvalidSettings, Unavailable
+from pgsched.store.core.metered import MOST, Metered
 from pgsched.store.core.pinned import KEPT_ALIVE, call
 from pgsched.store.core.pooling import check_sessions
 from pgsched.store.core.sql import statement
 
-Connection = AsyncConnection[Any]
+Connection = Metered
 STATEMENT_SECONDS = 30.0
 """After so long a session's statement is ended, unless its transaction says otherwise."""
 _WAYS = KEPT_ALIVE | {"application_name": "pgsched call"}
 _ROLE = "{role}"
+_LARGEST_KEPT = 256 * 1024  # bytes sent for a call, after which libpq has more room than is worth keeping
 _REFUSED_FOR = 0.5  # seconds for which a login that failed is not tried again: a try costs as much as many calls
 _WHERE = ("host", "hostaddr", "port", "dbname", "service")  # that the database's own address has sessions is known
+
+
+class SaidTooMuch(Exception):
+    """The server has sent more for one call than is taken."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"its session sent more than {MOST // 1024 // 1024} MiB of errors, notices and notifications, and was ended"
+        )
 
 
 class Sessions:
@@ -41,9 +51,11 @@ class Sessions:
 
     ``login`` has the connection parameters in which they differ from ``url``; ``{role}`` in it stands for the role.
     A login that has failed is left alone for a moment. Raises InvalidSettings for what are no connection parameters.
+    What is sent to those that are ``trusted`` is not measured: nobody but us decides what that is.
     """
 
-    def __init__(self, url: str, login: str, *, most: int) -> None:
+    def __init__(self, url: str, login: str, *, most: int, trusted: bool = False) -> None:
+        self._trusted = trusted
         self._own = _parameters(url)
         self._login = _parameters(login)
         self._leads_elsewhere = any(
@@ -59,7 +71,7 @@ class Sessions:
         """Does it in a session of this role's login, which is in autocommit; where that breaks, once more in a fresh
         one, for most that break are idle ones of a server that was restarted. So what is done must be fenced.
 
-        Raises Unavailable where no session is to be had.
+        Raises Unavailable where no session is to be had, and SaidTooMuch.
         """
         try:
             async with self._lend(role) as connection:
@@ -77,8 +89,14 @@ class Sessions:
             if fresh:
                 await self.close()
             connection = self._idle_as(login["user"]) or await self._connect(login)
+            if connection.meter is not None:
+                connection.meter.begin()
             try:
                 yield connection
+            except psycopg.Error:
+                if connection.meter is not None and connection.meter.is_over:
+                    raise SaidTooMuch from None
+                raise
             finally:
                 await self._take_back(connection, login["user"])
 
@@ -112,10 +130,10 @@ class Sessions:
             await self._end(self._idle.popitem(last=False)[0])
         self._open += 1
         try:
-            connection = await AsyncConnection.connect(
+            connection = await Metered.connect(
                 make_conninfo(**(_WAYS | login)), autocommit=True, prepare_threshold=None
             )
-            return await _prepared(connection)
+            return await self._prepared(connection)
         except BaseException as error:
             self._open -= 1
             if isinstance(error, psycopg.Error):
@@ -136,7 +154,8 @@ class Sessions:
 
     async def _take_back(self, connection: Connection, user: str) -> None:
         try:
-            if connection.info.transaction_status is not TransactionStatus.IDLE:
+            is_large = connection.meter is not None and connection.meter.received > _LARGEST_KEPT
+            if is_large or connection.info.transaction_status is not TransactionStatus.IDLE:
                 await self._end(connection)
                 return
             await connection.execute(statement("core/clear_session") + ";\n" + call(connection))
@@ -150,14 +169,15 @@ class Sessions:
         self._open -= 1
         await connection.close()
 
-
-async def _prepared(connection: Connection) -> Connection:
-    try:
-        await connection.execute(call(connection))
-    except BaseException:
-        await connection.close()
-        raise
-    return connection
+    async def _prepared(self, connection: Connection) -> Connection:
+        try:
+            if not self._trusted:
+                connection.measure()
+            await connection.execute(call(connection))
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
 
 
 def _is_break(error: psycopg.Error) -> bool:

@@ -19,7 +19,7 @@ from sqlalchemy import (
     select,
     true,
 )
-from sqlalchemy.dialects.postgresql import ENUM, JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, ENUM, JSONB
 
 from pgsched.domain.partitions import PARTITIONS_PER_QUEUE
 from pgsched.domain.states import JOB_STATES, STATUSES
@@ -46,6 +46,7 @@ jobs = Table(
     Column("payload", JSONB),
     Column("options", JSONB),
     Column("rules", JSONB),
+    Column("exceptions", ARRAY(_instant)),
     Column("labels", JSONB),
     Column("cron", Text),
     Column("timezone", Text),

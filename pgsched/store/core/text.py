@@ -3,15 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
+from pgsched.domain.encoding import encode_json
 from pgsched.errors import InvalidInput, InvalidPayload
 
 
 def check_text(name: str, value: str | None) -> None:
-    """Raises InvalidInput for text that PostgreSQL cannot store."""
+    """Raises InvalidInput for what is no text, and for text that PostgreSQL cannot store."""
     if value is None:
         return
+    if not isinstance(value, str):
+        raise InvalidInput(f"{name} is {value!r:.80}: write text")
     if "\x00" in value:
         raise InvalidInput(f"{name} contains a NUL character: leave \\u0000 out, PostgreSQL cannot store it")
     try:
@@ -27,9 +28,17 @@ def check_texts(parameters: Mapping[str, Any]) -> None:
             check_text(name, value)
 
 
+def check_no_bytes(name: str, value: Any) -> None:
+    """Raises InvalidInput for bytes, which JSON has as base64: in a payload they may be meant so, and nowhere else."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        raise InvalidInput(f"{name} has {value!r:.80}: write text")
+    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
+        check_no_bytes(name, one)
+
+
 def encode(value: Any, name: str) -> bytes:
     """JSON. Raises InvalidPayload for what JSON has no word for."""
     try:
-        return orjson.dumps(value)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidPayload(f"{name} cannot be written as JSON: {error}; give plain dicts, lists and values") from None
+        return encode_json(value)
+    except TypeError as error:
+        raise InvalidPayload(f"{name} cannot be written as JSON: {error}") from None

@@ -41,10 +41,11 @@ def _fault_of(worker: RegisteredWorker) -> Finding | None:
         return _drained(worker) if worker.draining else None
     if worker.lost or worker.gone:
         return warning(
-            f"worker {worker.id} is lost: its process has ended without handing back what it had in hand",
-            why="What it had in hand is delivered again, once another worker of its queues has taken it back.",
-            do="Start a worker of the same queues if none runs (pgsched worker), and read the lost one's log for the "
-            "reason.",
+            f"worker {worker.id} is lost: it has no session here any more, and has not handed back what it had in hand",
+            why="What it had in hand is delivered again, once another worker of its queues has taken it back. Either "
+            "its process has ended, or it runs and cannot log in.",
+            do="Read its log: a process that runs says why it has lost the database. If it has ended, start a worker "
+            "of the same queues (pgsched worker).",
         )
     return error(
         f"worker {worker.id} is frozen: its sessions are there, and it has been due to say that it lives for {silent}",

@@ -125,7 +125,7 @@ class _Locking:
     name: str
     mode: str
     thing: str
-    seconds: float
+    seconds: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,23 +144,31 @@ async def lock_waits(ground: Ground) -> list[Finding]:
     given = {"seconds": bounds.waits_for_lock, "most": bounds.most}
     holders = await rows(ground.connection, _Locking, "doctor/lock_holders", **given)
     found = await rows(ground.connection, _Waiting, "doctor/lock_waits", **given)
-    return [_locked(one) for one in holders] + [
+    return [_locked(one, ground) for one in holders] + [
         warning(
             f"the session {one.pid} ({one.name}) has waited {seconds_in(one.seconds)} for a lock ({one.mode} on "
             f"{one.thing})"
             f" that {_named(one.blockers)} keeps",
             why="Who stands in line for the lock of a table has everybody else stand in line behind it.",
-            do=f"See what that session does, and end it if need be: {_ends(one.blockers)}.",
+            do=_end(one.blockers),
         )
         for one in found
     ]
 
 
-def _locked(one: _Locking) -> Finding:
+def _locked(one: _Locking, ground: Ground) -> Finding:
+    if one.seconds is None:
+        login = ground.connection.info.user
+        return note(
+            f"the session {one.pid} ({one.name}) has {one.thing} locked ({one.mode}); since when is not shown to "
+            f"{login}",
+            why="If it is for long, nobody writes there meanwhile.",
+            do=f"Look again, whether it is still there. If it is to see that: grant pg_monitor to {identifier(login)}.",
+        )
     return error(
         f"the session {one.pid} ({one.name}) has had {one.thing} locked ({one.mode}) for {seconds_in(one.seconds)}",
         why="Nobody writes there meanwhile; workers give up after a moment, and try again.",
-        do=f"See what that session does, and end it if need be: {_ends([one.pid])}.",
+        do=_end([one.pid]),
     )
 
 
@@ -170,8 +178,12 @@ def _named(pids: list[int]) -> str:
     return f"the session {pids[0]}" if pids[0] else "a prepared transaction"
 
 
-def _ends(pids: list[int]) -> str:
-    return f"pg_terminate_backend({pids[0]})" if pids and pids[0] else "rollback prepared"
+def _end(pids: list[int]) -> str:
+    if not pids:
+        return "Look again: whoever kept it has just ended."
+    if not pids[0]:
+        return "Find that transaction (select gid, owner from pg_prepared_xacts), and rollback prepared its gid."
+    return f"See what that session does, and end it if need be: select pg_terminate_backend({pids[0]})."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,7 +50,7 @@ async def revision(ground: Ground) -> list[Finding]:
     made_by = "are another release's" if release in (None, __version__) else f"are those of release {release}"
     return [
         warning(
-            f"the functions, views and rights {made_by}, or were made before a role was",
+            f"the functions, views and rights {made_by}, or were made before a role was, or on another PostgreSQL",
             why="This release's API and workers may call what is not there, or may not call it.",
             do="pgsched migrate, of the newest release that runs.",
         )
@@ -62,21 +62,41 @@ class _Drifted:
     name: str
     what: str
     comparable: bool
+    owner: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Behind:
+    name: str
+    last: int
+    taken: int
 
 
 async def drift(ground: Ground) -> list[Finding]:
     """What of the schema is not as it was made, since somebody has changed it by hand."""
+    told = [_behind(one) for one in await rows(ground.connection, _Behind, "doctor/sequences_behind")]
     found = await rows(ground.connection, _Drifted, "doctor/drift")
-    if found and not found[0].comparable:
-        return [
+    if not all(one.comparable for one in found):
+        told.append(
             note(
                 "what there is of pgsched was recorded on another version of PostgreSQL",
                 why="Whether somebody has changed it by hand since cannot be told.",
-                do="Have it recorded anew by pgsched migrate --replace.",
+                do="Have it recorded anew by pgsched migrate.",
             )
-        ]
-    by_what = {say: [one.name for one in found if one.what == say] for say in _DRIFTS}
-    return [_drifted(what, names) for what, names in by_what.items() if names]
+        )
+    by_what = {say: [one.name for one in found if one.what == say and one.comparable] for say in _DRIFTS}
+    told += [_drifted(what, names) for what, names in by_what.items() if names]
+    owned = {one.owner: [other.name for other in found if other.owner == one.owner] for one in found if one.owner}
+    return told + [_owned(owner, names) for owner, names in owned.items()]
+
+
+def _behind(one: _Behind) -> Finding:
+    return error(
+        f"the sequence {one.name} has given out {one.last:,}, and its table has {one.taken:,} already",
+        why="Whoever is given a number that is taken gets an error: of workers' numbers, a worker that starts; of the "
+        "audit log's, every change.",
+        do="Run pgsched migrate, which sets it behind the last number of its table.",
+    )
 
 
 _DRIFTS = {"missing": error, "changed": warning, "added": note}
@@ -84,16 +104,28 @@ _SHOWN = 10
 
 
 def _drifted(what: str, names: list[str]) -> Finding:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return _DRIFTS[what](
-        f"{what} since pgsched was migrated: {', '.join(names[:_SHOWN])}{more}",
+        f"{what} since pgsched was migrated: {_some(names)}",
         why="What is missing or changed may fail or be slow; what was added costs each write something, and may be "
         "in the way "
         "of the next migration.",
-        do="Run pgsched migrate --replace for functions, views, triggers, policies and rights; make tables and "
-        "indexes as "
-        "pgsched migrate --sql prints them.",
+        do="Run pgsched migrate --replace for functions, views, triggers, policies, rights, row security, and what is "
+        "missing of indexes, partitions and watches; make tables as pgsched migrate --sql prints them, and drop what "
+        "does not belong there.",
     )
+
+
+def _owned(owner: str, names: list[str]) -> Finding:
+    return warning(
+        f"no longer owned by {owner}, as when pgsched was migrated: {_some(names)}",
+        why="Functions run with the rights of their owner: they fail, or may do too much; and migrations fail.",
+        do=f"Give it back: alter … owner to {owner}; or run pgsched migrate --replace as a superuser.",
+    )
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"
 
 
 async def indexes(ground: Ground) -> list[Finding]:
@@ -102,7 +134,7 @@ async def indexes(ground: Ground) -> list[Finding]:
         error(
             f"the index {name} is not valid",
             why="Nothing is looked up by it, yet each write keeps it up.",
-            do=f"Run reindex index concurrently {name}.",
+            do=f"Run pgsched migrate --replace; or reindex index concurrently {name}, where that is none of pgsched's.",
         )
         for name in await column(ground.connection, "doctor/invalid_indexes", most=ground.bounds.most)
     ]

@@ -107,11 +107,19 @@ class _Aged:
     age: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _UsedUp:
+    name: str
+    last: int
+    most: int
+
+
 async def wraparound(ground: Ground) -> list[Finding]:
-    """Databases of the server that come near to where it takes no more writes."""
+    """Databases of the server that come near to where it takes no more writes, and our sequences to their end."""
     bounds = ground.bounds
     found = await rows(ground.connection, _Aged, "doctor/wraparound", share=bounds.of_wraparound, most=bounds.most)
-    return [
+    used_up = await rows(ground.connection, _UsedUp, "doctor/used_up", share=bounds.of_wraparound)
+    return [_used_up(one) for one in used_up] + [
         (error if one.age > 1_600_000_000 else warning)(
             f"the oldest transaction of the database {one.name} that is not frozen is {one.age:,} transactions old",
             why="At two billion the server takes no more writes, in any of its databases.",
@@ -120,6 +128,15 @@ async def wraparound(ground: Ground) -> list[Finding]:
         )
         for one in found
     ]
+
+
+def _used_up(one: _UsedUp) -> Finding:
+    return (error if one.last >= one.most else warning)(
+        f"the sequence {one.name} has given out {one.last:,} of {one.most:,} numbers",
+        why="Whoever needs the next one after the last gets an error: of workers' numbers, a worker that starts.",
+        do=f"If it was set by mistake: alter sequence {one.name} restart with N, behind which its table has no number "
+        "for long; or, where the first numbers are long free, without the N.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

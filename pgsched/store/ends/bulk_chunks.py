@@ -9,8 +9,9 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
+from pgsched.store.core.active import Active
 from pgsched.store.core.isolation import reason_of
-from pgsched.store.core.query import column, first
+from pgsched.store.core.query import first, rows
 from pgsched.store.core.sql import statement
 
 MOST = 50
@@ -24,9 +25,9 @@ class Chunk(NamedTuple):
     finished: bool
 
 
-async def active(connection: AsyncConnection[Any]) -> list[UUID]:
+async def active(connection: AsyncConnection[Any]) -> list[Active]:
     """Those that are not done, the oldest first."""
-    return await column(connection, "ends/active_bulk_changes")
+    return await rows(connection, Active, "ends/active_bulk_changes")
 
 
 async def give_up(connection: AsyncConnection[Any], id: UUID, error: Exception) -> bool:

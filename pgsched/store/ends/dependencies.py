@@ -13,22 +13,28 @@ from pgsched.store.core.sql import statement
 
 
 class Pending(NamedTuple):
-    """Whether any execution waits for another, and in how many seconds a result that was kept is to be tried to record:
-    None where none is."""
+    """Whether any execution waits for another; in how many seconds a result that was kept is to be tried to record, and
+    in how many one that a gate holds is to end: None where none is."""
 
     dependents: bool
     results_in: float | None
+    overdue_in: float | None
 
 
 async def pending(connection: Connection) -> Pending:
     """What there is to do for ends."""
     cursor = await connection.execute(statement("ends/dependencies_open"))
-    return Pending(*(await cursor.fetchone() or (False, None)))
+    return Pending(*(await cursor.fetchone() or (False, None, None)))
 
 
 async def record_results(connection: Connection, *, most: int) -> int:
     """Records what was said of executions that somebody had locked just then; how many of them are dealt with."""
     return int(await value(connection, "ends/record_results", most=most) or 0)
+
+
+async def end_overdue(connection: Connection, *, most: int) -> int:
+    """Ends executions whose time is over while a gate holds them; how many."""
+    return int(await value(connection, "ends/end_overdue", most=most) or 0)
 
 
 class ReleasePosition(NamedTuple):

@@ -7,7 +7,7 @@ from math import ceil
 from typing import NamedTuple
 from uuid import UUID
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import Execution, by_partition
 from pgsched.domain.gate import Gate
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.query import column, rows, value
@@ -18,13 +18,15 @@ from pgsched.store.live.executions import Lease
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """A gate that stands: the events a second that it lets pass, infinite where it has no rate; whether it counts what
-    is in hand; and the first partition of the queue that it is for."""
+    """A gate that stands: the events a second that it lets pass and how many may be in hand, infinite where that is not
+    limited; the first partition of the queue that it is for; and until when somebody has shut it, in microseconds since
+    1970."""
 
     name: str
     rate: float
-    counts: bool
+    concurrency: float
     first_partition: int | None
+    shut_until: int | None = None
 
 
 async def standing(connection: Connection) -> list[Standing]:
@@ -130,6 +132,17 @@ async def hold_in(connection: Connection, partition: int, held: Sequence[HeldRow
         "gates": [row.gate for row in held],
     }
     await connection.execute(statement_in("gates/hold", partition), parameters)
+
+
+async def appoint(connection: Connection, rows: Iterable[Execution]) -> None:
+    """Has claimed rows fire when their gates let them pass."""
+    for partition, some in by_partition(rows).items():
+        parameters = {
+            "ids": Uuids(row.id for row in some),
+            "tokens": Tokens({row.token for row in some}),
+            "starts": Instants(row.fire_at for row in some),
+        }
+        await connection.execute(statement_in("gates/appoint", partition), parameters)
 
 
 async def keep_at(connection: Connection, row: Execution, gate: str) -> None:

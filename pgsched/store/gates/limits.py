@@ -41,9 +41,8 @@ async def all_limits(
 
 async def get_limit(connection: AsyncConnection[Any], kind: str, name: str) -> LimitRow:
     """Raises NotFound."""
-    asked = name.lower() if kind == "host" else name
     missing = f"there is no limit for the {kind[:20]} {name[:100]!r}"
-    return await one(connection, LimitRow, "gates/limits", missing, kind=kind, name=asked, after=None, limit=1)
+    return await one(connection, LimitRow, "gates/limits", missing, kind=kind, name=name, after=None, limit=1)
 
 
 async def set_limit(

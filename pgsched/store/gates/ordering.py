@@ -1,6 +1,7 @@
 """Whose turn it is among executions with one ordering key."""
 
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from psycopg import AsyncConnection, AsyncCursor
@@ -49,6 +50,11 @@ async def let_next_at_commit(
     """The same of one key, for a transaction that others have written in, and that may take long to commit."""
     parameters = {"partition": partition, "client": client_id, "key": ordering_key}
     await connection.execute(statement("gates/let_next_at_commit"), parameters)
+
+
+async def keep_blocked(connection: AsyncConnection[Any], ids: Iterable[bytes], lease: timedelta) -> None:
+    """Has the ordering keys of cancelled executions wait for longer: their calls are not over."""
+    await connection.execute(statement("gates/keep_blocked"), {"ids": Uuids(ids), "lease": lease})
 
 
 async def anybody_waits(connection: AsyncConnection[Any]) -> bool:

@@ -16,6 +16,7 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.recurrence import Recurrence
 from pgsched.errors import InvalidSchedule
+from pgsched.store.core.active import Active
 from pgsched.store.core.isolation import reason_of
 from pgsched.store.core.query import column, rows
 from pgsched.store.core.sql import statement
@@ -65,9 +66,9 @@ class BackfillChunk:
     fault: str | None = None
 
 
-async def active(connection: AsyncConnection[Any]) -> list[UUID]:
+async def active(connection: AsyncConnection[Any]) -> list[Active]:
     """The backfills that are not done, the oldest first."""
-    return await column(connection, "jobs/active_backfills")
+    return await rows(connection, Active, "jobs/active_backfills")
 
 
 async def plan_chunk(connection: AsyncConnection[Any], id: UUID, *, most: int) -> BackfillChunk:

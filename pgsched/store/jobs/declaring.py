@@ -76,9 +76,12 @@ async def compare(
     return sorted(found, key=lambda change: (change.client, change.key or ""))
 
 
-async def apply(connection: AsyncConnection[Any], name: str, changes: Sequence[Change], *, actor: str | None) -> None:
-    """Does what ``compare`` found, in one transaction. Raises what scheduling and editing raise."""
-    async with connection.transaction():
+async def apply(
+    connection: AsyncConnection[Any], name: str, changes: Sequence[Change], *, actor: str | None, undo: bool = False
+) -> None:
+    """Does what ``compare`` found, in one transaction, and undoes it all where ``undo`` asks for no more than what the
+    database says of it. Raises what scheduling and editing raise."""
+    async with connection.transaction(force_rollback=undo):
         for change in changes:
             id = change.id
             if change.what == "added" and change.declared is not None:

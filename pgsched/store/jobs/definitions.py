@@ -4,7 +4,7 @@ They are held by id and revision, so that nothing here is ever out of date: what
 inserted. Jobs whose instants follow from cron or interval alone are planned on the wire's counts, without a datetime.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property, lru_cache
@@ -18,7 +18,7 @@ from pgsched.domain.execution import Execution
 from pgsched.domain.memo import Memo
 from pgsched.domain.reckoning import Reckoning, reckon, reckon_late
 from pgsched.domain.recurrence import Recurrence
-from pgsched.domain.rules import Rules, is_parsed
+from pgsched.domain.rules import Rules
 from pgsched.domain.schedule import from_parts, next_instant
 from pgsched.domain.spread import spread
 from pgsched.errors import InvalidSchedule
@@ -76,7 +76,7 @@ class ClaimedDefinition(Definition):
 
         Raises InvalidSchedule.
         """
-        if self.rules is None:
+        if self.rules is None and not self.exceptions:
             following = self.following(row.scheduled_for)
             if following is None or following > now:
                 return following
@@ -85,17 +85,6 @@ class ClaimedDefinition(Definition):
         if fires_late(row, rules):
             return reckon_late(self.recurrence(), rules, nominal, moment)
         return reckon(self.recurrence(), rules, nominal, moment)
-
-    def may_fire_late(self, row: Execution) -> bool:
-        """Whether a row fires later than planned (``fires_late``), or may do so: rules are not parsed to find out."""
-        if row.fire_at <= row.scheduled_for:
-            return False
-        if self.rules is not None and not is_parsed(self.rules):
-            return True
-        try:
-            return fires_late(row, self.parsed())
-        except InvalidSchedule:  # raised again, and dealt with, by ``reckoned``
-            return False
 
 
 def fires_late(row: Execution, rules: Rules) -> bool:
@@ -165,6 +154,7 @@ def claimed_definition(
     client: str,
     key: str | None,
     rules: bytes | None,
+    exceptions: Sequence[int] | None,
 ) -> ClaimedDefinition:
     """The definition of a job by what ``jobs_in_hand`` answers."""
     return ClaimedDefinition(
@@ -178,6 +168,7 @@ def claimed_definition(
         gap=gap,
         overlap=overlap,
         rules=None if rules == _NO_RULES else rules,
+        exceptions=None if exceptions is None else [to_datetime(at) for at in exceptions],
         revision=revision,
         raw_id=raw_id,
         interval=interval,

@@ -1,7 +1,7 @@
 """Finds the runs of a job that go on when the next one is claimed, waits for them, or ends them."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import AsyncConnection
@@ -9,7 +9,6 @@ from psycopg import AsyncConnection
 from pgsched.domain.execution import Execution, by_partition, instant_text, uuid_text
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import Instant, Instants, Uuids
-from pgsched.store.jobs.definitions import ClaimedDefinition
 
 Connection = AsyncConnection[Any]
 _MOST_TOLD = 200  # a notification has room for 8000 bytes
@@ -63,22 +62,25 @@ async def _any_left(connection: Connection, row: Execution) -> bool:
     return bool(found and found[0])
 
 
-async def marked_busy(connection: Connection, rows: Iterable[Execution]) -> set[bytes]:
-    """The ids of those claimed rows that were put off only since somebody held a lock."""
-    marked: set[bytes] = set()
+async def early_rows(connection: Connection, rows: Iterable[Execution]) -> set[bytes]:
+    """The ids of those claimed rows whose starts are still to come, by the database's clock."""
+    return await _found(connection, "jobs/early_rows", rows)
+
+
+async def _found(connection: Connection, query: LiteralString, rows: Iterable[Execution]) -> set[bytes]:
+    ids: set[bytes] = set()
     for partition, found in by_partition(rows).items():
         named = {"ids": Uuids(row.id for row in found)}
-        cursor = await connection.execute(statement_in("jobs/marked_busy", partition), named, binary=True)
-        marked.update([row[0] for row in await cursor.fetchall()])
-    return marked
+        cursor = await connection.execute(statement_in(query, partition), named, binary=True)
+        ids.update([row[0] for row in await cursor.fetchall()])
+    return ids
 
 
-async def as_planned(
-    connection: Connection, rows: Sequence[Execution], definitions: Mapping[bytes, ClaimedDefinition]
-) -> list[Execution]:
-    """The rows, each with the start that it had before it was put off for the sake of a lock."""
-    late = [row for row in rows if (found := definitions.get(row.id)) and found.may_fire_late(row)]
+async def as_planned(connection: AsyncConnection[Any], rows: Sequence[Execution]) -> list[Execution]:
+    """The rows, each with the start that it had before it was put off. In the database it is their start again, too:
+    what begins there before it fires would count as not begun."""
+    late = [row for row in rows if row.fire_at > row.start]
     if not late:
         return list(rows)
-    marked = await marked_busy(connection, late)
-    return [row._replace(fire_at=row.scheduled_for) if row.id in marked else row for row in rows]
+    restored = await _found(connection, "jobs/restore_starts", late)
+    return [row._replace(fire_at=row.start) if row.id in restored else row for row in rows]

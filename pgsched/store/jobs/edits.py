@@ -78,7 +78,11 @@ async def preview_job(
         raise NotFound(f"there is no job {job_id}: look it up among the jobs")
     moment = start or await time_of(connection)
     unchanged = await asyncio.to_thread(_as_it_is, before, moment, count)
-    return EditPreview(before=unchanged, after=await asyncio.to_thread(after.fires, moment, count))
+    return EditPreview(
+        before=unchanged,
+        after=await asyncio.to_thread(after.fires, moment, count),
+        exceptions=[at for at in before.exceptions or () if at > moment],
+    )
 
 
 def _as_it_is(row: JobRow, after: datetime, count: int) -> list[Fire]:

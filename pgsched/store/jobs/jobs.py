@@ -4,69 +4,24 @@ Schedules are evaluated in a thread, because clients decide how long that takes,
 plain intervals.
 """
 
-import asyncio
 import time
-from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Sequence
 from math import inf
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.definition import Definition
-from pgsched.domain.reckoning import SkippedRange
-from pgsched.domain.recurrence import Recurrence
-from pgsched.domain.rules import NO_RULES
 from pgsched.errors import InvalidSchedule
 from pgsched.store.core.isolation import is_a_lock, is_of_a_row, took_too_long
 from pgsched.store.core.query import column, first, rows, value
 from pgsched.store.core.sql import statement
-from pgsched.store.core.wire import LAST, to_datetime, to_instant
 from pgsched.store.ends.ends import finish_jobs, mark_invalid, skip_further
-from pgsched.store.jobs.starts import Planning, starts_of
+from pgsched.store.jobs.next_row import NextRow, PlannedJob, next_row, taken_instants
+from pgsched.store.jobs.withdrawn import plan_withdrawn, skip_withdrawn, withdrawn_rows
 
 FIRST = UUID(int=0)
-_MICROSECOND = timedelta(microseconds=1)
-_Given = ParamSpec("_Given")
-_Found = TypeVar("_Found")
 _AT_ONCE = 100  # jobs of which is asked together what they have
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlannedJob(Definition):
-    """What planning needs of a recurring definition.
-
-    ``accounted_to``: the instants up to it have their account, those that come later are what is planned.
-    """
-
-    planned_revision: int
-    runs: int
-    paused_at: datetime | None
-    accounted_to: datetime
-    updated_at: datetime
-    revision: int
-    partition: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Taken:
-    """An instant for which a job has a row, or had one."""
-
-    id: UUID
-    scheduled_for: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """The row that a job gets, what of it had none while it was paused, or why there is nothing left."""
-
-    instant: datetime | None = None
-    start: datetime | None = None
-    paused: tuple[SkippedRange, ...] = ()
-    ended: str | None = None
 
 
 class PlanReport(NamedTuple):
@@ -121,11 +76,14 @@ async def _plan_apart(
 
 
 async def plan_job(connection: AsyncConnection[Any], job_id: UUID) -> None:
-    """Plans one job in the caller's transaction, if it is active and not planned yet.
+    """Plans one job in the caller's transaction, if it is active and not planned yet. What is held since it was changed
+    is for a worker, who alone may end it.
 
     Raises InvalidSchedule for a schedule that makes no sense.
     """
-    if invalid := await _plan_one(connection, job_id):
+    if await value(connection, "jobs/has_withdrawn", job=job_id):
+        return
+    if invalid := await _plan_one(connection, job_id, has_withdrawn=False):
         raise InvalidSchedule(invalid[0][1])
 
 
@@ -142,30 +100,35 @@ async def repair_jobs(connection: AsyncConnection[Any], *, after: UUID = FIRST, 
     return Repaired(row[1], row[0]) if row else Repaired(0, None)
 
 
-async def _plan_one(connection: AsyncConnection[Any], id: UUID) -> list[tuple[Any, str]]:
-    _, invalid = await _plan(connection, await rows(connection, PlannedJob, "jobs/jobs_to_plan", jobs=[id]), inf)
+async def _plan_one(connection: AsyncConnection[Any], id: UUID, *, has_withdrawn: bool = True) -> list[tuple[Any, str]]:
+    jobs = await rows(connection, PlannedJob, "jobs/jobs_to_plan", jobs=[id])
+    _, invalid = await _plan(connection, jobs, inf, has_withdrawn=has_withdrawn)
     return invalid
 
 
 async def _plan(
-    connection: AsyncConnection[Any], jobs: Sequence[PlannedJob], until: float
+    connection: AsyncConnection[Any], jobs: Sequence[PlannedJob], until: float, *, has_withdrawn: bool = True
 ) -> tuple[int, list[tuple[Any, str]]]:
     """Returns how many there was time for, and (id, reason) of those whose schedule makes no sense."""
-    plans: dict[UUID, _Plan] = {}
+    plans: dict[UUID, NextRow] = {}
     invalid: list[tuple[Any, str]] = []
     for count, job in enumerate(jobs):
         if count and time.monotonic() > until:
             jobs = jobs[:count]
             break
         if count % _AT_ONCE == 0:
-            known = await _taken(connection, [(job, job.accounted_to) for job in jobs[count : count + _AT_ONCE]])
+            part = jobs[count : count + _AT_ONCE]
+            known = await taken_instants(connection, [(one, one.accounted_to) for one in part])
+            withdrawn = await withdrawn_rows(connection, [one.id for one in part if has_withdrawn and one.revision > 1])
+        held = withdrawn.get(job.id, [])
+        if not all(row.is_locked for row in held):
+            continue  # whoever has it in hand decides about it first
         try:
-            plans[job.id] = await _plan_of(connection, job, known.get(job.id, frozenset()))
+            plans[job.id] = await next_row(connection, job, known.get(job.id, frozenset()), held)
         except (InvalidSchedule, OverflowError) as error:
             invalid.append((job.id, str(error)))
             await mark_invalid(connection, job.id, None, error)
-    await _insert(connection, plans)
-    await skip_further(connection, [(id, paused) for id, plan in plans.items() for paused in plan.paused])
+    await _write(connection, plans)
     ended = [(job.id, job.revision, why) for job in jobs if (plan := plans.get(job.id)) and (why := plan.ended)]
     if ended:
         await finish_jobs(connection, ended)
@@ -174,77 +137,13 @@ async def _plan(
     return len(jobs), invalid
 
 
-async def _plan_of(connection: AsyncConnection[Any], job: PlannedJob, taken: Collection[datetime]) -> _Plan:
-    """Raises InvalidSchedule."""
-    rules = job.parsed()
-    # An interval by itself takes no time: thousands of those that came at once need no thread each.
-    aside = _at_once if job.cron is None and rules == NO_RULES else asyncio.to_thread
-    schedule = await aside(job.recurrence)
-    begin, paused = job.accounted_to, tuple[SkippedRange, ...]()
-    if rules.after_completion and job.planned_revision > 0 and job.paused_at is None:
-        begin = await _last_end(connection, job)
-        if begin < job.accounted_to:
-            taken = (await _taken(connection, [(job, begin)])).get(job.id, frozenset())
-    if job.paused_at is not None:
-        begin = max(begin, job.updated_at)
-        paused = await aside(_without_row, schedule, job.accounted_to, begin, taken)
-    if rules.max_runs is not None and job.runs >= rules.max_runs:
-        return _Plan(paused=paused, ended="max_runs")
-    instant = await aside(_first_free, schedule, begin, taken)
-    if instant is None or instant > to_datetime(LAST):
-        return _Plan(paused=paused, ended="no instant is left")
-    [start] = await starts_of(connection, [Planning(job, job.partition, to_instant(instant))])
-    return _Plan(instant=instant, start=to_datetime(start), paused=paused)
-
-
-async def _at_once(function: Callable[_Given, _Found], /, *args: _Given.args, **named: _Given.kwargs) -> _Found:
-    return function(*args, **named)
-
-
-def _first_free(schedule: Recurrence, after: datetime, taken: Collection[datetime]) -> datetime | None:
-    instant = schedule.next_instant(after)
-    while instant is not None and instant in taken:
-        instant = schedule.next_instant(instant)
-    return instant
-
-
-def _without_row(
-    schedule: Recurrence, after: datetime, until: datetime, taken: Collection[datetime]
-) -> tuple[SkippedRange, ...]:
-    """The instants of a pause, but those that have their row already."""
-    found = []
-    for edge in [*sorted(at for at in taken if after < at < until), until]:
-        missed = schedule.missed(after, edge - _MICROSECOND if edge in taken else edge)
-        if missed is not None:
-            found.append(SkippedRange.of(missed, "paused"))
-        after = edge
-    return tuple(found)
-
-
-async def _taken(
-    connection: AsyncConnection[Any], begins: Sequence[tuple[PlannedJob, datetime]]
-) -> dict[UUID, set[datetime]]:
-    """The instants later than its ``begin`` that each job has a row for, or had, by the jobs' ids."""
-    parameters = {
-        "jobs": [job.id for job, _ in begins],
-        "begins": [begin for _, begin in begins],
-        "changed": [job.updated_at for job, _ in begins],
-    }
-    found: dict[UUID, set[datetime]] = defaultdict(set)
-    for taken in await rows(connection, _Taken, "jobs/taken_ahead", **parameters):
-        found[taken.id].add(taken.scheduled_for)
-    return found
-
-
-async def _last_end(connection: AsyncConnection[Any], job: PlannedJob) -> datetime:
-    """What is counted from the end of a run is so after an edit too, however often there is one."""
-    ended: datetime | None = await value(connection, "jobs/plan_from_end", job=job.id)
-    return ended or job.accounted_to
-
-
-async def _insert(connection: AsyncConnection[Any], plans: dict[UUID, _Plan]) -> None:
+async def _write(connection: AsyncConnection[Any], plans: dict[UUID, NextRow]) -> None:
     rows = [(id, plan.instant, plan.start) for id, plan in plans.items() if plan.instant is not None]
     if rows:
         ids, instants, starts = zip(*rows, strict=True)
         parameters = {"jobs": list(ids), "instants": list(instants), "fires": list(starts)}
         await connection.execute(statement("jobs/plan"), parameters)
+    kept = [(plan.kept, plan.start) for plan in plans.values() if plan.kept is not None and plan.start is not None]
+    await plan_withdrawn(connection, kept)
+    await skip_withdrawn(connection, [left for plan in plans.values() for left in plan.left])
+    await skip_further(connection, [(id, paused) for id, plan in plans.items() for paused in plan.paused])

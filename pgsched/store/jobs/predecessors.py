@@ -44,7 +44,7 @@ async def _other(
     found = await (await connection.execute(statement("jobs/other_job"), named, binary=True)).fetchone()
     if found is None:
         return Other()
-    job, (state, created_at, is_planned, keeps) = claimed_definition(*found[:11]), found[11:]
+    job, (state, created_at, is_planned, keeps) = claimed_definition(*found[:12]), found[12:]
     low, high = (Instant(to_instant(bound)) for bound in period)
     bounds = {"job": job.id, "low": low, "high": high}
     runs = await (await connection.execute(statement("jobs/other_runs"), bounds, binary=True)).fetchall()

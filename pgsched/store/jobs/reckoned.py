@@ -1,7 +1,7 @@
 """Decides what to do with the claimed rows of jobs, and finds the jobs that were changed in the middle of the claim.
 
-To read rules, and to search for instants that are few, takes up to a tenth of a second a job. A claim spends little
-more than that on all of its rows, the plainest first; the rest is put off, and reckoned a moment later.
+To read rules, and to search for instants that are few, takes up to some hundredths of a second a job. A claim spends
+little more than that on all that have rules, the plainest first; the rest is put off, and reckoned a moment later.
 
 Whoever changes a job locks it, and passes over a row that a claim holds. So either the claim has the job first, and the
 change finds the job carried on; or the change does, and the claim leaves the job alone: the row runs, and what comes
@@ -23,7 +23,7 @@ from pgsched.store.core.wire import Tokens, Uuids, to_datetime, to_instant
 from pgsched.store.ends.ends import mark_invalid
 from pgsched.store.jobs.definitions import ClaimedDefinition
 
-_SECONDS = 0.1  # of computing
+_SECONDS, _SECONDS_OF_RULES = 0.1, 0.03  # of computing
 
 
 class ReckonedChanges(NamedTuple):
@@ -73,8 +73,10 @@ async def reckon_rows(
     found, left = list[Reckoned](), list[Execution]()
     known = [(row, definition) for row in rows if (definition := definitions.get(row.id))]
     known.sort(key=lambda one: one[1].weight)
-    until = time.thread_time() + _SECONDS
+    until, are_plain = time.thread_time() + _SECONDS, True
     for row, definition in known:
+        if are_plain and definition.rules is not None:
+            are_plain, until = False, min(until, time.thread_time() + _SECONDS_OF_RULES)
         if found and time.thread_time() > until:
             left.append(row)
             continue

@@ -12,9 +12,10 @@ from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.rules import Rules
 from pgsched.domain.spread import emptiest, jittered, slots
 from pgsched.store.core.sql import statement
-from pgsched.store.core.wire import Instants, to_datetime, to_instant
+from pgsched.store.core.wire import LONG_AGO, Instants, to_datetime, to_instant
 
 _Slot = tuple[int, int]
+_PASSED = 1_000_000  # more rows than are counted
 
 
 class Startable(Protocol):
@@ -27,11 +28,13 @@ class Startable(Protocol):
 
 
 class Planning(NamedTuple):
-    """A row that is to stand in a partition for an instant of its job; a wire count."""
+    """A row that is to stand in a partition for an instant of its job, and does not start before ``earliest`` where its
+    window allows that; wire counts."""
 
     job: Startable
     partition: int
     instant: int
+    earliest: int = LONG_AGO
 
 
 class _Window(NamedTuple):
@@ -44,8 +47,10 @@ class _Window(NamedTuple):
     slots: tuple[_Slot, ...]
 
     def start(self, counts: Mapping[tuple[int, _Slot], int]) -> int:
-        found = [counts[self.planning.partition, slot] for slot in self.slots]
-        return to_instant(emptiest(self.planning.job.identity, self.instant, self.length, found, self.following))
+        partition, earliest = self.planning.partition, self.planning.earliest
+        found = [counts[partition, slot] if slot[1] > earliest else _PASSED for slot in self.slots]
+        start = to_instant(emptiest(self.planning.job.identity, self.instant, self.length, found, self.following))
+        return max(start, earliest + 1) if min(found) < _PASSED else start
 
 
 async def starts_of(connection: AsyncConnection[Any], plannings: Iterable[Planning]) -> list[int]:

@@ -12,73 +12,42 @@ given back as it was, to be claimed a moment later.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Any, NamedTuple
-from uuid import UUID
 
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import Execution
 from pgsched.domain.predecessor import LookAgain, SkipRun, WaitFor
-from pgsched.domain.reckoning import OverlapDecision, Reckoning, SkippedRange, decide_overlap
-from pgsched.domain.rules import Rules
+from pgsched.domain.reckoning import OverlapDecision, Reckoning, decide_overlap
 from pgsched.store.core.sql import statement_in
-from pgsched.store.core.wire import LAST, LONG_AGO, Instants, Tokens, Uuids, to_instant
+from pgsched.store.core.wire import LONG_AGO, Instants, Tokens, Uuids, to_instant
 from pgsched.store.ends.ends import finish_jobs, skip_claimed, skip_further
-from pgsched.store.jobs.definitions import ClaimedDefinition, Definitions, fires_late
-from pgsched.store.jobs.earlier import as_planned, cancel_earlier, earlier_runs, queue
+from pgsched.store.jobs.definitions import Definitions, fires_late
+from pgsched.store.jobs.earlier import as_planned, cancel_earlier, earlier_runs, early_rows, queue
 from pgsched.store.jobs.following import count_runs, plan_completions
 from pgsched.store.jobs.predecessors import decide_after, queue_after
 from pgsched.store.jobs.reckoned import Reckoned, ReckonedChanges, changed_since, reckon_rows
 from pgsched.store.jobs.starts import Planning, starts_of
+from pgsched.store.jobs.turn import Run, Successor, Turn
 from pgsched.store.live.putting_off import PutOff, put_off
 
 _MOST_LOOKED_UP = 50
-_Successor = tuple[Execution, ClaimedDefinition, int, int]
 
 
 class Planned(NamedTuple):
-    """The earliest start planned in each partition, a wire count; and the ids of the claimed rows that do not run.
+    """The earliest start planned in each partition, a wire count; the ids of the claimed rows that do not run; and the
+    rows that have another start than they were claimed with, by their ids.
 
-    Among those are the ones that are put off, since somebody else has locked what they need."""
+    Among those that do not run are the ones that are put off, since somebody else has locked what they need."""
 
     instants: dict[int, int]
     idle: frozenset[bytes] = frozenset()
+    restored: Mapping[bytes, Execution] = MappingProxyType({})
 
 
 NOTHING_PLANNED = Planned({})
-
-
-@dataclass(slots=True)
-class _Turn:
-    """What is decided for the rows of one claim."""
-
-    again: bool
-    idle: set[bytes] = field(default_factory=set)
-    locked: list[PutOff] = field(default_factory=list)
-    successors: list[_Successor] = field(default_factory=list)
-    skipped: list[tuple[Execution, SkippedRange]] = field(default_factory=list)
-    further: list[tuple[UUID, SkippedRange]] = field(default_factory=list)
-    ended: list[tuple[ClaimedDefinition, str]] = field(default_factory=list)
-    completing: list[tuple[Execution, ClaimedDefinition]] = field(default_factory=list)
-    heard: dict[int, int] = field(default_factory=dict)
-
-
-class _Run(NamedTuple):
-    """A claimed row that is to run, unless an earlier run stands in its way.
-
-    Its successor starts at ``earliest`` or later; the instants ``passed`` are skipped unless it waits. With ``changed``
-    it has none: whoever changed the job plans it.
-    """
-
-    row: Execution
-    definition: ClaimedDefinition
-    rules: Rules
-    successor: int | None
-    earliest: int = LONG_AGO
-    passed: tuple[SkippedRange, ...] = ()
-    changed: bool = False
 
 
 async def plan_successors(
@@ -97,11 +66,12 @@ async def plan_successors(
     runs here. A row that stands already fails the transaction with UniqueViolation, unless it is made ``again``.
     """
     # Of several rows of a job the latest is followed; one of an older revision may be among them.
-    latest = sorted(claimed, key=lambda row: (row.plan or 0, row.scheduled_for))
+    started = await as_planned(connection, claimed)
+    restored = {row.id: row for row, before in zip(started, claimed, strict=True) if row is not before}
+    latest = sorted(started, key=lambda row: (row.plan or 0, row.scheduled_for))
     rows = list({row.job_id: row for row in latest}.values())
     definitions = await known.of_rows(connection, rows)
-    rows = await as_planned(connection, rows, definitions)
-    turn = _Turn(again=again)
+    turn = Turn(again=again)
     reckoned, left = await reckon_rows(connection, rows, definitions, now)
     for row in left:
         turn.idle.add(row.id)
@@ -109,66 +79,52 @@ async def plan_successors(
     changed = await changed_since(connection, reckoned, now)
     for one in reckoned:
         if one.row.id in changed.locked:
-            _put_off(turn, one.row, one.rules)
+            turn.put_off(one.row, one.rules)
     runs = [run for one in reckoned if (run := _run_of(turn, one, changed, now))]
     runs = await _after_others(connection, turn, runs)
     await _let_run(connection, turn, await _unhindered(connection, turn, runs))
     await _write(connection, turn)
     for partition, instant in (await put_off(connection, turn.locked, ahead)).items():
         turn.heard[partition] = min(instant, turn.heard.get(partition, instant))
-    return Planned(turn.heard, frozenset(turn.idle))
+    return Planned(turn.heard, frozenset(turn.idle), restored)
 
 
-def _put_off(turn: _Turn, row: Execution, rules: Rules, reason: str | None = None) -> None:
-    turn.idle.add(row.id)
-    turn.locked.append(PutOff(row, not fires_late(row, rules), reason))
+async def _put_off_early(connection: AsyncConnection[Any], turn: Turn, runs: Sequence[Run]) -> None:
+    """Puts those off whose instants are still to come, until then."""
+    early = await early_rows(connection, [run.row for run in runs])
+    for run in runs:
+        if run.row.id in early:
+            turn.put_off(run.row, run.rules, "waits: its instant is still to come", until=run.row.start)
 
 
-def _run_of(turn: _Turn, one: Reckoned, changed: ReckonedChanges, now: int) -> _Run | None:
+def _run_of(turn: Turn, one: Reckoned, changed: ReckonedChanges, now: int) -> Run | None:
     """The run that a claimed row means; None where it does not run."""
     row, definition, rules, reckoned = one
     if row.id in changed.locked:
         return None
     if row.id in changed.rows:
         missed = changed.rows[row.id]
-        return _Run(row, definition, rules, None, passed=() if missed is None else (missed,), changed=True)
+        return Run(row, definition, rules, None, passed=() if missed is None else (missed,), changed=True)
     if not isinstance(reckoned, Reckoning):
-        return _Run(row, definition, rules, reckoned)
+        return Run(row, definition, rules, reckoned)
     successor = None if reckoned.successor is None else to_instant(reckoned.successor)
     if reckoned.runs:
         earliest = row.fire_at if fires_late(row, rules) else LONG_AGO
-        return _Run(row, definition, rules, successor, earliest, reckoned.skipped)
+        return Run(row, definition, rules, successor, earliest, reckoned.skipped)
     # What runs instead has its turn now, whenever it was to start: it fires late, at this moment.
-    _skip(turn, _Run(row, definition, rules, successor, now + 1), reckoned.skipped)
+    turn.skip(Run(row, definition, rules, successor, now + 1), reckoned.skipped)
     return None
 
 
-def _skip(turn: _Turn, run: _Run, ranges: tuple[SkippedRange, ...]) -> None:
-    turn.idle.add(run.row.id)
-    turn.skipped.append((run.row, ranges[0]))
-    turn.further += [(run.definition.id, one) for one in ranges[1:]]
-    _follow(turn, run)
-
-
-def _follow(turn: _Turn, run: _Run) -> None:
-    if run.changed:
-        return
-    if run.successor is None or run.successor > LAST:
-        turn.ended.append((run.definition, "no instant is left"))
-    else:
-        earliest = run.earliest if run.successor <= run.earliest else LONG_AGO
-        turn.successors.append((run.row, run.definition, run.successor, earliest))
-
-
-async def _after_others(connection: AsyncConnection[Any], turn: _Turn, runs: list[_Run]) -> list[_Run]:
+async def _after_others(connection: AsyncConnection[Any], turn: Turn, runs: list[Run]) -> list[Run]:
     """Those that need not wait for another job's run. The others are dealt with: a few of them in one claim."""
-    looked = 0
+    looked, skipping = 0, dict[bytes, tuple[Run, str]]()
     for run in runs:
         if run.rules.after is None:
             continue
         looked += 1
         if looked > _MOST_LOOKED_UP:
-            _put_off(turn, run.row, run.rules, "waits: many runs that come after others are due")
+            turn.put_off(run.row, run.rules, "waits: many runs that come after others are due")
             continue
         match await decide_after(connection, run.row, run.definition, run.rules.after):
             case WaitFor() as waits:
@@ -176,19 +132,24 @@ async def _after_others(connection: AsyncConnection[Any], turn: _Turn, runs: lis
                 turn.idle.add(run.row.id)
                 turn.further += [(run.definition.id, one) for one in run.passed if run.changed]
             case LookAgain(reason):
-                _put_off(turn, run.row, run.rules, reason)
+                turn.put_off(run.row, run.rules, reason)
             case SkipRun(reason):
-                nominal = run.row.nominal
-                _skip(turn, run, (SkippedRange(first=nominal, last=nominal, count=1, reason=reason), *run.passed))
+                skipping[run.row.id] = run, reason
+    await _put_off_early(connection, turn, [run for run, _ in skipping.values()])
+    for run, reason in skipping.values():
+        if run.row.id not in turn.idle:
+            turn.skip_alone(run, reason)
     return [run for run in runs if run.row.id not in turn.idle]
 
 
-async def _unhindered(connection: AsyncConnection[Any], turn: _Turn, runs: list[_Run]) -> list[_Run]:
+async def _unhindered(connection: AsyncConnection[Any], turn: Turn, runs: list[Run]) -> list[Run]:
     """Those that run now. The others have an earlier run of their job before them, and are dealt with."""
     wary = [run for run in runs if decide_overlap(run.rules) is not OverlapDecision.RUN]
     hindered = await earlier_runs(connection, [run.row for run in wary])
     if not hindered:
         return runs
+    await _put_off_early(connection, turn, [run for run in wary if run.row.id in hindered])
+    runs = [run for run in runs if run.row.id not in turn.idle]
     # Earlier runs are locked in one order by all who do.
     runs = sorted(runs, key=lambda run: (run.row.partition, hindered.get(run.row.id, b"")))
     decided = {run.row.id: decide_overlap(run.rules) for run in wary if run.row.id in hindered}
@@ -204,16 +165,15 @@ async def _unhindered(connection: AsyncConnection[Any], turn: _Turn, runs: list[
             continue
         overlap = decided.get(run.row.id)
         if overlap is OverlapDecision.SKIP:
-            nominal = run.row.nominal
-            _skip(turn, run, (SkippedRange(first=nominal, last=nominal, count=1, reason="overlap"), *run.passed))
+            turn.skip_alone(run, "overlap")
         elif overlap is OverlapDecision.CANCEL and not await cancel_earlier(connection, run.row):
-            _put_off(turn, run.row, run.rules)
+            turn.put_off(run.row, run.rules)
         else:
             free.append(run)
     return free
 
 
-async def _let_run(connection: AsyncConnection[Any], turn: _Turn, runs: list[_Run]) -> None:
+async def _let_run(connection: AsyncConnection[Any], turn: Turn, runs: list[Run]) -> None:
     counts = await count_runs(connection, [run.definition.raw_id for run in runs if run.rules.max_runs is not None])
     for run in runs:
         turn.further += [(run.definition.id, one) for one in run.passed]
@@ -223,10 +183,10 @@ async def _let_run(connection: AsyncConnection[Any], turn: _Turn, runs: list[_Ru
         elif run.rules.after_completion and not run.changed:
             turn.completing.append((run.row, run.definition))
         else:
-            _follow(turn, run)
+            turn.follow(run)
 
 
-async def _write(connection: AsyncConnection[Any], turn: _Turn) -> None:
+async def _write(connection: AsyncConnection[Any], turn: Turn) -> None:
     await _insert(connection, turn)
     if turn.skipped:
         await skip_claimed(connection, turn.skipped)
@@ -236,24 +196,26 @@ async def _write(connection: AsyncConnection[Any], turn: _Turn) -> None:
         await finish_jobs(connection, [(one.id, one.revision, why) for one, why in turn.ended])
 
 
-async def _insert(connection: AsyncConnection[Any], turn: _Turn) -> None:
-    planned: dict[int, list[tuple[bytes, str, int, int, int]]] = defaultdict(list)
+async def _insert(connection: AsyncConnection[Any], turn: Turn) -> None:
+    planned: dict[int, list[tuple[bytes, str, int, int, int, int]]] = defaultdict(list)
     starts = await _starts(connection, turn.successors)
     for row, definition, instant, earliest in turn.successors:
-        fire = max(starts.get(definition.raw_id, instant), earliest)
-        planned[row.partition].append((definition.raw_id, definition.client, definition.revision, instant, fire))
+        start = starts.get(definition.raw_id, instant)
+        named = (definition.raw_id, definition.client, definition.revision)
+        planned[row.partition].append((*named, instant, start, max(start, earliest)))
     if not planned:
         return
     inserted = []
     async with connection.pipeline():  # one wait for all partitions, after which it is known how many each has taken
         for partition, successors in planned.items():
-            jobs, clients, revisions, instants, fires = zip(*sorted(successors), strict=True)
+            jobs, clients, revisions, instants, begins, fires = zip(*sorted(successors), strict=True)
             insert = statement_in("jobs/plan_successors", partition, ("unless_it_stands",) if turn.again else ())
             parameters = {
                 "clients": list(clients),
                 "jobs": Uuids(jobs),
                 "revisions": Tokens(revisions),
                 "instants": Instants(instants),
+                "starts": Instants(begins),
                 "fires": Instants(fires),
             }
             cursor = await connection.execute(insert, parameters)
@@ -264,7 +226,7 @@ async def _insert(connection: AsyncConnection[Any], turn: _Turn) -> None:
             await _put_off_locked(connection, turn, partition, parameters)
 
 
-async def _starts(connection: AsyncConnection[Any], successors: Iterable[_Successor]) -> dict[bytes, int]:
+async def _starts(connection: AsyncConnection[Any], successors: Iterable[Successor]) -> dict[bytes, int]:
     """When the successors start whose jobs have rules, by the jobs' ids."""
     ruled = {
         definition.raw_id: Planning(definition, row.partition, instant)
@@ -275,7 +237,7 @@ async def _starts(connection: AsyncConnection[Any], successors: Iterable[_Succes
 
 
 async def _put_off_locked(
-    connection: AsyncConnection[Any], turn: _Turn, partition: int, parameters: Mapping[str, Any]
+    connection: AsyncConnection[Any], turn: Turn, partition: int, parameters: Mapping[str, Any]
 ) -> None:
     """Puts those rows off that have no successor though their jobs are as they were: somebody else has locked these."""
     named = {name: parameters[name] for name in ("clients", "jobs", "revisions", "instants")}
@@ -285,16 +247,16 @@ async def _put_off_locked(
         if row.partition == partition and definition.raw_id in locked:
             turn.further = [one for one in turn.further if one[0] != definition.id]
             turn.skipped = [one for one in turn.skipped if one[0].id != row.id]
-            _put_off(turn, row, definition.parsed())
+            turn.put_off(row, definition.parsed())
 
 
-async def _queue(connection: AsyncConnection[Any], turn: _Turn, runs: Iterable[tuple[_Run, bytes]]) -> set[bytes]:
+async def _queue(connection: AsyncConnection[Any], turn: Turn, runs: Iterable[tuple[Run, bytes]]) -> set[bytes]:
     """Has rows wait for the end of the run before them; the ids of those that do, where it has not ended by now."""
     queued: set[bytes] = set()
     for run, earlier in runs:
         waits = await queue(connection, run.row, earlier, carries_on=not run.changed)
         if waits is None:
-            _put_off(turn, run.row, run.rules)
+            turn.put_off(run.row, run.rules)
         elif waits:
             queued.add(run.row.id)
     return queued

@@ -124,8 +124,8 @@ async def carry_on(
         planned = await plan_successors(
             connection, recurring, lease.definitions, now=how.now, ahead=lease.ahead, again=how.again
         )
-    if planned.idle:
-        running = [row for row in taken if row.id not in planned.idle]
+    if planned.idle or planned.restored:
+        running = [planned.restored.get(row.id, row) for row in taken if row.id not in planned.idle]
     if how.admit:
         running = await how.admit(connection, running)
     if any(row.options for row in running):

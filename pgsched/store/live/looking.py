@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pgsched.store.core.connect import Connection
-from pgsched.store.core.sql import statement, statement_among, statement_in, statement_over, together
-from pgsched.store.core.wire import FAR_OFF, Instant, Instants
+from pgsched.store.core.sql import statement, statement_among, statement_over, together
+from pgsched.store.core.wire import FAR_OFF, LONG_AGO, Instant, Instants
 from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
 
 _FILLING = 0.1  # writers notify until half of the queue is used
@@ -49,14 +49,30 @@ class WaitingRange(NamedTuple):
     read_to: int | None
 
 
+class Span(NamedTuple):
+    """The instants between which to look in a partition (wire counts, both included)."""
+
+    low: int
+    until: int
+
+
+_NOWHERE = Span(FAR_OFF, LONG_AGO)
+
+
 async def peek(
-    connection: Connection, partition: int, low: int, *, until: int, most: int, row_filter: RowFilter
-) -> WaitingRange:
-    """Looks for rows that are not passed over among the next ``most`` waiting ones from ``low`` to ``until``."""
-    parameters = {"low": Instant(low), "until": Instant(until), "most": most} | row_filter.parameters_in(partition)
-    text = statement_in("live/peek", partition, row_filter.clauses)
-    cursor = await connection.execute(text, parameters, binary=True)
-    return WaitingRange._make(await cursor.fetchone() or (None, None))
+    connection: Connection, spans: Mapping[int, Span], *, most: int, row_filter: RowFilter
+) -> dict[int, WaitingRange]:
+    """Looks for rows that are not passed over among the first ``most`` waiting ones of each partition's span."""
+    found: dict[int, WaitingRange] = {}
+    for partitions in together(spans):
+        parameters: dict[str, Any] = row_filter.parameters_in(partitions[0]) | {"most": most}
+        for partition in partitions:
+            low, until = spans.get(partition, _NOWHERE)
+            parameters |= {f"low_{partition}": Instant(low), f"until_{partition}": Instant(until)}
+        text = statement_over("live/peek", partitions, row_filter.clauses)
+        cursor = await connection.execute(text, parameters, binary=True)
+        found |= {row[0]: WaitingRange(*row[1:]) for row in await cursor.fetchall() if row[0] in spans}
+    return found
 
 
 class Edge(NamedTuple):

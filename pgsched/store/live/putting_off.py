@@ -9,16 +9,17 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.execution import Execution
 from pgsched.store.core.sql import statement_in
-from pgsched.store.core.wire import Instants, Tokens, Uuids
+from pgsched.store.core.wire import LONG_AGO, Instants, Tokens, Uuids
 
 
 class PutOff(NamedTuple):
-    """A claimed row that is to be read again a moment later; ``marked`` where its start would say something of it that
-    is not so. The ``reason`` is told where it is not a lock."""
+    """A claimed row that is to be read again a moment later, or at an instant (wire count); ``marked`` where its start
+    would say something of it that is not so. The ``reason`` is told where it is not a lock."""
 
     row: Execution
     marked: bool = False
     reason: str | None = None
+    until: int = LONG_AGO
 
 
 async def put_off(connection: AsyncConnection[Any], rows: Iterable[PutOff], ahead: timedelta) -> dict[int, int]:
@@ -31,6 +32,7 @@ async def put_off(connection: AsyncConnection[Any], rows: Iterable[PutOff], ahea
         parameters = {
             "ids": Uuids(one.row.id for one in some),
             "instants": Instants(one.row.scheduled_for for one in some),
+            "untils": Instants(one.until for one in some),
             "marked": [one.marked for one in some],
             "reasons": [one.reason for one in some],
             "tokens": Tokens({one.row.token for one in some}),

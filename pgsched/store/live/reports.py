@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-import orjson
 from psycopg import AsyncConnection
 
+from pgsched.domain.digits import decode_json
 from pgsched.store.core.sql import statement
 
 
@@ -33,4 +33,4 @@ async def checkpoint_of(connection: AsyncConnection[Any], execution: UUID) -> An
     """The last checkpoint of an execution, None where there is none."""
     cursor = await connection.execute(statement("live/checkpoint"), {"execution": execution})
     row = await cursor.fetchone()
-    return None if row is None or row[0] is None else orjson.loads(row[0])
+    return None if row is None or row[0] is None else decode_json(row[0])

@@ -77,7 +77,7 @@ def _conditions(wanted: DeadLetterFilter) -> list[sa.ColumnElement[bool]]:
     """The same as ``pgsched.look_through_dead_letters`` has, of what is given."""
     equal = (
         (_letters.client_id, wanted.client),
-        (_letters.host, None if wanted.host is None else sa.func.lower(wanted.host)),
+        (_letters.host, None if wanted.host is None else sa.func.pgsched_internal.canonical_host(wanted.host)),
         (_letters.job_id, wanted.job),
         (_letters.key, wanted.key),
         (_letters.status_code, wanted.status_code),

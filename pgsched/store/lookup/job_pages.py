@@ -39,7 +39,8 @@ def _page(
     for column, value in ((jobs.client_id, wanted.client), (jobs.state, wanted.state), (jobs.key, wanted.key)):
         query = query.where(column == value) if value is not None else query
     if wanted.host is not None:
-        query = query.where(sa.func.pgsched_internal.target_host(jobs.target) == sa.func.lower(wanted.host))
+        host = sa.func.pgsched_internal.canonical_host(wanted.host)
+        query = query.where(sa.func.pgsched_internal.target_host(jobs.target) == host)
     query = query if wanted.labels is None else query.where(*labelled(jobs.labels, wanted.labels))
     query = query.where(*order.beyond(jobs.id, after), *order.within(jobs.id, reach))
     return query.order_by(order.by(jobs.id)).limit(limit)

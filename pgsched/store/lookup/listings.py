@@ -80,9 +80,12 @@ async def attempts_of(connection: AsyncConnection[Any], id: UUID) -> list[Attemp
     return await rows(connection, Attempt, "lookup/attempts", execution=id)
 
 
-async def progress_of(connection: AsyncConnection[Any], id: UUID) -> Progress | None:
-    """What the handler of an execution that has not ended has said of how far it is; None where it said nothing."""
-    return next(iter(await rows(connection, Progress, "lookup/progress", execution=id)), None)
+async def progress_of(connection: AsyncConnection[Any], row: Execution) -> Progress | None:
+    """What the handler of an execution has said of how far it is; None where it said nothing, and once the execution
+    has succeeded: what was said last is over."""
+    if row.status == "succeeded":
+        return None
+    return next(iter(await rows(connection, Progress, "lookup/progress", execution=row.id)), None)
 
 
 async def list_dead_letters(

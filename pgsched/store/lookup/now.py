@@ -99,7 +99,7 @@ async def held_of_clients(connection: AsyncConnection[Any], clients: Sequence[st
 async def open_letters(connection: AsyncConnection[Any], *, most: int) -> int:
     """How many of the newest dead letters nobody has dealt with, of so many in history and of those that outlived
     it."""
-    _, found = await first(connection, "lookup/wal_and_dead_letters", most=most) or (0, 0)
+    _, found, _ = await first(connection, "lookup/wal_and_dead_letters", most=most) or (0, 0, 0)
     return int(found)
 
 

@@ -31,7 +31,7 @@ def _half(name: str, *columns: str, schema: str = "pgsched") -> sa.TableClause:
     return sa.table(name, *(sa.column(column) for column in shared + columns), schema=schema)
 
 
-_executions = _half("executions", "lease_token", "lease_owner", "lease_expires_at", "gate", "reason")
+_executions = _half("executions", "lease_owner", "lease_expires_at", "gate", "reason")
 _history = _half(
     "history", "status", "finished_at", "status_code", "result", "reason", "instants", "last_scheduled_for"
 )
@@ -39,11 +39,11 @@ _kept = _half(
     "kept_dead_letters", "status", "finished_at", "status_code", "result", "reason", "instants", "last_scheduled_for",
     schema="pgsched_internal",
 )  # fmt: skip
-_waiting = _executions.c.lease_token.is_(None)
+_waiting = _executions.c.lease_expires_at.is_(None)  # as the token is, which a client does not read
 _FIRST = sa.text(str(-PARTITIONS_PER_QUEUE))  # the bits of a partition that it shares with the first of its queue
 _held = _executions.c.fire_at == sa.text("'infinity'::timestamptz")
 _AS_LIVE: dict[str, sa.ColumnElement[bool]] = {
-    "running": _executions.c.lease_token.is_not(None),
+    "running": _executions.c.lease_expires_at.is_not(None),
     "held": sa.and_(_waiting, _held),
     "retrying": sa.and_(_waiting, ~_held, _executions.c.attempt > 0),
     "scheduled": sa.and_(_waiting, ~_held, _executions.c.attempt == 0),
@@ -89,7 +89,8 @@ def _conditions(
     equal = (("client_id", wanted.client), ("key", wanted.key), ("job_id", wanted.job))
     found: list[sa.ColumnElement[bool]] = [half.c[name] == value for name, value in equal if value is not None]
     if wanted.host is not None:
-        found.append(sa.func.pgsched_internal.target_host(half.c.target) == sa.func.lower(wanted.host))
+        host = sa.func.pgsched_internal.canonical_host(wanted.host)
+        found.append(sa.func.pgsched_internal.target_host(half.c.target) == host)
     found += [] if wanted.labels is None else labelled(half.c.labels, wanted.labels)
     found += [nominal >= wanted.start] if wanted.start is not None else []
     found += [nominal < wanted.end] if wanted.end is not None else []

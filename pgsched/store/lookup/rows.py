@@ -155,10 +155,12 @@ class LetterReason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditPreview:
-    """The next instants of a job as it is, and as it would be."""
+    """The next instants of a job as it is, and as it would be; at its ``exceptions``, which were cancelled ahead, it
+    fires neither way."""
 
     before: list[Fire]
     after: list[Fire]
+    exceptions: list[datetime]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ class Message:
     id: UUID
     token: str
     attempt: int
+    delivery_count: int
     scheduled_for: datetime
     client: str
     key: str | None

@@ -1,16 +1,17 @@
 """The parameters of ``pgsched.schedule``, with the checks that SQL cannot make: cron, and text that it cannot store."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from pgsched.domain.digits import check_payload
-from pgsched.domain.request import check_request, length_of
+from pgsched.domain.duration import length_of
+from pgsched.domain.request import check_request
 from pgsched.domain.schedule import instant_of
 from pgsched.errors import InvalidInput, InvalidSchedule
-from pgsched.store.core.text import check_text, encode
+from pgsched.store.core.text import check_no_bytes, check_text, encode
 
 _TIMING = ("at", "delay", "cron", "every", "timezone", "gap", "overlap")
 
@@ -74,6 +75,7 @@ def order_of(target: str, given: Mapping[str, Any]) -> Order:
     for name in ("options", "rules", "labels"):
         if name in found:
             value = found[name]
+            check_no_bytes(name, value)
             found[name] = encode(dict(value) if isinstance(value, Mapping) else value, name).decode()
     return Order(target=target, when=asked, **found)
 
@@ -98,9 +100,9 @@ def when(
     check_request(at=at, delay=delay, cron=cron, every=every, timezone=timezone, gap=gap, overlap=overlap, rules=rules)
     return When(
         fire_at=None if at is None else instant_of(at, "at"),
-        delay=None if delay is None else length_of(delay),
+        delay=None if delay is None else length_of(delay, "delay"),
         cron=cron,
-        every=None if every is None else length_of(every),
+        every=None if every is None else length_of(every, "every"),
         timezone=timezone,
         gap=gap,
         overlap=overlap,
@@ -119,6 +121,8 @@ def names_after(after: Sequence[UUID | str] | None) -> list[str] | None:
     """The executions to wait for, by id or key, as they are sent. Raises InvalidInput unless it is a list of them."""
     if after is None:
         return None
-    if isinstance(after, str | UUID | bytes) or not all(isinstance(name, str | UUID) for name in after):
-        raise InvalidInput("after is a list of ids and keys: write after=[id]")
-    return [str(name) for name in after]
+    is_list = isinstance(after, Iterable) and not isinstance(after, str | bytes | Mapping)
+    names = list(after) if is_list else []
+    if not is_list or not all(isinstance(name, str | UUID) for name in names):
+        raise InvalidInput(f"after is {after!r:.80}: write a list of ids and keys, such as after=[id]")
+    return [str(name) for name in names]

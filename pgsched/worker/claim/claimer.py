@@ -28,7 +28,7 @@ from pgsched.worker.claim.leases import Leases
 from pgsched.worker.claim.precedence import Precedence
 from pgsched.worker.claim.rear import Rear
 from pgsched.worker.claim.selection import SMALLEST_SHARE, Front, Selection
-from pgsched.worker.claim.sight import HELP_AFTER, LOOK_AGAIN, Sight, Wanted
+from pgsched.worker.claim.sight import LOOK_AGAIN, Sight, Wanted
 from pgsched.worker.claim.watch import QueueWatch
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.run.dispatcher import Dispatcher
@@ -53,6 +53,8 @@ class Claimer(Claiming):
         admission: Admission,
         fairness: Fairness,
         rear: Rear,
+        sight: Sight,
+        front: Front,
         selection: Selection,
     ) -> None:
         super().__init__(leases, dispatcher)
@@ -61,12 +63,10 @@ class Claimer(Claiming):
         self._poll = poll.total_seconds()
         self._admission, self._fairness, self._are_several = admission, fairness, fairness.known.are_several
         self._rear, self._selection = rear, selection
-        self._sight, self._watch, self._stride = Sight(), QueueWatch(), Stride()
+        self._sight, self._front, self._watch, self._stride = sight, front, QueueWatch(), Stride()
         self._shared = Stride(most=FIRST)
-        self._front = Front(self._sight, self._roster, self._clock, leave_behind=rear.read_from)
         self._wanted = Wanted(self._sight, self._roster, self._clock, ahead=self._ahead_us)
-        self._looked_at = self._claimed_at = self._swept_at = float("-inf")
-        self._sweep_took = float("inf")
+        self._looked_at = self._claimed_at = float("-inf")
         self._are_left = True  # rows, by the last claim; nobody knows before the first one
         self._precedence = Precedence(fairness.rooms)
         self._apart = Apart(leases.roster, dispatcher, selection=selection, fairness=fairness, batch=batch)
@@ -95,23 +95,6 @@ class Claimer(Claiming):
         self._sight.keep(self._roster.open)
         self.look()
 
-    async def sweep(self, connection: Connection) -> None:
-        """Looks for rows that stand where reading does not begin any more: in its own partitions, and while there is
-        room in all others, too, because the workers that they belong to may have none."""
-        partitions = self._roster.open if self._dispatcher.free else self._roster.own
-        if not partitions or time.monotonic() - self._swept_at < self._poll:
-            return
-        if self._selection.is_partial:
-            self._rear.sweep()
-            return
-        started = time.monotonic()
-        due, now, _ = await self._next_due(connection, dict.fromkeys(partitions, LONG_AGO))
-        self._sweep_took = time.monotonic() - started
-        for partition, instant in due.items():
-            is_theirs = partition not in self._roster.own
-            if instant < self._sight.low(partition) and not (is_theirs and instant > now - HELP_AFTER):
-                self.expect(partition, instant)
-
     async def turn(self) -> float:
         if not self._roster.number or not self._selection.is_ready:
             return _NOT_YET
@@ -127,7 +110,7 @@ class Claimer(Claiming):
         wanted = self._wanted.now(self._looked_at)
         if not wanted and not (self._fairness.apart and self._roster.open):
             return await self._until_next()
-        free = self._dispatcher.free
+        free = self._free
         pause = self._room_pause(free) or (self._wanted.gathering_pause(wanted[0], self._claimed_at) if wanted else 0.0)
         if pause > 0:
             return pause
@@ -145,6 +128,15 @@ class Claimer(Claiming):
             self._are_left = self._wanted.is_left(wanted)
         return 0.0
 
+    @property
+    def _free(self) -> int:
+        """How many rows to claim. While the rear waits for room, each of the two has half; the single one goes to whom
+        it did not go last."""
+        free = self._dispatcher.free
+        if not self._rear.is_waiting:
+            return free
+        return free - free // 2 if self._rear.went_last else free // 2
+
     async def _claim_first(self, partitions: Sequence[int], free: int) -> int:
         """Claims what goes before the rest by its priority. Returns how many rows."""
         row_filter = self._selection.row_filter
@@ -161,7 +153,7 @@ class Claimer(Claiming):
 
     async def _keep_watch(self) -> float:
         """Claims from all partitions, every few milliseconds, as long as that is worth it and there is room."""
-        free = self._dispatcher.free if self._roster.open else 0
+        free = self._free if self._roster.open else 0
         pause = self._claimed_at + self._watch.interval - time.monotonic()
         if free and pause > 0:
             return pause
@@ -245,7 +237,7 @@ class Claimer(Claiming):
             self._stride.took(seconds, self._admission.admitted, of=count)
             if 2 * count >= min(self._shared.most, FIRST):  # what a smaller one took is not for its size
                 self._shared.took(seconds, count, of=count)
-        self._claimed_at = time.monotonic()
+        self._claimed_at, self._rear.went_last = time.monotonic(), False
         self._dispatcher.submit(answer.rows, answer.sure_until)
         return answer
 
@@ -270,15 +262,15 @@ class Claimer(Claiming):
         received = time.monotonic()
         self._clock.observe(now, sent, received)
         if sweeps:
-            self._swept_at, self._sweep_took = received, received - sent
+            self._rear.laps.swept(received - sent)
         if self._sight.seen(partitions, due, now):
             self._looked_at = received
 
     @property
     def _can_sweep(self) -> bool:
-        """Whether a look may read from the left edge, as the sweep does: nothing is claimed, and it is quick."""
+        """Whether a look may read from the left edge, as the rear does: nothing is claimed, and it is quick."""
         is_idle = time.monotonic() - self._claimed_at > self._poll
-        return is_idle and self._sweep_took < _QUICK and not self._selection.is_partial
+        return is_idle and self._rear.laps.took < _QUICK and not self._selection.is_partial
 
     async def _next_due(self, connection: Connection, lows: dict[int, int]) -> looking.Next:
         """The next rows. A worker that passes rows over looks no further than it needs until its next look."""

@@ -40,8 +40,9 @@ class Stride:
 
     def took(self, seconds: float, admitted: int, *, of: int) -> None:
         """Notes how long a claim took, of whose ``of`` rows so many had to be admitted. Only these count, by their part
-        of the time: other rows, such as runs of jobs, cost less each the more there are."""
-        theirs = seconds * admitted / of if admitted else 0.0
+        of the time: other rows, such as runs of jobs, cost less each the more there are. More may have been admitted
+        than were claimed in the end: the connection broke, or the claim was tried again without them."""
+        theirs = seconds * admitted / max(of, admitted) if admitted else 0.0
         if theirs > self._long:
             self.most = max(min(self.most, admitted) // 2, _FEWEST)
         elif theirs < self._long / 2:

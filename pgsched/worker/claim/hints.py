@@ -7,7 +7,7 @@ notifications beyond it only the number is passed on, which makes the worker loo
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from pgsched.domain.notice import MOST_ROWS, STOP, parse_notice
 from pgsched.store.core.wire import UNIX_TO_WIRE
@@ -17,6 +17,8 @@ _APART, _WORDS_APART, _FAR_BACK_APART = 0.005, 0.05, 0.25
 _READ_EACH, _READ_BYTES = 0.02, 16_384
 _FAR_BACK = 10_000_000  # microseconds: what is older lies behind rows that have been settled, and takes long to read
 _MOST_ENDED = 10_000
+_AT_ONCE = {STOP: 8, "gates": 4}
+"""How often what keeps rows from beginning is passed on at once: their instants may be milliseconds away."""
 
 
 class Throttle:
@@ -66,7 +68,7 @@ class ReadBudget:
 
 class Hints:
     """Calls ``expect`` with each announced row's partition and instant, which returns whether the partition is claimed
-    from; ``rung`` when a writer notified; ``ended`` with each execution whose run was ended; for any other word its
+    from; ``rung`` when a writer notified; ``ended`` with executions that ended or were changed; for any other word its
     entry in ``changed``. ``look`` makes the worker look at all partitions by itself."""
 
     def __init__(
@@ -76,11 +78,14 @@ class Hints:
         rung: Callable[[], None],
         look: Callable[[], None],
         changed: Mapping[str, Callable[[], None]],
-        ended: Callable[[bytes], None],
+        ended: Callable[[Collection[bytes]], None],
         now: Callable[[], int],
     ) -> None:
         self._expect, self._rung, self._look, self._ended, self._now = expect, rung, look, ended, now
-        self._words = {word: Throttle(_WORDS_APART, wake) for word, wake in changed.items()}
+        self._words = {
+            word: Throttle(_WORDS_APART, wake, at_once=_AT_ONCE.get(word, 1), within=WITHIN * (word in _AT_ONCE))
+            for word, wake in changed.items()
+        }
         self._rows: dict[int, int] = {}
         self._rings = 0
         self._unread = False
@@ -88,7 +93,7 @@ class Hints:
         self._ids: set[bytes] = set()
         self._near = Throttle(_APART, self._pass_on_rows, at_once=RINGS, within=WITHIN)
         self._far = Throttle(_FAR_BACK_APART, self._pass_on_far_back)
-        self._ends = Throttle(_WORDS_APART, self._pass_on_ended)
+        self._ends = Throttle(_WORDS_APART, self._pass_on_ended, at_once=_AT_ONCE[STOP], within=WITHIN)
         self._tellings, self._stops = ReadBudget(), ReadBudget()
 
     def take(self, payload: str) -> None:
@@ -146,5 +151,4 @@ class Hints:
 
     def _pass_on_ended(self) -> None:
         ids, self._ids = self._ids, set()
-        for id in ids:
-            self._ended(id)
+        self._ended(ids)

@@ -5,10 +5,11 @@ none. While claims pass over a client's rows they read the front only, and ``rea
 """
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from pgsched.domain.partitions import queue_of
+from pgsched.service import Signal
 from pgsched.store.live.executions import Share
 from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
 from pgsched.worker.claim.fairness import Fairness
@@ -74,39 +75,42 @@ class Selection:
 
 class Front:
     """Where claims begin: at the low mark, but no further than a moment back while a client is passed over. Then
-    ``leave_behind`` is called with each partition and the mark from which its rows are left behind."""
+    ``left_behind`` is called with each partition and the mark from which its rows are left behind."""
 
-    def __init__(
-        self, sight: Sight, roster: Roster, clock: DatabaseClock, *, leave_behind: Callable[[int, int], None]
-    ) -> None:
-        self._sight, self._roster, self._clock, self._leave_behind = sight, roster, clock, leave_behind
+    def __init__(self, sight: Sight, roster: Roster, clock: DatabaseClock) -> None:
+        self._sight, self._roster, self._clock = sight, roster, clock
+        self.left_behind: Signal[[int, int]] = Signal()
         self._passed_over: set[str] = set()
         self._since = 0
-        self._left_behind = False
+        self._has_left = False
 
     def pass_over(self, clients: Iterable[str]) -> bool:
         """Makes claims pass these clients over, and no others. Returns whether rows of other clients may stand before
         the low marks now, so that the worker must look at its partitions again."""
         before, self._passed_over = self._passed_over, set(clients)
         if self._passed_over and not before:
-            self._since, self._left_behind = self._clock.now(), False
+            self._since, self._has_left = self._clock.now(), False
         if not before - self._passed_over:
             return False
-        if self._left_behind:
+        if self._has_left:
             self._sight.forget()
         else:
             self._sight.reach_back(self._since - REREAD)
         return True
 
     def low(self, partition: int) -> int:
-        """Where a claim begins (wire count)."""
-        low, moment_back = self._sight.low(partition), self._clock.now() - REREAD
-        if low >= moment_back or not self._passed_over:
-            return low
-        self._left_behind = True
-        if partition in self._roster.own:
-            self._leave_behind(partition, low)
-        return moment_back
+        """Where claims begin (wire count)."""
+        low = self._sight.low(partition)
+        return max(low, self._clock.now() - REREAD) if self._passed_over else low
+
+    def _begin(self, partition: int) -> int:
+        """The same for a claim that is made now."""
+        low, begin = self._sight.low(partition), self.low(partition)
+        if low < begin:
+            self._has_left = True
+            if partition in self._roster.own:
+                self.left_behind(partition, low)
+        return begin
 
     def shares(self, wanted: Sequence[int], free: int, *, batch: int, divide: Divide) -> list[Share]:
         """Shares of the room for these partitions, the first of them first; ``divide`` says what each queue has."""
@@ -117,14 +121,14 @@ class Front:
             room = rooms[queue_of(partition)]
             most = min(batch, room, max(SMALLEST_SHARE, 2 * self._sight.taken(partition)))
             if most > 0:
-                shares.append(Share(partition, self.low(partition), most))
+                shares.append(Share(partition, self._begin(partition), most))
                 rooms[queue_of(partition)] -= most
         return shares
 
     def even(self, room: int, batch: int) -> list[Share]:
         """Shares of the room for all partitions, in random order, so that with little room each has its turn, too."""
         chosen, each = _divided(self._roster.open, room)
-        return [Share(partition, self.low(partition), min(batch, each)) for partition in chosen]
+        return [Share(partition, self._begin(partition), min(batch, each)) for partition in chosen]
 
     def latest(self, room: int, batch: int) -> list[Share]:
         """Shares for rows that became due within the last moment, in this worker's own partitions."""

@@ -3,7 +3,7 @@ partitions to claim now.
 
 Reading begins at ``low``, not at the left edge of the index: rows that were settled leave dead entries there, and while
 an old snapshot is held open nothing can clear them away. ``low`` is a hint. A row that comes in behind it is announced
-by its notification; one whose notification was silenced or lost is found by the sweep.
+by its notification; one whose notification was silenced or lost is found by the rear (``rear``).
 """
 
 import time
@@ -24,6 +24,7 @@ LATE = 100_000
 LOOK_AGAIN = 0.05
 """Seconds for which a look at the others' partitions counts."""
 _AT_ONCE = 4
+_MOST_PUT_OFF = 1_000
 
 
 class Sight:
@@ -36,6 +37,8 @@ class Sight:
         # What was heard while a statement was under way, which may not have seen it: it outlives the answer.
         self._heard: dict[int, int] = {}
         self._forgot = False
+        self.put_off: set[int] = set()
+        """Instants until which rows were put off lately: these are to be claimed then, and not a moment later."""
 
     def hear(self, partition: int, instant: int) -> None:
         """Notes that a row for this instant stands in this partition."""
@@ -108,9 +111,17 @@ class Sight:
             else:
                 self.due.pop(partition, None)
                 emptied.append(partition)
+        if len(answer.rows) < len(answer.taken):
+            self._note_put_off(answer)
         self._add(answer.planned)
         self._add(self._heard)
         return emptied
+
+    def _note_put_off(self, answer: Claimed) -> None:
+        if len(self.put_off) > _MOST_PUT_OFF:
+            self.put_off.clear()
+        running = {row.id for row in answer.rows}
+        self.put_off.update(row.start for row in answer.taken if row.id not in running)
 
     def seen_beyond(self, partitions: Iterable[int], due: Mapping[int, int], now: int) -> None:
         """Takes the answer to a look at these partitions from beyond the claim that emptied them."""
@@ -163,6 +174,8 @@ class Wanted:
     def gathering_pause(self, partition: int, claimed_at: float) -> float:
         """Seconds for which rows that are not due soon may gather before they are claimed together; the last claim was
         at that monotonic moment."""
+        if self._sight.due[partition] - self._ahead in self._sight.put_off:
+            return 0.0
         slack = self._sight.due[partition] - self._clock.now() - self._ahead // 4
         since = time.monotonic() - claimed_at
         return min(slack / 1e6, self._ahead / 2e6 - since) if slack > 0 else 0.0

@@ -89,7 +89,7 @@ class Admission:
         longer leased, so nothing holds them at a gate."""
         now, partitions = self._clock.now(), defaultdict[int, list[PostponedRow]](list)
         for row in rows:
-            overdue = (now - row.scheduled_for) / 1e6
+            overdue = (now - row.start) / 1e6
             seconds = self._ahead + min(max(overdue / 2, _SOON), LATEST)
             partitions[row.partition].append(PostponedRow(row.id, row.token, seconds, _UNDECIDED))
         for partition, some in partitions.items():
@@ -145,6 +145,7 @@ class Admission:
         gated = [row for row in rows if row.id not in held and row.id in wanted]
         now = self._clock.now()
         on_the_way = [[locked[name] for name in wanted[row.id] if name in locked] for row in gated]
+        later = list[Execution]()
         given = appoint([(row.fire_at, gates) for row, gates in zip(gated, on_the_way, strict=True)], now)
         for row, appointment in zip(gated, given, strict=True):
             if appointment.behind is None:
@@ -152,10 +153,13 @@ class Admission:
                     self._circuits.sent(row.id, name)
                     self._in_hand.announced.add(row.id)
                 passing.append(row._replace(fire_at=appointment.start))
+                if appointment.start > max(row.fire_at, now):
+                    later.append(passing[-1])
             else:
                 held[row.id] = appointment.behind.name
                 self._hold_at(appointment.behind.name, appointment, now)
         await self._write(connection, rows, held, locked)
+        await gates.appoint(connection, later)
         self._count(passing, wanted)
         return passing
 

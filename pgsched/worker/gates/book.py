@@ -9,11 +9,15 @@ from math import inf
 
 from pgsched.domain.capability import WORKER
 from pgsched.domain.execution import Execution
-from pgsched.domain.gate import CIRCUIT, CLIENT, HOST, KEY, circuit_name, host_of, key_name
+from pgsched.domain.gate import CIRCUIT, CLIENT, HOST, KEY, circuits_of, host_of, key_name
 from pgsched.domain.partitions import queue_of
 from pgsched.domain.policy import parse_options
 from pgsched.errors import InvalidInput
 from pgsched.store.gates.gates import Standing
+
+_Limits = tuple[float, float, float]
+"""How many a second and at once, and until when it is shut, negated: each lets less pass the less it is."""
+_NONE: _Limits = inf, inf, inf
 
 
 class Book:
@@ -25,18 +29,19 @@ class Book:
         self.counting: frozenset[str] = frozenset()
         """The gates that count the executions in hand."""
         self._queues: dict[int, str] = {}
-        self._rates: dict[str, float] = {}
+        self._limits: dict[str, _Limits] = {}
         self._by_key = self._by_host = False
 
-    def read(self, gates: Iterable[Standing]) -> None:
-        """Takes the gates that there are now."""
-        gates, self.loaded = list(gates), True
+    def read(self, gates: Iterable[Standing]) -> frozenset[str]:
+        """Takes the gates that there are now. Returns those that let less pass than before."""
+        gates, before, self.loaded = list(gates), self._limits, True
         self.names = frozenset(gate.name for gate in gates)
-        self.counting = frozenset(gate.name for gate in gates if gate.counts)
+        self.counting = frozenset(gate.name for gate in gates if gate.concurrency < inf)
         self._queues = {queue_of(gate.first_partition): gate.name for gate in gates if gate.first_partition is not None}
-        self._rates = {gate.name: gate.rate for gate in gates}
+        self._limits = {gate.name: (gate.rate, gate.concurrency, -(gate.shut_until or -inf)) for gate in gates}
         self._by_key = any(name.startswith(KEY) for name in self.names)
         self._by_host = any(name.startswith((HOST, CIRCUIT)) for name in self.names)
+        return frozenset(name for name, limits in self._limits.items() if _any_less(limits, before.get(name, _NONE)))
 
     def gates_of(self, row: Execution) -> list[str]:
         """The gates that an execution must pass."""
@@ -44,7 +49,7 @@ class Book:
         if queue_of(row.partition) in self._queues:
             wanted.append(self._queues[queue_of(row.partition)])
         if self._by_host and (host := host_of(row.target)):
-            wanted += [HOST + host, circuit_name(host, row.client_id)]
+            wanted += [HOST + host, *circuits_of(row.target, host, row.client_id)]
         if self._by_key and row.options is not None and (key := _limit_key(row.options)):
             wanted.append(key_name(row.client_id, key))
         return [name for name in wanted if name in self.names]
@@ -55,7 +60,11 @@ class Book:
         there takes a free place at once."""
         if name.startswith(WORKER):
             return False, -2.0, name
-        return name in self.counting, -1.0 if name.startswith(CIRCUIT) else self._rates.get(name, inf), name
+        return name in self.counting, -1.0 if name.startswith(CIRCUIT) else self._limits.get(name, _NONE)[0], name
+
+
+def _any_less(limits: _Limits, before: _Limits) -> bool:
+    return any(new < old for new, old in zip(limits, before, strict=True))
 
 
 def _limit_key(options: bytes) -> str | None:

@@ -1,8 +1,9 @@
 """Leaves failing targets alone: counts how attempts end, opens circuits, and lets targets recover.
 
-One worker's verdict holds for the fleet: the circuit is a gate in the database, which every worker's claims pass. No
-attempt at a target is counted before its first failure. While its circuit is open, a probe passes now and then, and its
-outcome decides whether the target recovers.
+Each path has a circuit, so that what it answers holds back no call of another; its host has one for what several paths
+answer. One worker's verdict holds for the fleet: the circuit is a gate in the database, which every worker's claims
+pass. No attempt at a target is counted before its first failure. While its circuit is open, a probe passes now and
+then, and its outcome decides whether the target recovers.
 """
 
 import time
@@ -13,9 +14,9 @@ from datetime import timedelta
 
 import psycopg
 
-from pgsched.domain.circuit import WINDOW, Window, asked_pause, is_healthy, is_target_fault
+from pgsched.domain.circuit import OF_A_HOST, WINDOW, Window, asked_pause, is_healthy, is_target_fault
 from pgsched.domain.execution import Execution
-from pgsched.domain.gate import RECOVERED, circuit_name, host_of
+from pgsched.domain.gate import RECOVERED, circuits_of, host_of, path_of
 from pgsched.domain.outcome import Failed, Outcome, error_text
 from pgsched.events import Events
 from pgsched.service import Service, Signal
@@ -57,7 +58,7 @@ class Circuits(Service):
         self._link, self._book, self._after, self._rate = link, book, after, rate
         self.changed: Signal[[]] = Signal()
         self._windows: dict[str, Window] = {}
-        self._probes: dict[bytes, str] = {}
+        self._probes: dict[bytes, set[str]] = {}
         self._opened: dict[str, float] = {}
         self._verdicts: deque[_Verdict] = deque()
         self._closed_at = float("-inf")
@@ -66,7 +67,7 @@ class Circuits(Service):
 
     def sent(self, id: bytes, name: str) -> None:
         """Notes that this execution is a circuit's probe."""
-        self._probes[id] = name
+        self._probes.setdefault(id, set()).add(name)
         self._look_at_what_is_watched()
 
     def forget(self, ids: Iterable[bytes]) -> None:
@@ -82,26 +83,24 @@ class Circuits(Service):
         """Whether the target was found failing a moment ago, after this execution was claimed."""
         if not self._opened or row.id in self._probes or (host := host_of(row.target)) is None:
             return False
-        return self._opened.get(circuit_name(host, row.client_id), 0.0) > time.monotonic()
+        now = time.monotonic()
+        return any(self._opened.get(name, 0.0) > now for name in circuits_of(row.target, host, row.client_id))
 
     def note(self, row: Execution, outcome: Outcome) -> None:
         """Counts how an attempt ended."""
         ill = is_target_fault(outcome)
         if not (ill or is_healthy(outcome)) or (host := host_of(row.target)) is None:
             return
-        name = circuit_name(host, row.client_id)
-        if self._probes.pop(row.id, None) == name:
-            self._decide(name, outcome, probe=True)
-        elif not self._after:
-            pass  # no circuit is opened here; those there are must close
-        elif ill and asked_pause(outcome):
-            self._decide(name, outcome, probe=False)
-        elif ill or name in self._windows:
-            self._count(name, outcome, ill=ill)
+        probed = self._probes.pop(row.id, set())
+        for name, paths in zip(circuits_of(row.target, host, row.client_id), (1, OF_A_HOST), strict=True):
+            if name in probed:
+                self._decide(name, outcome, probe=True, asked=asked_pause(outcome))
+            elif self._after and (ill or name in self._windows):  # where none is opened, those there are must close
+                self._count(name, path_of(row.target), outcome, paths=paths)
         self._look_at_what_is_watched()
 
-    def _count(self, name: str, outcome: Outcome, *, ill: bool) -> None:
-        now = time.monotonic()
+    def _count(self, name: str, path: str, outcome: Outcome, *, paths: int) -> None:
+        now, ill = time.monotonic(), is_target_fault(outcome)
         window = self._windows.get(name)
         if window is None or now - window.began > WINDOW:
             if not ill:
@@ -109,12 +108,12 @@ class Circuits(Service):
                 return
             before = window.failing_since if window is not None else None
             window = self._windows[name] = Window(began=now, failing_since=before)
-        window.count(now, ill=ill)
-        if window.fails(self._after):
-            self._decide(name, outcome, probe=False)
+        window.count(now, path, ill=ill, pause=asked_pause(outcome))
+        if ill and ((asked := window.pause(paths=paths)) or window.fails(self._after, paths=paths)):
+            self._decide(name, outcome, probe=False, asked=asked)
             del self._windows[name]
 
-    def _decide(self, name: str, outcome: Outcome, *, probe: bool) -> None:
+    def _decide(self, name: str, outcome: Outcome, *, probe: bool, asked: timedelta | None) -> None:
         failing = is_target_fault(outcome)
         reason = error_text(outcome.error) if isinstance(outcome, Failed) else ""
         now, window = time.monotonic(), self._windows.get(name)
@@ -122,7 +121,7 @@ class Circuits(Service):
             name=name,
             failing=failing,
             probe=probe,
-            asked=asked_pause(outcome),
+            asked=asked,
             reason=reason[:500],
             failing_since=now if window is None or window.failing_since is None else window.failing_since,
         )

@@ -89,6 +89,7 @@ class Gatekeeper(Claiming):
         await self.leases.give_back()
         await self._note_left()
         for name, held in sorted(self._admission.holding.items(), key=lambda item: item[1].due):
+            await self._read_book()  # a turn at many gates is long, and one of them may be shut meanwhile
             if held.due <= time.monotonic() and self._dispatcher.free_for_held:
                 await self._feed_on(name, held)
         await self._tidy()
@@ -104,8 +105,11 @@ class Gatekeeper(Claiming):
     async def _read_book(self) -> None:
         if time.monotonic() - self._read_at < _READ_EVERY:
             return
-        self._admission.book.read(await gates.standing(await self._chores.get()))
+        book = self._admission.book
+        stricter = book.read(await gates.standing(await self._chores.get()))
         self._read_at = time.monotonic()
+        if stricter:  # what was claimed before that is for the next claim to look at
+            self._dispatcher.unbegun.recall(lambda row: not stricter.isdisjoint(book.gates_of(row)))
         for held in self._admission.holding.values():
             held.doubt()
         self._recount()

@@ -27,11 +27,13 @@ from pgsched.worker.run.lane import Lane
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.shares import Shares
 from pgsched.worker.run.terms import DEFAULT, Terms
+from pgsched.worker.run.unbegun import Unbegun
 from pgsched.worker.run.waiting import Settle, Waiting
 
 _PYTHON = f"{Scheme.PYTHON}:"
 _COMMITTED_TOGETHER = f"{Scheme.SQL}:", f"{Scheme.NOTIFY}:"
 _DATABASE_PAUSE = timedelta(seconds=1)
+_ENDED = Released(ended=True)
 
 
 def ended_by_drain(lane: Lane) -> Outcome:
@@ -44,7 +46,7 @@ def ended_by_drain(lane: Lane) -> Outcome:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Equipment:
     """What the attempts of a worker need. ``settle`` takes each outcome; without ``beginnings`` only attempts are not
-    noted in the database."""
+    noted in the database. ``goes_on`` says whether a function whose attempt has ended still runs in its thread."""
 
     channel: Channel
     settle: Settle
@@ -55,10 +57,12 @@ class Equipment:
     payloads: Payloads
     shares: Shares
     beginnings: Beginnings | None = None
+    goes_on: Callable[[bytes], bool] = lambda _: False
 
 
 class Attempts:
-    """``waiting`` takes rows that found no place, ``doubt`` a row whose lease is in doubt."""
+    """``unbegun`` takes rows that may not begin, ``waiting`` those that found no place, ``doubt`` one whose lease is in
+    doubt."""
 
     def __init__(
         self,
@@ -66,6 +70,7 @@ class Attempts:
         *,
         tenure: Tenure,
         pace: AttemptPace,
+        unbegun: Unbegun,
         waiting: Waiting,
         doubt: Callable[[Execution], None],
     ) -> None:
@@ -74,6 +79,9 @@ class Attempts:
         self._waiting, self._doubt, self._beginnings = waiting, doubt, equipment.beginnings
         self._events, self._failures = equipment.events, equipment.failures
         self._payloads, self._shares = equipment.payloads, equipment.shares
+        self._goes_on, self._unbegun = equipment.goes_on, unbegun
+        self.lingering: dict[bytes, Execution] = {}
+        """Rows that ended in the database while their functions go on in threads."""
         self.draining = False
         """Whether a cancellation ends the lane, too."""
 
@@ -94,6 +102,8 @@ class Attempts:
                 outcome = await self._once(self._beginnings, lane, row, options, timeout)
             else:
                 outcome = LATE if late else await self._channel.deliver(row, options, timeout)
+            if outcome is None:
+                return
         except NoPlace as full:
             self._waiting.add(full.places, self._in_hand.rows.get(row.id, row), started)  # without what was kept back
             return
@@ -104,6 +114,9 @@ class Attempts:
                 self._settle(row, options, ended_by_drain(lane), time.monotonic() - started)
                 raise
             outcome = self._cancelled(lane, row, error)
+            if outcome == _ENDED and row.ordering_key is not None and self._goes_on(row.id):
+                self._linger(row)
+                return
         except BaseException as error:  # a lane outlives whatever a handler raises
             outcome = Failed(error=describe(error), retryable=True)
         finally:
@@ -120,15 +133,18 @@ class Attempts:
 
     async def _once(
         self, beginnings: Beginnings, lane: Lane, row: Execution, options: Options, seconds: float
-    ) -> Outcome:
+    ) -> Outcome | None:
         """The only attempt that a row may have. Its beginning is committed before the target is called, unless its work
-        is committed together with its end. If the beginning cannot be noted, the attempt does not begin."""
+        is committed together with its end. If the beginning cannot be noted, the attempt does not begin; None if the
+        row was changed meanwhile."""
         if row.target.startswith(_COMMITTED_TOGETHER):
             return await self._channel.deliver(row, options, seconds)
         lane.expires = float("inf")
         try:
             if not await beginnings.note(row):
                 return Released(after=_DATABASE_PAUSE)
+            if not self._unbegun.may_begin(self._in_hand.rows.get(row.id, row), lane.started):
+                return None
             lane.started = time.monotonic()
             lane.expires, lane.only = lane.started + seconds, True
             try:
@@ -161,12 +177,14 @@ class Attempts:
         """One attempt that first reads the payload which the claim kept back. Reading does not count as the attempt's
         time."""
         lane.execution, released, doubts = row, Released(), self._tenure.doubts
+        since = time.monotonic()
         try:
             async with self._payloads.whole(row) as whole:
                 if whole is not None and doubts == self._tenure.doubts:
                     lane.execution = None
-                    self._shares.check(row.client_id)
-                    await self.plain(lane, whole)
+                    if self._unbegun.may_begin(row, since):
+                        self._shares.check(row.client_id)
+                        await self.plain(lane, whole)
                     return
         except NoPlace as full:
             self._waiting.add(full.places, row, time.monotonic())
@@ -184,12 +202,23 @@ class Attempts:
             lane.execution, lane.stopped = None, False
         self._settle(row, DEFAULT, released, 0.0)
 
+    def _linger(self, row: Execution) -> None:
+        """Keeps a row until its function has returned: the next of its ordering key waits for that."""
+        self.lingering[row.id] = row
+        self._in_hand.keep_unrecorded([row.id])
+
+    def settle_returned(self) -> None:
+        """Settles the rows whose functions have returned, after their attempts."""
+        for row in [row for row in self.lingering.values() if not self._goes_on(row.id)]:
+            del self.lingering[row.id]
+            self._settle(row, DEFAULT, _ENDED, 0.0)
+
     def _cancelled(self, lane: Lane, row: Execution, error: BaseException) -> Outcome:
         """The outcome of a cancellation: by the deadline, by an end in the database, or else by the handler itself."""
         if lane.expired or lane.stopped:
             lane.forgive()
         if lane.stopped and not lane.expired:
-            return Released()
+            return _ENDED
         within = round(lane.expires - lane.started, 3)
         reason = f"no answer within {within:g} s" if lane.expired else "the handler cancelled itself"
         if row.target.startswith(_PYTHON):

@@ -71,7 +71,8 @@ def make_channels(settings: Settings, url: str, app: App, parts: Surroundings) -
     sql = SqlChannel(
         calling, role_of=lambda client: directory.database_role(client) or settings.sql_role, is_shared=is_shared
     )
-    notify = NotifyChannel(Sessions(url, "", most=_NOTIFYING), is_shared=is_shared)
+    notifying = Sessions(url, "", most=_NOTIFYING, trusted=True)
+    notify = NotifyChannel(notifying, is_shared=is_shared, is_of_others=directory.is_of_others)
     kafka = KafkaChannel(settings.kafka_brokers, json.loads(settings.kafka_config))
     found = {KAFKA: kafka.can_send, SQL: bool(settings.sql_role)}
     return Channels(

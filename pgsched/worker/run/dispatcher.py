@@ -16,8 +16,11 @@ Rows that others may have by now (``in_hand.Tenure``) are handed back.
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Collection, Iterable
+from contextvars import Context
 from datetime import timedelta
 
+from pgsched.delivery.own_context import UNUSED, context_of_lanes
 from pgsched.domain.execution import KEPT_BACK, Execution
 from pgsched.domain.outcome import Released
 from pgsched.service import Signal
@@ -27,6 +30,7 @@ from pgsched.worker.run.attempts import Attempts, Equipment, ended_by_drain
 from pgsched.worker.run.lane import Lane
 from pgsched.worker.run.stand_in import Hand
 from pgsched.worker.run.terms import DEFAULT
+from pgsched.worker.run.unbegun import Unbegun
 from pgsched.worker.run.upcoming import Rounds, Upcoming
 from pgsched.worker.run.waiting import Postponing, Waiting
 from pgsched.worker.run.watch import AttemptWatch
@@ -46,6 +50,7 @@ class Dispatcher:
         *,
         concurrency: int,
         ahead: float,
+        sure: float = 0.0,
         watch: AttemptWatch | None = None,
     ) -> None:
         events, shares, payloads = equipment.events, equipment.shares, equipment.payloads
@@ -55,36 +60,37 @@ class Dispatcher:
         self.in_hand.eased.connect(self._look_for_room)
         self.concurrency = concurrency
         self._pace = AttemptPace(concurrency=concurrency, ahead=ahead)
-        self._events, self._payloads, self.shares = events, payloads, shares
-        self._waiting = Waiting(self._resume)
+        self._events, self._payloads, self.shares, self._waiting = events, payloads, shares, Waiting(self._resume)
         self._postponing = Postponing(self._waiting, self._settle, events)
         self.tenure = Tenure()
         self._rounds = Rounds(lambda: shares.wanted)
         self._ready = self._rounds.now
         self._upcoming = Upcoming(clock, ahead=ahead, due=self._rounds.add, rung=self._wake_lane)
+        self.unbegun = Unbegun(
+            self._rounds, self._upcoming, self._waiting, in_hand=self.in_hand, settle=self._settle, sure=sure
+        )
         self._watch = watch or AttemptWatch(events, shares)
         self._lanes = [Lane() for _ in range(concurrency)]
         self._idle: list[Lane] = []
+        self._context = Context()
         shares.idle = self._idle.__len__
         self._waking = self._resuming = self._wants_room = False
         self._attempts = Attempts(
-            equipment, tenure=self.tenure, pace=self._pace, waiting=self._waiting, doubt=self._doubt
-        )
-
-    def _hand(self) -> Hand:
-        return Hand(
+            equipment,
             tenure=self.tenure,
-            in_hand=self.in_hand,
-            ready=self._rounds,
-            upcoming=self._upcoming,
+            pace=self._pace,
+            unbegun=self.unbegun,
             waiting=self._waiting,
+            doubt=self._doubt,
         )
 
     def start(self) -> None:
         self._upcoming.start()
-        self._watch.start(self._lanes, self._hand(), self._look)
+        hand = Hand(tenure=self.tenure, in_hand=self.in_hand, unbegun=self.unbegun)
+        self._watch.start(self._lanes, hand, self._look)
+        self._context = context_of_lanes()
         for lane in self._lanes:
-            lane.task = asyncio.create_task(self._run(lane))
+            self._begin_task(lane)
 
     @property
     def capacity(self) -> int:
@@ -111,8 +117,7 @@ class Dispatcher:
 
     @property
     def free_for_held(self) -> int:
-        """The same for rows that gates held, with some places besides: claims take every other one as soon as it is
-        free."""
+        """The same for rows that gates held, with some places more: claims take every other one at once."""
         return max(self._places_left + self.concurrency // 4 + 1, 0) if self.tenure.is_alive else 0
 
     @property
@@ -126,8 +131,13 @@ class Dispatcher:
         """Takes claimed rows, whose leases hold until ``sure_until`` (monotonic). Rows that are due start now, the
         others at their instant."""
         self.tenure.claimed(sure_until)
-        now, start = self._clock.now(), self._rounds.add if self.shares.wanted else self._ready.append
         self.in_hand.take(rows)
+        if sure_until <= self.unbegun.told_until or self.unbegun.named:
+            rows = self.unbegun.sift(rows, sure_until)
+        self._begin(rows)
+
+    def _begin(self, rows: Iterable[Execution]) -> None:
+        now, start = self._clock.now(), self._rounds.add if self.shares.wanted else self._ready.append
         some_wait = False
         for row in rows:
             if row.fire_at <= now:
@@ -144,10 +154,17 @@ class Dispatcher:
             self._wants_room = False
             self.room()
 
-    def stop_row(self, id: bytes) -> None:
-        """Ends the attempt at a row that does not belong to this worker any more; its outcome will not count."""
+    def go_on(self, ids: Iterable[bytes], asked_at: float = float("inf")) -> None:
+        """Starts rows that were kept back, and are as they were, as the database said that was asked then
+        (monotonic)."""
+        self._begin(self.unbegun.let_go_on(ids, asked_at))
+
+    def drop(self, ids: Collection[bytes]) -> None:
+        """Forgets rows that are not this worker's any more. Attempts at them end, and their outcomes do not count."""
+        for row in self.unbegun.take(ids):
+            self._settle(row, DEFAULT, Released(ended=True), 0.0)
         for lane in self._lanes:
-            if lane.execution is not None and lane.execution.id == id:
+            if lane.execution is not None and lane.execution.id in ids:
                 lane.stop()
 
     def hand_back_doubted(self) -> None:
@@ -156,9 +173,8 @@ class Dispatcher:
             self.hand_back()
 
     def hand_back(self) -> None:
-        """Ends every row that has not started as Released."""
-        unstarted = [*self._rounds, *self._upcoming.take_all(), *self._waiting.take_all()]
-        self._rounds.clear()
+        """Ends every row that has not begun as Released."""
+        unstarted = self.unbegun.take_all()
         self.tenure.emptied()
         for row in unstarted:
             self._settle(row, DEFAULT, Released(), 0.0)
@@ -168,7 +184,7 @@ class Dispatcher:
         rest."""
         self.hand_back()
         deadline = time.monotonic() + limit.total_seconds()
-        while self._busy() and time.monotonic() < deadline:  # noqa: ASYNC110  lanes end one by one; this is shutdown
+        while self.running and time.monotonic() < deadline:  # noqa: ASYNC110  lanes end one by one; this is shutdown
             await asyncio.sleep(0.01)
         self._attempts.draining = True
         self._watch.close()
@@ -198,13 +214,10 @@ class Dispatcher:
         """The rows that lanes are delivering."""
         return [lane.execution for lane in self._lanes if lane.execution is not None]
 
-    def running_since(self, moment: float) -> set[bytes]:
-        """The ids of rows whose attempts began before that moment (monotonic)."""
-        lanes = (lane for lane in self._lanes if lane.execution is not None and lane.started < moment)
-        return {lane.execution.id for lane in lanes if lane.execution is not None}
-
-    def _busy(self) -> bool:
-        return any(lane.execution is not None for lane in self._lanes)
+    def held_since(self, moment: float) -> set[bytes]:
+        """The ids of rows that were claimed before that moment (monotonic)."""
+        rows = [*self.running, *self._attempts.lingering.values(), *self.unbegun.copy()]
+        return {row.id for row in rows if self.in_hand.claimed_at.get(row.token, 0.0) < moment}
 
     def _wake_lane(self) -> None:
         if self._ready and self._idle and not self._waking:
@@ -213,6 +226,10 @@ class Dispatcher:
             if sleeping and not sleeping.done():
                 sleeping.set_result(None)
 
+    def _begin_task(self, lane: Lane) -> None:
+        """In the context variables that the worker was started with."""
+        lane.task = asyncio.create_task(self._run(lane), name=UNUSED, context=self._context.copy())
+
     async def _run(self, lane: Lane) -> None:
         assert lane.task is not None
         try:
@@ -220,13 +237,13 @@ class Dispatcher:
         except asyncio.CancelledError:
             if self._attempts.draining:
                 raise
-        # It was cancelled, and that ended no attempt: by a handler, or by a deadline come too late. Whoever goes on
-        # cancelling this task must not meet another's row in it.
+        # A handler has used it, or it was cancelled, and that ended no attempt: by a handler, or by a deadline come too
+        # late. Whoever goes on cancelling this task, or has tied something to it, must not meet another's row in it.
         if not self._attempts.draining:
-            lane.task = asyncio.create_task(self._run(lane))
+            self._begin_task(lane)
 
     async def _deliver_on(self, lane: Lane, task: asyncio.Task[None]) -> None:
-        """Delivers one row after another, until the lane's task is cancelled."""
+        """Delivers one row after another, until the lane's task is cancelled or a handler has used it."""
         attempts, count = self._attempts, 0
         while not task.cancelling():
             while self._ready and not task.cancelling():
@@ -242,6 +259,8 @@ class Dispatcher:
                     await attempts.large(lane, row)
                 else:
                     await attempts.plain(lane, row)
+                if task.get_name() != UNUSED:
+                    return
                 count += 1
                 if count % _ROWS_BEFORE_YIELDING == 0:
                     await asyncio.sleep(0)
@@ -263,7 +282,7 @@ class Dispatcher:
 
     def _doubt(self, row: Execution) -> None:
         """Hands back this row and all others that have not begun: other workers may have taken them."""
-        self._events.emit("lease.doubted", count=len(self._rounds) + len(self._upcoming) + self._waiting.count + 1)
+        self._events.emit("lease.doubted", count=len(self.unbegun) + 1)
         self._ready.appendleft(row)
         self.hand_back()
 
@@ -283,6 +302,7 @@ class Dispatcher:
         if self.tenure.is_given_up:
             self.hand_back()
         self._pace.observe_running(occupied)
+        self._attempts.settle_returned()
         self._hand_back_excess()
         if self._waiting.count:
             self._waiting.look()
@@ -290,7 +310,6 @@ class Dispatcher:
         self.shares.look(self._waiting.by_client())
 
     def _hand_back_excess(self) -> None:
-        """Hands back rows that were claimed for quick attempts once attempts have become slow: they would only wait
-        here."""
+        """Hands back rows that were claimed for quick attempts once attempts are slow: they would only wait here."""
         for _ in range(len(self._rounds) - self.capacity):
             self._settle(self._rounds.take_last(), DEFAULT, Released(), 0.0)

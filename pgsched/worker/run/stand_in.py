@@ -34,8 +34,7 @@ from pgsched.worker.claim.leases import SURE
 from pgsched.worker.in_hand import InHand, Tenure
 from pgsched.worker.roster import RENEWALS, Roster
 from pgsched.worker.run.process_exit import ExitStatus, ProcessExit
-from pgsched.worker.run.upcoming import Upcoming
-from pgsched.worker.run.waiting import Waiting
+from pgsched.worker.run.unbegun import Unbegun
 
 _SPARED = 0.5
 _TRY_AGAIN = 1.0
@@ -48,15 +47,13 @@ class Hand:
 
     tenure: Tenure
     in_hand: InHand
-    ready: Iterable[Execution]
-    upcoming: Upcoming
-    waiting: Waiting
+    unbegun: Unbegun
 
     def give_up(self, void_until: float) -> list[Execution]:
         """Keeps the loop from starting a row before it has handed back those that have not begun. Returns these rows,
         or none where the loop has gone on and handed them back already."""
         self.tenure.give_up(void_until)
-        rows = _copied(lambda: [*self.ready, *self.upcoming.copy(), *self.waiting.copy()])
+        rows = _copied(self.unbegun.copy)
         return rows if self.tenure.is_given_up else []
 
     def begun(self, given_up: Iterable[Execution]) -> list[Execution]:

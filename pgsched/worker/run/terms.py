@@ -28,7 +28,7 @@ class Terms:
 
     def time_left(self, row: Execution, options: Options) -> tuple[float, bool]:
         """The seconds that an attempt may take now, and whether it must not begin."""
-        age = self._clock.age(row.scheduled_for)
+        age = self._clock.age(row.start)
         timeout = options.timeout_seconds
         if options.deadline is not None:
             timeout = min(timeout, options.deadline - age)

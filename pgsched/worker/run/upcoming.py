@@ -58,6 +58,16 @@ class Upcoming:
         self.far.clear()
         return rows
 
+    def take(self, wanted: Callable[[Execution], bool]) -> list[Execution]:
+        """Removes the rows for which this is so, and returns them."""
+        rows = [row for _, _, row in self._rows if wanted(row)]
+        if rows:
+            ids = {row.id for row in rows}
+            self._rows = [one for one in self._rows if one[2].id not in ids]
+            heapq.heapify(self._rows)
+            self.far -= ids
+        return rows
+
     def copy(self) -> list[Execution]:
         """A copy of all rows. For a thread beside the loop."""
         return [row for _, _, row in [*self._rows]]
@@ -131,6 +141,20 @@ class Rounds:
         if not self.behind[client]:
             del self.behind[client]
         return row
+
+    def take(self, wanted: Callable[[Execution], bool]) -> list[Execution]:
+        """Removes the rows for which this is so, and returns them."""
+        taken = [row for row in self if wanted(row)]
+        if taken:
+            ids = {row.id for row in taken}
+            for rows in (self.now, *self.behind.values()):
+                kept = [row for row in rows if row.id not in ids]
+                rows.clear()
+                rows.extend(kept)
+            self.behind = {client: rows for client, rows in self.behind.items() if rows}
+            if self.behind and not self.now:
+                self.begin_next()
+        return taken
 
     def clear(self) -> None:
         for rows in (self.now, self._given, self.behind):

@@ -98,6 +98,18 @@ class Waiting:
             if taken:
                 yield places, taken
 
+    def take(self, wanted: Callable[[Execution], bool]) -> list[Execution]:
+        """Removes the rows for which this is so, and returns them."""
+        taken = [row for row in self.copy() if wanted(row)]
+        if taken:
+            ids = {row.id for row in taken}
+            for places, clients in [*self._rows.items()]:
+                for client, rows in clients.items():
+                    clients[client] = deque(one for one in rows if one[1].id not in ids)
+                self._forget(places)
+            self.count -= len(taken)
+        return taken
+
     def take_all(self) -> list[Execution]:
         """Removes all rows and returns them."""
         return [row for _, rows in self.take_overdue(float("inf")) for row in rows]

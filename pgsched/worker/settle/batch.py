@@ -53,8 +53,11 @@ class Batch:
         if row.ordering_key is not None:
             self._end(row)
 
-    def release(self, row: Execution, *, by_drain: bool = False) -> None:
-        """Hands a row back. ``returning`` has the earliest instant of these rows in each partition."""
+    def release(self, row: Execution, *, by_drain: bool = False, ended: bool = False) -> None:
+        """Hands a row back, unless it has ended already. ``returning`` has the earliest instant of these rows in each
+        partition."""
+        if ended or not by_drain:
+            self._end_call(row)
         self._add(self.groups[CUT_SHORT if by_drain else RELEASED], row)
         self.returning[row.partition] = min(row.fire_at, self.returning.get(row.partition, row.fire_at))
 
@@ -73,15 +76,18 @@ class Batch:
 
     def postpone(self, row: Execution, after: timedelta, reason: str | None) -> None:
         self.count += 1
+        self._end_call(row)
         self.postponed[row.partition].append(PostponedRow(row.id, row.token, after.total_seconds(), reason))
 
     def defer(self, row: Execution, seconds: float) -> None:
         self.count += 1
+        self._end_call(row)
         self.deferred[row.partition].append(AcceptedRow(row.id, row.token, seconds))
 
     def hold(self, row: Execution, gate: str) -> None:
         """Makes a row wait behind a gate."""
         self.count += 1
+        self._end_call(row)
         self.held[row.partition].append(HeldRow(row.id, row.token, gate))
 
     @property
@@ -172,6 +178,12 @@ class Batch:
             turns.append((counts[client], place, id))
             counts[client] += 1
         return [id for _, _, id in sorted(turns)]
+
+    def _end_call(self, row: Execution) -> None:
+        """The row may have been cancelled: then the next of its ordering key waits until its call is over. One that
+        goes on stays at the head of its key."""
+        if row.ordering_key is not None:
+            self._end(row)
 
     def _end(self, row: Execution) -> None:
         self.keys[row.id] = (row.partition, row.client_id, str(row.ordering_key))

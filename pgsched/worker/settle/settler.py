@@ -169,12 +169,12 @@ class Settler(Service):
             case Late():
                 batch.finish(row, "late", None, counts=counts)
             case Deferred():
-                batch.defer(row, longest_deferred(options, self._clock.age(row.scheduled_for)))
+                batch.defer(row, longest_deferred(options, self._clock.age(row.start)))
             case Released(after=after, reason=reason) if after:
                 batch.postpone(row, after, reason)
                 self.expected(row.partition, self._clock.now() + after // _MICROSECOND)
-            case Released(by_drain=by_drain):
-                batch.release(row, by_drain=by_drain)
+            case Released(by_drain=by_drain, ended=ended):
+                batch.release(row, by_drain=by_drain, ended=ended)
             case Undeliverable(capability=capability):
                 batch.hold(row, WORKER + capability)
                 self.held(WORKER + capability)

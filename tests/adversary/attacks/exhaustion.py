@@ -87,11 +87,15 @@ _TAKING = (
     _DROPPED,
     "create temp table taken ()",
     "create temp sequence taken cache 1000",
+    "select pg_partition_tree('pgsched.executions'::regclass)",
+    "select pg_logical_emit_message(false, 'x', repeat('x', 1000000))",
+    "select pg_export_snapshot()",
 )
 _FREE_AGAIN = """
 do $$ declare takes regprocedure; begin
   for takes in select p.oid from pg_proc p where p.pronamespace = 'pg_catalog'::regnamespace
-      and p.proname ~ '^(pg_(try_)?advisory_(xact_)?lock(_shared)?|lo_create|lo_creat|lo_from_bytea)$' loop
+      and p.proname ~ '^(pg_(try_)?advisory_(xact_)?lock(_shared)?|lo_create|lo_creat|lo_from_bytea'
+        '|pg_logical_emit_message|pg_export_snapshot|pg_partition_tree|table_to_xml(_and_xml)?schema)$' loop
     execute format('grant execute on function %s to public', takes);
   end loop;
   execute format('grant temporary on database %I to public', current_database());

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.store.ends.dead_letter_arrange import dead_letter
+from tests.store.jobs.jobs_arrange import planned_row
 from tests.store.store_arrange import TARGET, Connection, call, column, rotate, row, schedule, value
 
 pytestmark = pytest.mark.oldest_postgresql
@@ -47,6 +48,13 @@ def worker(db: Connection) -> None:
 def drained(db: Connection) -> None:
     worker(db)
     call(db, "drain_worker", worker=7)
+
+
+def planned(db: Connection) -> Any:
+    """The execution that waits for the next run of a job."""
+    id = job(db)
+    planned_row(db, id, value(db, "select pgsched.now() + interval '1 hour'"))
+    return value(db, "select id from pgsched.executions where job_id = %s", [id])
 
 
 def replay(db: Connection) -> Any:
@@ -103,6 +111,7 @@ VERBS: dict[str, tuple[Callable[[Connection], Any], str]] = {
     "pause": (job, "pgsched.pause(%(id)s)"),
     "resume": (lambda db: (id := job(db), call(db, "pause", job_id=id))[0], "pgsched.resume(%(id)s)"),
     "cancel": (job, "pgsched.cancel(%(id)s::uuid, actor => 'ann')"),
+    "take_out": (planned, "pgsched.cancel(%(id)s::uuid, actor => 'ann')"),
     "cancel_all": (lambda db: schedule(db, client="shop"), "pgsched.cancel_all('shop')"),
     "edit": (job, 'pgsched.edit(%(id)s, \'{"every": "2h"}\')'),
     "mark_declared": (job, "pgsched.mark_declared(%(id)s, 'jobs.toml')"),

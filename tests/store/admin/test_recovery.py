@@ -15,10 +15,12 @@ pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 
 _RULE = """
 select pgsched_internal.why_hold(
-  row(true, 7, 1, 1, now() - interval '30 days', now() - %(away)s::interval)::pgsched_internal.fleet,
-  row(true, %(server)s, %(database)s, %(timeline)s, now() - %(running)s::interval, now())::pgsched_internal.fleet,
-  (select i from pgsched.installation i), %(in_order)s) is not null"""
-_SAME: dict[str, Any] = {"server": 7, "database": 1, "timeline": 1, "running": "30 days", "in_order": False}
+  row(true, 7, 1, 1, now() - interval '30 days', now() - %(away)s::interval, 9, 100)::pgsched_internal.fleet,
+  row(true, %(server)s, %(database)s, %(timeline)s, now() - %(running)s::interval, now(), %(relation)s, 0)
+    ::pgsched_internal.fleet,
+  (select i from pgsched.installation i), %(in_order)s, %(followed)s, %(known)s) is not null"""
+_SAME: dict[str, Any] = {"server": 7, "database": 1, "timeline": 1, "relation": 9, "running": "30 days"}
+_SAME |= {"in_order": False, "followed": True, "known": None}
 
 
 @pytest.mark.parametrize(
@@ -30,6 +32,13 @@ _SAME: dict[str, Any] = {"server": 7, "database": 1, "timeline": 1, "running": "
         ({"away": "61 minutes", "running": "1 minute"}, True),  # a copy of a disk
         ({"away": "9 minutes", "timeline": 2}, False),  # a standby was promoted
         ({"away": "11 minutes", "timeline": 2, "in_order": True}, True),  # a recovery to a point in the past
+        ({"away": "1 second", "timeline": 2, "followed": False}, True),  # a recovery that was quick
+        ({"away": "1 second", "timeline": 2, "followed": False, "known": 101}, True),
+        ({"away": "1 second", "timeline": 2, "followed": False, "known": 100}, False),  # started to be promoted
+        ({"away": "1 second", "timeline": 2, "known": 200}, False),  # a standby that lagged
+        ({"away": "1 second", "known": 102}, True),  # a base backup that was started
+        ({"away": "1 second", "known": 101}, False),  # a crash, and commits do not wait
+        ({"away": "1 second", "relation": 8}, True),  # a dump that was restored in its place
         ({"away": "1 second", "server": 8}, True),  # a dump that was restored
         ({"away": "1 second", "database": 2}, True),  # a copy on the same server
         ({"away": "1 second", "server": None, "timeline": None}, False),  # a server that hides who it is
@@ -52,7 +61,7 @@ def test_an_absence_holds_where_that_is_set(db: Connection) -> None:
 
 def _move(db: Connection) -> None:
     """As if the database had been brought here from another server."""
-    db.execute("select pgsched_internal.check_in()")
+    db.execute("select why from pgsched_internal.check_in()")
     db.execute("update pgsched_internal.fleet set system_identifier = system_identifier - 1")
 
 
@@ -60,18 +69,18 @@ def test_a_copy_with_work_is_held_once_and_nobody_adopts_it_by_and_by(db: Connec
     _move(db)
     schedule(db, delay="1 hour")
     for _ in range(2):
-        assert "this is a copy" in value(db, "select pgsched_internal.check_in()")
+        assert "this is a copy" in value(db, "select why from pgsched_internal.check_in()")
     logged = db.execute("select count(*) from pgsched.audit_log where action = 'hold for recovery'").fetchone()
     assert logged == (1,)
     assert value(db, "select pgsched.release_installation()")
-    assert value(db, "select pgsched_internal.check_in()") is None
+    assert value(db, "select why from pgsched_internal.check_in()") is None
 
 
 def test_a_copy_without_work_is_adopted(db: Connection) -> None:
     _move(db)
-    assert value(db, "select pgsched_internal.check_in()") is None
+    assert value(db, "select why from pgsched_internal.check_in()") is None
     schedule(db, delay="1 hour")
-    assert value(db, "select pgsched_internal.check_in()") is None
+    assert value(db, "select why from pgsched_internal.check_in()") is None
 
 
 def test_nothing_is_claimed_by_consumers_while_it_is_held(database_url: str) -> None:
@@ -84,6 +93,22 @@ def test_nothing_is_claimed_by_consumers_while_it_is_held(database_url: str) -> 
         assert value(db, claim) == 0
         stalls = value(db, "select pgsched_internal.stalls()")
         assert set(stalls.values()) == {"waits: the installation is held for recovery"}
+        assert value(db, "select pgsched.release_installation()")
+        assert value(db, claim) == 1
+
+
+@pytest.mark.parametrize("column", ["system_identifier", "database", "timeline", "relation"])
+def test_consumers_get_nothing_of_a_database_that_no_worker_has_seen_yet(database_url: str, column: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as db:
+        db.execute("select pgsched.create_queue('orders', '{\"pulled\": true}')")
+        db.execute("select pgsched.schedule('queue:', queue => 'orders') from generate_series(1, 3)")
+        claim = "select count(*) from pgsched.claim('orders', 'svc')"
+        assert value(db, claim) == 1
+        db.execute("select pgsched_internal.check_in()")
+        assert value(db, claim) == 1
+        db.execute(f"update pgsched_internal.fleet set {column} = {column}::bigint - 1".encode())
+        assert value(db, claim) == 0
+        db.execute("select pgsched_internal.check_in()")
         assert value(db, "select pgsched.release_installation()")
         assert value(db, claim) == 1
 

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -12,7 +13,7 @@ from pgsched.errors import Conflict, InvalidInput
 from pgsched.sealing import CannotOpen, KeyRing, new_key
 from pgsched.store.admin import clients, secrets
 from tests import conftest
-from tests.store.store_arrange import Connection, call, column, row, value
+from tests.store.store_arrange import Connection, call, column, refused, row, value
 
 OLD, NEW = new_key(), new_key()
 
@@ -27,6 +28,23 @@ async def test_a_secret_is_put_replaced_listed_and_dropped(store_url: str, db: C
     assert column(db, "select name from pgsched.secrets('shop')") == ["token"]
     assert [value(db, "select pgsched.drop_secret('shop', 'token')") for _ in range(2)] == [True, False]
     assert column(db, "select name from pgsched.secrets('shop')") == []
+
+
+@pytest.mark.parametrize("name", ["https://shop.example/", "0x7f.1", "a b", ""])
+async def test_a_secret_goes_to_hosts_alone(db: Connection, name: str) -> None:
+    with refused("PS000"):
+        db.execute("select pgsched_internal.put_secret('shop', 'a', sha256('') || sha256(''), array[%s])", [name])
+
+
+async def test_a_new_secret_goes_nowhere_and_a_replaced_one_where_it_went(store_url: str, db: Connection) -> None:
+    hosts = "select hosts from pgsched.secrets('shop')"
+    async with await psycopg.AsyncConnection.connect(store_url, autocommit=True) as connection:
+        given: list[Any] = [None, ["Shop.Example:443", "shop.example.", "b.example:08443"], None, []]
+        kept = []
+        for one in given:
+            await secrets.put(connection, KeyRing.parse(OLD), "shop", "token", "hush", hosts=one, actor="ann")
+            kept.append(value(db, hosts))
+    assert kept == [[], ["b.example:8443", "shop.example"], ["b.example:8443", "shop.example"], []]
 
 
 async def test_the_log_knows_who_put_it_and_not_what(store_url: str, db: Connection) -> None:

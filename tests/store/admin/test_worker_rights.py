@@ -7,6 +7,7 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from tests.store.store_arrange import Connection, column
@@ -23,7 +24,7 @@ _OF_THE_TABLES = """
 select pg_get_viewdef(oid) from pg_class where relkind = 'v' and relnamespace::regnamespace::text like 'pgsched%'
 union all select pg_get_constraintdef(oid) from pg_constraint where connamespace::regnamespace::text like 'pgsched%'
 union all select pg_get_expr(adbin, adrelid) from pg_attrdef"""
-_OF_MIGRATIONS = {"pgsched_internal.advance_sequences"}
+_OF_MIGRATIONS = {"pgsched_internal.advance_sequences", "pgsched_internal.make_partition"}
 
 
 def test_workers_may_call_what_their_statements_call_and_nothing_else_that_is_internal(db: Connection) -> None:
@@ -45,6 +46,23 @@ def test_workers_may_call_what_their_statements_call_and_nothing_else_that_is_in
     granted = {name for name, (_, _, is_granted, _) in functions.items() if is_granted}
     assert called - granted == _OF_MIGRATIONS
     assert {name for name in granted - called if name.startswith("pgsched_internal.")} == set()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "update pgsched_internal.facts set value = '{}' where name = 'catalogue'",
+        "update pgsched_internal.facts set name = 'tzdata behind' where name = 'catalogue'",
+        "delete from pgsched_internal.facts where name = 'catalogue'",
+    ],
+)
+def test_workers_do_not_say_what_a_migration_executes(db: Connection, change: str) -> None:
+    with db.transaction(force_rollback=True):
+        db.execute("set local role pgsched_worker")
+        assert db.execute(change.encode()).rowcount == 0
+        db.execute("insert into pgsched_internal.facts (name, value) values ('tzdata behind', '2026b')")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            db.execute("update pgsched_internal.facts set name = 'interface' where name = 'tzdata behind'")
 
 
 def _called_in(texts: list[str]) -> set[str]:

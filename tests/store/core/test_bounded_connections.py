@@ -93,7 +93,7 @@ async def test_a_session_of_a_client_is_bounded_and_noticed(database_url: str) -
     assert found == [("30s", "0", "30s", "2s", "10")]
 
 
-_MADE = re.compile(r"(?:psycopg|AsyncConnection)\.connect\(|ConnectionPool(?:\[.*\])?\($", re.M)
+_MADE = re.compile(r"(?:psycopg|\b[A-Z]\w*)\.connect\(|ConnectionPool(?:\[.*\])?\($", re.M)
 _WHERE = {
     "api/arrivals.py", "api/database.py", "delivery/completion.py", "store/core/connect.py", "store/core/sessions.py",
     "store/core/transactions.py",

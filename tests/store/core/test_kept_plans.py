@@ -13,14 +13,14 @@ from tests.store.store_arrange import Connection as Session
 
 _LARGE = re.compile(r"executions|history|jobs|gates|gate_use|keys|attempts|dependencies|clients")
 _OF_MANY = re.compile(r"unnest\(%\(|= any \((%\(|\{partitions)")
-_PLANNED_ANEW = {"jobs/jobs_declared"}
-"""Statements that no session sends twice: pgsched apply asks once, in a session of its own."""
+_PLANNED_ANEW = {"jobs/jobs_declared", "lookup/named"}
+"""Statements of which no plan is kept: commands ask once, in a session of their own, and the API prepares nothing."""
 _CLAUSES = dict.fromkeys(["lookup/done_by_time", "lookup/done_by_queue", "lookup/done_by_client"], ("rolled_up",))
 """Clauses without which a statement makes no sense."""
 _KINDS = {
     **dict.fromkeys(["ids", "ids_0", "jobs", "after"], "uuid[]"),
     **dict.fromkeys(["tokens", "owns", "revisions"], "bigint[]"),
-    **dict.fromkeys(["instants", "fires", "lows", "highs", "nexts"], "timestamptz[]"),
+    **dict.fromkeys(["instants", "starts", "untils", "fires", "lows", "highs", "nexts"], "timestamptz[]"),
     **dict.fromkeys(["lease", "ahead"], "interval"),
 }
 _FEW = [

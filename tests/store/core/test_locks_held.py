@@ -30,28 +30,26 @@ pytestmark = pytest.mark.oldest_postgresql
 QUEUES = 11  # and the queues default and pulled
 MOST = 100
 MOST_LOOKED_UP = 150
-MOST_OF_A_QUEUE = 200  # sixteen tables with nine indexes each, and others
+MOST_OF_A_QUEUE = 220  # sixteen tables with ten indexes each, and others
 PLANS = 6  # a session's sixth call of a function is planned for all partitions as well, unless that is prevented
 BY_HAND = "insert into pgsched.executions (target, fire_at) values (%s, now() + interval '1 hour') returning id"
 
 
 @pytest.fixture(scope="module")
-def queues_url(janitor: Any, template: str) -> Iterator[str]:
+def queues_url(module_url: str) -> str:
     """A database with thirteen queues and three months of history."""
-    with janitor.make("store_locks", template=template):
-        url = janitor.url_of("store_locks")
-        with session(url) as connection:
-            for number in range(QUEUES):
-                queue(connection, f"queue-{number}")
-            queue(connection, "pulled", pulled=True)
-            connection.execute(
-                "do $$ begin for n in 1..90 loop"
-                " execute format('create table pgsched_internal.history_%s partition of pgsched.history"
-                " for values from (%L) to (%L)', to_char(current_date - n, 'YYYYMMDD'),"
-                " (current_date - n)::text || ' 00:00+00', (current_date - n + 1)::text || ' 00:00+00');"
-                " end loop; end $$"
-            )
-        yield url
+    with session(module_url) as connection:
+        for number in range(QUEUES):
+            queue(connection, f"queue-{number}")
+        queue(connection, "pulled", pulled=True)
+        connection.execute(
+            "do $$ begin for n in 1..90 loop"
+            " execute format('create table pgsched_internal.history_%s partition of pgsched.history"
+            " for values from (%L) to (%L)', to_char(current_date - n, 'YYYYMMDD'),"
+            " (current_date - n)::text || ' 00:00+00', (current_date - n + 1)::text || ' 00:00+00');"
+            " end loop; end $$"
+        )
+    return module_url
 
 
 @pytest.fixture

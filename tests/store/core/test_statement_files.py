@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import pgsched
+from pgsched.domain.histogram import BUCKETS
 
 _PACKAGE = Path(pgsched.__file__).parent
 _STATEMENTS = _PACKAGE / "store" / "statements"
@@ -16,7 +17,9 @@ _SQL = re.compile(
     r"|alter|drop|grant|do \$|set \w+ =|copy|listen|truncate|vacuum)\s+[('{$%\w]",
 )
 # What each of these may hold is said in it: settings of sessions; names that no parameter can be; benchmarks' own rows.
-_ALLOWED = {"store/core/pinned.py", "store/core/listening.py", "store/admin/logins.py", "store/admin/replacing.py"}
+_ALLOWED = {
+    f"store/{name}.py" for name in ("core/pinned", "core/listening", "admin/logins", "admin/replacing", "admin/indexes")
+}
 _TRIVIAL = {"select 1", "do 'begin end'"}
 _NO_SQL = {"delivery/sql.py", "domain/rules.py", "worker/run/process_time.py", "cli/welcome.py"}  # prose, and advice
 
@@ -52,8 +55,16 @@ def test_every_statement_is_used() -> None:
     assert unused == ["jobs/pause_all", "jobs/resume_all"]  # named by f"jobs/{verb}_all"
 
 
-@pytest.mark.parametrize("name", names())
-def test_a_statement_opens_with_what_it_does(name: str) -> None:
+def test_a_statement_opens_with_what_it_does() -> None:
+    texts = {name: (_STATEMENTS / f"{name}.sql").read_text(encoding="utf-8") for name in names()}
+    assert [name for name, text in texts.items() if not re.match(r"-- [A-Za-z][^\n]+", text)] == []
+    assert [name for name, text in texts.items() if not text.endswith("\n")] == []
+
+
+@pytest.mark.parametrize("name", ["core/clauses", "lookup/objectives"])
+def test_all_buckets_of_a_histogram_are_added_up(name: str) -> None:
     text = (_STATEMENTS / f"{name}.sql").read_text(encoding="utf-8")
-    assert re.match(r"-- [A-Za-z][^\n]+", text)
-    assert text.endswith("\n")
+    added = re.findall(r"sum\(r\.(\w+)\[(\d+)\]\)", text)
+    assert added
+    for column in {column for column, _ in added}:
+        assert [int(place) for one, place in added if one == column] == list(range(1, len(BUCKETS) + 2))

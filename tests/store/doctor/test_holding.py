@@ -87,6 +87,28 @@ async def test_a_session_that_waits_for_a_lock_is_told_and_who_keeps_it(db: Conn
     assert f"pg_terminate_backend({pid})" in found.do
 
 
+async def test_who_waits_for_a_prepared_transaction_is_told_how_to_end_it(db: Connection, database_url: str) -> None:
+    for statement in ("begin", "lock table pgsched.jobs", "prepare transaction 'keeps jobs'"):
+        db.execute(statement)
+    try:
+        async with _under_way(database_url, "pgsched plan abc", "select from pgsched.jobs") as waiting:
+            await asyncio.to_thread(wait_until_blocked, db, waiting)
+            [found] = await look(database_url, "lock waits", waits_for_lock=0.0)
+    finally:
+        db.execute("rollback prepared 'keeps jobs'")
+    assert "that a prepared transaction keeps" in found.seen
+    assert ("pg_prepared_xacts" in found.do, "pg_terminate_backend" in found.do) == (True, False)
+
+
+async def test_a_lock_of_another_login_is_told_without_its_age(db: Connection, database_url: str) -> None:
+    with login_as(db, database_url, "pgsched_reader") as url, psycopg.connect(database_url) as holder:
+        holder.execute("lock table pgsched.jobs")
+        [(severity, text)] = await seen(url, "lock waits")
+        holder.rollback()
+    assert severity == "note"
+    assert "has pgsched.jobs locked (AccessExclusiveLock); since when is not shown to" in text
+
+
 def _wait_until_asleep(db: Connection, pid: int) -> None:
     asleep = "select true from pg_stat_activity where pid = %s and wait_event = 'PgSleep'"
     while not db.execute(asleep, [pid]).fetchone():

@@ -7,10 +7,37 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from pgsched.store.admin.indexes import rebuild_indexes
 from pgsched.store.admin.migrate import migrate
 from pgsched.store.core import room
 from tests.conftest import Connection
 from tests.store.doctor.doctor_arrange import look, make_days, register, seen
+from tests.store.store_arrange import value
+
+MENDED = {
+    "drop sequence pgsched_internal.watch_0": "sequence pgsched_internal.watch_0",
+    "drop sequence pgsched_internal.watch_1": "sequence pgsched_internal.watch_1",
+    "delete from pgsched_internal.executions_0; drop table pgsched_internal.executions_0": "executions_0",
+    "alter table pgsched.executions detach partition pgsched_internal.executions_3": "executions_3",
+    "alter table pgsched.executions detach partition pgsched_internal.executions_20": "executions_20",
+    "revoke update on pgsched_internal.executions_3 from pgsched_worker": "table pgsched_internal.executions_3",
+    "alter table pgsched_internal.executions_3 enable row level security": "table pgsched_internal.executions_3",
+    "alter table pgsched.history force row level security": "table pgsched.history",
+    "alter table pgsched.executions disable row level security": "table pgsched.executions",
+    "alter table pgsched.workers enable row level security": "table pgsched.workers",
+    "alter table pgsched.executions disable trigger executions_keys": "trigger executions_keys on pgsched.executions",
+    "alter table pgsched.jobs disable trigger user": "trigger jobs_keys on pgsched.jobs",
+    "alter function pgsched.now() strict": "function pgsched.now()",
+    "grant select on pgsched_internal.locks to public": "rights on pgsched_internal.locks",
+    "alter table pgsched.jobs add constraint few check (queue <> 'x')": "constraint few of pgsched.jobs",
+    "create policy all_of_it on pgsched.jobs using (true)": "policy all_of_it on pgsched.jobs",
+}
+TOLD = {
+    "create rule lost as on delete to pgsched.jobs do instead nothing": "changed since pgsched was migrated: rule lost",
+    "alter sequence pgsched.workers_id_seq maxvalue 1000": "sequence pgsched.workers_id_seq",
+    "alter table pgsched_internal.executions_3 set unlogged": "table pgsched_internal.executions_3",
+    'alter table pgsched.workers alter name type text collate "C"': "column pgsched.workers.name",
+}
 
 
 @pytest.mark.parametrize(
@@ -24,8 +51,9 @@ async def test_a_setting_with_which_pgsched_cannot_be_there_is_an_error(
     db: Connection, database_url: str, setting: str, text: str
 ) -> None:
     db.execute(sql.SQL("alter database {} set " + setting).format(sql.Identifier(db.info.dbname)))
-    [(severity, found)] = await seen(database_url, "settings")
-    assert (severity, text in found) == ("error", True)
+    [found] = await look(database_url, "settings")
+    assert (found.severity, text in found.seen) == ("error", True)
+    assert f"alter database … reset {setting.partition(' ')[0]}, or the same of the role" in found.do
 
 
 async def test_a_schema_of_another_revision_is_an_error_and_other_functions_a_warning(
@@ -115,6 +143,84 @@ _BY_HAND = (
 )
 
 
+@pytest.mark.parametrize("by_hand", MENDED)
+async def test_what_is_changed_by_hand_is_told_and_mended(db: Connection, database_url: str, by_hand: str) -> None:
+    db.execute("select pgsched.create_queue('orders', '{\"pulled\": true}')")
+    db.execute("select pgsched.schedule('python:note', delay => '1 day') from generate_series(1, 50)")
+    await make_days(database_url, ahead=1)
+    assert await seen(database_url, "drift") == []
+    for one in by_hand.split("; "):
+        db.execute(one.encode())
+    [(severity, text)] = await seen(database_url, "drift")
+    assert severity == ("error" if text.startswith("missing") else "warning")
+    assert MENDED[by_hand] in text
+    migrate(database_url, anew=True)
+    rebuild_indexes(database_url)
+    assert await seen(database_url, "drift") == []
+    db.execute("select pgsched.schedule('queue:', queue => 'orders')")
+    assert value(db, "select count(*) from pgsched.executions where target = 'queue:'") == 1
+
+
+@pytest.mark.parametrize("by_hand", TOLD)
+async def test_what_is_not_replaced_is_told_until_it_is_as_it_was(
+    db: Connection, database_url: str, by_hand: str
+) -> None:
+    db.execute(by_hand.encode())
+    assert [TOLD[by_hand] in text for _, text in await seen(database_url, "drift")] == [True]
+    migrate(database_url, anew=True)
+    assert [TOLD[by_hand] in text for _, text in await seen(database_url, "drift")] == [True]
+
+
+async def test_what_has_another_owner_is_told_and_given_back(db: Connection, database_url: str) -> None:
+    db.execute("create role another")
+    try:
+        for what in ("table pgsched_internal.executions_3", "view pgsched.status", "function pgsched.now()"):
+            db.execute(f"alter {what} owner to another".encode())
+        [found] = await look(database_url, "drift")
+        assert found.seen.endswith("function pgsched.now(), table pgsched_internal.executions_3, view pgsched.status")
+        assert found.do.startswith("Give it back: alter … owner to pgsched_owner; ")
+        db.execute("reassign owned by pgsched_owner to another")
+        [found] = await look(database_url, "drift")
+        assert " more" in found.seen
+        migrate(database_url, anew=True)
+        assert await seen(database_url, "drift") == []
+    finally:
+        db.execute("drop owned by another; drop role another")
+
+
+async def test_a_right_to_a_sequence_that_was_taken_away_is_told_and_given_back(
+    db: Connection, database_url: str
+) -> None:
+    db.execute("revoke usage on sequence pgsched.workers_id_seq from pgsched_worker")
+    assert await seen(database_url, "drift") == [
+        ("warning", "changed since pgsched was migrated: rights on pgsched.workers_id_seq")
+    ]
+    migrate(database_url, anew=True)
+    assert await seen(database_url, "drift") == []
+
+
+async def test_a_sequence_that_is_behind_its_table_is_told_and_brought_up(db: Connection, database_url: str) -> None:
+    for _ in range(3):
+        await register(database_url)
+    db.execute("select pgsched.set_client('shop', '{\"weight\": 2}')")
+    for name in ("workers", "audit_log"):
+        db.execute(f"alter sequence pgsched.{name}_id_seq restart".encode())
+    assert await seen(database_url, "drift") == [
+        ("error", "the sequence pgsched.audit_log_id_seq has given out 0, and its table has 1 already"),
+        ("error", "the sequence pgsched.workers_id_seq has given out 0, and its table has 1 already"),
+    ]
+    migrate(database_url)
+    assert await seen(database_url, "drift") == []
+    assert await register(database_url) == 4
+
+
+async def test_a_sequence_that_is_set_to_free_numbers_is_as_it_should_be(db: Connection, database_url: str) -> None:
+    first = await register(database_url)
+    db.execute("update pgsched.workers set id = 2147483000 where id = %s", [first])
+    db.execute("alter sequence pgsched.workers_id_seq restart")
+    assert await seen(database_url, "drift") == []
+
+
 async def test_a_record_of_another_version_of_postgresql_is_not_compared(db: Connection, database_url: str) -> None:
     db.execute(
         "update pgsched_internal.facts set value = jsonb_set(value::jsonb, '{server}', '\"9\"')::text"
@@ -122,5 +228,9 @@ async def test_a_record_of_another_version_of_postgresql_is_not_compared(db: Con
     )
     db.execute("drop index pgsched.jobs_labels")
     assert [severity for severity, _ in await seen(database_url, "drift")] == ["note"]
-    migrate(database_url, anew=True)
-    assert await seen(database_url, "drift") == []
+    db.execute(  # as it is where a dump of another version was restored, or the server was upgraded
+        "update pgsched_internal.facts set value = regexp_replace(value, ' 1[0-9] ', ' 9 ') where name = 'interface'"
+    )
+    assert [severity for severity, _ in await seen(database_url, "schema")] == ["warning"]
+    migrate(database_url)
+    assert await seen(database_url, "drift") + await seen(database_url, "schema") == []

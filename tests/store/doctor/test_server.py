@@ -52,6 +52,19 @@ async def test_databases_that_have_not_been_frozen_for_long_are_told(db: Connect
     assert {one.severity for one in found} == {"warning"}
 
 
+async def test_numbers_of_workers_that_are_used_up_are_told_to_every_login(db: Connection, database_url: str) -> None:
+    last = 2**31 - 1
+    db.execute("select setval('pgsched.workers_id_seq', %s)", [last])
+    with login_as(db, database_url, "pgsched_reader") as url:
+        [(severity, text)] = await seen(url, "wraparound")
+    assert (severity, text) == (
+        "error",
+        "the sequence pgsched.workers_id_seq has given out 2,147,483,647 of 2,147,483,647 numbers",
+    )
+    db.execute("alter sequence pgsched.workers_id_seq restart")
+    assert await seen(database_url, "wraparound") == []
+
+
 async def test_tables_that_autovacuum_leaves_alone_are_told(db: Connection, database_url: str) -> None:
     db.execute("alter table pgsched_internal.executions_3 set (autovacuum_enabled = false)")
     db.execute("alter table pgsched_internal.executions_4 reset (fillfactor)")

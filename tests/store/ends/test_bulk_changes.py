@@ -343,6 +343,13 @@ def test_a_client_counts_changes_and_stops_none_but_its_own(db: Connection, paym
         call(payments, "cancel_bulk_change", id=other)
 
 
+@pytest.mark.parametrize("verb", ["cancel_executions", "reschedule_executions", "replay_all"])
+def test_a_login_of_no_client_asks_for_no_change(db: Connection, payments: Connection, verb: str) -> None:
+    db.execute("update pgsched.clients set database_role = null")
+    with refused("PS012", hint="database_role"):
+        call(payments, verb, filter={"key": "k"}, **({"fire_at": AT} if verb == "reschedule_executions" else {}))
+
+
 def test_counting_leaves_no_lock_on_what_was_looked_through(db: Connection, payments: Connection) -> None:
     one(db, client="payments", target=TARGET)
     payments.execute("begin")

@@ -43,9 +43,19 @@ def test_what_began_under_the_former_rate_is_owed_at_the_new_one(db: Connection,
         assert column(db, "select next_at - now() = %s::interval from pgsched_internal.gates", [most]) == [True]
 
 
-def test_a_host_is_known_in_lower_case_and_with_its_port(db: Connection) -> None:
-    call(db, "set_limit", kind="host", name="Shop.Example:8443", rate=1)
+@pytest.mark.parametrize("name", ["Shop.Example:8443", "shop.example.:08443"])
+def test_a_host_is_known_in_lower_case_and_with_its_port(db: Connection, name: str) -> None:
+    call(db, "set_limit", kind="host", name=name, rate=1)
     assert column(db, "select name from pgsched_internal.gates") == ["host:shop.example:8443"]
+    assert call(db, "sideline", host=name, client="shop") is True
+    assert column(db, "select gate from pgsched.sidelined") == ["circuit:shop.example:8443 shop"]
+    assert call(db, "drop_limit", kind="host", name="shop.example:8443") is True
+
+
+def test_the_usual_ports_are_no_part_of_a_host(db: Connection) -> None:
+    assert call(db, "set_limit", kind="host", name="shop.example:443", rate=1) is True
+    assert call(db, "set_limit", kind="host", name="shop.example.:080", rate=1) is False
+    assert column(db, "select name from pgsched_internal.gates") == ["host:shop.example"]
 
 
 def test_a_dropped_limit_is_gone(db: Connection) -> None:
@@ -71,6 +81,8 @@ def test_workers_are_told_and_the_log_is_written(db: Connection, store_url: str)
         ("PS000", "payments", {"name": "", "rate": 1}),
         ("PS000", "payments", {"name": "x" * 302, "rate": 1}),
         ("PS000", "shop.example", {"kind": "host", "name": "https://shop.example/x", "rate": 1}),
+        ("PS000", "shop.example", {"kind": "host", "name": "0x7f.1", "rate": 1}),
+        ("PS000", "shop.example", {"kind": "host", "name": "[::ffff:7f00:2]:8443", "rate": 1}),
         ("PS000", "payments/merchant-42", {"kind": "key", "name": "merchant", "rate": 1}),
         ("PS010", "pgsched.queues", {"kind": "queue", "name": "nowhere", "rate": 1}),
         ("PS000", "concurrency => 10", {}),

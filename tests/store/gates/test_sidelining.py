@@ -97,6 +97,26 @@ def test_the_state_of_a_circuit_is_told(db: Connection, columns: dict[str, Any],
     assert value(db, "select state from pgsched.sidelined") == state
 
 
+def test_a_path_of_a_host_is_sidelined_for_a_client(db: Connection) -> None:
+    assert call(db, "sideline", host="Shop.example:443/Settle", client="payments") is True
+    assert row(db, "select gate, host, client_id from pgsched.sidelined") == (
+        "circuit:shop.example/Settle payments",
+        "shop.example/Settle",
+        "payments",
+    )
+    assert call(db, "restore", host="shop.example/settle", client="payments") is False
+    assert call(db, "restore", host="shop.example/Settle", client="payments") is True
+
+
+def test_a_host_is_restored_with_all_of_its_paths(db: Connection) -> None:
+    for host in ("shop.example/a", "shop.example/b", "shop.example2/a"):
+        call(db, "sideline", host=host, client="payments")
+    call(db, "sideline", host="shop.example/a", client="billing")
+    assert call(db, "restore", host="shop.example", client="payments") is True
+    left = "select gate from pgsched.sidelined where state = 'by hand' order by gate"
+    assert column(db, left) == ["circuit:shop.example/a billing", "circuit:shop.example2/a payments"]
+
+
 def test_what_waits_behind_a_gate_is_counted(db: Connection) -> None:
     gate(db, shut_until="infinity")
     db.execute(
@@ -123,6 +143,8 @@ def test_a_client_that_is_held_is_not_among_them(db: Connection) -> None:
     [
         ({"host": "https://shop.example/x"}, "shop.example"),
         ({"host": ""}, "payments"),
+        ({"host": "shop.example/x"}, "shop.example"),
+        ({"host": "shop.example/x y", "client": "payments"}, "shop.example"),
         ({"host": None}, "payments"),
         ({"client": ""}, "payments"),
         ({"client": "x" * 101}, "payments"),

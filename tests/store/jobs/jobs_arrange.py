@@ -26,10 +26,11 @@ async def claim(
     batch: int = 100,
     partitions: Sequence[int] = range(16),
     now: datetime = LONG_BEFORE,
+    ahead: timedelta = timedelta(0),
     definitions: Definitions | None = None,
 ) -> Claimed:
     known = definitions or Definitions()
-    lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0), definitions=known)
+    lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=ahead, definitions=known)
     return await executions.claim(
         worker, lease, [Share(partition, LONG_AGO, batch) for partition in partitions], now=to_instant(now)
     )

@@ -88,7 +88,7 @@ class Followed(RuleBasedStateMachine):
 
     def _follow(self, model: JobModel, job: Job, accounts: list[Account]) -> None:
         if model.state == "active" and job.planned:
-            model.told_to = None
+            model.told_to = model.floor = None
         if model.state == "active" and job.state == "finished":
             assert job.reason in {"max_runs", "no instant is left"}
             model.was_finished(job.reason, accounts)
@@ -207,7 +207,17 @@ class Followed(RuleBasedStateMachine):
             if amid and not self.found[id].planned:
                 model.was_passed_over(self._reach(model, amid))
         else:
-            model.was_edited(now, spec, accounts, self._reach(model, amid))
+            held = self._withdrawn(model)
+            model.was_edited(now, spec, accounts, self._reach(model, amid), held, self.found[id].runs)
+
+    def _withdrawn(self, model: JobModel) -> Account | None:
+        """The row that is held until the job is planned again."""
+        revision = self.found[model.id].revision
+        for row in self.live.get(model.id, []):
+            if row.held and 0 < (row.plan or 0) < revision and not (row.attempt or row.in_hand):
+                assert row.scheduled_for is not None
+                return Account(id=row.id, scheduled_for=row.scheduled_for)
+        return None
 
     def bounded(self, spec: Spec) -> Spec:
         """Without hundreds of runs to be made up for one after the other."""
@@ -221,7 +231,7 @@ class Followed(RuleBasedStateMachine):
         changed = self.make(self.world.call(query, model.id), amid)
         accounts = self.look()[model.id]
         if changed and "pause" in query:
-            model.was_paused(self._reach(model, amid))
+            model.was_paused(self._reach(model, amid), self._withdrawn(model))
         elif changed and "resume" in query:
             model.state = "active"
         elif changed:

@@ -9,11 +9,12 @@ one; from an edit, a pause, or the cancellation of that row on it stays where it
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from tests.store.jobs.planning_instants import Spec
 
+_TICK = timedelta(microseconds=1)
 _STANDING = {"replaced", "edited", "paused", "job cancelled"}
 
 
@@ -34,7 +35,7 @@ class Era:
     """Instants later than ``begin``, and those not later than ``end`` are owed; no end is known while it lasts.
 
     ``taken`` are instants that earlier eras have a row for, claimed ahead of them; ``given_up`` those that somebody
-    cancelled ahead, which binds no other schedule. ``lost_to`` is the last instant whose row was cancelled in this one.
+    cancelled ahead, which no schedule has any more. ``lost_to`` is the last instant whose row was cancelled in it.
     """
 
     spec: Spec
@@ -54,7 +55,7 @@ class Era:
     def instants(self, until: datetime) -> list[datetime]:
         begin = self._told_to or self.begin
         if until > begin:
-            self._instants += self.spec.instants(self.anchor, begin, until)
+            self._instants += [at for at in self.spec.instants(self.anchor, begin, until) if at not in self.given_up]
             self._told_to = until
         return self._instants[: bisect_right(self._instants, until)]
 
@@ -65,7 +66,7 @@ class Era:
         own = self.own(accounts)
         instants = self.instants(max([until, *(one.last or one.scheduled_for for one in own)]))
         missing = self._missing(own, instants)
-        owed = [at for at in missing if at <= until and at not in self.taken | self.given_up]
+        owed = [at for at in missing if at <= until and at not in self.taken]
         assert not owed, f"{len(owed)} without account: {owed[:3]}: {self} to {until}: {own[-3:]}"
         twice = self.taken.intersection(instants).difference(missing)
         assert not twice, f"{twice} had rows before: {self}: {own[-3:]}"
@@ -99,11 +100,13 @@ class Era:
 
 @dataclass(slots=True, kw_only=True)
 class JobModel:
-    """One job. ``told_to`` is up to when its instants have their account while no row carries it on, else None."""
+    """One job. ``told_to`` is up to when its instants have their account while no row carries it on, else None;
+    ``floor`` what an edit leaves of it where the schedule lacks the instant of the row that is held."""
 
     id: UUID
     eras: list[Era]
     told_to: datetime | None
+    floor: datetime | None = None
     state: str = "active"
     runs: int = 0
     seen: set[UUID] = field(default_factory=set)
@@ -133,15 +136,28 @@ class JobModel:
         self.overlaps.add(spec.overlap)
         self.runs = 0
 
-    def was_edited(self, now: datetime, spec: Spec, accounts: list[Account], reach: datetime) -> None:
+    def was_edited(
+        self, now: datetime, spec: Spec, accounts: list[Account], reach: datetime, held: Account | None, most: int
+    ) -> None:
+        """A row that is ``held`` goes on where the new schedule has its instant, and the job had fewer runs than
+        ``most``."""
         begin = now
         if self.state != "finished":
             self.era.end = self._stopped(reach)
-            begin = min(now, self.era.end)
-        ahead = [one for one in accounts if one.scheduled_for > begin]
+            begin = self.floor = self.floor or min(now, self.era.end)
+        rows = set[UUID]()
+        if held is not None:
+            self.era.end, at = held.scheduled_for, held.scheduled_for
+            if at in spec.instants(self.era.anchor, at - _TICK, at) and spec.policy.get("max_runs", most + 1) > most:
+                begin = at - _TICK
+                rows.add(held.id)
+                for era in self.eras:
+                    era.end = min(era.end or begin, begin)
+                    era.rows.discard(held.id)
+        ahead = [one for one in accounts if one.scheduled_for > begin and one.id not in rows]
         given_up = frozenset(one.scheduled_for for one in ahead if one.status == "cancelled")
         taken = frozenset(one.scheduled_for for one in ahead) - given_up
-        self.eras.append(Era(spec=spec, anchor=self.era.anchor, begin=begin, taken=taken, given_up=given_up))
+        self.eras.append(Era(spec=spec, anchor=self.era.anchor, begin=begin, taken=taken, given_up=given_up, rows=rows))
         self.state = "active" if self.state == "finished" else self.state
         self.told_to, self.runs = begin, 0
         self.overlaps.add(spec.overlap)
@@ -150,8 +166,11 @@ class JobModel:
         """It was told something while its row was claimed, and nothing carries it on."""
         self.told_to = self._stopped(reach)
 
-    def was_paused(self, reach: datetime) -> None:
-        self.told_to, self.state = self._stopped(reach), "paused"
+    def was_paused(self, reach: datetime, held: Account | None) -> None:
+        """A row that is held stands for all that has passed."""
+        stopped = self._stopped(reach)
+        self.floor, self.state = self.floor or stopped, "paused"
+        self.told_to = stopped if held is None else min(stopped, held.scheduled_for)
 
     def was_cancelled(self, now: datetime) -> None:
         if self.state != "finished":

@@ -127,11 +127,11 @@ def test_another_schedule_takes_the_waiting_row_back(db: Connection, changes: di
     assert row(db, "select state::text, planned_revision < revision from pgsched.jobs") == ("active", True)
 
 
-def test_an_instant_that_had_come_keeps_its_account(db: Connection) -> None:
+def test_an_instant_that_had_come_is_held_for_the_planner(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     id = planned(db, job, ahead="-1 second")
     edit(db, job, every="30m")
-    assert row(db, "select status::text, reason from pgsched.status where id = %s", [id]) == ("skipped", "edited")
+    assert row(db, "select status::text, reason from pgsched.status where id = %s", [id]) == ("held", "edited")
 
 
 def test_a_job_moves_to_the_partition_of_its_ordering_key(db: Connection) -> None:

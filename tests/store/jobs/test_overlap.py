@@ -57,6 +57,81 @@ async def test_it_is_skipped_unless_the_job_says_otherwise(
     ]
 
 
+async def claimed_early(db: Session, worker: Connection, **rules: object) -> tuple[UUID, Execution, datetime]:
+    """A job whose second instant is an hour away, and claimed already, while the run of the first is in hand."""
+    instant = value(db, "select date_trunc('second', pgsched.now()) + interval '1 h'")
+    hourly = job(db, anchor=instant - 10 * HOUR, rules=rules)
+    planned_row(db, hourly, instant - HOUR)
+    [first] = (await claim(worker, now=instant - HOUR + AT)).rows
+    assert (await claim(worker, now=instant - timedelta(minutes=30), ahead=2 * HOUR)).rows == []
+    return hourly, first, instant
+
+
+def pass_time(db: Session) -> None:
+    """Has instants of an hour from now have come."""
+    db.execute(
+        "update pgsched.executions"
+        " set fire_at = fire_at - interval '2 h', scheduled_for = scheduled_for - interval '2 h',"
+        " start_at = start_at - interval '2 h'"
+    )
+
+
+POLICIES = pytest.mark.parametrize("policy", ["skip", "cancel_running", "queue_one", "queue_all"])
+
+
+@POLICIES
+async def test_an_instant_to_come_runs_if_the_run_before_ends_in_time(
+    db: Session, worker: Connection, policy: str
+) -> None:
+    hourly, first, instant = await claimed_early(db, worker, on_overlap=policy)
+    assert statuses(db, hourly) == [(instant - HOUR, "running", None), (instant, "scheduled", None)]
+    assert (await claim(worker, now=instant - AT, ahead=2 * HOUR)).taken == []
+    await settle(worker, first)
+    pass_time(db)
+    [second] = (await claim(worker, now=instant - HOUR - AT, ahead=2 * HOUR)).rows
+    assert second.nominal == instant - 2 * HOUR
+    assert (instant - HOUR, "scheduled", None) in statuses(db, hourly)
+
+
+@POLICIES
+async def test_what_becomes_of_an_overlap_is_decided_at_the_instant(
+    db: Session, worker: Connection, policy: str
+) -> None:
+    hourly, _, instant = await claimed_early(db, worker, on_overlap=policy)
+    pass_time(db)
+    await claim(worker, now=instant - HOUR - AT, ahead=2 * HOUR)
+    first, second = {"skip": ("running", "skipped"), "cancel_running": ("cancelled", "running")}.get(
+        policy, ("running", "held")
+    )
+    assert [status for _, status, _ in statuses(db, hourly)][:2] == [first, second]
+
+
+async def test_jitter_does_not_put_an_early_claim_off_twice(db: Session, worker: Connection) -> None:
+    instant = value(db, "select date_trunc('second', pgsched.now()) + interval '1 h'")
+    start = instant + timedelta(minutes=5)
+    hourly = job(db, anchor=instant, rules={"jitter": "30m"})
+    planned_row(db, hourly, instant - HOUR)
+    [_] = (await claim(worker, now=instant - HOUR + AT)).rows
+    db.execute("update pgsched.executions set (fire_at, start_at) = (%s, %s) where lease_token is null", [start, start])
+    assert (await claim(worker, now=start - AT, ahead=2 * HOUR)).rows == []
+    pass_time(db)
+    await claim(worker, now=start - HOUR, ahead=2 * HOUR)
+    assert (instant - 2 * HOUR, "skipped", "overlap") in statuses(db, hourly)
+
+
+@pytest.mark.parametrize("rules", [{}, {"jitter": "30m"}])
+async def test_a_run_that_was_first_claimed_early_begins_at_its_start(
+    db: Session, worker: Connection, rules: dict[str, object]
+) -> None:
+    _, first, _ = await claimed_early(db, worker, **rules)
+    await settle(worker, first)
+    pass_time(db)
+    [second] = (await claim(worker, now=BEGAN, ahead=2 * HOUR)).rows
+    assert second.fire_at == second.start
+    begun = "select fire_at = coalesce(start_at, scheduled_for), gate, reason from pgsched.executions where id = %s"
+    assert row(db, begun, [second.uuid]) == (True, None, None)
+
+
 async def test_a_run_that_is_over_is_in_nobodys_way(db: Session, worker: Connection) -> None:
     _, first = await running(db, worker)
     await settle(worker, first)

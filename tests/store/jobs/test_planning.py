@@ -10,12 +10,14 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from pgsched.domain.execution import Execution
-from pgsched.store.core.connect import Connection
+from pgsched.events import Events
+from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.gates import gates
 from pgsched.store.jobs import jobs
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Group, Lease, Share
+from pgsched.upkeep.planner import Planner
 from tests.store.jobs.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import call, finish, row, schedule, value
@@ -159,16 +161,16 @@ async def test_a_run_that_was_claimed_ahead_is_not_paused_too(db: Session, worke
     assert run.nominal == ahead
 
 
-async def test_what_was_skipped_ahead_is_not_planned_again_by_an_edit(db: Session, worker: Connection) -> None:
-    ahead = value(db, "select pgsched.now() + interval '0.5 seconds'")
-    secondly = job(db, every=timedelta(seconds=1), anchor=ahead, key="secondly")
-    planned_row(db, secondly, ahead - timedelta(seconds=1), revision=2)
+async def test_an_edit_plans_what_was_put_off_ahead_of_its_instant(db: Session, worker: Connection) -> None:
+    ahead = value(db, "select date_trunc('second', pgsched.now()) + interval '1 hour'")
+    hourly = job(db, anchor=ahead, key="hourly")
+    planned_row(db, hourly, ahead - HOUR, revision=2)
     db.execute("update pgsched.executions set lease_token = 1, attempt = 1")
-    planned_row(db, secondly, ahead)
-    assert await claim_ahead(db, worker) == []
-    schedule(db, every="1 second", key="secondly")
+    planned_row(db, hourly, ahead)
+    assert (await claim(worker, now=ahead, ahead=HOUR)).rows == []
+    schedule(db, every="1 hour", key="hourly")
     await jobs.plan_jobs(worker, batch=10)
-    assert waiting(db, secondly) == [ahead + timedelta(seconds=1)]
+    assert (waiting(db, hourly), account(db, hourly)) == ([ahead], [])
 
 
 async def test_a_held_row_that_is_cancelled_keeps_nobody_from_planning(db: Session, worker: Connection) -> None:
@@ -347,3 +349,21 @@ async def test_jobs_that_somebody_has_locked_are_left_for_later(
         assert await jobs.plan_jobs(worker, batch=10, seconds=60) == (0, [], False)
     assert len(waiting(db, free)) == 1
     assert await jobs.plan_jobs(worker, batch=10, seconds=60) == (1, [], False)
+
+
+async def test_a_planner_rests_where_instants_take_long_to_find(db: Session, store_url: str) -> None:
+    never = [{"cron": f"{minute} 2 * 3 SUN#2", "timezone": "America/New_York"} for minute in range(20)]
+    for second in range(30):
+        job(db, planned_revision=0, rules={"also": never, "exclude": [f"{second} * * * * *", "* * * * *"]})
+    link = Link(store_url, "planner", raw=False)
+    planner = Planner(link, Events(lambda name, fields: None))
+    assert 0.1 < await planner.turn() < 4.0
+    await link.drop()
+
+
+async def test_a_planner_goes_on_at_once_where_they_take_no_time(db: Session, store_url: str) -> None:
+    db.execute("insert into pgsched.jobs (target, every) select 'python:x', '1 day' from generate_series(1, 501)")
+    link = Link(store_url, "planner", raw=False)
+    planner = Planner(link, Events(lambda name, fields: None))
+    assert await planner.turn() == 0.0
+    await link.drop()

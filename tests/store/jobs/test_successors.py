@@ -28,6 +28,7 @@ _KINDS = {
     "jobs": "uuid[]",
     "revisions": "bigint[]",
     "instants": "timestamptz[]",
+    "starts": "timestamptz[]",
     "fires": "timestamptz[]",
     "after": "uuid[]",
     "delays": "interval[]",

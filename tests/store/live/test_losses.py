@@ -3,10 +3,13 @@
 from datetime import timedelta
 from uuid import UUID
 
+import pytest
+
 from pgsched.store.core.connect import Connection
+from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.gates import gates
 from pgsched.store.live import executions
-from pgsched.store.live.executions import Group, Lease
+from pgsched.store.live.executions import Group, Lease, Share
 from tests.store import store_arrange
 from tests.store.live.test_reap import leased, partition_of
 from tests.store.store_arrange import Connection as Session
@@ -220,9 +223,56 @@ async def test_a_callback_may_be_cut_short_as_often_as_workers_stop(db: Session,
         again(db, id)
 
 
+async def test_what_is_cut_short_has_an_attempt_that_says_so(db: Session, worker: Connection) -> None:
+    id = await leased(db, worker, owner=5)
+    await cut_short(db, worker, id)
+    found = row(db, "select execution_id, attempt, worker, error from pgsched.attempts")
+    assert found == (id, 1, 5, "its worker was stopped")
+
+
 async def test_where_nobody_can_run_it_alone_what_is_cut_short_is_not_held(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5, target="python:work")
     for _ in range(4):
         await cut_short(db, worker, id)
         assert status(db, id) == "scheduled"
         again(db, id)
+
+
+async def delivery_count(db: Session, worker: Connection, id: UUID) -> tuple[int, int]:
+    """The attempt and the delivery count of the next claim."""
+    lease = Lease(owner=9, token=9, length=timedelta(minutes=1), ahead=timedelta(0))
+    [taken] = (await executions.claim(worker, lease, [Share(partition_of(db, id), LONG_AGO, 1)], now=0)).rows
+    return taken.attempt, taken.delivery_count
+
+
+@pytest.mark.parametrize("target", ["https://shop.example/", "python:work"])
+async def test_what_is_lost_or_cut_short_counts_as_delivered(db: Session, worker: Connection, target: str) -> None:
+    id = await leased(db, worker, owner=9, target=target)
+    await reap(worker, partition_of(db, id), [9])
+    assert await delivery_count(db, worker, id) == (1, 2)
+    await cut_short(db, worker, id)
+    assert await delivery_count(db, worker, id) == (1, 3)
+
+
+async def test_what_is_handed_back_unstarted_does_not_count_as_delivered(db: Session, worker: Connection) -> None:
+    id = await leased(db, worker, owner=9)
+    await executions.release(worker, partition_of(db, id), Group([id.bytes], [9]))
+    assert await delivery_count(db, worker, id) == (1, 1)
+
+
+async def test_the_only_attempt_that_had_not_begun_does_not_count_as_delivered(db: Session, worker: Connection) -> None:
+    id = await leased(db, worker, owner=9, options={"max_attempts": 1})
+    await reap(worker, partition_of(db, id), [9])
+    assert await delivery_count(db, worker, id) == (1, 1)
+
+
+@pytest.mark.parametrize("target", ["https://shop.example/", "python:work"])
+async def test_what_was_not_due_when_its_worker_was_lost_had_not_begun(
+    db: Session, worker: Connection, target: str
+) -> None:
+    id = await leased(db, worker, owner=9, target=target)
+    await tried(db)
+    db.execute("update pgsched.executions set fire_at = now() + interval '20 s', losses = 1")
+    assert await reap(worker, partition_of(db, id), [9]) == (1, 0)
+    assert row(db, "select attempt, losses, uncounted, gate from pgsched.executions") == (0, 1, None, None)
+    assert value(db, "select count(*) from pgsched.attempts") == 0

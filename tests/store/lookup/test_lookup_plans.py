@@ -140,6 +140,7 @@ _COUNTS: dict[str, dict[str, Any]] = {
     "lookup/held_of_clients": {"clients": [f"client-{n}" for n in range(50)], "most": 50},
     "lookup/wal_and_dead_letters": {"most": 50},
     "admin/audit": {
+        "client": None,
         "subject": None,
         "name": None,
         "kind": None,
@@ -190,6 +191,8 @@ _GATES: dict[str, tuple[str, dict[str, Any]]] = {
     "targets left alone for a client of none": ("gates/sidelined", _NONE | {"client": "nobody"}),
     "blocked ordering keys": ("gates/blocked_keys", _NONE),
     "blocked ordering keys of a client": ("gates/blocked_keys", _NONE | {"client": "client-7"}),
+    "a key of whoever has it": ("lookup/named", {"clients": None, "key": "k1000"}),
+    "a key of a client": ("lookup/named", {"clients": ["big"], "key": "k1000"}),
 }
 
 
@@ -218,6 +221,10 @@ class Lookups:
             self.asked[f"gates, for the API: {name}"] = partial(
                 self._acting, "all", self._cost, statement(of), parameters
             )
+        named: dict[str, Any] = {"clients": ["c1"], "key": "k1000"}
+        self.asked["a key, for the API of a client"] = partial(
+            self._acting, "{c1}", self._cost, statement("lookup/named"), named
+        )
         for name, (of, parameters) in _DONE.items():
             text = statement_with(of, ("rolled_up",))
             self.asked[f"done {name}"] = partial(self._cost, text, parameters)

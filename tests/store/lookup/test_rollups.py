@@ -31,7 +31,10 @@ def minutes(db: Connection) -> set[tuple[object, ...]]:
 async def test_what_workers_count_adds_up(db: Connection, worker: connect.Connection) -> None:
     await add(worker, counted("shop", bucket=3), counted(EVERYBODY, succeeded=2))
     await add(
-        worker, counted("shop", bucket=17, succeeded=2), counted("shop", queue=1), counted(EVERYBODY, succeeded=2)
+        worker,
+        counted("shop", bucket=len(BUCKETS), succeeded=2),
+        counted("shop", queue=1),
+        counted(EVERYBODY, succeeded=2),
     )
     assert minutes(db) == {("shop", "default", 3, 3), ("shop", "1", 1, 1), (None, "default", 4, 4)}
     bounds = db.execute(

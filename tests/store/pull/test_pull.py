@@ -213,7 +213,17 @@ def test_released_it_is_as_if_it_had_not_been_claimed(db: Connection) -> None:
     handed = claim_one(db)
     call(db, "release", id=handed.id, token=handed.token)
     assert column(db, "select error from pgsched.attempts") == []
-    assert claim_one(db).attempt == 1
+    handed = claim_one(db)
+    assert (handed.attempt, handed.delivery_count) == (1, 2)
+
+
+def test_a_message_whose_lease_ran_out_counts_as_delivered(db: Connection) -> None:
+    put(db)
+    handed = claim_one(db)
+    assert (handed.attempt, handed.delivery_count) == (1, 1)
+    run_out(db, handed)
+    handed = claim_one(db)
+    assert (handed.attempt, handed.delivery_count) == (2, 2)
 
 
 def test_past_its_relevancy_it_expires_instead(db: Connection) -> None:
@@ -297,6 +307,32 @@ def test_executions_of_one_ordering_key_are_handed_out_one_at_a_time_in_order(db
         assert handed.id == id
         assert claim(db) == []
         complete(db, handed)
+
+
+@pytest.mark.parametrize("verb", ["complete", "fail"])
+def test_releasing_what_was_cancelled_lets_its_ordering_key_go_on(db: Connection, verb: str) -> None:
+    put(db, ordering_key="o")
+    second = put(db, ordering_key="o")
+    handed = claim_one(db)
+    assert call(db, "cancel", id=handed.id)
+    said = {"error": "no paper"} if verb == "fail" else {}
+    with refused("PS013"):
+        call(db, verb, id=handed.id, token=handed.token, **said)
+    assert claim(db) == []
+    call(db, "release", id=handed.id, token=handed.token)
+    assert claim_one(db).id == second
+    assert value(db, "select count(*) from pgsched.blocked_keys") == 0
+
+
+def test_an_earlier_consumer_of_what_was_cancelled_frees_no_ordering_key(db: Connection) -> None:
+    put(db, ordering_key="o")
+    put(db, ordering_key="o")
+    earlier = claim_one(db)
+    call(db, "release", id=earlier.id, token=earlier.token)
+    call(db, "cancel", id=claim_one(db).id)
+    with refused("PS013"):
+        call(db, "release", id=earlier.id, token=earlier.token)
+    assert claim(db) == []
 
 
 def test_behind_a_failure_that_blocks_nothing_of_its_key_is_handed_out(db: Connection) -> None:

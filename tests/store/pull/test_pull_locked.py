@@ -159,6 +159,25 @@ def test_what_was_said_is_said_once(db: Connection, store_url: str) -> None:
             fail(db, handed)
 
 
+def test_what_was_completed_is_not_handed_back(db: Connection, store_url: str) -> None:
+    id = put(db)
+    handed = claim_one(db)
+    with row_locked(store_url, id):
+        complete(db, handed)
+    with refused("PS013"):
+        call(db, "release", id=id, token=handed.token)
+    assert record(db) == 1
+    assert status(db, id) == "succeeded"
+
+
+def test_releasing_waits_for_nobody_who_unblocks_its_key(db: Connection, store_url: str) -> None:
+    put(db, client="payments", ordering_key="o")
+    handed = claim_one(db)
+    call(db, "cancel", id=handed.id)
+    with locked(store_url, "select pgsched.unblock('payments', 'o')"), refused("PS013"):
+        call(db, "release", id=handed.id, token=handed.token)
+
+
 def test_a_result_is_dropped_where_another_has_the_execution_by_then(db: Connection, store_url: str) -> None:
     id = put(db)
     late = claim_one(db)
@@ -205,3 +224,27 @@ def test_what_cannot_be_recorded_is_held_with_the_reason(db: Connection, store_u
         db.execute("alter table pgsched.history drop constraint odd")
     assert status(db, other) == "succeeded"
     assert row(db, "select status::text, held_by from pgsched.status where id = %s", [id]) == ("held", "error")
+
+
+def test_a_table_of_jobs_that_is_locked_stops_no_end_of_what_is_of_no_job(db: Connection, store_url: str) -> None:
+    plain, failing = put(db), put(db)
+    handed = {one.id: one for one in claim(db)}
+    with psycopg.connect(store_url) as holder:
+        holder.execute("lock table pgsched.jobs")
+        db.execute("set lock_timeout = '1s'")
+        complete(db, handed[plain])
+        assert fail(db, handed[failing], retryable=False) == "failed"
+        holder.rollback()
+    assert (status(db, plain), status(db, failing)) == ("succeeded", "failed")
+
+
+def test_a_run_of_a_job_whose_table_is_locked_is_recorded_afterwards(db: Connection, store_url: str) -> None:
+    _, id = run_of_a_job(db)
+    handed = claim_one(db)
+    with psycopg.connect(store_url) as holder:
+        holder.execute("lock table pgsched.jobs")
+        db.execute("set lock_timeout = '1s'")
+        complete(db, handed)
+        holder.rollback()
+    assert record(db) == 1
+    assert status(db, id) == "succeeded"

@@ -61,6 +61,8 @@ class House:
             "wait_for": {"execution_id": self.held, "after_id": self.waiting},
             "claim": {"queue": "pulled", "worker": "w"},
             "complete": leased,
+            "extend": leased,
+            "release": leased,
             "fail": leased | {"error": "no paper"},
             "settle_called": leased | {"partition": self.token & 32767, "result": "1"},
             "call_target": call | leased | {"attempt": 1, "scheduled_for": "now", "partition": 0},

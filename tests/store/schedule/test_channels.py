@@ -51,6 +51,21 @@ async def test_workers_are_told_of_it(db: Connection, worker: connect.Connection
     assert (found["shop"], found["default"]) == (["http"], None)
 
 
+def test_a_channel_that_one_client_names_is_notified_for_no_other(db: Connection) -> None:
+    schedule(db, client="other", target="notify:orders")
+    call(db, "set_client", client="shop", changes={"channels": ["http", "notify:orders"]})
+    schedule(db, client="shop", target="notify:orders")
+    with refused("PS012", hint="its channels are http, notify:orders"):
+        schedule(db, client="shop", target="notify:stock")
+    for client in ("other", "third"):
+        with refused("PS012", hint="a channel of your own"):
+            schedule(db, client=client, target="notify:orders")
+        schedule(db, client=client, target="notify:stock")
+        call(db, "set_client", client="third", changes={"channels": ["notify"]})
+    call(db, "set_client", client="other", changes={"channels": ["notify", "notify:orders"]})
+    schedule(db, client="other", target="notify:orders")
+
+
 @pytest.mark.parametrize("verb", ["set_client('shop', '{\"channels\": null}')", "drop_client('shop')"])
 def test_a_client_does_not_free_itself(db: Connection, verb: str) -> None:
     role = f"shop_{db.info.backend_pid}"
@@ -67,7 +82,7 @@ def test_a_client_does_not_free_itself(db: Connection, verb: str) -> None:
     assert column(db, "select channels from pgsched.clients where client_id = 'shop'") == [["http"]]
 
 
-@pytest.mark.parametrize("channels", [[], ["smtp"], "http", [None], [1], {"http": 1}])
+@pytest.mark.parametrize("channels", [[], ["smtp"], "http", [None], [1], {"http": 1}, ["kafka:x"]])
 def test_what_cannot_be_channels_is_refused(db: Connection, channels: object) -> None:
     with refused("PS000", hint="write a list of http"):
         call(db, "set_client", client="shop", changes={"channels": channels})

@@ -83,6 +83,9 @@ def test_how_long_a_key_is_kept_is_a_setting(db: Connection) -> None:
 
 
 def test_of_several_that_finished_the_latest_answers(db: Connection) -> None:
+    db.execute("set pgsched.key_retention = '-1 day'")
+    with pytest.raises(psycopg.Error, match="key_retention is -1 days"):
+        db.execute("select pgsched_internal.key_retention()")
     db.execute("set pgsched.key_retention = '0'")
     finish(db, schedule(db, key="k"), ago="2 hours")
     latest = schedule(db, key="k")

@@ -81,7 +81,8 @@ MANY = {f"n{n}": "a" for n in range(33)}
 
 
 @pytest.mark.parametrize(
-    "labels", [[], "team", {"team": 1}, {"team": None}, {"x" * 64: "a"}, {"a": "x" * 201}, MANY, {"": "a"}]
+    "labels",
+    [[], "team", {"team": 1}, {"team": None}, {"x" * 64: "a"}, {"a": "x" * 201}, MANY, {"": "a"}, {"a=b": "c"}],
 )
 def test_labels_of_an_execution_are_a_few_short_texts(db: Connection, labels: Any) -> None:
     with refused("PS000", hint="write labels"):

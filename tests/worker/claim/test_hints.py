@@ -1,6 +1,7 @@
 """The pace at which notifications are passed on: at once while few come, and bounded however many do."""
 
 import asyncio
+from collections.abc import Collection
 from uuid import uuid4
 
 import pytest
@@ -44,8 +45,8 @@ class Heard:
         self.planned += 1
         self._something.set()
 
-    def _end(self, id: bytes) -> None:
-        self.ended.append(id)
+    def _end(self, ids: Collection[bytes]) -> None:
+        self.ended += ids
         self._something.set()
 
     async def something(self) -> None:

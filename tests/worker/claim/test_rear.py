@@ -1,10 +1,19 @@
-"""What others have in the middle of a backlog that a gate holds back, with whole workers."""
+"""Rows that stand behind the front are found, whoever is passed over meanwhile, with whole workers."""
 
+import asyncio
+import multiprocessing
+import os
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+
+import psycopg
 import pytest
 
 from pgsched.delivery.python import App
 from pgsched.worker.claim import rear
-from tests.worker.conftest import Connection, Running, until, until_history, value
+from tests.worker.claim.test_watch import counting_app
+from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 FLOOD = """
 insert into pgsched.executions (client_id, target, fire_at)
@@ -13,18 +22,40 @@ select 'flood', 'python:noop', now() - interval '1 minute' + %s * n * interval '
 OTHERS = """
 insert into pgsched.executions (target, fire_at)
 select 'python:noop', now() - %s::interval from generate_series(1, 20)"""
+ONE_A_PARTITION = """
+insert into pgsched.executions (client_id, target, fire_at, partition)
+select %s, 'python:noop', now() - interval '35 seconds', n from generate_series(0, 15) n"""
+BACKLOG = """
+insert into pgsched.executions (client_id, target, options, fire_at)
+select %s, 'python:slow', %s, now() - interval '1 minute' from generate_series(1, %s)"""
+JOB = """
+with job as (
+  insert into pgsched.jobs (target, every, anchor, accounted_to, rules, planned_revision)
+  values ('python:noop', '1 minute', now() - interval '59.5 minutes', now() - interval '61 minutes',
+          '{"on_missed": "all", "on_overlap": "allow", "catch_up": "10h"}', 1) returning id, anchor)
+insert into pgsched.executions (target, fire_at, scheduled_for, job_id, plan, partition)
+select 'python:noop', anchor, anchor, id, 1, 5 from job"""
 HELD = "select count(*) > 0 from pgsched.executions where gate = 'client:flood'"
 DONE = "select count(*) = 20 from pgsched.history where client_id = 'default'"
+ENDED = "select count(*) from pgsched.history where client_id = %s"
+LIMIT = "insert into pgsched_internal.gates (name, events, period) values (%s, 1, %s)"
+POLL = 1.0
 
 
 @pytest.fixture
 async def shut(db: Connection, monkeypatch: pytest.MonkeyPatch) -> Connection:
     """A database whose client ``flood`` has passed its limit for this hour; parts of the rear are small."""
     monkeypatch.setattr(rear, "_PART", 50)
-    await db.execute(
-        "insert into pgsched_internal.gates (name, events, period) values ('client:flood', 1, interval '1 hour')"
-    )
+    await db.execute(LIMIT.encode(), ["client:flood", "1 hour"])
     return db
+
+
+@pytest.fixture
+async def silent(database_url: str) -> AsyncIterator[Connection]:
+    """A session that never notifies."""
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
+        await connection.execute("set pgsched.notify = off")
+        yield connection
 
 
 @pytest.fixture
@@ -38,6 +69,36 @@ def app() -> App:
     return found
 
 
+def _spin() -> None:
+    while True:
+        pass
+
+
+@pytest.fixture
+def busy_machine() -> Iterator[None]:
+    """Four processes for each core that never rest."""
+    spinning = [multiprocessing.get_context("fork").Process(target=_spin) for _ in range(4 * (os.cpu_count() or 1))]
+    for process in spinning:
+        process.start()
+    yield
+    for process in spinning:
+        process.kill()
+        process.join()
+
+
+async def seconds_until_found(silent: Connection, *, client: str = "default") -> float:
+    """Inserts a row behind the front of each partition, and waits until all of them have ended."""
+    before = await value(silent, ENDED, client)
+    started = time.monotonic()
+    await silent.execute(ONE_A_PARTITION.encode(), [client])
+
+    async def all_ended() -> bool:
+        return bool(await value(silent, ENDED, client) == before + 16)
+
+    await until(all_ended)
+    return time.monotonic() - started
+
+
 @pytest.mark.parametrize("spread", [10, 0])
 async def test_others_overdue_rows_are_found_in_the_middle_of_a_backlog(
     shut: Connection, running: Running, app: App, spread: int
@@ -48,12 +109,25 @@ async def test_others_overdue_rows_are_found_in_the_middle_of_a_backlog(
         await until(lambda: value(shut, DONE))
 
 
-async def test_what_comes_in_behind_the_claims_is_found(shut: Connection, running: Running, app: App) -> None:
+async def test_more_rows_than_a_claim_takes_are_found_close_to_each_other(
+    shut: Connection, running: Running, app: App
+) -> None:
+    await shut.execute(FLOOD.encode(), [10])
+    await shut.execute(
+        "insert into pgsched.executions (target, fire_at)"
+        " select 'python:noop', now() - interval '35 seconds' + n * interval '1 us' from generate_series(1, 5000) n"
+    )
+    async with running(app):
+        await until(lambda: value(shut, "select count(*) = 5000 from pgsched.history where client_id = 'default'"))
+
+
+async def test_what_comes_in_behind_the_claims_is_found(
+    shut: Connection, silent: Connection, running: Running, app: App
+) -> None:
     await shut.execute(FLOOD.encode(), [10])
     async with running(app, poll_interval=0.5):
         await until(lambda: value(shut, HELD))
-        await shut.execute("set pgsched.notify = off")
-        await shut.execute(OTHERS.encode(), ["35 seconds"])
+        await silent.execute(OTHERS.encode(), ["35 seconds"])
         await until(lambda: value(shut, DONE))
 
 
@@ -65,3 +139,123 @@ async def test_the_backlog_itself_goes_on_once_its_limit_is_dropped(
         await until(lambda: value(shut, HELD))
         await shut.execute("delete from pgsched_internal.gates")
         await until_history(shut, 5000, seconds=30)
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+async def test_rows_behind_a_limited_client_are_found_again_and_again(
+    db: Connection, silent: Connection, running: Running, app: App, workers: int
+) -> None:
+    """The limit lets one pass a second, so whether the client is passed over changes all the time."""
+    await db.execute(LIMIT.encode(), ["client:flood", "1 second"])
+    await db.execute(FLOOD.encode(), [1])
+    async with AsyncExitStack() as stack:
+        for _ in range(workers):
+            await stack.enter_async_context(running(app))
+        await until(lambda: value(db, HELD))
+        found = [await seconds_until_found(silent) for _ in range(6)]
+    assert min(found) < 2 * POLL, found
+
+
+@pytest.mark.timed
+@pytest.mark.usefixtures("busy_machine")
+async def test_rows_behind_a_held_client_are_found_on_a_busy_machine(
+    db: Connection, silent: Connection, running: Running, app: App
+) -> None:
+    await db.execute("select pgsched.hold_client('flood')")
+    await db.execute(FLOOD.encode(), [1])
+    async with running(app):
+        await until(lambda: value(db, HELD))
+        for _ in range(3):
+            await seconds_until_found(silent)
+
+
+@pytest.mark.parametrize("concurrency", [1, 20])
+async def test_rows_behind_the_front_are_found_by_a_saturated_worker(
+    db: Connection, silent: Connection, running: Running, app: App, concurrency: int
+) -> None:
+    """One client is over its limit, one on hold, one has more than its share, and one has rows that go first."""
+
+    @app.handler("slow")
+    async def slow() -> None:
+        await asyncio.sleep(0.01)
+
+    await db.execute("insert into pgsched.clients (client_id) values ('greedy'), ('urgent'), ('late')")
+    await db.execute(LIMIT.encode(), ["client:flood", "1 second"])
+    await db.execute("select pgsched.hold_client('held')")
+    for client, options, count in (("flood", "{}", 500), ("held", "{}", 500), ("greedy", "{}", 20_000)):
+        await db.execute(BACKLOG.encode(), [client, options, count])
+    await db.execute(BACKLOG.encode(), ["urgent", '{"priority": 5}', 5_000])
+    async with running(app, concurrency=concurrency):
+        await until(lambda: value(db, HELD))
+        for _ in range(2):
+            await seconds_until_found(silent, client="late")
+
+
+async def test_missed_instants_follow_quickly_behind_a_limited_client(
+    db: Connection, running: Running, app: App
+) -> None:
+    await db.execute(LIMIT.encode(), ["client:flood", "1 second"])
+    await db.execute(FLOOD.encode(), [1])
+    await db.execute(JOB)
+    async with running(app):
+        await until(lambda: value(db, "select count(*) = 60 from pgsched.history where job_id is not null"))
+
+
+async def test_a_row_that_came_in_silently_behind_the_low_mark_is_found(
+    db: Connection, silent: Connection, running: Running, recorder: Recorder, app: App
+) -> None:
+    async with running(app):
+        await recorder.wait_for("worker.joined")
+        await db.execute("select pgsched.schedule('python:noop')")
+        await until_history(db, 1)
+        await seconds_until_found(silent)
+
+
+async def test_rows_one_behind_the_other_are_found_together(
+    db: Connection, silent: Connection, running: Running, recorder: Recorder
+) -> None:
+    app, calls = counting_app()
+    async with running(app):
+        await recorder.wait_for("worker.joined")
+        await db.execute("select pgsched.schedule('python:count', '{}')")
+        await until_history(db, 1)
+        await silent.execute(
+            "insert into pgsched.executions (target, payload, fire_at, partition)"
+            " select 'python:count', '{}', now() - n * interval '1 second', 5 from generate_series(10, 59) n"
+        )
+        await until_history(db, 51)
+    assert len(calls) == len(set(calls)) == 51
+
+
+async def test_rows_are_found_again_after_the_connections_were_cut(
+    db: Connection, silent: Connection, running: Running, recorder: Recorder, app: App
+) -> None:
+    sessions = "pg_stat_activity where application_name like 'pgsched rear %%'"
+    cut = f"select count(pg_terminate_backend(pid)) > 0 from {sessions}"
+    await db.execute(LIMIT.encode(), ["client:flood", "1 hour"])
+    await db.execute(FLOOD.encode(), [1])
+    async with running(app):
+        await until(lambda: value(db, cut))
+        await seconds_until_found(silent)
+
+
+async def test_a_worker_without_partitions_reads_nothing(db: Connection, running: Running, recorder: Recorder) -> None:
+    async with running(poll_interval=30.0) as worker:
+        await recorder.wait_for("worker.joined")
+        worker.roster.open, worker.roster.own = [], []
+        await worker.rear.turn()
+        assert recorder.named("service.failed") == []
+
+
+async def test_an_idle_worker_finds_what_stands_behind_a_busy_one(
+    db: Connection, silent: Connection, running: Running, recorder: Recorder, app: App
+) -> None:
+    async with running(app, poll_interval=0.5) as busy, running(app, poll_interval=0.5):
+
+        async def has_half() -> bool:
+            return len(busy.roster.own) == 8
+
+        await until(has_half)
+        for service in (busy.claimer, busy.rear):
+            service.stop()  # as if it had no room for a long while
+        await seconds_until_found(silent)

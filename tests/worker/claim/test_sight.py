@@ -1,13 +1,16 @@
 """What a worker knows of its partitions, and from where it reads them."""
 
+import time
+
 import pytest
 
 from pgsched.domain.execution import Execution
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Claimed, Share
-from pgsched.worker.claim.sight import Sight
+from pgsched.worker.claim.sight import Sight, Wanted
+from pgsched.worker.clock import DatabaseClock
 from tests.worker.claim.test_watch import counting_app, ring
-from tests.worker.conftest import Connection, Recorder, Running, until_history, value
+from tests.worker.conftest import Connection, Recorder, Running, numbered, until_history, value
 
 SECOND = 1_000_000
 NOW = 800_000_000 * SECOND
@@ -132,7 +135,7 @@ async def test_a_recurring_row_is_not_passed_over_by_a_full_claim_of_rows_that_j
         await recorder.wait_for("worker.joined")
         await db.execute("select pgsched.schedule('python:count', '{}')")
         await until_history(db, 1)
-        worker.sweeper.stop()  # it would find the row two seconds later
+        worker.rear.stop()  # it would find the row two seconds later
         await db.execute(
             "insert into pgsched.executions (target, payload, fire_at, partition, job_id, plan)"
             " select 'python:count', '{}', now() + n * interval '1 microsecond', 0,"
@@ -195,3 +198,13 @@ async def test_a_worker_called_to_the_watch_before_its_first_look_runs_what_it_c
             worker.claimer.ring()
         await until_history(db, 500, seconds=10)
     assert len(calls) == 500
+
+
+def test_what_was_put_off_until_an_instant_is_claimed_then(sight: Sight) -> None:
+    clock, ahead = DatabaseClock(), SECOND // 5
+    clock.observe(NOW, time.monotonic(), time.monotonic())
+    wanted = Wanted(sight, numbered(1), clock, ahead=ahead)
+    sight.due[1] = NOW + ahead
+    assert wanted.gathering_pause(1, time.monotonic()) > 0
+    sight.claimed([Share(1, NOW, 10)], Claimed([row(NOW)], [], {1: NOW + ahead}))
+    assert wanted.gathering_pause(1, time.monotonic()) == 0

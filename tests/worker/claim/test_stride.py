@@ -43,6 +43,12 @@ def test_a_few_that_have_to_be_admitted_do_not_cut_claims_of_many_others() -> No
     assert min(4000, stride.most) == 4000
 
 
+def test_a_claim_that_lost_the_rows_it_admitted_counts_as_theirs_in_full() -> None:
+    stride = Stride()
+    stride.took(5.0, 200, of=0)
+    assert stride.most == 100
+
+
 def succeeded(batch: Batch, number: int, ordering_key: str | None, client: str = "a") -> None:
     batch.succeed(
         Execution(

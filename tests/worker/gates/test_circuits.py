@@ -14,11 +14,15 @@ select %s, %s, now() - interval '1 minute' + n * interval '1 ms', '{"backoff": [
 CIRCUIT = "select count(*) from pgsched_internal.gates where name like 'circuit:%%'"
 
 
+FAILED = b"HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n"
+
+
 class Target:
-    """Answers as it is told."""
+    """Answers as it is told, at all paths or at one."""
 
     def __init__(self) -> None:
         self.answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
+        self.at: dict[str, bytes] = {}
 
     def fail(self, headers: bytes = b"") -> None:
         self.answer = b"HTTP/1.1 503 Busy\r\n" + headers + b"content-length: 0\r\n\r\n"
@@ -27,7 +31,7 @@ class Target:
         self.answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
 
     async def __call__(self, request: Request, writer: asyncio.StreamWriter) -> None:
-        writer.write(self.answer)
+        writer.write(self.at.get(request.path.partition("?")[0], self.answer))
 
 
 @pytest.fixture
@@ -67,6 +71,41 @@ async def test_the_fleet_leaves_a_target_alone_for_as_long_as_it_asked_for(
             )
             assert len(receiver.requests) == 1
     assert await value(db, "select shut_until > now() + interval '50 minutes' from pgsched_internal.gates")
+
+
+@pytest.mark.parametrize("status", [b"429 Slow Down", b"503 Busy"])
+async def test_a_pause_that_a_path_asks_for_holds_back_no_other(
+    running: Running, db: Connection, target: Target, status: bytes
+) -> None:
+    target.at["/a"] = b"HTTP/1.1 " + status + b"\r\nretry-after: 3600\r\ncontent-length: 0\r\n\r\n"
+    async with receiving(target) as receiver, running():
+        await db.execute(CALLS.encode(), ["shop", receiver.url + "/a?b", 1])
+        await until(lambda: value(db, CIRCUIT))
+        await db.execute(CALLS.encode(), ["shop", receiver.url + "/b", 20])
+        await until_history(db, 20)
+    assert (await value(db, "select name from pgsched_internal.gates")).endswith("/a shop")
+
+
+async def test_a_path_that_fails_holds_back_no_other(running: Running, db: Connection, target: Target) -> None:
+    target.at["/a"] = FAILED
+    async with receiving(target) as receiver, running(sideline_after=3):
+        await db.execute(CALLS.encode(), ["shop", receiver.url + "/a", 50])
+        await until(lambda: value(db, "select 1 from pgsched_internal.gates where openings >= 2"))
+        await db.execute(CALLS.encode(), ["shop", receiver.url + "/b", 20])
+        await until_history(db, 20)
+    assert (await value(db, "select name from pgsched_internal.gates")).endswith("/a shop")
+
+
+@pytest.mark.parametrize("headers", [b"", b"retry-after: 3600\r\n"])
+async def test_a_host_of_which_many_paths_fail_is_left_alone_as_a_whole(
+    running: Running, db: Connection, target: Target, headers: bytes
+) -> None:
+    target.fail(headers)
+    async with receiving(target) as receiver, running(sideline_after=9):
+        for path in range(9):
+            await db.execute(CALLS.encode(), ["shop", f"{receiver.url}/{path}", 1])
+        host = receiver.url.removeprefix("http://")
+        await until(lambda: value(db, "select 1 from pgsched_internal.gates where name = %s", f"circuit:{host} shop"))
 
 
 async def test_another_clients_calls_of_the_same_host_go_on(running: Running, db: Connection, target: Target) -> None:

@@ -1,5 +1,6 @@
 """Headers that name a secret are sent with what is in it, and nothing else is told of it."""
 
+import json
 from typing import Any
 
 import pytest
@@ -14,8 +15,9 @@ KEY = new_key()
 HEADERS = '{"headers": {"authorization": {"secret": "token", "prefix": "Bearer "}, "x-shop": "42"}, "backoff": ["1ms"]}'
 
 
-async def put(db: Connection, text: str, *, client: str = "shop", key: str = KEY) -> None:
-    await secrets.put(db, KeyRing.parse(key), client, "token", text, actor=None)
+async def put(db: Connection, to: Receiver, text: str, *, client: str = "shop", key: str = KEY) -> None:
+    hosts = [to.url.removeprefix("http://")]
+    await secrets.put(db, KeyRing.parse(key), client, "token", text, hosts=hosts, actor=None)
 
 
 async def schedule(db: Connection, receiver: Receiver, *, client: str = "shop", **more: Any) -> None:
@@ -27,8 +29,8 @@ async def schedule(db: Connection, receiver: Receiver, *, client: str = "shop", 
 async def test_a_header_has_what_is_in_the_secret_and_the_log_has_not(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
-    await put(db, "hush-hush\n")
     async with receiving() as receiver, running(App(), secret_keys=KEY, allow_private_targets=True):
+        await put(db, receiver, "hush-hush\n")
         await schedule(db, receiver)
         await until_history(db, 1, status="succeeded")
     [request] = receiver.requests
@@ -38,11 +40,11 @@ async def test_a_header_has_what_is_in_the_secret_and_the_log_has_not(
 
 
 async def test_a_secret_that_is_replaced_counts_at_once(db: Connection, running: Running) -> None:
-    await put(db, "one")
     async with receiving() as receiver, running(App(), secret_keys=KEY, allow_private_targets=True):
+        await put(db, receiver, "one")
         await schedule(db, receiver)
         await until_history(db, 1, status="succeeded")
-        await put(db, "two")
+        await put(db, receiver, "two")
 
         async def known() -> bool:
             await schedule(db, receiver)
@@ -59,8 +61,8 @@ async def test_a_secret_that_is_replaced_counts_at_once(db: Connection, running:
 async def test_an_attempt_without_its_secret_fails_with_the_reason_and_is_tried_again(
     db: Connection, running: Running, keys: str, why: str
 ) -> None:
-    await put(db, "hush", client="default" if keys == KEY else "shop")
     async with receiving() as receiver, running(App(), secret_keys=keys, allow_private_targets=True):
+        await put(db, receiver, "hush", client="default" if keys == KEY else "shop")
         await schedule(db, receiver, options=HEADERS.replace("1ms", "1h"))
 
         async def failed() -> bool:
@@ -73,12 +75,50 @@ async def test_an_attempt_without_its_secret_fails_with_the_reason_and_is_tried_
     assert "hush" not in error
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        HEADERS,
+        '{"tls": {"certificate": "token"}}',
+        '{"auth": {"google": {"key": "token"}}}',
+        '{"auth": {"oauth2": {"token_url": "TOKEN", "client_id": "us", "client_secret": "token"}}}',
+    ],
+    ids=["header", "tls", "google", "oauth2"],
+)
+async def test_a_secret_goes_to_no_host_that_it_does_not_name(db: Connection, running: Running, options: str) -> None:
+    async with (
+        receiving() as own,
+        receiving(tls=server_tls()) as other,
+        running(App(), secret_keys=KEY, allow_private_targets=True),
+    ):
+        await put(db, own, "hush")
+        options = options.replace("TOKEN", f"{own.url}/token")
+        await schedule(db, other, target=f"https://127.0.0.1:{other.port}/", options=options)
+        await until(lambda: value(db, "select count(*) > 0 from pgsched.attempts"))
+    assert (own.requests, other.requests) == ([], [])
+    error = await value(db, "select min(error) from pgsched.attempts")
+    assert f"does not go to 127.0.0.1:{other.port}" in error
+
+
+async def test_a_secret_of_a_token_goes_to_no_other_endpoint(db: Connection, running: Running) -> None:
+    async with (
+        receiving() as own,
+        receiving() as other,
+        running(App(), secret_keys=KEY, allow_private_targets=True),
+    ):
+        await put(db, own, "hush")
+        auth = {"token_url": f"{other.url}/token", "client_id": "us", "client_secret": "token"}
+        await schedule(db, own, options=json.dumps({"auth": {"oauth2": auth}}))
+        await until(lambda: value(db, "select count(*) > 0 from pgsched.attempts"))
+    assert (own.requests, other.requests) == ([], [])
+
+
 async def test_a_certificate_is_made_of_secrets_and_shown(db: Connection, running: Running, recorder: Recorder) -> None:
     text = (TLS / "client.pem").read_text()
-    await secrets.put(db, KeyRing.parse(KEY), "shop", "bank", text, actor=None)
     given = {"secret_keys": KEY, "tls_authorities": str(TLS / "authority.pem")}
     async with receiving(tls=server_tls(ask_for_certificate=True)) as receiver, running(App(), **given):
-        target = f"https://localhost:{receiver.port}/"
+        target, hosts = f"https://localhost:{receiver.port}/", [f"localhost:{receiver.port}"]
+        await secrets.put(db, KeyRing.parse(KEY), "shop", "bank", text, hosts=hosts, actor=None)
         await schedule(db, receiver, target=target, options='{"tls": {"certificate": "bank"}}')
         await until_history(db, 1, status="succeeded")
     key = text[text.index("PRIVATE KEY-----") :].splitlines()[1]
@@ -87,8 +127,8 @@ async def test_a_certificate_is_made_of_secrets_and_shown(db: Connection, runnin
 
 
 async def test_a_secret_that_no_header_can_have_is_final_and_not_repeated(db: Connection, running: Running) -> None:
-    await put(db, "hush\r\nx: 1")
     async with receiving() as receiver, running(App(), secret_keys=KEY, allow_private_targets=True):
+        await put(db, receiver, "hush\r\nx: 1")
         await schedule(db, receiver)
         await until_history(db, 1, status="failed")
     reason = await value(db, "select error from pgsched.attempts")

@@ -310,6 +310,15 @@ async def test_what_its_client_calls_too_late_expires(dispatcher: Dispatcher, se
     assert await settled.wait_for(Late, 1) == [late[0].id]
 
 
+async def test_what_counts_from_a_start_by_jitter_does_not_expire(
+    dispatcher: Dispatcher, settled: Settled, gate: Gate
+) -> None:
+    gate.opened.set()
+    spread = [row._replace(client_id="brief", start_at=-1_000_000) for row in rows(1, fire_at=-61_000_000)]
+    dispatcher.submit(spread)
+    assert await settled.wait_for(Succeeded, 1) == [spread[0].id]
+
+
 async def test_what_the_row_says_goes_before_what_its_client_does(
     dispatcher: Dispatcher, settled: Settled, gate: Gate
 ) -> None:

@@ -54,7 +54,6 @@ async def test_a_payload_that_just_fits_is_sent(db: Connection, running: Running
     [
         ("notify:orders", json.dumps("x" * 7998), "the payload has 8000 bytes, and PostgreSQL sends at most 7999"),
         ("notify:orders", json.dumps("ü" * 4000, ensure_ascii=False), "put the data into a table and schedule its key"),
-        ("notify:pgsched_wake", "1", "the channel pgsched_wake is pgsched's own"),
     ],
 )
 async def test_what_cannot_be_sent_fails_at_once_and_says_what_to_do(

@@ -4,7 +4,8 @@ from datetime import timedelta
 from typing import Any
 
 from pgsched.delivery.handlers import Context
-from pgsched.delivery.python import App, Snooze
+from pgsched.delivery.python import App
+from pgsched.delivery.verdicts import Snooze
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
 SOON = "update pgsched.executions set fire_at = now() where fire_at > now() and lease_token is null returning 1"

@@ -1,12 +1,14 @@
 """A run that was ended in the database is stopped where it runs; one that somebody merely says was ended goes on."""
 
 import asyncio
+import contextlib
+import threading
 
 import pytest
 
 from pgsched.delivery.python import App
 from tests.delivery.receiver import Request, receiving
-from tests.worker.conftest import Connection, Running, until_history, value
+from tests.worker.conftest import Connection, Running, until, until_history, value
 
 
 @pytest.fixture
@@ -67,18 +69,80 @@ async def test_a_run_is_stopped_though_no_notification_came(db: Connection, runn
         await stopped.wait()
 
 
+async def test_the_next_of_an_ordering_key_waits_until_a_cancelled_call_is_over(
+    db: Connection, running: Running
+) -> None:
+    app, started, go, calls = App(), asyncio.Event(), asyncio.Event(), list[str]()
+
+    @app.handler("slow")
+    async def wait(payload: str) -> None:
+        calls.append(f"{payload} begins")
+        started.set()
+        while payload == "first" and not go.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await go.wait()
+        calls.append(f"{payload} ends")
+
+    async with running(app), asyncio.timeout(30):
+        id = await value(db, "select pgsched.schedule('python:slow', '\"first\"', ordering_key => 'one')")
+        await started.wait()
+        await db.execute("select pgsched.schedule('python:slow', '\"second\"', ordering_key => 'one')")
+        assert await value(db, "select pgsched.cancel(id => %s)", id)
+        await until(lambda: value(db, "select gate = 'order' from pgsched.executions"))
+        assert await value(db, "select execution_id from pgsched.blocked_keys where until > now()") == id
+        go.set()
+        await until_history(db, 1)
+    assert calls == ["first begins", "first ends", "second begins", "second ends"]
+    assert await value(db, "select count(*) from pgsched.blocked_keys") == 0
+
+
+async def test_the_next_of_an_ordering_key_waits_for_a_thread_that_goes_on(db: Connection, running: Running) -> None:
+    app, started, go, calls = App(), threading.Event(), threading.Event(), list[str]()
+
+    @app.handler("slow")
+    def wait(payload: str) -> None:
+        calls.append(f"{payload} begins")
+        started.set()
+        go.wait(30)
+        calls.append(f"{payload} ends")
+
+    async with running(app) as worker, asyncio.timeout(30):
+        id = await value(db, "select pgsched.schedule('python:slow', '\"first\"', ordering_key => 'one')")
+        await asyncio.to_thread(started.wait)
+        await db.execute("select pgsched.schedule('python:slow', '\"second\"', ordering_key => 'one')")
+        assert await value(db, "select pgsched.cancel(id => %s)", id)
+
+        async def is_left_behind() -> bool:
+            return id.bytes in worker.dispatcher.in_hand.unrecorded
+
+        await until(is_left_behind)
+        await worker.upkeep.stuck_keys.turn()
+        go.set()
+        await until_history(db, 1)
+    assert calls == ["first begins", "first ends", "second begins", "second ends"]
+
+
+async def test_an_ordering_key_goes_on_when_the_lease_of_a_cancelled_call_is_over(db: Connection) -> None:
+    await db.execute(
+        "insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id, until)"
+        " select 'default', 'one', 0, pgsched.new_id(), now() - interval '1 s'"
+    )
+    assert not await value(db, "select pgsched_internal.is_blocked(0::smallint, 'default', 'one')")
+
+
 async def test_an_http_request_is_broken_off(db: Connection, running: Running) -> None:
     asked, gone = asyncio.Event(), asyncio.Event()
 
     async def hangs(request: Request, writer: asyncio.StreamWriter) -> None:
         asked.set()
-        await writer.wait_closed()
+        await receiver.left(writer)
         gone.set()
 
     async with receiving(hangs) as receiver, running(), asyncio.timeout(20):
         id = await value(db, "select pgsched.schedule(%s)", f"{receiver.url}/slow")
         await asked.wait()
         assert await value(db, "select pgsched.cancel(id => %s)", id)
+        await gone.wait()
         await until_history(db, 1, status="cancelled")
     assert await value(db, "select count(*) from pgsched.executions") == 0
 

@@ -4,7 +4,7 @@
 
 create or replace function pgsched_internal.write_log(
   action text, subject uuid, actor text, detail jsonb default null, changed text default null, name text default null,
-  before jsonb default null, after jsonb default null
+  before jsonb default null, after jsonb default null, client text default null
 ) returns void language plpgsql volatile as $$
 #variable_conflict use_column
 declare
@@ -13,15 +13,16 @@ declare
   said constant jsonb := pgsched_internal.shown('detail', write_log.detail);
 begin
   update pgsched.audit_log a
-     set actor = who, action = write_log.action, subject = coalesce(write_log.subject, a.subject), detail = said
+     set actor = who, action = write_log.action, subject = coalesce(write_log.subject, a.subject), detail = said,
+         client_id = coalesce(a.client_id, write_log.client)
    where a.transaction = pg_current_xact_id() and a.at = pgsched.now() and a.kind = changed and a.name = named and a.action in ('insert', 'update', 'delete');
   if not found then
-    insert into pgsched.audit_log (actor, action, subject, kind, name, before, after, detail)
+    insert into pgsched.audit_log (actor, action, subject, kind, name, before, after, detail, client_id)
     values (who, write_log.action, write_log.subject, changed, case when changed is not null then named end,
-            write_log.before, write_log.after, said);
+            write_log.before, write_log.after, said, write_log.client);
   end if;
 end $$;
-comment on function pgsched_internal.write_log(text, uuid, text, jsonb, text, text, jsonb, jsonb)
+comment on function pgsched_internal.write_log(text, uuid, text, jsonb, text, text, jsonb, jsonb, text)
   is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Where a trigger has written down
 how this kind of thing with this name was changed, that row becomes it. Called by the functions that change something, once they have judged who calls them.';
 
@@ -33,7 +34,8 @@ declare
   kind constant text := coalesce(changed, case when detail ? 'queue' then 'queue' when detail ? 'key' then 'key' else 'client' end);
 begin
   perform pgsched_internal.write_log(log_setting.action, null, log_setting.actor, jsonb_strip_nulls(log_setting.detail),
-    kind, coalesce(log_setting.name, log_setting.detail ->> kind), jsonb_strip_nulls(log_setting.before), log_setting.after);
+    kind, coalesce(log_setting.name, log_setting.detail ->> kind), jsonb_strip_nulls(log_setting.before), log_setting.after,
+    log_setting.detail ->> 'client');
 end $$;
 comment on function pgsched_internal.log_setting(text, text, jsonb, text, text, jsonb, jsonb)
   is 'Writes into the audit log what was set of a client, a queue, a key or a limit; called by the functions that set it.';
@@ -48,7 +50,7 @@ comment on function pgsched_internal.detail_of(text) is 'A note as the audit log
 create or replace function pgsched_internal.shown(name text, value jsonb) returns jsonb language plpgsql immutable parallel safe as $$
 declare
   plain constant text[] := array['actor', 'anchor', 'burst', 'channels', 'client_id', 'clients', 'cron', 'database_role',
-    'dead_letter_target', 'detail', 'dead_letters_for', 'declared_by', 'ends_at', 'every', 'expires_at', 'filter', 'fire_at', 'former_until', 'gap', 'held_since', 'hint', 'hold_after_absence', 'hold_after_promotion',
+    'dead_letter_target', 'detail', 'dead_letters_for', 'declared_by', 'ends_at', 'every', 'exceptions', 'expires_at', 'filter', 'fire_at', 'former_until', 'gap', 'held_since', 'hint', 'hold_after_absence', 'hold_after_promotion',
     'hold_after_restart', 'job_id', 'keep',
     'key', 'labels', 'options', 'ordering_key', 'overlap', 'paused_at', 'period', 'queue', 'reason', 'revoked_at', 'rules', 'scopes', 'shift',
     'starts_at', 'state', 'subject', 'target', 'timezone', 'valid_until', 'verb'];
@@ -66,7 +68,7 @@ begin
 end $$;
 comment on function pgsched_internal.shown(text, jsonb) is 'What the audit log has of a column''s value: no secret, no payload, and no more than some KiB.';
 
-create or replace function pgsched_internal.log_change(kind text, name text, subject uuid, before jsonb, after jsonb) returns void
+create or replace function pgsched_internal.log_change(kind text, name text, subject uuid, before jsonb, after jsonb, client text) returns void
   language plpgsql volatile as $$
 #variable_conflict use_column
 declare
@@ -82,16 +84,27 @@ begin
   if num_nonnulls(was, is_now) = 0 then
     return;
   end if;
-  insert into pgsched.audit_log as l (actor, action, subject, kind, name, before, after)
+  insert into pgsched.audit_log as l (actor, action, subject, kind, name, before, after, client_id)
   values (pgsched_internal.acting_role(), case when before is null then 'insert' when after is null then 'delete' else 'update' end,
-          log_change.subject, log_change.kind, log_change.name, was, is_now)
+          log_change.subject, log_change.kind, log_change.name, was, is_now, log_change.client)
   on conflict (transaction, at, kind, name) where action in ('insert', 'update', 'delete') do update
     set before = case when l.before is not null then coalesce(excluded.before, '{}') || l.before end,
         after = case when excluded.action <> 'delete' then coalesce(l.after, '{}') || coalesce(excluded.after, '{}') end,
         action = case when l.action = 'insert' then 'insert' else excluded.action end;
 end $$;
-comment on function pgsched_internal.log_change(text, text, uuid, jsonb, jsonb)
+comment on function pgsched_internal.log_change(text, text, uuid, jsonb, jsonb, text)
   is 'Writes into the audit log by what two versions of a row differ; several changes of one transaction are one.';
+
+create or replace function pgsched_internal.client_of(kind text, found jsonb) returns text language sql stable as $$
+  select case kind
+    when 'key' then null  -- which is for administrators, whoever it is for
+    when 'backfill' then (select j.client_id from pgsched.jobs j where j.id = (found ->> 'job_id')::uuid)
+    when 'bulk change' then coalesce(found -> 'filter' ->> 'client', case when found -> 'clients' -> 1 is null then found -> 'clients' ->> 0 end)
+    when 'limit' then case when found ->> 'name' like 'client:%' then substr(found ->> 'name', 8) end
+    else found ->> 'client_id'
+  end
+$$;
+comment on function pgsched_internal.client_of(text, jsonb) is 'Whose a row of this kind is; null where it concerns others too.';
 
 create or replace function pgsched_internal.changed() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -101,7 +114,7 @@ declare
   either constant jsonb := coalesce(after, before);
 begin
   perform pgsched_internal.log_change(tg_argv[0], either ->> tg_argv[1],
-    case when tg_nargs > 2 then (either ->> tg_argv[2])::uuid end, before, after);
+    case when tg_nargs > 2 then (either ->> tg_argv[2])::uuid end, before, after, pgsched_internal.client_of(tg_argv[0], either));
   return null;
 end $$;
 comment on function pgsched_internal.changed() is 'Writes a row''s change into the audit log; told the kind, the column with its name, and that with its subject.';
@@ -116,7 +129,7 @@ create or replace trigger changed
   for each row execute function pgsched_internal.changed('queue', 'name');
 create or replace trigger changed
   after insert or delete or update of client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor,
-    gap, overlap, state, declared_by on pgsched.jobs
+    gap, overlap, state, declared_by, exceptions on pgsched.jobs
   for each row execute function pgsched_internal.changed('job', 'id', 'id');
 create or replace trigger changed
   after insert or delete or update of hash, subject, clients, scopes, expires_at, revoked_at, rate, burst on pgsched_internal.api_keys

@@ -62,9 +62,11 @@ create or replace function pgsched_internal.check_channels(channels jsonb) retur
   language plpgsql immutable parallel safe as $$
 begin
   return jsonb_typeof(channels) = 'array' and jsonb_array_length(channels) between 1 and 20
-         and channels <@ '["http", "python", "sql", "notify", "kafka"]'
+         and not exists (select from jsonb_array_elements(channels) c(name)
+                          where not (c.name <@ '["http", "python", "sql", "notify", "kafka"]'
+                                     or coalesce(jsonb_typeof(c.name) = 'string' and c.name #>> '{}' like 'notify:%' and pgsched_internal.check_target(c.name #>> '{}'), false)))
     or pgsched_internal.refuse('PS000', format('channels cannot be %s', left(channels::text, 100)),
-         'write a list of http, python, sql, notify and kafka, or null for all of them');
+         'write a list of http, python, sql, notify, notify:CHANNEL and kafka, or null for all of them');
 end $$;
 comment on function pgsched_internal.check_channels(jsonb) is 'True for a list of channels; raises PS000 with what to write otherwise.';
 

@@ -128,8 +128,8 @@ create or replace function pgsched.mark_archived(day date, actor text default nu
 begin
   perform pgsched_internal.check_said(null, mark_archived.actor);
   perform pgsched_internal.check_administers();
-  if day is null or day >= (pgsched.now() at time zone 'UTC')::date then
-    perform pgsched_internal.refuse('PS002', format('%s is not over', coalesce(day::text, 'no day')), 'name a day before today, by UTC');
+  if day is null or day not between '1970-01-01' and (pgsched.now() at time zone 'UTC')::date - 1 then
+    perform pgsched_internal.refuse('PS002', format('%s is no day that is over', coalesce(day::text, 'null')), 'name a day from 1970 to before today, by UTC');
   end if;
   insert into pgsched_internal.archived_days as a (day) values (mark_archived.day) on conflict do nothing;
   if not found then

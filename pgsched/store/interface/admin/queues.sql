@@ -78,11 +78,11 @@ comment on function pgsched_internal.next_queue_number() is 'The number of the n
 create or replace function pgsched_internal.make_partition(partition integer, pulled boolean) returns void
   language plpgsql volatile as $$
 declare
-  model constant regclass := 'pgsched_internal.executions_0';
+  model constant regclass := (select min(h.inhrelid) from pg_inherits h where h.inhparent = 'pgsched.executions'::regclass);
   made constant text := format('pgsched_internal.executions_%s', partition);
   item record;
 begin
-  execute format('create table %s (like pgsched.executions including defaults including constraints including indexes) with (%s)',
+  execute format('create table if not exists %s (like pgsched.executions including defaults including constraints including indexes) with (%s)',
     made, (select array_to_string(c.reloptions, ', ') from pg_class c where c.oid = model));
   for item in select g.grantee::regrole as grantee, g.privilege_type as privilege
                 from pg_class c, aclexplode(c.relacl) g where c.oid = model and g.grantee not in (0, c.relowner)
@@ -90,9 +90,10 @@ begin
     execute format('grant %s on %s to %s', item.privilege, made, item.grantee);
   end loop;
   if pulled then
-    execute format('create index executions_%s_client on %s (client_id, fire_at)', partition, made);
+    execute format('create index if not exists executions_%s_client on %s (client_id, fire_at)', partition, made);
   end if;
   execute format('alter table pgsched.executions attach partition %s for values in (%s)', made, partition);
+  execute format('alter table %s owner to %s', made, (select c.relowner::regrole from pg_class c where c.oid = 'pgsched.executions'::regclass));
 end $$;
 comment on function pgsched_internal.make_partition(integer, boolean) is 'Makes the table of one more partition of pgsched.executions.';
 

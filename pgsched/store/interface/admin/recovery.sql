@@ -12,6 +12,7 @@ begin
   here.singleton := true;
   here.seen_at := clock_timestamp();
   here.server_started_at := pg_postmaster_start_time();
+  here.relation := 'pgsched_internal.fleet'::regclass;
   select d.oid into here.database from pg_catalog.pg_database d where d.datname = current_database();
   begin
     select c.system_identifier into here.system_identifier from pg_catalog.pg_control_system() c;
@@ -22,27 +23,58 @@ begin
 end $$;
 comment on function pgsched_internal.this_server() is 'What tells this server and database from others, and the time. Null where that is hidden.';
 
+-- Only a standby has received the log from a primary, which PostgreSQL remembers until it is started anew. A recovery takes it from files, up to a
+-- target or to the end of what there is.
+create or replace function pgsched_internal.has_target() returns boolean language sql stable as $$
+  select exists (select from unnest(array['', '_time', '_name', '_xid', '_lsn']) kind where current_setting('recovery_target' || kind, true) <> '')
+$$;
+comment on function pgsched_internal.has_target() is 'Whether the server was started to recover to a target, such as a point in time.';
+
 -- Another server or database is always a copy. A new timeline is a standby that was promoted, if workers were there a moment before, and else a
--- recovery to a point in the past. A server that was started since workers were last there is as they left it, if they stopped in order; if their
--- rows are still there, the power failed or this is a copy of a disk. While one server process lasts, workers were away, or its clock was set, and
--- that is all: so its start is noted, which no clock that is set later changes.
+-- recovery to a point in the past; so is any that begins on a server that followed no primary, unless this worker knows that nothing of what it saw
+-- is missing. A server that was started since workers were last there is as they left it, if they stopped in order; if their
+-- rows are still there, the power failed or this is a copy of a disk, in which a worker that was there misses what it saw. While one server process
+-- lasts, workers were away, or its clock was set, and that is all: so its start is noted, which no clock that is set later changes.
 create or replace function pgsched_internal.why_hold(
-  was pgsched_internal.fleet, here pgsched_internal.fleet, rules pgsched.installation, left_in_order boolean
+  was pgsched_internal.fleet, here pgsched_internal.fleet, rules pgsched.installation, left_in_order boolean, followed boolean, known bigint
 ) returns text language sql immutable as $$
   select case
     when was.database <> here.database or was.system_identifier <> here.system_identifier
       then 'this is a copy: workers last ran on another server, or in another database of this one'
+    when was.relation <> here.relation
+      then 'a dump was restored here since workers were last there'
     when was.timeline <> here.timeline
-      then case when here.seen_at - was.seen_at > rules.hold_after_promotion
+      then case when not followed and was.renewals >= known is not true
+                then 'the server was recovered from a backup: it has a new timeline, and followed no primary before'
+                when here.seen_at - was.seen_at > rules.hold_after_promotion
                 then 'the server was recovered to a point in the past, or promoted long after workers were last there' end
+    when was.timeline = here.timeline and was.renewals < known - 1
+      then 'the database has gone back: it is older than it was when this worker was last there'
     when was.server_started_at <> here.server_started_at and not left_in_order
       then case when here.seen_at - was.seen_at > rules.hold_after_restart
                 then 'the server was started long after workers were last there, and they had not stopped in order' end
     else case when here.seen_at - was.seen_at > rules.hold_after_absence then 'no worker was there for a long time' end
   end
 $$;
-comment on function pgsched_internal.why_hold(pgsched_internal.fleet, pgsched_internal.fleet, pgsched.installation, boolean)
-  is 'Why an installation is held whose workers were there and are here now, on a server that runs since then; null where they go on.';
+comment on function pgsched_internal.why_hold(pgsched_internal.fleet, pgsched_internal.fleet, pgsched.installation, boolean, boolean, bigint)
+  is 'Why an installation is held whose workers were there and are here now, on a server that runs since then; null where they go on. One that is about
+to claim may know how far the note had been renewed: with commits that do not wait, the last renewal may be lost in a crash.';
+
+-- Consumers write no note, which they could keep locked: they ask whether a worker that is started now would hold the installation.
+create or replace function pgsched_internal.is_elsewhere() returns boolean language plpgsql stable as $$
+declare
+  was pgsched_internal.fleet;
+  here pgsched_internal.fleet := pgsched_internal.this_server();
+begin
+  select f.* into was from pgsched_internal.fleet f;
+  if (was.system_identifier, was.database, was.timeline, was.relation) is not distinct from (here.system_identifier, here.database, here.timeline, here.relation) then
+    return false;
+  end if;
+  here.seen_at := was.seen_at;  -- gaps are for workers to judge
+  return pgsched_internal.why_hold(was, here, i, true, pg_last_wal_receive_lsn() is not null and not pgsched_internal.has_target(), null) is not null
+    from pgsched.installation i;
+end $$;
+comment on function pgsched_internal.is_elsewhere() is 'Whether this is not the server, the database or the timeline that workers noted last, and no standby that took over.';
 
 create or replace function pgsched_internal.has_work() returns boolean language sql stable as $$
   select exists (select from pgsched.executions) or exists (select from pgsched.jobs j where j.state = 'active')
@@ -50,46 +82,54 @@ $$;
 comment on function pgsched_internal.has_work() is 'Whether anything waits, runs or recurs.';
 
 -- Most calls find a note that was renewed just now and write nothing.
-create or replace function pgsched_internal.check_in() returns text
+create or replace function pgsched_internal.check_in(known bigint default null, out why text, out renewals bigint)
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   rules pgsched.installation;
   was pgsched_internal.fleet;
   here pgsched_internal.fleet;
-  why text;
+  has_target boolean := pgsched_internal.has_target();
 begin
   select i.* into rules from pgsched.installation i;
   if rules.held_since is not null then
-    return coalesce(rules.reason, 'somebody holds it');
+    why := coalesce(rules.reason, 'somebody holds it');
+    return;
   end if;
   here := pgsched_internal.this_server();
   select f.* into was from pgsched_internal.fleet f;
-  if (was.system_identifier, was.database, was.timeline, was.server_started_at)
-       is not distinct from (here.system_identifier, here.database, here.timeline, here.server_started_at)
-     and here.seen_at - was.seen_at between interval '0' and interval '2 seconds' then
-    return null;
+  if (was.system_identifier, was.database, was.timeline, was.server_started_at, was.relation)
+       is not distinct from (here.system_identifier, here.database, here.timeline, here.server_started_at, here.relation)
+     and here.seen_at - was.seen_at between interval '0' and interval '2 seconds' and was.renewals < known - 1 is not true then
+    renewals := was.renewals;
+    return;
   end if;
   select f.* into was from pgsched_internal.fleet f for update;
   why := pgsched_internal.why_hold(was, here, rules,
-    not exists (select from pgsched.workers w where w.expires_at <= pgsched.now()));
+    not exists (select from pgsched.workers w where w.expires_at <= pgsched.now()),
+    pg_last_wal_receive_lsn() is not null and not has_target, case when not has_target or was.timeline = here.timeline then known end);
   if why is not null and pgsched_internal.has_work() then
     perform pgsched_internal.hold_for_recovery(why || format('; the last was seen at %s', to_char(was.seen_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SSZ')), null);
-    return (select i.reason from pgsched.installation i);
+    select i.reason into why from pgsched.installation i;
+    return;
   end if;
-  perform pgsched_internal.note_server(here);
-  return null;
+  renewals := pgsched_internal.note_server(here, case when why is null then 1 else 1000000000 end);
+  why := null;
 end $$;
-comment on function pgsched_internal.check_in()
-  is 'Notes that a worker is on this server now. Where that does not fit what was noted before, holds the installation. Returns why it is held, or null.';
+comment on function pgsched_internal.check_in(bigint)
+  is 'Notes that a worker is on this server now, and how often that was renewed, which a worker that comes back says. Where that does not fit what was
+noted before, holds the installation. Returns why it is held, or null.';
 
-create or replace function pgsched_internal.note_server(here pgsched_internal.fleet) returns void language sql volatile as $$
-  insert into pgsched_internal.fleet as f (system_identifier, database, timeline, server_started_at, seen_at)
-  values (here.system_identifier, here.database, here.timeline, here.server_started_at, here.seen_at)
+create or replace function pgsched_internal.note_server(here pgsched_internal.fleet, further bigint) returns bigint language sql volatile as $$
+  insert into pgsched_internal.fleet as f (system_identifier, database, timeline, server_started_at, seen_at, relation, renewals)
+  values (here.system_identifier, here.database, here.timeline, here.server_started_at, here.seen_at, here.relation, further)
   on conflict (singleton) do update
      set system_identifier = excluded.system_identifier, database = excluded.database, timeline = excluded.timeline,
-         server_started_at = excluded.server_started_at, seen_at = excluded.seen_at
+         server_started_at = excluded.server_started_at, seen_at = excluded.seen_at, relation = excluded.relation,
+         renewals = f.renewals + excluded.renewals
+  returning f.renewals
 $$;
-comment on function pgsched_internal.note_server(pgsched_internal.fleet) is 'Notes a server as the one on which workers are now.';
+comment on function pgsched_internal.note_server(pgsched_internal.fleet, bigint)
+  is 'Notes a server as the one on which workers are now, and counts by so much further: by more than any worker has seen where the past was accepted.';
 
 create or replace function pgsched_internal.hold_for_recovery(reason text, actor text) returns boolean language plpgsql volatile as $$
 begin
@@ -122,7 +162,7 @@ begin
   if not found then
     return false;
   end if;
-  perform pgsched_internal.note_server(pgsched_internal.this_server());
+  perform pgsched_internal.note_server(pgsched_internal.this_server(), 1000000000);
   perform pgsched_internal.log_setting('release installation', release_installation.actor, jsonb_build_object('note', note), 'installation', 'installation');
   perform pgsched_internal.notify_workers('queues');
   return true;
@@ -143,7 +183,7 @@ begin
     '    from (select e.id, e.fire_at from %1$s e.fire_at <= $1 and e.lease_token is null order by e.fire_at limit $4) o)'
     ' update pgsched_internal.executions_%2$s e'
     '    set fire_at = $2 + overdue.n * $3, scheduled_for = coalesce(e.scheduled_for, e.fire_at),'
-    '        gate = case when e.plan > 0 and e.fire_at <= coalesce(e.scheduled_for, e.fire_at) then ''busy'' else e.gate end,'
+    '        gate = case when e.plan > 0 and e.fire_at <= coalesce(e.start_at, e.scheduled_for, e.fire_at) then ''busy'' else e.gate end,'
     '        reason = ''waits: it fires at a rate, after a recovery'''
     '   from overdue where e.id = overdue.id and e.lease_token is null and e.fire_at <= $1',
     pgsched_internal.in_partition(spread_overdue.partition), spread_overdue.partition)

@@ -1,27 +1,36 @@
 -- Secrets that options name: kept as the API or the command line has sealed them, and opened by workers alone.
 
-create or replace function pgsched_internal.put_secret(client text, name text, sealed bytea, actor text default null) returns boolean
+create or replace function pgsched_internal.put_secret(
+  client text, name text, sealed bytea, hosts text[] default null, actor text default null
+) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
+  keeps_hosts constant boolean := hosts is null;
   made boolean;
 begin
   perform pgsched_internal.check_said(null, put_secret.actor);
   perform pgsched_internal.check_may_set(client);
+  if cardinality(hosts) > 20 then
+    perform pgsched_internal.refuse('PS000', 'a secret goes to at most 20 hosts', 'put it twice, under two names');
+  end if;
+  hosts := array(select distinct substr(pgsched_internal.gate_of('host', h.name), length('host:') + 1) from unnest(hosts) h(name) order by 1);
   insert into pgsched.clients (client_id) values (client) on conflict do nothing;
   perform from pgsched.clients c where c.client_id = client for no key update;
-  insert into pgsched_internal.secrets as s (client_id, name, sealed) values (client, put_secret.name, put_secret.sealed)
-  on conflict (client_id, name) do update set sealed = excluded.sealed, updated_at = pgsched.now()
+  insert into pgsched_internal.secrets as s (client_id, name, sealed, hosts) values (client, put_secret.name, put_secret.sealed, put_secret.hosts)
+  on conflict (client_id, name) do update set sealed = excluded.sealed, updated_at = pgsched.now(),
+     hosts = case when keeps_hosts then s.hosts else excluded.hosts end
   returning s.created_at = s.updated_at into made;
   if made and (select count(*) from pgsched_internal.secrets s where s.client_id = client) > 100 then
     perform pgsched_internal.refuse('PS011', format('client %L has 100 secrets', client), 'drop one that is not used any more');
   end if;
-  perform pgsched_internal.log_setting('put secret', put_secret.actor, jsonb_build_object('client', client, 'secret', put_secret.name),
-    'secret', client || '/' || put_secret.name);
+  perform pgsched_internal.log_setting('put secret', put_secret.actor, jsonb_build_object('client', client, 'secret', put_secret.name)
+    || case when keeps_hosts then '{}' else jsonb_build_object('hosts', put_secret.hosts) end, 'secret', client || '/' || put_secret.name);
   return made;
 end $$;
-comment on function pgsched_internal.put_secret(text, text, bytea, text)
-  is 'Keeps a secret of a client that was sealed by its caller; false where it takes the place of one. PS011 where there are 100.';
+comment on function pgsched_internal.put_secret(text, text, bytea, text[], text)
+  is 'Keeps a secret of a client that was sealed by its caller, for these hosts alone, or for those it had; false where it takes the
+place of one. PS011 where there are 100.';
 
 create or replace function pgsched.drop_secret(client text, name text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -40,13 +49,13 @@ end $$;
 comment on function pgsched.drop_secret(text, text, text)
   is 'Forgets a secret of a client; false if there was none. Attempts that name it fail from then on, and are tried again.';
 
-create or replace function pgsched.secrets(client text, out name text, out created_at timestamptz, out updated_at timestamptz) returns setof record
+create or replace function pgsched.secrets(client text, out name text, out created_at timestamptz, out updated_at timestamptz, out hosts text[]) returns setof record
   language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select s.name, s.created_at, s.updated_at from pgsched_internal.secrets s
+  select s.name, s.created_at, s.updated_at, s.hosts from pgsched_internal.secrets s
    where s.client_id = secrets.client and pgsched_internal.acts_for(s.client_id) order by s.name
 $$;
 comment on function pgsched.secrets(text)
-  is 'The names of a client''s secrets, and when each was made and last replaced. Nothing where the session does not act for the client.';
+  is 'The names of a client''s secrets, when each was made and last replaced, and to which hosts it goes. Nothing where the session does not act for the client.';
 
 create or replace function pgsched_internal.reseal(client text, name text, before bytea, after bytea) returns boolean
   language plpgsql volatile as $$

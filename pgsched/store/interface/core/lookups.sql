@@ -168,3 +168,32 @@ begin
 end $$;
 comment on function pgsched_internal.lock_waiting(smallint, uuid)
   is 'Locks an execution while it waits, after whoever has it at this moment; null, and nothing locked, where it runs or has ended.';
+
+-- A claim looks less than a second ahead. Judged by the clock, and not by when the caller's transaction began. What begins before its worker
+-- can have been told counts as running: else it would be called as it was and as it is then.
+create or replace function pgsched_internal.is_ahead(there pgsched.executions) returns boolean language sql volatile as $$
+  select coalesce(there.lease_owner is not null and there.fire_at - (pgsched.now() + (clock_timestamp() - now())) between interval '50 ms' and interval '1 second', false)
+$$;
+comment on function pgsched_internal.is_ahead(pgsched.executions)
+  is 'Whether a worker has claimed an execution whose instant is so far ahead that the worker can be told before it begins.';
+
+create or replace function pgsched_internal.take_back(there pgsched.executions) returns pgsched.executions
+  language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
+declare
+  taken pgsched.executions;
+begin
+  perform from pgsched.executions e
+    where e.partition = there.partition and e.id = there.id and e.lease_token = there.lease_token for update skip locked;
+  if not found then
+    return there;
+  end if;
+  update pgsched.executions e
+     set lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1, plan = -abs(e.plan)
+   where e.partition = there.partition and e.id = there.id returning e.* into taken;
+  perform pgsched_internal.notify_workers('stop ' || there.id);
+  perform pgsched_internal.notify_wake(taken.partition, taken.fire_at);
+  return taken;
+end $$;
+comment on function pgsched_internal.take_back(pgsched.executions)
+  is 'Takes an execution that has not begun back from its worker, which is told: it waits and is locked then. As it was where somebody
+has it locked.';

@@ -1,3 +1,32 @@
+-- Hosts are compared by name, so each has one: in lower case, without a dot at its end, without the ports 80 and 443, and
+-- a port without leading zeros. An address is written in its only form, or refused: to a resolver 0x7f.1 is 127.0.0.1.
+
+create or replace function pgsched_internal.is_only_form(host text) returns boolean
+  language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
+declare
+  plain constant text := lower(rtrim(host, '.'));
+  inner_text constant text := btrim(plain, '[]');
+  colons constant integer := length(inner_text) - length(replace(inner_text, ':', ''));
+begin
+  if plain not like '[%' then  -- a name, unless its last label is a number
+    return plain !~ '(^|[.])([0-9]+|0x[0-9a-f]*)$'
+        or plain ~ '^((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])$';
+  elsif inner_text !~ '^(([0-9a-f]{1,4}:)*[0-9a-f]{1,4})?(::(([0-9a-f]{1,4}:)*[0-9a-f]{1,4})?)?$'
+     or (case when inner_text like '%::%' then colons > 7 else colons <> 7 end) then
+    return false;
+  end if;
+  return host(inner_text::inet) = inner_text;  -- which has dots where it leads to version 4
+end $$;
+comment on function pgsched_internal.is_only_form(text) is 'False for an address, without its port, that is written in another way than PostgreSQL writes it.';
+
+create or replace function pgsched_internal.canonical_host(host text) returns text language sql immutable parallel safe
+  return regexp_replace(regexp_replace(lower(host), '[.]?(:0*(80|443))?$', ''), '[.]?:0*([1-9][0-9]*)$', E':\\1');
+comment on function pgsched_internal.canonical_host(text) is 'The one name of a host, with its port unless that is 80 or 443, by which hosts are compared.';
+
+create or replace function pgsched_internal.target_host(target text) returns text language sql immutable parallel safe
+  return rtrim(lower(substring(target from '^[Hh][Tt][Tt][Pp][Ss]?://([[][^]]*[]]|[^/:?]*)')), '.');
+comment on function pgsched_internal.target_host(text) is 'The one name of the host of an http: or https: target, without its port; null for others.';
+
 create or replace function pgsched_internal.check_target(target text) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -13,18 +42,24 @@ begin
   elsif scheme in ('http', 'https') then
     if target ~ '@' and target ~ '^[A-Za-z]+://[^/?#]*@' then
       return pgsched_internal.refuse('PS001', 'the target carries a user or password', 'put credentials into options => ''{"headers": {"Authorization": "…"}}''');
-    elsif target !~ '^[A-Za-z]+://([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9.])?|[[][0-9A-Fa-f:.]+[]])(:[0-9]{1,5})?([/?][!-~]*)?$' or target ~ '#' then
+    elsif target !~ '^[A-Za-z]+://([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9.])?|[[][0-9A-Fa-f:.]+[]])(:[0-9]{1,5})?([/?][!-~]*)?$' or target ~ '#'
+       or target ~ '^[A-Za-z]+://[^/?:]*[.][.]' then
       return pgsched_internal.refuse('PS001', format('the target %L is not a URL that can be called', left(target, 100)),
-        'write https://host[:port]/path, percent-encoded, with no spaces and no fragment');
+        'write https://host[:port]/path, percent-encoded, with no spaces and no fragment, a name with other letters in punycode, as xn--bcher-kva.example');
     elsif coalesce(substring(target from '^[A-Za-z]+://(?:[[][^]]*[]]|[^/:?]*):([0-9]+)')::int, 1) not between 1 and 65535 then
       return pgsched_internal.refuse('PS001', 'the target''s port is not between 1 and 65535', 'write https://host:8443/path');
+    elsif not pgsched_internal.is_only_form(pgsched_internal.target_host(target)) then
+      return pgsched_internal.refuse('PS001', format('the host %L is written in another way than addresses are', pgsched_internal.target_host(target)),
+        'write four decimal numbers from 0 to 255, such as 192.0.2.7, or the shortest form of an IPv6 address that does not lead to such a one, as [2001:db8::7]');
     end if;
   elsif scheme = 'python' and target !~ '^python:[A-Za-z_][A-Za-z0-9_.:-]{0,199}$' then
     return pgsched_internal.refuse('PS001', 'a python: target names a handler', 'write python:send_email, the name given to @app.handler');
   elsif scheme = 'sql' and target !~ '^sql:[A-Za-z_][A-Za-z0-9_$]*[.][A-Za-z_][A-Za-z0-9_$]*$' then
     return pgsched_internal.refuse('PS001', 'a sql: target names a function with its schema', 'write sql:billing.settle');
-  elsif scheme = 'notify' and target !~ '^notify:[A-Za-z_][A-Za-z0-9_]{0,62}$' then
-    return pgsched_internal.refuse('PS001', 'a notify: target names a channel', 'write notify:orders');
+  elsif scheme = 'notify' and target !~ '^notify:[a-z_][a-z0-9_]{0,62}$' then
+    return pgsched_internal.refuse('PS001', 'a notify: target names a channel', 'write it in lower case, as LISTEN takes it: notify:orders');
+  elsif scheme = 'notify' and target ~* '^notify:pgsched' then
+    return pgsched_internal.refuse('PS001', 'channels that begin with pgsched are pgsched''s own', 'write notify:orders');
   elsif scheme = 'queue' and target <> 'queue:' then
     return pgsched_internal.refuse('PS001', 'a queue: target has nothing behind the colon', 'write queue: and name the queue with queue => ''orders''');
   elsif scheme = 'kafka' and target !~ '^kafka:[A-Za-z0-9._-]{1,249}$' then

@@ -23,7 +23,7 @@ create or replace function pgsched_internal.is_named(there pgsched.executions, f
      and (not filter ? 'labels' or (there.labels @> (filter -> 'labels')) is true)
      and (filter ->> 'status' is null or filter -> 'status' ? case when there.lease_token is not null then 'running' when there.fire_at = 'infinity' then 'held'
                                                                    when there.attempt > 0 then 'retrying' else 'scheduled' end)
-     and (filter ->> 'host' is null or pgsched_internal.target_host(there.target) is not distinct from lower(filter ->> 'host'))
+     and (filter ->> 'host' is null or pgsched_internal.target_host(there.target) is not distinct from pgsched_internal.canonical_host(filter ->> 'host'))
      and (filter ->> 'job' is null or there.job_id is not distinct from (filter ->> 'job')::uuid)
      and (filter ->> 'key' is null or there.key is not distinct from filter ->> 'key')
      and (filter ->> 'from' is null or coalesce(there.scheduled_for, there.fire_at) >= (filter ->> 'from')::timestamptz)
@@ -32,12 +32,21 @@ $$;
 comment on function pgsched_internal.is_named(pgsched.executions, jsonb, text[])
   is 'Whether a filter names an execution that waits or runs, of one of these clients; its queue is looked at by partition.';
 
+create or replace function pgsched_internal.end_of(within interval) returns timestamptz language plpgsql volatile as $$
+begin
+  if within is null or within not between interval '0' and interval '1 hour' then
+    perform pgsched_internal.refuse('PS000', format('it cannot be counted for %s', within), 'write within => ''5 seconds'', or up to 1 hour');
+  end if;
+  return clock_timestamp() + within;
+end $$;
+comment on function pgsched_internal.end_of(interval) is 'When a count gives up that may take so long; raises PS000 for what is no time to count in.';
+
 -- In each partition by itself, in a block that is undone: so no lock stays on any of them.
 create or replace function pgsched.count_executions(
   filter jsonb, within interval default '5 seconds', out matched bigint, out complete boolean
 ) language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_sort = off as $$
 declare
-  until constant timestamptz := clock_timestamp() + within;
+  until constant timestamptz := pgsched_internal.end_of(within);
   whose constant text[] := pgsched_internal.clients_acted_for();
   home smallint := pgsched_internal.next_partition(filter, null);
   seen integer;
@@ -88,6 +97,9 @@ begin
   elsif filter ? 'client' and not pgsched_internal.acts_for(filter ->> 'client') then
     perform pgsched_internal.refuse('PS012', format('%I may not %s what is of client %L', pgsched_internal.acting_role(), verb, filter ->> 'client'),
       'act as a role of that client');
+  elsif whose = '{}' then
+    perform pgsched_internal.refuse('PS012', format('%I acts for no client', pgsched_internal.acting_role()),
+      'act as the database_role of a client');
   elsif (select count(*) from pgsched.bulk_changes b where b.state = 'active' and b.clients is not distinct from whose) >= 100 then
     perform pgsched_internal.refuse('PS011', 'a hundred bulk changes are under way', 'wait until one has finished, or end one by pgsched.cancel_bulk_change');
   end if;

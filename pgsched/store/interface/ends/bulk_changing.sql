@@ -7,8 +7,12 @@ declare
   there pgsched.executions := pgsched_internal.live_execution(change_execution.partition, change_execution.id);
   free constant text := case asked.verb when 'reschedule' then 'and e.lease_token is null and e.job_id is null' else '' end;
 begin
-  if there.id is null or not pgsched_internal.is_named(there, asked.filter, asked.clients)
-     or asked.verb = 'reschedule' and num_nonnulls(there.lease_token, there.job_id) > 0 then
+  if there.id is null or not pgsched_internal.is_named(there, asked.filter, asked.clients) or asked.verb = 'reschedule' and there.job_id is not null then
+    return 'passed over';
+  elsif asked.verb = 'reschedule' and pgsched_internal.is_ahead(there) then
+    there := pgsched_internal.take_back(there);
+  end if;
+  if asked.verb = 'reschedule' and there.lease_token is not null then
     return 'passed over';
   end if;
   execute format('select e.* from %s e.id = $1 %s for update skip locked', pgsched_internal.in_partition(change_execution.partition), free)
@@ -18,7 +22,7 @@ begin
   elsif not pgsched_internal.is_named(there, asked.filter, asked.clients) then
     return 'passed over';
   elsif asked.verb = 'cancel' then
-    perform pgsched_internal.cancel_locked(there, asked.note);
+    perform pgsched_internal.cancel_locked(there, asked.note, asked.actor);
   else
     perform pgsched_internal.move_to(there, coalesce(asked.fire_at,
       case when isfinite(there.fire_at) then there.fire_at else coalesce(there.scheduled_for, pgsched.now()) end + asked.shift));

@@ -3,10 +3,6 @@
 -- first did. The verbs run with their owner's rights, since no client may change history, and judge by the role that the
 -- session acts as.
 
-create or replace function pgsched_internal.target_host(target text) returns text language sql immutable parallel safe
-  return lower(substring(target from '^[Hh][Tt][Tt][Pp][Ss]?://([[][^]]*[]]|[^/:?]*)'));
-comment on function pgsched_internal.target_host(text) is 'The host that an http: or https: target names, in lower case; null for others.';
-
 -- The status is asked for outside the union: so its halves are read in the order of their ids, by their own indexes.
 create or replace view pgsched.dead_letters with (security_invoker = true) as
 select d.id, d.client_id, d.key, d.job_id, q.name as queue, d.target, pgsched_internal.target_host(d.target) as host, d.payload, d.options,
@@ -29,7 +25,7 @@ select d.id, d.client_id, d.key, d.job_id, q.name as queue, d.target, pgsched_in
 comment on view pgsched.dead_letters is 'The executions that failed for good and what was done about them, until they expire.';
 
 -- An unknown one and another client's are told apart by nothing, and only one's own is locked.
-create or replace function pgsched_internal.lock_dead_letter(id uuid, out letter pgsched.history) language plpgsql volatile as $$
+create or replace function pgsched_internal.lock_dead_letter(id uuid, or_dependent boolean default false, out letter pgsched.history) language plpgsql volatile as $$
 declare
   live pgsched.executions;
 begin
@@ -52,7 +48,7 @@ begin
   elsif letter.status is null then
     perform pgsched_internal.refuse('PS011', format('execution %s has not ended', lock_dead_letter.id),
       'wait for its end: only what has failed is replayed or discarded');
-  elsif letter.status <> 'failed' then
+  elsif letter.status <> 'failed' and not (or_dependent and pgsched_internal.was_dependent(letter)) then
     perform pgsched_internal.refuse('PS011', format('execution %s has ended as %s', lock_dead_letter.id, letter.status),
       'only what has failed is replayed or discarded; schedule it anew');
   end if;
@@ -62,8 +58,9 @@ begin
       'schedule it anew; pgsched.clients.dead_letters_for says how long they are kept');
   end if;
 end $$;
-comment on function pgsched_internal.lock_dead_letter(uuid)
-  is 'Locks a dead letter that is the caller''s and has not expired; PS010 or PS011 otherwise.';
+comment on function pgsched_internal.lock_dead_letter(uuid, boolean)
+  is 'Locks a dead letter that is the caller''s and has not expired, or what was skipped since one before it had no success; PS010 or
+PS011 otherwise.';
 
 create or replace function pgsched_internal.unblock_after(ids uuid[]) returns void language plpgsql volatile as $$
 declare
@@ -198,7 +195,8 @@ create or replace function pgsched.replay(
   actor text default null
 ) returns uuid language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
-  letter constant pgsched.history := pgsched_internal.lock_dead_letter(replay.id);
+  letter constant pgsched.history := pgsched_internal.lock_dead_letter(replay.id, or_dependent => true);
+  waits_for constant jsonb := pgsched_internal.still_to_wait_for(letter);
   ended pgsched.execution_status;
   new_id uuid;
 begin
@@ -224,13 +222,17 @@ begin
     perform pgsched_internal.refuse('PS011', format('what dead letter %s was to do waits, runs or has succeeded as execution %s', letter.id,
       coalesce(pgsched_internal.superseded_by(letter)::text, 'of another call')), 'discard the dead letter; or schedule it anew, under another key');
   end if;
+  if waits_for <> '{}' then
+    perform pgsched_internal.hold_for(new_id, waits_for);
+  end if;
   perform pgsched_internal.write_log('replay', letter.id, replay.actor,
     jsonb_strip_nulls(jsonb_build_object('execution', new_id, 'note', replay.note)),
-    'execution', before => '{"state": "open"}', after => jsonb_build_object('state', 'replayed', 'replayed_as', new_id));
+    'execution', before => '{"state": "open"}', after => jsonb_build_object('state', 'replayed', 'replayed_as', new_id),
+    client => letter.client_id);
   return new_id;
 end $$;
 comment on function pgsched.replay(uuid, text, jsonb, jsonb, text, text)
-  is 'Runs a dead letter again, with another target, payload or options where they are given: as a new execution, whose id it
+  is 'Runs a dead letter again, or what was skipped since one before it had no success, once that has been replayed: with another target, payload or options where they are given: as a new execution, whose id it
 returns. Called again it answers with the same id, unless that one has failed too. PS001 for a target that does not go with
 its queue, PS010 for an unknown id, PS011 for one that has not failed, was discarded, has expired, whose queue was dropped, or
 whose work is under way or was done since.';
@@ -249,7 +251,7 @@ begin
   end if;
   perform pgsched_internal.mark_dead_letter(letter, null, discard.actor);
   perform pgsched_internal.write_log('discard', letter.id, discard.actor, pgsched_internal.detail_of(discard.note), 'execution',
-    before => '{"state": "open"}', after => '{"state": "discarded"}');
+    before => '{"state": "open"}', after => '{"state": "discarded"}', client => letter.client_id);
   return true;
 end $$;
 comment on function pgsched.discard(uuid, text, text)

@@ -42,9 +42,10 @@ begin
   if status = 'failed' or ended.options ?| array['on_success', 'on_failure', 'on_expired'] then
     perform pgsched_internal.tell_outcome(ended, status, reason, status_code, result);
   end if;
-  if ended.job_id is not null and coalesce(ended.plan, 1) <> 0
-     and exists (select from pgsched.jobs j where j.id = ended.job_id and j.rules ? 'pause_after') then
-    perform pgsched_internal.count_outcome(ended.job_id, status);
+  if ended.job_id is not null and coalesce(ended.plan, 1) <> 0 then  -- what is of no job does not even look at them: they may be locked
+    if exists (select from pgsched.jobs j where j.id = ended.job_id and j.rules ? 'pause_after') then
+      perform pgsched_internal.count_outcome(ended.job_id, status);
+    end if;
   end if;
   if ended.fire_at = 'infinity' then
     perform pgsched_internal.forget_dependencies(ended.id);
@@ -56,7 +57,9 @@ begin
     if status = 'failed' and ended.options ->> 'ordering' = 'block' then
       perform pgsched_internal.block_key(ended.partition, ended.client_id, ended.ordering_key, ended.id, reason);
     end if;
-    if lets_next then
+    if status = 'cancelled' and ended.lease_token is not null and not pgsched_internal.is_ahead(ended) then
+      perform pgsched_internal.block_while_called(ended);
+    elsif lets_next then
       perform pgsched_internal.let_next(ended.partition, ended.client_id, ended.ordering_key);
     end if;
     perform pgsched_internal.notify_turns();

@@ -14,7 +14,9 @@ begin
   loop
     delete from pgsched.executions e where e.id = failed.execution_id returning * into waiting;
     perform pgsched_internal.end_execution(waiting, 'skipped', format('execution %s it waited for %s%s', failed.after_id,
-      case when failed.status in ('cancelled', 'skipped') then 'was ' else '' end, failed.status));
+      case when failed.status in ('cancelled', 'skipped') then 'was ' else '' end, failed.status),
+      result => jsonb_build_object('after', (select jsonb_object_agg(d.after_id, d.outcome) from pgsched.dependencies d
+                                              where d.execution_id = failed.execution_id)));  -- should it be replayed
     skipped := skipped || failed.execution_id;
   end loop;
   return skipped;

@@ -1,4 +1,4 @@
--- Replaying one of many dead letters.
+-- Replaying one of many dead letters, and what was skipped since one that it waited for had no success.
 
 -- One of these cannot be scheduled, such as where its queue is gone: it is passed over, and stays a dead letter. One that
 -- its client has locked, or whose key, is not waited for.
@@ -34,3 +34,73 @@ exception when others then
 end $$;
 comment on function pgsched_internal.replay_letter(pgsched.bulk_changes, uuid, timestamptz)
   is 'Replays one of the dead letters of a replay of many: changed, passed over, locked where somebody has it, or full where its queue is.';
+
+-- What an execution had waited for is kept with it where it was skipped for want of a success (skip_dependents).
+create or replace function pgsched_internal.was_dependent(letter pgsched.history) returns boolean language sql immutable parallel safe as $$
+  select letter.status = 'skipped' and coalesce(jsonb_typeof(letter.result -> 'after') = 'object', false)
+$$;
+comment on function pgsched_internal.was_dependent(pgsched.history)
+  is 'Whether an execution was skipped since one that it waited for had no success.';
+
+create or replace function pgsched_internal.last_replay(id uuid) returns uuid language plpgsql volatile as $$
+declare
+  last uuid := last_replay.id;
+  next uuid;
+begin
+  loop
+    next := coalesce((pgsched_internal.in_history(last)).replayed_as,
+                     (select k.replayed_as from pgsched_internal.kept_dead_letters k where k.id = last));
+    exit when next is null;
+    last := next;
+  end loop;
+  return last;
+end $$;
+comment on function pgsched_internal.last_replay(uuid) is 'The execution by which another was replayed last; itself where it was not.';
+
+-- The end of a replay that its client keeps no history of was a success.
+create or replace function pgsched_internal.still_to_wait_for(letter pgsched.history) returns jsonb language plpgsql volatile as $$
+declare
+  before record;
+  last uuid;
+  status pgsched.execution_status;
+  waits jsonb := '{}';
+begin
+  for before in
+    select d.id::uuid, d.outcome from jsonb_each_text(case when pgsched_internal.was_dependent(letter) then letter.result -> 'after' else '{}' end) d(id, outcome)
+  loop
+    last := pgsched_internal.last_replay(before.id);
+    if (pgsched_internal.live_execution(pgsched_internal.partition_with(last), last)).id is not null then
+      waits := waits || jsonb_build_object(last, before.outcome);
+      continue;
+    end if;
+    status := (pgsched_internal.in_history(last)).status;
+    if before.outcome = 'success' and coalesce(status <> 'succeeded', last = before.id) then
+      perform pgsched_internal.refuse('PS011', format('execution %s waited for %s, which has not succeeded', letter.id, last),
+        'replay that one first');
+    end if;
+  end loop;
+  return waits;
+end $$;
+comment on function pgsched_internal.still_to_wait_for(pgsched.history)
+  is 'What an execution that was skipped has to wait for if it is replayed: what is not over yet; PS011 where one has had no success.';
+
+create or replace function pgsched_internal.hold_for(replayed uuid, waits jsonb) returns void language plpgsql volatile as $$
+declare
+  before record;
+  is_held boolean := false;
+  home constant smallint := pgsched_internal.partition_with(hold_for.replayed);
+begin
+  update pgsched.executions e set fire_at = 'infinity' where e.partition = home and e.id = hold_for.replayed;
+  for before in select d.id::uuid, d.outcome from jsonb_each_text(waits) d(id, outcome) loop
+    if pgsched.wait_for(hold_for.replayed, before.id, before.outcome) then
+      is_held := true;
+    else
+      perform pgsched_internal.check_ended(before.id, before.outcome);
+    end if;
+  end loop;
+  if not is_held then
+    update pgsched.executions e set fire_at = pgsched.now() where e.partition = home and e.id = hold_for.replayed;
+    perform pgsched_internal.notify_wake(home, pgsched.now());
+  end if;
+end $$;
+comment on function pgsched_internal.hold_for(uuid, jsonb) is 'Has the replay of an execution that was skipped wait for these, by the outcomes that it needs.';

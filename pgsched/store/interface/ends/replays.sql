@@ -23,6 +23,8 @@ begin
    where name not in ('status', 'status_code', 'labels') and (jsonb_typeof(value) <> 'string' or value = '""');
   if wrong is not null then
     return pgsched_internal.refuse('PS000', format('%s must be text', wrong), 'write {"client": "payments", "host": "shop.example"}');
+  elsif pgsched_internal.canonical_host(filter ->> 'host') ~ ':[0-9]+$' then
+    return pgsched_internal.refuse('PS000', format('the host %L has a port', left(filter ->> 'host', 100)), 'leave the port out: the host is found at all of its ports');
   elsif filter ? 'job' and filter ->> 'job' !~* '^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$' then
     return pgsched_internal.refuse('PS000', 'job must be the id of a job', 'look it up in pgsched.jobs');
   elsif exists (select from unnest(array['from', 'to']) as bound where filter ? bound and not pgsched_internal.is_instant(filter -> bound)) then
@@ -53,7 +55,7 @@ create or replace function pgsched_internal.look_through_dead_letters(
   select d.id, d.finished_at,
          (filter ->> 'client' is null or d.client_id = filter ->> 'client') and (clients is null or d.client_id = any (clients))
          and (filter ->> 'target' is null or starts_with(d.target, filter ->> 'target'))
-         and (filter ->> 'host' is null or d.host is not distinct from lower(filter ->> 'host'))
+         and (filter ->> 'host' is null or d.host is not distinct from pgsched_internal.canonical_host(filter ->> 'host'))
          and (filter ->> 'job' is null or d.job_id is not distinct from (filter ->> 'job')::uuid)
          and (filter ->> 'key' is null or d.key is not distinct from filter ->> 'key')
          and (filter ->> 'from' is null or d.finished_at >= (filter ->> 'from')::timestamptz)
@@ -72,7 +74,7 @@ create or replace function pgsched.count_dead_letters(
   filter jsonb, within interval default '5 seconds', out matched bigint, out complete boolean
 ) language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_sort = off set enable_hashjoin = off as $$
 declare
-  until constant timestamptz := clock_timestamp() + within;
+  until constant timestamptz := pgsched_internal.end_of(within);
   whose constant text[] := pgsched_internal.clients_acted_for();
   seen integer;
   named bigint;
@@ -138,7 +140,8 @@ begin
   end loop;
   if discarded > 0 then
     perform pgsched_internal.write_log('discard all', null, discard_all.actor,
-      jsonb_strip_nulls(jsonb_build_object('filter', filter, 'discarded', discarded, 'note', discard_all.note)), after => '{"state": "discarded"}');
+      jsonb_strip_nulls(jsonb_build_object('filter', filter, 'discarded', discarded, 'note', discard_all.note)), after => '{"state": "discarded"}',
+      client => filter ->> 'client');
   end if;
 end $$;
 comment on function pgsched.discard_all(jsonb, integer, text, text)

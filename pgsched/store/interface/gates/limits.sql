@@ -3,6 +3,8 @@
 
 create or replace function pgsched_internal.gate_of(kind text, name text) returns text
   language plpgsql immutable parallel safe as $$
+declare
+  host constant text := case kind when 'host' then pgsched_internal.canonical_host(name) end;
 begin
   if kind is null or kind not in ('client', 'host', 'queue', 'key') then
     perform pgsched_internal.refuse('PS000', format('there is no kind of limit %L', left(kind, 100)), 'write client, host, queue or key');
@@ -11,10 +13,11 @@ begin
   elsif kind = 'key' and name !~ '^([^/%]|%25|%2F){1,100}/.{1,200}$' then
     perform pgsched_internal.refuse('PS000', format('%L is no limit key', left(name, 100)),
       'write the client and the key, such as payments/merchant-42; in the client''s name / is written as %2F, and % as %25');
-  elsif kind = 'host' and lower(name) !~ '^([a-z0-9]([a-z0-9._-]*[a-z0-9])?|[[][0-9a-f:.]+[]])(:[0-9]{1,5})?$' then
+  elsif kind = 'host' and (host !~ '^([a-z0-9]([a-z0-9._-]*[a-z0-9])?|[[][0-9a-f:.]+[]])(:[0-9]{1,5})?$'
+      or not pgsched_internal.is_only_form(regexp_replace(host, ':[0-9]+$', ''))) then
     perform pgsched_internal.refuse('PS000', format('%L is no host', left(name, 100)), 'write it as targets have it, without scheme and path: shop.example or shop.example:8443');
   end if;
-  return kind || ':' || case kind when 'host' then lower(name) else name end;
+  return kind || ':' || coalesce(host, name);
 end $$;
 comment on function pgsched_internal.gate_of(text, text) is 'The gate of a limit, such as client:payments; PS000 for a kind or name that cannot be.';
 
@@ -25,8 +28,8 @@ begin
     return pgsched_internal.refuse('PS000', 'a limit needs rate, concurrency or both', 'write rate => 100, per => ''1 second'', or concurrency => 10');
   elsif rate not between 1 and 1000000 or concurrency not between 1 and 1000000 or burst not between 1 and 1000000 then
     return pgsched_internal.refuse('PS000', 'rate, burst and concurrency are whole numbers from 1 to 1000000', 'write rate => 100');
-  elsif per is null or per not between interval '1 ms' and interval '366 days' then
-    return pgsched_internal.refuse('PS000', 'per is an interval from 1 ms to 366 days', 'write per => ''1 second''');
+  elsif per is null or per not between interval '1 ms' and interval '366 days' or date_trunc('month', per) <> interval '0' then
+    return pgsched_internal.refuse('PS000', 'per is an interval from 1 ms to 366 days, without months', 'write per => ''1 second''');
   elsif burst is not null and rate is null then
     return pgsched_internal.refuse('PS000', 'burst goes with rate', 'leave it out, or write rate => 100');
   end if;

@@ -30,19 +30,44 @@ begin
 end $$;
 comment on function pgsched_internal.is_of_key(smallint, uuid, text, text) is 'Whether an execution has not ended and is of this ordering key.';
 
-create or replace function pgsched_internal.let_next(partition smallint, client_id text, ordering_key text) returns timestamptz
-  language plpgsql volatile as $$
+-- A call that a cancellation has ended goes on for a while, longer where its worker says so. is_over is for its worker to say.
+create or replace function pgsched_internal.is_blocked(partition smallint, client_id text, ordering_key text, is_over boolean default false)
+  returns boolean language plpgsql volatile as $$
+begin
+  perform from pgsched.blocked_keys b
+    where b.client_id = is_blocked.client_id and b.ordering_key = is_blocked.ordering_key and b.partition = is_blocked.partition;
+  if not found then
+    return false;
+  end if;
+  delete from pgsched.blocked_keys b
+   where b.client_id = is_blocked.client_id and b.ordering_key = is_blocked.ordering_key and b.partition = is_blocked.partition
+     and (is_blocked.is_over and b.until is not null or b.until <= pgsched.now());
+  return not found;
+end $$;
+comment on function pgsched_internal.is_blocked(smallint, text, text, boolean)
+  is 'Whether an ordering key waits for a decision, or for the call of an execution that was cancelled.';
+
+create or replace function pgsched_internal.block_while_called(ended pgsched.executions) returns void language sql volatile as $$
+  insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id, reason, until, token)
+  values (ended.client_id, ended.ordering_key, ended.partition, ended.id, 'the call of an execution that was cancelled goes on', ended.lease_expires_at,
+          ended.lease_token)
+      on conflict (client_id, ordering_key, partition) do nothing
+$$;
+comment on function pgsched_internal.block_while_called(pgsched.executions)
+  is 'Has an ordering key wait until the call of an execution that was cancelled is over, or its lease.';
+
+create or replace function pgsched_internal.let_next(partition smallint, client_id text, ordering_key text, is_over boolean default false)
+  returns timestamptz language plpgsql volatile as $$
 declare
   first record;
   instant timestamptz;
 begin
   perform from pgsched.executions e
     where e.partition = let_next.partition and e.client_id = let_next.client_id and e.ordering_key = let_next.ordering_key and e.at_head;
-  if found or exists (select from pgsched.blocked_keys b where b.client_id = let_next.client_id
-                         and b.ordering_key = let_next.ordering_key and b.partition = let_next.partition) then
+  if found or pgsched_internal.is_blocked(let_next.partition, let_next.client_id, let_next.ordering_key, let_next.is_over) then
     return null;
   end if;
-  select e.id, e.gate, e.fire_at, e.scheduled_for into first from pgsched.executions e
+  select e.id, e.gate, e.fire_at, coalesce(e.start_at, e.scheduled_for) as start into first from pgsched.executions e
    where e.partition = let_next.partition and e.client_id = let_next.client_id and e.ordering_key = let_next.ordering_key
      and (isfinite(e.fire_at) or e.gate is not null or not pgsched_internal.waits_for_own(e.partition, e.id))
    order by coalesce(e.scheduled_for, e.fire_at), e.id limit 1;
@@ -53,7 +78,7 @@ begin
   if not found then  -- a client has it in hand, and tells when that is over: nobody is kept waiting for it here
     return null;
   end if;
-  instant := greatest(pgsched.now(), first.scheduled_for);  -- it was claimed a moment ahead
+  instant := greatest(pgsched.now(), first.start);  -- it was claimed a moment ahead
   update pgsched.executions e set fire_at = instant, gate = null, waits = pgsched_internal.waited(e.waits)
    where e.partition = let_next.partition and e.id = first.id and e.lease_token is null;
   if not found then
@@ -62,7 +87,7 @@ begin
   perform pgsched_internal.notify_wake(let_next.partition, instant);
   return instant;
 end $$;
-comment on function pgsched_internal.let_next(smallint, text, text)
+comment on function pgsched_internal.let_next(smallint, text, text, boolean)
   is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind
 one; the instant at which it fires, or null.';
 
@@ -81,7 +106,9 @@ create or replace function pgsched_internal.block_key(partition smallint, client
   returns void language sql volatile as $$
   insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id, reason)
   values (block_key.client_id, block_key.ordering_key, block_key.partition, block_key.execution_id, block_key.reason)
-      on conflict (client_id, ordering_key, partition) do nothing
+      on conflict (client_id, ordering_key, partition) do update
+     set execution_id = excluded.execution_id, reason = excluded.reason, blocked_at = excluded.blocked_at, until = null, token = null
+   where blocked_keys.until is not null
 $$;
 comment on function pgsched_internal.block_key(smallint, text, text, uuid, text)
   is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.';
@@ -103,7 +130,7 @@ begin
     perform pgsched_internal.notify_turns();
     perform pgsched_internal.write_log('unblock', freed.execution_id, unblock.actor,
       jsonb_build_object('client', freed.client_id, 'ordering_key', freed.ordering_key), 'ordering_key', freed.client_id || '/' || freed.ordering_key,
-      before => jsonb_build_object('blocked_by', freed.execution_id));
+      before => jsonb_build_object('blocked_by', freed.execution_id), client => freed.client_id);
     any_freed := true;
   end loop;
   return any_freed;

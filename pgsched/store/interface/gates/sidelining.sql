@@ -37,17 +37,22 @@ comment on function pgsched_internal.open_gate(text, boolean)
 create or replace function pgsched_internal.circuit_of(host text, client text) returns text
   language plpgsql immutable parallel safe as $$
 declare
-  gate constant text := pgsched_internal.gate_of('host', host);
+  called constant text := split_part(host, '/', 1);
+  path constant text := substr(host, length(called) + 1);
+  gate constant text := pgsched_internal.gate_of('host', called);
 begin
-  if client is null then
+  if client is null and path = '' then
     return gate;
+  elsif client is null or path !~ '^[!->@-~]{0,200}$' then
+    perform pgsched_internal.refuse('PS000', format('%L is no host', left(host, 100)),
+      'write it without scheme and path: shop.example or shop.example:8443; for one client also with a path of 200 characters at most: shop.example/settle');
   elsif length(client) not between 1 and 100 then
     perform pgsched_internal.refuse('PS000', 'a client is named by 1 to 100 characters', 'write client => ''payments''');
   end if;
-  return 'circuit:' || lower(host) || ' ' || client;
+  return 'circuit:' || pgsched_internal.canonical_host(called) || path || ' ' || client;
 end $$;
 comment on function pgsched_internal.circuit_of(text, text)
-  is 'The gate between a client and a target host, or between all clients and it; PS000 for a name that cannot be.';
+  is 'The gate between a client and a target host, or a path of it, or between all clients and it; PS000 for a name that cannot be.';
 
 create or replace function pgsched.sideline(
   host text, client text default null, until timestamptz default 'infinity', note text default null, actor text default null
@@ -58,14 +63,14 @@ declare
 begin
   perform pgsched_internal.check_said(sideline.note, sideline.actor);
   perform pgsched_internal.check_may_sideline(client);
-  if until is null or until <= pgsched.now() then
-    perform pgsched_internal.refuse('PS000', 'until must be an instant to come', 'write until => now() + interval ''10 minutes'', or leave it out');
+  if until is null or until <= pgsched.now() or until > '9999-12-31 00:00+00' and until <> 'infinity' then
+    perform pgsched_internal.refuse('PS000', 'until must be an instant to come, before the year 10000', 'write until => now() + interval ''10 minutes'', or leave it out');
   end if;
   select g.shut_until into before from pgsched_internal.gates g where g.name = gate;
   if not pgsched_internal.shut_gate(gate, until, sideline.note) then
     return false;
   end if;
-  perform pgsched_internal.log_setting('sideline', sideline.actor, jsonb_build_object('host', lower(host), 'client', client, 'until', until, 'note', note),
+  perform pgsched_internal.log_setting('sideline', sideline.actor, jsonb_build_object('host', substr(split_part(gate, ' ', 1), strpos(gate, ':') + 1), 'client', client, 'until', until, 'note', note),
     'target', gate, before => jsonb_build_object('until', before), after => jsonb_build_object('until', until));
   return true;
 end $$;
@@ -78,14 +83,23 @@ create or replace function pgsched.restore(host text, client text default null, 
 declare
   gate constant text := pgsched_internal.circuit_of(host, client);
   before timestamptz;
+  restored boolean := false;
+  name text;
 begin
   perform pgsched_internal.check_said(null, restore.actor);
   perform pgsched_internal.check_may_sideline(client);
   select g.shut_until into before from pgsched_internal.gates g where g.name = gate;
-  if not pgsched_internal.open_gate(gate, gradually => true) then
+  for name in  -- a host with all of its paths
+    select g.name from pgsched_internal.gates g
+     where g.name = gate or (g.client_id = restore.client and position('/' in host) = 0
+                             and starts_with(g.name, 'circuit:' || pgsched_internal.canonical_host(host) || '/')) order by g.name
+  loop
+    restored := pgsched_internal.open_gate(name, gradually => true) or restored;
+  end loop;
+  if not restored then
     return false;
   end if;
-  perform pgsched_internal.log_setting('restore', restore.actor, jsonb_build_object('host', lower(host), 'client', client),
+  perform pgsched_internal.log_setting('restore', restore.actor, jsonb_build_object('host', substr(split_part(gate, ' ', 1), strpos(gate, ':') + 1), 'client', client),
     'target', gate, before => jsonb_build_object('until', before));
   return true;
 end $$;

@@ -2,7 +2,7 @@
 -- write a backfill's progress or the audit log, and judge by the role that the session acts as.
 
 create or replace function pgsched_internal.check_backfill(job_id uuid, starts_at timestamptz, ends_at timestamptz, rate double precision default 10)
-  returns boolean language plpgsql stable as $$
+  returns boolean language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
   job pgsched.jobs;
 begin
@@ -64,7 +64,7 @@ create or replace function pgsched_internal.lock_backfilled(
 ) returns setof pgsched.executions language plpgsql volatile as $$
 begin
   return query execute format('select e.* from %s e.job_id = $1 and e.plan = 0'
-    ' and e.lease_token is null and e.scheduled_for >= $2 and e.scheduled_for < $3 for update skip locked', pgsched_internal.in_partition(lock_backfilled.partition))
+    ' and (e.lease_token is null or pgsched_internal.is_ahead(e::pgsched.executions)) and e.scheduled_for >= $2 and e.scheduled_for < $3 for update skip locked', pgsched_internal.in_partition(lock_backfilled.partition))
     using lock_backfilled.job_id, lock_backfilled.starts_at, lock_backfilled.ends_at;
 end $$;
 comment on function pgsched_internal.lock_backfilled(smallint, uuid, timestamptz, timestamptz)
@@ -90,7 +90,8 @@ begin
                     pgsched_internal.lock_backfilled(home, asked.job_id, asked.starts_at, asked.ends_at) e
   loop
     delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
-    perform pgsched_internal.end_execution(waiting, 'cancelled', 'backfill cancelled');
+    perform pgsched_internal.end_execution(waiting, 'cancelled', 'backfill cancelled', begun => waiting.lease_token is null);
+    perform pgsched_internal.notify_workers('stop ' || waiting.id) where waiting.lease_token is not null;
   end loop;
   perform pgsched_internal.write_log('cancel backfill', asked.job_id, cancel_backfill.actor, jsonb_build_object('backfill', asked.id),
     'backfill', asked.id::text);

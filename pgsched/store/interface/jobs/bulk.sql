@@ -69,17 +69,19 @@ declare
 begin
   for home in select p from pgsched.queues q, pgsched_internal.partitions_of(q.first_partition) p order by p loop
     begin  -- undone, so that no lock stays on a partition in which there is nothing
-      execute format('select exists (select from %s e.client_id = $1 and e.lease_token is null)', pgsched_internal.in_partition(home))
+      execute format('select exists (select from %s e.client_id = $1'
+                     ' and (e.lease_token is null or pgsched_internal.is_ahead(e::pgsched.executions)))', pgsched_internal.in_partition(home))
          into any_waits using cancel_waiting.client;
       raise sqlstate 'PSUND';
     exception when sqlstate 'PSUND' then null;
     end;
     continue when not any_waits;
-    for waiting in execute format('select e.* from %s e.client_id = $1 and e.lease_token is null'
-      ' limit $2 for update skip locked', pgsched_internal.in_partition(home)) using cancel_waiting.client, most - taken
+    for waiting in execute format('select e.* from %s e.client_id = $1'
+      ' and (e.lease_token is null or pgsched_internal.is_ahead(e::pgsched.executions)) limit $2 for update skip locked', pgsched_internal.in_partition(home)) using cancel_waiting.client, most - taken
     loop
       execute format('delete from %s e.id = $1', pgsched_internal.in_partition(home)) using waiting.id;
-      perform pgsched_internal.end_execution(waiting, 'cancelled', coalesce(cancel_waiting.note, 'cancelled'));
+      perform pgsched_internal.end_execution(waiting, 'cancelled', coalesce(cancel_waiting.note, 'cancelled'), begun => waiting.lease_token is null);
+      perform pgsched_internal.notify_workers('stop ' || waiting.id) where waiting.lease_token is not null;
       taken := taken + 1;
       cancelled := cancelled + (waiting.job_id is null)::int;  -- what is left of a job counts with it
     end loop;

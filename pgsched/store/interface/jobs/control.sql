@@ -26,7 +26,8 @@ end $$;
 comment on function pgsched_internal.lock_job(uuid)
   is 'A job of a client that the session acts for, locked until the transaction ends; PS010 for an unknown or foreign one.';
 
--- A running row is returned, but not locked: whoever has it in hand must not wait for the caller's transaction.
+-- A running row is returned, but not locked: whoever has it in hand must not wait for the caller's transaction. What was claimed
+-- ahead of its instant does not run yet.
 create or replace function pgsched_internal.lock_execution(id uuid) returns pgsched.executions language plpgsql volatile as $$
 declare
   home constant smallint := pgsched_internal.partition_with(lock_execution.id);
@@ -39,6 +40,9 @@ begin
     if found_row.id is null then  -- claimed, or ended, at this very moment
       found_row := pgsched_internal.live_execution(home, lock_execution.id);
     end if;
+  end if;
+  if pgsched_internal.is_ahead(found_row) then
+    found_row := pgsched_internal.take_back(found_row);
   end if;
   return found_row;
 end $$;
@@ -54,19 +58,23 @@ end $$;
 comment on function pgsched_internal.has_ended(uuid)
   is 'Whether history knows an execution of a client that the session acts for.';
 
-create or replace function pgsched_internal.cancel_locked(there pgsched.executions, note text) returns void
+create or replace function pgsched_internal.cancel_locked(there pgsched.executions, note text, actor text) returns void
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 begin
   delete from pgsched.executions e where e.partition = there.partition and e.id = there.id;
-  perform pgsched_internal.end_execution(there, 'cancelled', coalesce(cancel_locked.note, 'cancelled'), lets_next => there.lease_token is not null);
+  perform pgsched_internal.end_execution(there, 'cancelled', coalesce(cancel_locked.note, 'cancelled'),
+    begun => not pgsched_internal.is_ahead(there), lets_next => there.lease_token is not null);
   if there.lease_token is not null then
     perform pgsched_internal.notify_workers('stop ' || there.id);
+  end if;
+  if there.plan <> 0 and (there.attempt = 0 or there.attempt = 1 and pgsched_internal.is_ahead(there)) and there.scheduled_for > pgsched.now() then
+    perform pgsched_internal.take_out(there.job_id, there.scheduled_for, cancel_locked.actor);
   end if;
   if there.plan > 0 and there.attempt = 0 then
     perform pgsched_internal.carry_on(there.job_id, coalesce(there.scheduled_for, pgsched.now()));
   end if;
 end $$;
-comment on function pgsched_internal.cancel_locked(pgsched.executions, text)
+comment on function pgsched_internal.cancel_locked(pgsched.executions, text, text)
   is 'Cancels an execution that is locked, whether it waits or runs; its job goes on.';
 
 create or replace function pgsched.cancel(id uuid, note text default null, actor text default null) returns boolean
@@ -105,9 +113,9 @@ begin
   if num_nonnulls(cancel.actor, cancel.note, waiting.job_id) > 0 or not exists (
        select from pgsched.clients c where c.client_id = waiting.client_id and c.database_role = pgsched_internal.acting_role()) then
     perform pgsched_internal.write_log('cancel', cancel.id, cancel.actor, pgsched_internal.detail_of(cancel.note), 'execution',
-      before => jsonb_build_object('fire_at', waiting.fire_at), after => '{"status": "cancelled"}');
+      before => jsonb_build_object('fire_at', waiting.fire_at), after => '{"status": "cancelled"}', client => waiting.client_id);
   end if;
-  perform pgsched_internal.cancel_locked(waiting, cancel.note);
+  perform pgsched_internal.cancel_locked(waiting, cancel.note, cancel.actor);
   return true;
 end $$;
 comment on function pgsched.cancel(uuid, text, text)
@@ -140,11 +148,15 @@ begin
   end if;
   perform pgsched_internal.notify_wake(before.partition, follow_move.fire_at);
   if before.ordering_key is not null then
+    update pgsched.executions e set at_head = null
+     where e.partition = before.partition and e.id = before.id and e.at_head
+       and (e.attempt > 0 or e.losses > 0 or e.uncounted > 0) is not true;
     perform pgsched_internal.notify_turns();
   end if;
 end $$;
 comment on function pgsched_internal.follow_move(pgsched.executions, timestamptz)
-  is 'What follows where an execution that waits got another instant: it waits for no other, and workers are told.';
+  is 'What follows where an execution that waits got another instant: it waits for no other, others of its ordering key may go before it
+unless it has begun before, and workers are told.';
 
 create or replace function pgsched_internal.move_to(waiting pgsched.executions, fire_at timestamptz) returns void
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
@@ -192,7 +204,8 @@ begin
   end if;
   perform pgsched_internal.move_to(waiting, reschedule.fire_at);
   perform pgsched_internal.write_log('reschedule', reschedule.id, reschedule.actor, null, 'execution',
-    before => jsonb_build_object('fire_at', waiting.fire_at), after => jsonb_build_object('fire_at', reschedule.fire_at));
+    before => jsonb_build_object('fire_at', waiting.fire_at), after => jsonb_build_object('fire_at', reschedule.fire_at),
+    client => waiting.client_id);
 end $$;
 comment on function pgsched.reschedule(uuid, timestamptz, text)
   is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.';
@@ -227,7 +240,7 @@ begin
     instant := instant + interval '1 microsecond';  -- the job has a row of that microsecond: one row for an instant
   end loop;
   perform pgsched_internal.write_log('trigger', job.id, trigger.actor, jsonb_build_object('execution', new_id),
-    'execution', new_id::text, after => jsonb_build_object('status', 'scheduled', 'fire_at', instant));
+    'execution', new_id::text, after => jsonb_build_object('status', 'scheduled', 'fire_at', instant), client => job.client_id);
   return new_id;
 end $$;
 comment on function pgsched.trigger(uuid, text)
@@ -250,7 +263,7 @@ begin
          paused_at = case when j.planned_revision = j.revision then pgsched.now() else coalesce(j.paused_at, pgsched.now()) end,
          accounted_to = pgsched_internal.accounted_to(j, false)
    where j.id = pause.job_id;
-  perform pgsched_internal.withdraw(pause.job_id, 'paused');
+  perform pgsched_internal.withdraw(pause.job_id, 'paused', keeps => true);
   perform pgsched_internal.write_log('pause', pause.job_id, pause.actor, pgsched_internal.detail_of(pause.note), 'job');
   return true;
 end $$;

@@ -122,9 +122,9 @@ begin
    where j.id = edit.job_id;
   if pgsched_internal.partition_of(before) <> pgsched_internal.partition_of(after) then
     perform pgsched_internal.note_move(before);
-    perform pgsched_internal.withdraw(edit.job_id, 'edited');
+    perform pgsched_internal.withdraw(edit.job_id, 'edited', keeps => not comes_back);
   elsif fires_anew or comes_back then
-    perform pgsched_internal.withdraw(edit.job_id, 'edited');
+    perform pgsched_internal.withdraw(edit.job_id, 'edited', keeps => not comes_back);
   elsif changed <> array['labels'] then
     perform pgsched_internal.bring_along(edit.job_id);
   end if;
@@ -143,6 +143,7 @@ declare
   job pgsched.jobs;
   home smallint;
 begin
+  perform pgsched_internal.follow_unbegun(j, 'edited') from pgsched.jobs j where j.id = bring_along.job_id;
   select * into job from pgsched.jobs j
    where j.id = bring_along.job_id and j.state = 'active' and j.planned_revision = j.revision - 1 for update;
   if not found then
@@ -160,6 +161,7 @@ begin
   else
     perform pgsched_internal.account_from_claimed(job.id, job.planned_revision);
   end if;
+  perform pgsched_internal.tell_of_change(job.id);
 end $$;
 comment on function pgsched_internal.bring_along(uuid)
-  is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit.';
+  is 'Has the waiting rows of a job that was edited follow it, at their instants; called by pgsched.edit.';

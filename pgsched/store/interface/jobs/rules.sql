@@ -24,12 +24,20 @@ begin
     return pgsched_internal.refuse('PS002', format('%L is not a cron expression', left(cron, 100)),
       'write five fields (minute hour day month weekday), six with seconds first, or @daily and its like');
   end if;
+  if '?' = any (fields) and fields[cardinality(fields)] ~ '(^|[^#/0-9])[0-9]' then
+    return pgsched_internal.refuse('PS002', format('cron %L counts days of the week, with ? for the other day field', left(cron, 100)),
+      'write their names, such as MON-FRI: where ? is written, Sunday may be 1 or 0');
+  end if;
   for n in 1..cardinality(fields) loop
     at := 6 - cardinality(fields) + n;
     foreach item in array string_to_array(fields[n], ',') loop
-      if item !~ '^([*]|[?]|H([(][0-9]{1,2}-[0-9]{1,2}[)])?|([0-9]{1,2}|[A-Z]{3}|L)(-([0-9]{1,2}|[A-Z]{3}|L))?)(/[0-9]{1,3})?$'
-         and not (at = 4 and item ~ '^([0-9]{1,2}W|LW?|W[0-9]{1,2})$')
-         and not (at = 6 and item ~ '^(([0-9]|[A-Z]{3})#[1-5]|L[0-7]|L?[A-Z]{3}|[0-7]L)$') then
+      if fields[n] = '?' and at not in (4, 6) then
+        return pgsched_internal.refuse('PS002', format('cron %L has ? as %s', left(cron, 100), names[at]),
+          'write * for it; of six fields that end with a year, write the first five');
+      elsif item !~ '^([*]|H([(][0-9]{1,2}-[0-9]{1,2}[)])?|([0-9]{1,2}|[A-Z]{3})(-([0-9]{1,2}|[A-Z]{3}|L))?)(/[0-9]{1,3})?$'
+         and fields[n] <> '?'
+         and not (at = 4 and item ~ '^([0-9]{1,2}W|LW?|L-[0-9]{1,2})$')
+         and not (at = 6 and item ~ '^(([0-9]|[A-Z]{3})#[1-5]|L[0-7])$') then
         return pgsched_internal.refuse('PS002', format('cron %s %L cannot be read', names[at], left(item, 64)),
           format('write numbers from %s to %s, lists (1,15), ranges (1-5) and steps (*/10)', lows[at], highs[at]));
       end if;
@@ -49,12 +57,14 @@ begin
 end $$;
 comment on function pgsched_internal.check_cron(text) is 'True for what reads as a cron expression; raises PS002 with what to write otherwise.';
 
+-- The forms that read_instant in domain/schedule.py takes: a test holds the two against each other.
 create or replace function pgsched_internal.is_instant(value jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
+declare
+  words constant text := case jsonb_typeof(value) when 'string' then btrim(value #>> '{}', E' \t\r\n') end;
 begin
-  return jsonb_typeof(value) = 'string'
-     and value #>> '{}' ~* '^[0-9]{4}-[0-9][0-9]-[0-9][0-9][T ][0-9][0-9](:?[0-9][0-9](:?[0-9][0-9]([.,][0-9]+)?)?)?(Z|[+-][0-9][0-9](:?[0-9][0-9](:?[0-9][0-9])?)?)$'
-     and (value #>> '{}')::timestamptz is not null;
+  return coalesce(words ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?([Zz]|[+-](0[0-9]|1[0-5])(:?[0-5][0-9])?)$'
+     and words::timestamptz between '0001-01-01 00:00+00' and '9999-12-31 23:59:59.999999+00', false);
 exception when others then
   return false;
 end $$;
@@ -63,7 +73,7 @@ comment on function pgsched_internal.is_instant(jsonb) is 'True for JSON text su
 create or replace function pgsched_internal.is_day(value text) returns boolean
   language plpgsql immutable parallel safe as $$
 begin
-  return value ~ '^[0-9]{4}-[0-9][0-9]-[0-9][0-9]$' and value::date is not null;
+  return coalesce(value ~ '^[0-9]{4}-[0-9][0-9]-[0-9][0-9]$' and value::date between '1971-01-01' and '8989-12-31', false);
 exception when others then
   return false;
 end $$;
@@ -72,13 +82,14 @@ comment on function pgsched_internal.is_day(text) is 'True for text such as 2026
 create or replace function pgsched_internal.check_exclusion(exclusion jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
 declare
-  words constant text := case jsonb_typeof(exclusion) when 'string' then btrim(exclusion #>> '{}') end;
-  ends constant text[] := string_to_array(words, '/');
+  words constant text := case jsonb_typeof(exclusion) when 'string' then btrim(exclusion #>> '{}', E' \t\r\n') end;
+  ends constant text[] := array(select btrim(part, E' \t\r\n') from unnest(string_to_array(words, '/')) with ordinality e(part, place) order by place);
 begin
   if words ~ '[[:space:]]' and words !~ '^[0-9]{4}-' or words like '@%' then
     return pgsched_internal.check_cron(words);
-  elsif words is null or not (pgsched_internal.is_day(ends[1]) and pgsched_internal.is_day(coalesce(ends[2], ends[1])) and ends[1] <= coalesce(ends[2], ends[1])
-          or cardinality(ends) = 2 and pgsched_internal.is_instant(to_jsonb(ends[1])) and pgsched_internal.is_instant(to_jsonb(ends[2])))
+  elsif words is null or not (pgsched_internal.is_day(ends[1]) and pgsched_internal.is_day(coalesce(ends[2], ends[1])) and coalesce(ends[2], ends[1])::date - ends[1]::date between 0 and 3653
+          or cardinality(ends) = 2 and pgsched_internal.is_instant(to_jsonb(ends[1])) and pgsched_internal.is_instant(to_jsonb(ends[2]))
+             and ends[1]::timestamptz < ends[2]::timestamptz)
         or cardinality(ends) > 2 then
     return pgsched_internal.refuse('PS002', format('exclude has %s', left(exclusion::text, 100)),
       'write a date (2026-12-25), a range (2026-12-24/2026-12-31) of dates or instants, or a cron expression');
@@ -153,7 +164,7 @@ begin
   elsif jsonb_typeof(exclude) <> 'array' or jsonb_array_length(exclude) not between 1 and 1000 then
     return pgsched_internal.refuse('PS002', 'exclude is a list of 1 to 1000 dates, ranges and cron expressions',
       'look it up in the reference of schedules');
-  elsif (select count(*) from jsonb_array_elements_text(exclude) as item where btrim(item) !~ '^[0-9]{4}-[0-9]') > 20 then
+  elsif (select count(*) from jsonb_array_elements_text(exclude) as item where btrim(item, E' \t\r\n') !~ '^[0-9]{4}-[0-9]') > 20 then
     return pgsched_internal.refuse('PS002', 'exclude has over 20 cron expressions', 'join some with lists and ranges');
   end if;
   perform pgsched_internal.check_spec(spec) from jsonb_array_elements(also) as spec;
@@ -199,9 +210,10 @@ begin
   perform pgsched_internal.check_length(labels, 'the labels are', 65536);
   if jsonb_typeof(labels) <> 'object' or jsonb_path_exists(labels, 'strict $.* ? (@.type() != "string")', silent => true)
      or exists (select from jsonb_each_text(case jsonb_typeof(labels) when 'object' then labels else '{}' end) l
-                 where length(l.key) not between 1 and 63 or length(l.value) > 200)
+                 where length(l.key) not between 1 and 63 or l.key like '%=%' or length(l.value) > 200)
      or (select count(*) from jsonb_object_keys(case jsonb_typeof(labels) when 'object' then labels else '{}' end)) > 32 then
-    return pgsched_internal.refuse('PS000', 'labels are an object of at most 32 texts', 'write labels => ''{"team": "payments"}''');
+    return pgsched_internal.refuse('PS000',
+      'labels are an object of at most 32 texts of up to 200 characters, with names of 1 to 63 characters other than =', 'write labels => ''{"team": "payments"}''');
   end if;
   return true;
 end $$;

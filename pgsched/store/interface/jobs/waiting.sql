@@ -38,23 +38,96 @@ end $$;
 comment on function pgsched_internal.lock_planned(smallint, uuid)
   is 'Locks the rows that were planned for a job and wait in a partition; passes over what somebody has at this moment.';
 
--- Of a job's waiting rows only the planned one goes: triggered rows and retries stay. An instant that has come keeps
--- its account in history, as the first of all those up to now; one that has not come yet is the next plan's. A row that an
--- earlier change passed over, and whose claim came to nothing, stands for its own instant alone.
-create or replace function pgsched_internal.withdraw(job_id uuid, reason text default 'replaced') returns void
+-- Nothing begins by a schedule that a job has no more, and only a worker can tell whether the one it has now still has that instant:
+-- so the row is held until the job is planned again. It has no place among those of its ordering key meanwhile.
+create or replace function pgsched_internal.hold_withdrawn(waiting pgsched.executions, reason text) returns void
+  language plpgsql volatile as $$
+begin
+  update pgsched.executions e
+     set fire_at = 'infinity', scheduled_for = coalesce(e.scheduled_for, e.fire_at), gate = null, waits = pgsched_internal.waited(e.waits),
+         at_head = null, ordering_key = null, reason = hold_withdrawn.reason
+   where e.partition = waiting.partition and e.id = waiting.id;
+  if waiting.fire_at = 'infinity' then
+    perform pgsched_internal.forget_dependencies(waiting.id);
+  end if;
+  if waiting.ordering_key is not null then
+    perform pgsched_internal.notify_turns();
+  end if;
+end $$;
+comment on function pgsched_internal.hold_withdrawn(pgsched.executions, text)
+  is 'Holds the planned row of a job that was changed after its instant had come, until the job is planned again.';
+
+create or replace function pgsched_internal.spread_of(rules jsonb) returns interval language sql immutable parallel safe as $$
+  select pgsched_internal.length_of(coalesce(rules ->> 'jitter', rules ->> 'window'))
+$$;
+comment on function pgsched_internal.spread_of(jsonb) is 'How much later than its instant a run of a job may start; null where it starts then.';
+
+-- A pause takes what was to start during it; a start that is still to come may be later than the pause.
+create or replace function pgsched_internal.may_still_run(waiting pgsched.executions, job pgsched.jobs, carries_on boolean) returns boolean
+  language sql stable parallel safe as $$
+  select case when not carries_on then waiting.fire_at = 'infinity' and waiting.gate is null  -- held by an earlier change
+              when job.state = 'active' then coalesce(waiting.scheduled_for, waiting.fire_at) <= pgsched.now()
+              else job.state = 'paused' and waiting.scheduled_for <= pgsched.now() and waiting.fire_at > pgsched.now()
+                   and waiting.fire_at <= waiting.scheduled_for + pgsched_internal.spread_of(job.rules) end
+$$;
+comment on function pgsched_internal.may_still_run(pgsched.executions, pgsched.jobs, boolean)
+  is 'Whether the planned row of a job that was edited or paused stands for an instant that has come, and whose run may still begin.';
+
+create or replace function pgsched_internal.lock_unbegun(partition smallint, job pgsched.jobs) returns setof pgsched.executions
+  language plpgsql volatile as $$
+begin
+  return query execute format('select e.* from %s e.job_id = $1 and e.lease_token is null and e.attempt = 0 and e.plan < 0 and e.plan <> -$2'
+    ' and e.uncounted is null and e.gate is distinct from ''error'' for update skip locked',
+    pgsched_internal.in_partition(lock_unbegun.partition)) using job.id, job.revision;
+end $$;
+comment on function pgsched_internal.lock_unbegun(smallint, pgsched.jobs)
+  is 'Locks the runs of a job in a partition that were claimed before the job was changed, and handed back or held by a gate before they began.';
+
+-- Their job has gone on without them, so their instants have their account.
+create or replace function pgsched_internal.follow_unbegun(job pgsched.jobs, reason text) returns void
   language plpgsql volatile as $$
 declare
   waiting pgsched.executions;
+begin
+  for waiting in
+    select w.* from unnest(pgsched_internal.homes_of(job.id)) home, pgsched_internal.lock_unbegun(home, job) w
+  loop
+    if job.state = 'active' then
+      update pgsched.executions e set target = job.target, payload = job.payload, options = job.options, plan = -job.revision
+       where e.partition = waiting.partition and e.id = waiting.id;
+      continue;
+    end if;
+    delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
+    perform pgsched_internal.end_execution(waiting, 'skipped', follow_unbegun.reason);
+  end loop;
+end $$;
+comment on function pgsched_internal.follow_unbegun(pgsched.jobs, text)
+  is 'Has the runs of a job that were handed back or held before they began follow its change: they run as it says now, or end.';
+
+-- Of a job's waiting rows only the planned one goes: triggered rows and retries stay. An instant that has not come yet is the next
+-- plan's; one that has come keeps its row where it may still run, or else its account in history, as the first of all those up to
+-- now. A row that an earlier change passed over, and whose claim came to nothing, stands for its own instant alone.
+create or replace function pgsched_internal.withdraw(job_id uuid, reason text, keeps boolean default false) returns void
+  language plpgsql volatile as $$
+declare
+  job pgsched.jobs;
+  waiting pgsched.executions;
   planned integer;
   carries_on boolean;
+  held uuid[] := '{}';
 begin
-  select j.planned_revision into planned from pgsched.jobs j
-   where j.id = withdraw.job_id and j.planned_revision = j.revision - 1;  -- this change is the first since it was planned
+  select * into job from pgsched.jobs j where j.id = withdraw.job_id;
+  planned := case when job.planned_revision = job.revision - 1 then job.planned_revision end;  -- this change is the first since
   for waiting in
     select w.* from unnest(pgsched_internal.homes_of(withdraw.job_id)) home, pgsched_internal.lock_planned(home, withdraw.job_id) w
   loop
-    delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
     carries_on := waiting.plan is not distinct from planned;
+    if keeps and pgsched_internal.may_still_run(waiting, job, carries_on) then
+      perform pgsched_internal.hold_withdrawn(waiting, withdraw.reason);
+      held := held || waiting.id;
+      continue;
+    end if;
+    delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
     if carries_on and coalesce(waiting.scheduled_for, waiting.fire_at) <= pgsched.now() then
       perform pgsched_internal.end_execution(waiting, 'skipped', withdraw.reason, pgsched.now());
     elsif waiting.awaited or not carries_on then  -- whoever waits for it learns that it will not run
@@ -63,12 +136,14 @@ begin
       perform pgsched_internal.forget_dependencies(waiting.id);
     end if;
   end loop;
-  perform pgsched_internal.account_from_claimed(withdraw.job_id, planned);
+  perform pgsched_internal.follow_unbegun(job, withdraw.reason);
+  perform pgsched_internal.account_from_claimed(withdraw.job_id, planned, held);
+  perform pgsched_internal.tell_of_change(withdraw.job_id);
 end $$;
-comment on function pgsched_internal.withdraw(uuid, text) is 'Takes back the planned row of a job that is edited, paused or cancelled.';
+comment on function pgsched_internal.withdraw(uuid, text, boolean)
+  is 'Takes back the planned row of a job that is edited, paused or cancelled; with keeps it is held where its run may still begin.';
 
--- Where nobody has planned what there is, the new schedule counts from where the old one would have. What was cancelled
--- ahead stays so as long as the job fires as it did.
+-- Where nobody has planned what there is, the new schedule counts from where the old one would have.
 create or replace function pgsched_internal.accounted_to(job pgsched.jobs, fires_anew boolean) returns timestamptz
   language sql stable parallel safe as $$
   select case when job.state in ('finished', 'invalid') then pgsched.now()
@@ -81,7 +156,7 @@ comment on function pgsched_internal.accounted_to(pgsched.jobs, boolean)
 
 -- What is passed over has its row locked, but not committed: it is still seen to wait. A claim that had committed would
 -- have carried the job on before the job could be locked for the change.
-create or replace function pgsched_internal.account_from_claimed(job_id uuid, planned integer) returns void
+create or replace function pgsched_internal.account_from_claimed(job_id uuid, planned integer, held uuid[] default '{}') returns void
   language plpgsql volatile as $$
 declare
   claimed timestamptz;
@@ -89,11 +164,29 @@ begin
   select min(e.scheduled_for) into claimed
     from unnest(pgsched_internal.homes_of(account_from_claimed.job_id)) home,
          pgsched_internal.waiting_of_job(home, account_from_claimed.job_id) e
-   where e.attempt = 0 and e.plan = planned and e.scheduled_for < pgsched.now();
+   where e.attempt = 0 and e.plan = planned and e.scheduled_for < pgsched.now() and e.id <> all (held);
   update pgsched.jobs j set accounted_to = claimed where j.id = account_from_claimed.job_id and j.accounted_to > claimed;
 end $$;
-comment on function pgsched_internal.account_from_claimed(uuid, integer)
+comment on function pgsched_internal.account_from_claimed(uuid, integer, uuid[])
   is 'Has the planner go on from the due row that a worker is claiming at this moment, while its job is changed.';
+
+-- What was cancelled before its instant stays out, whatever is changed of the job. Of those instants that have passed none is planned again.
+create or replace function pgsched_internal.take_out(job_id uuid, instant timestamptz, actor text) returns void
+  language plpgsql volatile as $$
+declare
+  past constant timestamptz := least(pgsched.now(), instant);
+  ahead timestamptz[];
+begin
+  select array(select e from unnest(j.exceptions || take_out.instant) e where e >= past group by e order by e) into ahead
+    from pgsched.jobs j where j.id = take_out.job_id for no key update;
+  if cardinality(ahead) > 1000 then
+    perform pgsched_internal.refuse('PS011', format('1000 runs of job %s are cancelled ahead, and that is the most', take_out.job_id),
+      'pause the job, or exclude that time in its rules');
+  end if;
+  update pgsched.jobs j set exceptions = ahead where j.id = take_out.job_id;
+  perform pgsched_internal.write_log('take out', take_out.job_id, take_out.actor, jsonb_build_object('scheduled_for', instant), 'job');
+end $$;
+comment on function pgsched_internal.take_out(uuid, timestamptz, text) is 'Makes an instant whose run is cancelled an exception of its job.';
 
 -- The planner goes on from the last instant that is accounted for; only where nothing else would carry the job on.
 create or replace function pgsched_internal.carry_on(job_id uuid, accounted_to timestamptz) returns void

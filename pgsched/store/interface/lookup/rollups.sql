@@ -12,7 +12,8 @@ comment on function pgsched_internal.count_later(text, smallint, pgsched.executi
   is 'Notes ends of this status, or attempts where it is null, for the rollups.';
 
 create or replace function pgsched_internal.buckets() returns float8[] language sql immutable parallel safe
-  return array[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600]::float8[];
+  return array[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 20, 30, 45, 60, 75, 90, 120, 150, 180, 240,
+    300, 450, 600, 900, 1200, 1800, 2700, 3600]::float8[];
 comment on function pgsched_internal.buckets() is 'The upper bounds, in seconds, of what the histograms of rollups count; what they count last is beyond.';
 
 create or replace function pgsched_internal.sum_of(counts integer[], more integer[]) returns integer[] language sql immutable parallel safe as $$

@@ -179,7 +179,7 @@ declare
     'with leased as (update %s e.id = any ($1) and ($5 or e.lease_token is null and e.target = ''queue:'' and e.ordering_key is null'
     '    and not coalesce(e.options ?| $6, false)'
     '    and not exists (select from pgsched.clients c where c.client_id = e.client_id and c.options ?| $6))'
-    '  returning e.id, e.lease_token, e.attempt, e.scheduled_for::timestamptz, e.client_id::text, e.key::text, e.ordering_key::text,'
+    '  returning e.id, e.lease_token, e.attempt, e.attempt + coalesce(e.uncounted, 0), e.scheduled_for::timestamptz, e.client_id::text, e.key::text, e.ordering_key::text,'
     '            e.job_id, e.payload::jsonb, e.target::text, e.options::jsonb, e.lease_expires_at)'
     ' select array_agg(leased::pgsched_internal.handed) from leased',
     pgsched_internal.in_partition(lease_in.partition,
@@ -252,7 +252,7 @@ comment on function pgsched_internal.lease_to(pgsched_internal.consumer, smallin
 dealt with and is to be passed over.';
 
 create or replace function pgsched.claim(queue text, worker text, batch integer default 1, lease interval default '30 s')
-  returns table (id uuid, token bigint, attempt smallint, scheduled_for timestamptz, client text, key text, ordering_key text,
+  returns table (id uuid, token bigint, attempt smallint, delivery_count integer, scheduled_for timestamptz, client text, key text, ordering_key text,
                  job_id uuid, payload jsonb, target text, options jsonb, lease_expires_at timestamptz)
   language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp
   set plan_cache_mode = force_custom_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
@@ -272,7 +272,7 @@ declare
   fitting integer;
 begin
   if exists (select from pgsched.queues q where q.name = claim.queue and q.paused_at is not null)
-     or exists (select from pgsched.installation i where i.held_since is not null) then
+     or exists (select from pgsched.installation i where i.held_since is not null) or pgsched_internal.is_elsewhere() then
     return;
   end if;
   for round in 1..20 loop

@@ -45,7 +45,9 @@ begin
   if exists (select from pgsched_internal.results_to_record r where r.client_id = held.client_id) then
     return false;
   end if;
-  perform from pgsched.jobs j where j.id = held.job_id for update;
+  if held.job_id is not null then
+    perform from pgsched.jobs j where j.id = held.job_id for update;
+  end if;
   perform from pgsched.blocked_keys b
     where b.client_id = held.client_id and b.ordering_key = held.ordering_key and b.partition = held.partition for update;
   return true;
@@ -108,14 +110,25 @@ begin
       return false;
     end if;
   end if;
-  if exists (select from pgsched.jobs j where j.id = held.job_id and j.rules ? 'pause_after' and (j.failures > 0 or is_free_to_end.status = 'failed')) then
-    perform from pgsched.jobs j where j.id = held.job_id for update skip locked;
-    return found;
-  end if;
-  return true;
+  return held.job_id is null or pgsched_internal.may_count(held.job_id, status);
 end $$;
 comment on function pgsched_internal.is_free_to_end(pgsched.executions, pgsched.execution_status)
   is 'Whether nobody else has locked what the end of an execution writes beside it, which is locked then.';
+
+-- The whole table may be locked: by whoever changes it, say.
+create or replace function pgsched_internal.may_count(job_id uuid, status pgsched.execution_status) returns boolean
+  language plpgsql volatile set lock_timeout = '50ms' as $$
+begin
+  if exists (select from pgsched.jobs j where j.id = may_count.job_id and j.rules ? 'pause_after' and (j.failures > 0 or may_count.status = 'failed')) then
+    perform from pgsched.jobs j where j.id = may_count.job_id for update skip locked;
+    return found;
+  end if;
+  return true;
+exception when lock_not_available then
+  return false;
+end $$;
+comment on function pgsched_internal.may_count(uuid, pgsched.execution_status)
+  is 'Whether nobody else has locked a job that counts such an end of a run; it is locked then.';
 
 create or replace function pgsched_internal.end_in_hand(
   held pgsched.executions, status pgsched.execution_status, result jsonb, reason text, tried boolean
@@ -142,7 +155,7 @@ create or replace function pgsched_internal.decide_failure(
   out status pgsched.execution_status, out delay double precision, out reason text
 ) language sql volatile as $$
   select * from pgsched_internal.decide('failed', error, retryable, extract(epoch from retry_after)::float8, held.attempt,
-    extract(epoch from pgsched.now() - coalesce(held.scheduled_for, held.fire_at))::float8, held.options, held.client_id, held.partition,
+    extract(epoch from pgsched.now() - coalesce(held.start_at, held.scheduled_for, held.fire_at))::float8, held.options, held.client_id, held.partition,
     held.plan, case when not at_once then random() end)
 $$;
 comment on function pgsched_internal.decide_failure(pgsched.executions, text, boolean, interval, boolean)

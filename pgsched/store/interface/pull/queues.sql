@@ -76,7 +76,8 @@ begin
   select e.id into first from pgsched.executions e
    where e.partition = waiting.partition and e.client_id = waiting.client_id and e.ordering_key = waiting.ordering_key and e.at_head;
   if first is null and not exists (select from pgsched.blocked_keys b
-       where b.client_id = waiting.client_id and b.ordering_key = waiting.ordering_key and b.partition = waiting.partition) then
+       where b.client_id = waiting.client_id and b.ordering_key = waiting.ordering_key and b.partition = waiting.partition
+         and (b.until is null or b.until > pgsched.now())) then
     select e.id into first from pgsched.executions e
      where e.partition = waiting.partition and e.client_id = waiting.client_id and e.ordering_key = waiting.ordering_key
        and (isfinite(e.fire_at) or e.gate is not null or not pgsched_internal.waits_for_own(e.partition, e.id))
@@ -94,7 +95,7 @@ begin
   end if;
   update pgsched.executions e
      set gate = 'order', fire_at = 'infinity', scheduled_for = coalesce(e.scheduled_for, e.fire_at),
-         waits = pgsched_internal.held(e.waits, 'order', e.fire_at)
+         waits = pgsched_internal.held(e.waits, 'order', e.fire_at), held_until = pgsched_internal.held_until(e)
    where e.partition = waiting.partition and e.id = waiting.id;
   perform pgsched_internal.notify_turns();
   return false;
@@ -134,7 +135,7 @@ begin
   else
     late := pgsched_internal.lateness(
       pgsched_internal.options_of(waiting.options, waiting.client_id, waiting.partition, waiting.plan), waiting.attempt + 1,
-      extract(epoch from pgsched.now() - coalesce(waiting.scheduled_for, waiting.fire_at))::float8);
+      extract(epoch from pgsched.now() - coalesce(waiting.start_at, waiting.scheduled_for, waiting.fire_at))::float8);
     if late.status is null then
       return waiting.ordering_key is null or pgsched_internal.take_turn(waiting);
     end if;

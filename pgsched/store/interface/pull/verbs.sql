@@ -57,8 +57,8 @@ recorded later, where somebody has locked its row or its job. PS013 where anothe
 
 create or replace function pgsched_internal.check_lease(lease interval) returns boolean language plpgsql immutable parallel safe as $$
 begin
-  if lease is null or lease not between interval '1 s' and interval '7 days' then
-    return pgsched_internal.refuse('PS000', 'the lease must be from 1 second to 7 days', 'write lease => ''30 s'', and extend it for what takes longer');
+  if lease is null or lease not between interval '1 s' and interval '7 days' or date_trunc('month', lease) <> interval '0' then
+    return pgsched_internal.refuse('PS000', 'the lease must be from 1 second to 7 days, without months', 'write lease => ''30 s'', and extend it for what takes longer');
   end if;
   return true;
 end $$;
@@ -67,10 +67,11 @@ comment on function pgsched_internal.check_lease(interval) is 'True for how long
 create or replace function pgsched.extend(id uuid, token bigint, lease interval default '30 s') returns timestamptz
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
-  until constant timestamptz := pgsched.now() + extend.lease;
+  until timestamptz;
   taken record;
 begin
   perform pgsched_internal.check_lease(extend.lease);
+  until := pgsched.now() + extend.lease;
   taken := pgsched_internal.take_in_hand(extend.id, extend.token);
   if (taken.held).lease_owner is not null then
     perform pgsched_internal.refuse('PS011', format('the call of execution %s has not been answered yet', (taken.held).id), 'answer it with 202 first');
@@ -87,7 +88,8 @@ its row the lease stays as it is, and its end is returned. PS013 where another h
 create or replace function pgsched_internal.hand_back(held pgsched.executions) returns void language plpgsql volatile as $$
 begin
   update pgsched.executions e
-     set fire_at = pgsched.now(), lease_token = null, lease_expires_at = null, consumer = null, attempt = e.attempt - 1
+     set fire_at = pgsched.now(), lease_token = null, lease_expires_at = null, consumer = null, attempt = e.attempt - 1,
+         uncounted = coalesce(e.uncounted, 0) + 1
    where e.partition = held.partition and e.id = held.id;
   perform pgsched_internal.notify_wake(held.partition, pgsched.now());
 end $$;
@@ -96,16 +98,24 @@ comment on function pgsched_internal.hand_back(pgsched.executions) is 'Has an ex
 create or replace function pgsched.release(id uuid, token bigint) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
-  taken constant record := pgsched_internal.take_in_hand(release.id, release.token);
+  taken record;
 begin
+  perform from pgsched.blocked_keys b
+    where b.execution_id = release.id and b.token = release.token and pgsched_internal.acts_for(b.client_id) for update skip locked;
+  if found then
+    perform pgsched_internal.unblock_after(array[release.id]);
+    return;
+  end if;
+  taken := pgsched_internal.take_in_hand(release.id, release.token);
   if (taken.held).target <> 'queue:' then
     perform pgsched_internal.refuse('PS011', format('execution %s was deferred, and not claimed', (taken.held).id), 'let it fail: pgsched.fail');
-  elsif taken.is_free then
+  elsif taken.is_free and not exists (
+      select from pgsched_internal.results_to_record r where r.execution_id = (taken.held).id and r.token = release.token) then
     perform pgsched_internal.hand_back(taken.held);
   else
     perform pgsched_internal.note_result('release', taken.held, release.token);
   end if;
 end $$;
 comment on function pgsched.release(uuid, bigint)
-  is 'Hands an execution back as if it had not been claimed, as soon as nobody else has its row locked. PS013 where another has it by now or
-it has ended, PS010 for an unknown one, PS011 for one that a target deferred.';
+  is 'Hands an execution back as if it had not been claimed, as soon as nobody else has its row locked; lets the next of its ordering key begin where it
+was cancelled meanwhile. PS013 where another has it by now or it has ended, PS010 for an unknown one, PS011 for one that a target deferred.';

@@ -51,7 +51,12 @@ declare
   channels text[];
 begin
   select c.channels into channels from pgsched.clients c where c.client_id = client;
-  return channels is null or channel = 'queue' or channel = any (channels)
+  if channel = 'notify' and (channels is null or target <> all (channels))
+      and exists (select from pgsched.clients c where c.client_id <> client and target = any (c.channels)) then
+    return pgsched_internal.refuse('PS012', format('client %L may not have %s notified: that is another client''s channel', client, target),
+      'notify a channel of your own, or ask whoever runs pgsched to name this one in your channels, too');
+  end if;
+  return channels is null or channel = 'queue' or channel = any (channels) or target = any (channels)
     or pgsched_internal.refuse('PS012', format('client %L may not have %s targets called', client, channel),
          format('its channels are %s: pgsched.set_client', array_to_string(channels, ', ')));
 end $$;

@@ -36,7 +36,7 @@ begin
   elsif there.lease_token is not null then
     perform pgsched_internal.refuse('PS011', format('execution %s is running', there.id),
       'only what has not begun can be changed: cancel it, and schedule another');
-  elsif there.attempt > 0 or there.losses > 0 then
+  elsif there.attempt > 0 or there.losses > 0 or there.uncounted > 0 then
     perform pgsched_internal.refuse('PS011', format('execution %s has begun before, and is to be tried again', there.id),
       'only what has not begun can be changed: cancel it, and schedule another');
   end if;
@@ -126,13 +126,14 @@ begin
   end if;
   update pgsched.executions e
      set target = after.target, payload = after.payload, options = after.options, labels = after.labels, fire_at = after.fire_at,
-         scheduled_for = after.scheduled_for, gate = after.gate, waits = after.waits, reason = after.reason
+         scheduled_for = after.scheduled_for, gate = after.gate, waits = after.waits, reason = after.reason,
+         held_until = case when after.gate is not null then pgsched_internal.held_until(after) end
    where e.partition = before.partition and e.id = before.id;
   if after.fire_at <> before.fire_at then
     perform pgsched_internal.follow_move(before, after.fire_at);
   end if;
   perform pgsched_internal.write_log('edit execution', edit_execution.id, edit_execution.actor, pgsched_internal.detail_of(edit_execution.note),
-    'execution', before => was, after => is_now);
+    'execution', before => was, after => is_now, client => before.client_id);
   return true;
 end $$;
 comment on function pgsched.edit_execution(uuid, jsonb, text, text)

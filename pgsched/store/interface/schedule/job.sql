@@ -18,7 +18,8 @@ comment on function pgsched_internal.job_under(text, text, text)
 create or replace function pgsched_internal.follow_replaced(before pgsched.jobs, after pgsched.jobs) returns void
   language plpgsql volatile as $$
 declare
-  fires_anew constant boolean := before.state not in ('active', 'paused') or pgsched_internal.moves_instants(before, after);
+  goes_on constant boolean := before.state in ('active', 'paused');
+  fires_anew constant boolean := not goes_on or pgsched_internal.moves_instants(before, after);
   accounted constant timestamptz := pgsched_internal.accounted_to(before, false);
 begin
   if not fires_anew and after.accounted_to <> accounted then
@@ -26,11 +27,11 @@ begin
   end if;
   if pgsched_internal.partition_of(before) <> pgsched_internal.partition_of(after) then
     perform pgsched_internal.note_move(before);
-    perform pgsched_internal.withdraw(after.id);
+    perform pgsched_internal.withdraw(after.id, 'replaced', keeps => goes_on);
   elsif before.state = 'active' and not fires_anew then
     perform pgsched_internal.bring_along(after.id);  -- what is due stays due, however often a deployment says the same again
   else
-    perform pgsched_internal.withdraw(after.id);
+    perform pgsched_internal.withdraw(after.id, 'replaced', keeps => goes_on);
   end if;
 end $$;
 comment on function pgsched_internal.follow_replaced(pgsched.jobs, pgsched.jobs)

@@ -16,11 +16,12 @@ create or replace function pgsched_internal.replace_waiting(
   there pgsched.executions, target text, payload jsonb, fire_at timestamptz, options jsonb, labels jsonb
 ) returns void language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 begin
-  perform pgsched_internal.check_channel(c.client_id, replace_waiting.target) from pgsched.clients c
-    where c.client_id = there.client_id and c.channels is not null;
+  perform pgsched_internal.check_channel(there.client_id, replace_waiting.target)
+    where replace_waiting.target like 'notify:%'
+       or exists (select from pgsched.clients c where c.client_id = there.client_id and c.channels is not null);
   update pgsched.executions e
-     set fire_at = replace_waiting.fire_at, scheduled_for = null, attempt = 0, gate = null, waits = null, reason = null, target = replace_waiting.target,
-         payload = replace_waiting.payload, options = replace_waiting.options, labels = replace_waiting.labels
+     set fire_at = replace_waiting.fire_at, scheduled_for = null, attempt = 0, gate = null, waits = null, reason = null, at_head = null,
+         target = replace_waiting.target, payload = replace_waiting.payload, options = replace_waiting.options, labels = replace_waiting.labels
    where e.partition = there.partition and e.id = there.id;
   if there.ordering_key is not null then
     perform pgsched_internal.notify_turns();
@@ -58,6 +59,9 @@ declare
 begin
   loop
     there := pgsched_internal.live_execution(held.partition, held.id);
+    if on_conflict not in ('keep', 'reject') and pgsched_internal.is_ahead(there) then
+      there := pgsched_internal.take_back(there);
+    end if;
     if there.id is null or there.lease_token is not null or on_conflict in ('keep', 'reject') then
       return there;
     end if;

@@ -5,7 +5,10 @@
 -- the key, then the job, then the execution that waits.
 
 create or replace function pgsched_internal.key_retention() returns interval language sql stable parallel safe as $$
-  select pgsched_internal.setting('key_retention', '24 hours')::interval
+  select case when k.kept between interval '0' and interval '3653 days' then k.kept
+              else pgsched_internal.refuse('PS000', format('pgsched.key_retention is %s', k.kept),
+                                           'set it to an interval from 0 to 3653 days')::text::interval end
+    from (select pgsched_internal.setting('key_retention', '24 hours')::interval as kept) k
 $$;
 comment on function pgsched_internal.key_retention()
   is 'How long after its success an execution still answers for its key: the setting pgsched.key_retention.';

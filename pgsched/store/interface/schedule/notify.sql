@@ -8,6 +8,17 @@
 -- place: to look at it is to read one row that never gets versions, whoever holds an old snapshot, and takes no lock
 -- that anybody could hold. Nobody but the owner may touch it. What says nothing any more after a moment needs no session
 -- to stand for it.
+do $$
+declare
+  item text;
+begin
+  for item in select 'pgsched_internal.watch_' || pgsched_internal.queue_number_of(q.first_partition) from pgsched.queues q loop
+    if to_regclass(item) is null then  -- somebody has dropped it
+      execute format('create sequence %s', item);
+    end if;
+  end loop;
+end $$;
+
 create or replace function pgsched_internal.watch_of(queue_number integer) returns bigint language sql volatile as $$
   select pg_catalog.pg_sequence_last_value(
     case queue_number when 0 then 'pgsched_internal.watch_0'::pg_catalog.regclass  -- looked up when it is planned

@@ -9,7 +9,7 @@ declare
   told constant boolean := current_setting('pgsched.notify', true) is distinct from 'off';
 begin
   if told then
-    if exists (select from pgsched.queues q where q.full_since is not null)
+    if insert_waiting.target like 'notify:%' or exists (select from pgsched.queues q where q.full_since is not null)
        or exists (select from pgsched.clients c where c.client_id = client and c.channels is not null) then
       perform pgsched_internal.refuse_full(pgsched_internal.first_partition_of(home));
       perform pgsched_internal.check_channel(client, insert_waiting.target);
@@ -62,7 +62,7 @@ begin
   delay := nullif(delay, '-178000000 years');
   cron := nullif(cron, '@once');
   every := nullif(every, '-178000000 years');
-  instant := coalesce(schedule_outcome.fire_at, pgsched.now() + greatest(delay, interval '0'));
+  instant := coalesce(schedule_outcome.fire_at, pgsched.now() + least(greatest(delay, interval '0'), interval '10000 years'));
   if null_given is not null or num_nonnulls(schedule_outcome.fire_at, delay, cron, every) > 1 or delay < interval '0' or target is null
      or num_nonnulls(timezone, rules, after, gap, overlap) > 0 or on_conflict is distinct from 'replace'
      or after_outcome is distinct from 'success' or instant not between '0001-01-01 00:00+00' and '9999-12-31 00:00+00' then

@@ -8,6 +8,6 @@ select e.client_id::text as client, q.name as queue, count(*) as executions,
        min(l.instant) as oldest
   from pgsched.executions e
   join pgsched.queues q on q.first_partition = pgsched_internal.first_partition_of(e.partition),
-       lateral (select coalesce(e.scheduled_for, e.fire_at)::timestamptz) l(instant)
+       lateral (select coalesce(e.start_at, e.scheduled_for, e.fire_at)::timestamptz) l(instant)
  where e.fire_at <= pgsched.now() or e.lease_token is not null
  group by 1, 2 order by executions desc, 1, 2

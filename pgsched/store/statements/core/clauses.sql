@@ -36,8 +36,14 @@ sum(r.succeeded + r.failed + r.cancelled + r.expired + r.skipped)::bigint as end
        array[sum(r.lateness[1]), sum(r.lateness[2]), sum(r.lateness[3]), sum(r.lateness[4]), sum(r.lateness[5]),
          sum(r.lateness[6]), sum(r.lateness[7]), sum(r.lateness[8]), sum(r.lateness[9]), sum(r.lateness[10]),
          sum(r.lateness[11]), sum(r.lateness[12]), sum(r.lateness[13]), sum(r.lateness[14]), sum(r.lateness[15]),
-         sum(r.lateness[16]), sum(r.lateness[17]), sum(r.lateness[18])]::bigint[] as lateness,
+         sum(r.lateness[16]), sum(r.lateness[17]), sum(r.lateness[18]), sum(r.lateness[19]), sum(r.lateness[20]),
+         sum(r.lateness[21]), sum(r.lateness[22]), sum(r.lateness[23]), sum(r.lateness[24]), sum(r.lateness[25]),
+         sum(r.lateness[26]), sum(r.lateness[27]), sum(r.lateness[28]), sum(r.lateness[29]), sum(r.lateness[30]),
+         sum(r.lateness[31]), sum(r.lateness[32]), sum(r.lateness[33])]::bigint[] as lateness,
        array[sum(r.duration[1]), sum(r.duration[2]), sum(r.duration[3]), sum(r.duration[4]), sum(r.duration[5]),
          sum(r.duration[6]), sum(r.duration[7]), sum(r.duration[8]), sum(r.duration[9]), sum(r.duration[10]),
          sum(r.duration[11]), sum(r.duration[12]), sum(r.duration[13]), sum(r.duration[14]), sum(r.duration[15]),
-         sum(r.duration[16]), sum(r.duration[17]), sum(r.duration[18])]::bigint[] as duration
+         sum(r.duration[16]), sum(r.duration[17]), sum(r.duration[18]), sum(r.duration[19]), sum(r.duration[20]),
+         sum(r.duration[21]), sum(r.duration[22]), sum(r.duration[23]), sum(r.duration[24]), sum(r.duration[25]),
+         sum(r.duration[26]), sum(r.duration[27]), sum(r.duration[28]), sum(r.duration[29]), sum(r.duration[30]),
+         sum(r.duration[31]), sum(r.duration[32]), sum(r.duration[33])]::bigint[] as duration

@@ -1,5 +1,5 @@
 -- doctor: transactions open for so many seconds that have a table or an index of pgsched locked against everybody who writes. Since when
--- is shown to their own login and to monitors. Locks nothing.
+-- is shown to their own login and to monitors: null for others, however short it may be. Locks nothing.
 select l.pid, coalesce(nullif(a.application_name, ''), 'without a name') as name, l.mode, min(l.relation::pg_catalog.regclass::text) as thing,
        extract(epoch from pg_catalog.clock_timestamp() - a.xact_start)::float8 as seconds
   from pg_catalog.pg_locks l join pg_catalog.pg_stat_activity a on a.pid = l.pid
@@ -8,5 +8,5 @@ select l.pid, coalesce(nullif(a.application_name, ''), 'without a name') as name
  where l.granted and l.locktype = 'relation' and l.pid <> pg_catalog.pg_backend_pid()
    and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
    and l.mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
-   and a.xact_start < pg_catalog.clock_timestamp() - pg_catalog.make_interval(secs => %(seconds)s)
+   and (a.xact_start < pg_catalog.clock_timestamp() - pg_catalog.make_interval(secs => %(seconds)s) or a.xact_start is null)
  group by l.pid, a.application_name, l.mode, a.xact_start order by seconds desc limit %(most)s

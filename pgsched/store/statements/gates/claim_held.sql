@@ -9,13 +9,13 @@ with fed as materialized (
    order by coalesce((due.options ->> 'priority')::smallint, 0::smallint) desc, due.scheduled_for, due.id limit %(batch)s for update skip locked
 ), taken as (
   update pgsched.executions e
-     set fire_at = greatest(pgsched.now(), e.scheduled_for), gate = null, waits = pgsched_internal.waited(e.waits), lease_owner = %(owner)s, lease_token = %(token)s,
+     set fire_at = greatest(pgsched.now(), coalesce(e.start_at, e.scheduled_for)), gate = null, waits = pgsched_internal.waited(e.waits), lease_owner = %(owner)s, lease_token = %(token)s,
          lease_expires_at = pgsched.now() + %(lease)s, attempt = e.attempt + 1
    where e.partition = any ({partitions}) and e.id = any (array(select id from fed))
   returning e.partition, e.id, e.lease_token, e.attempt, e.fire_at, coalesce(e.scheduled_for, e.fire_at) as scheduled_for,
             e.client_id, e.target,
             case when e.payload is null or (pg_column_size(e.payload) <= 8000 and pg_column_compression(e.payload) is null)
                  then e.payload else '{"pgsched": "kept back"}'::jsonb end,
-            e.options, e.job_id, e.plan, e.key, e.ordering_key
+            e.options, e.job_id, e.plan, e.key, e.ordering_key, e.start_at, e.uncounted
 )
 select * from taken order by coalesce((options ->> 'priority')::smallint, 0::smallint) desc, scheduled_for, id

@@ -1,4 +1,7 @@
--- gates: all that stand, how many a second they let pass, and which of the queues' first partitions a queue's gate is for.
+-- gates: all that stand, how many a second they let pass and how many at once, which of the queues' first partitions a queue's gate is for, and until when
+-- somebody has shut one, in microseconds since 1970; not for how long workers leave a failing target alone.
 select g.name, coalesce(g.events / extract(epoch from g.period), 'infinity')::float8 as rate,
-       g.concurrency is not null as counts, q.first_partition
+       coalesce(g.concurrency, 'infinity'::float8) as concurrency, q.first_partition,
+       case when g.shut_until > pgsched.now() and (g.name !~ '^circuit:' or g.openings = 0)
+            then least(extract(epoch from least(g.shut_until, timestamptz '9999-12-31Z')) * 1000000, 9e18)::bigint end as shut_until
   from pgsched_internal.gates g left join pgsched.queues q on g.name = 'queue:' || q.name

@@ -3,7 +3,8 @@
 update pgsched_internal.executions_{p} e
    set fire_at = 'infinity', scheduled_for = coalesce(e.scheduled_for, e.fire_at),
        gate = 'worker:' || pgsched_internal.capability_of(e.target),
-       waits = pgsched_internal.held(e.waits, 'worker:' || pgsched_internal.capability_of(e.target), e.fire_at)
+       waits = pgsched_internal.held(e.waits, 'worker:' || pgsched_internal.capability_of(e.target), e.fire_at),
+       held_until = pgsched_internal.held_until(e::pgsched.executions)
  where e.ctid = any (array(
          select due.ctid from pgsched_internal.executions_{p} due
           where due.partition = {p} and due.fire_at <= pgsched.now() and due.lease_token is null and due.plan is null

@@ -6,6 +6,6 @@ select split_part(g.name, ':', 1) as kind, substr(g.name, strpos(g.name, ':') + 
  where g.name not like 'circuit:%%' and num_nonnulls(g.events, g.concurrency) > 0
    and g.name >= coalesce(%(kind)s::text, 'client') || ':'
    and g.name < case %(kind)s::text when 'client' then 'host' when 'host' then 'key' when 'key' then 'queue' else 'r' end
-   and (%(name)s::text is null or g.name = %(kind)s::text || ':' || %(name)s)
+   and (%(name)s::text is null or g.name = %(kind)s::text || ':' || case %(kind)s::text when 'host' then pgsched_internal.canonical_host(%(name)s) else %(name)s end)
    and (%(after)s::text is null or g.name > %(after)s)
  order by g.name limit %(limit)s

@@ -11,7 +11,8 @@ with mine as materialized (
              where x.client_id = k.client_id and x.ordering_key = k.ordering_key
                and (isfinite(x.fire_at) or x.gate is not null or not pgsched_internal.waits_for_own(x.partition, x.id))
                and (select b.partition from pgsched.blocked_keys b where b.client_id = k.client_id
-                       and b.ordering_key = k.ordering_key and b.partition = {p}) is null
+                       and b.ordering_key = k.ordering_key and b.partition = {p}
+                       and (b.until is null or b.until > pgsched.now())) is null
              order by coalesce(x.scheduled_for, x.fire_at), x.id limit 1)) as id
     from (select distinct m.client_id, m.ordering_key from mine m) k
 ), advanced as (

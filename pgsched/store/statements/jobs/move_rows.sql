@@ -2,8 +2,8 @@
 -- rows that are due soon. Index: the primary key.
 with moved as (
   update pgsched.executions e
-     set (scheduled_for, fire_at) = (
-           select m.becomes, case when isfinite(e.fire_at) then m.becomes + (e.fire_at - e.scheduled_for) else e.fire_at end
+     set (scheduled_for, start_at, fire_at) = (
+           select m.becomes, m.becomes + (e.start_at - e.scheduled_for), case when isfinite(e.fire_at) then m.becomes + (e.fire_at - e.scheduled_for) else e.fire_at end
              from unnest(%(rows)s::uuid[], %(instants)s::timestamptz[]) as m(id, becomes) where m.id = e.id)
    where e.partition = any (%(partitions)s::smallint[]) and e.id = any (%(rows)s::uuid[])
   returning e.partition, e.fire_at

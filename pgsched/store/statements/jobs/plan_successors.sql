@@ -5,9 +5,10 @@
 -- Plans are kept, and a plan that was made for few jobs must also look each one up where there are thousands. Therefore the subquery
 -- locks, so that the planner cannot change the order of the join; the client comes with the id, so that the primary key and jobs_client
 -- both find one row; and the state is compared as text, so that no index by the state is read whole.
-insert into pgsched_internal.executions_{p} (fire_at, scheduled_for, job_id, plan, partition, client_id, target, payload, options, ordering_key)
-select n.fire_at, n.instant, j.id, j.revision, {p}, j.client_id, j.target, j.payload, j.options, j.ordering_key
-  from unnest(%(clients)s::text[], %(jobs)s, %(revisions)s, %(instants)s, %(fires)s) as n(client_id, id, revision, instant, fire_at)
+insert into pgsched_internal.executions_{p} (fire_at, scheduled_for, start_at, job_id, plan, partition, client_id, target, payload, options, ordering_key)
+select n.fire_at, n.instant, nullif(n.start, n.instant), j.id, j.revision, {p}, j.client_id, j.target, j.payload, j.options, j.ordering_key
+  from unnest(%(clients)s::text[], %(jobs)s, %(revisions)s, %(instants)s, %(starts)s, %(fires)s)
+         as n(client_id, id, revision, instant, start, fire_at)
  cross join lateral (
    select * from pgsched.jobs j
     where j.client_id = n.client_id and j.id = n.id and j.revision = n.revision and j.state::text = 'active'

@@ -1,6 +1,6 @@
 -- claim: leases the due rows of each partition, earliest first (or latest first, with order " desc"), at most as many as there are free
 -- slots. Locks the rows that it takes and passes over those that another worker holds. Index: executions_fire_at. No lease column is in
--- an index, so the update is HOT. low is a hint by which the dead entries at the left edge of the index are skipped; the sweep finds rows
+-- an index, so the update is HOT. low is a hint by which the dead entries at the left edge of the index are skipped; the rear finds rows
 -- that stand before it.
 -- A payload that is large, or compressed and so of unknown size, is kept back (store/live/beginnings.py). Its head tells both, without
 -- reading the rest.
@@ -16,6 +16,6 @@ returning e.partition, e.id, e.lease_token, e.attempt, e.fire_at, coalesce(e.sch
           e.target,
           case when e.payload is null or (pg_column_size(e.payload) <= 8000 and pg_column_compression(e.payload) is null)
                then e.payload else '{"pgsched": "kept back"}'::jsonb end,
-          e.options, e.job_id, e.plan, e.key, e.ordering_key
+          e.options, e.job_id, e.plan, e.key, e.ordering_key, e.start_at, e.uncounted
 -- then
 {rows}

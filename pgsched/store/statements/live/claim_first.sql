@@ -33,6 +33,6 @@ with recursive level (priority) as (
             e.client_id, e.target,
             case when e.payload is null or (pg_column_size(e.payload) <= 8000 and pg_column_compression(e.payload) is null)
                  then e.payload else '{"pgsched": "kept back"}'::jsonb end,
-            e.options, e.job_id, e.plan, e.key, e.ordering_key
+            e.options, e.job_id, e.plan, e.key, e.ordering_key, e.start_at, e.uncounted
 )
 select * from taken order by (options ->> 'priority')::smallint desc, fire_at, id

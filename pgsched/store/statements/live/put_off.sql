@@ -1,12 +1,14 @@
 -- claim: gives back claimed rows that need something that somebody else has locked, or that is not there yet. They are read again after the look-ahead: soon if they
--- are a little overdue, later if they are long overdue, so that they never stand in the way of others, however many they are. If the
+-- are a little overdue, later if they are long overdue, so that they never stand in the way of others, however many they are; or at an instant to come, and
+-- not by a claim that looks ahead of it. If the
 -- instant at which a row fires would tell that it waited, the mark 'busy' says that it did not. Fenced by the token; index: the primary
 -- key; "any (array[…])" keeps it from being read whole to be joined in its order.
 update pgsched_internal.executions_{p} e
-   set fire_at = greatest(e.fire_at, pgsched.now() + %(ahead)s + least(greatest((pgsched.now() - o.instant) * 0.5, interval '20 ms'), interval '5 s')),
+   set fire_at = greatest(e.fire_at, %(ahead)s + case when o.until > pgsched.now() then o.until
+         else pgsched.now() + least(greatest((pgsched.now() - coalesce(e.start_at, o.instant)) * 0.5, interval '20 ms'), interval '5 s') end),
        scheduled_for = o.instant, gate = case when o.marked then 'busy' else e.gate end,
        lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1,
        reason = coalesce(o.reason, 'waits: an open transaction holds a lock on it, or on its job')
-  from unnest(%(ids)s, %(instants)s, %(marked)s::boolean[], %(reasons)s::text[]) as o(id, instant, marked, reason)
+  from unnest(%(ids)s, %(instants)s, %(untils)s, %(marked)s::boolean[], %(reasons)s::text[]) as o(id, instant, until, marked, reason)
  where e.id = any (array[o.id]) and e.lease_token = any (%(tokens)s)
 returning e.fire_at

@@ -1,6 +1,6 @@
 -- reap: takes rows back from workers that are lost, and rows whose leases had run out by a moment. It looks at the next due rows of
 -- one partition from its mark on: depth of them, and those due at the same instant. What becomes of a row:
--- - A row of a lost worker goes back as if it had not been claimed.
+-- - A row of a lost worker goes back as if it had not been claimed; one that was not due yet had not begun, and nothing is told of it.
 -- - A handler that was lost for the second time, or for the first while others of its target are under suspicion, is held until it has
 --   run alone, if a living worker can run it alone.
 -- - A handler that is lost once more with a process that ran it alone, where nobody is left to say how that ended, is held for good.
@@ -20,14 +20,15 @@ with tried as (
    where e.partition = %(partition)s and e.fire_at > %(low)s and e.fire_at <= pgsched.now() + interval '1 minute'
    order by e.fire_at fetch first %(depth)s rows with ties
 ), lost as (
-  select e.ctid, coalesce(e.lease_owner = any (%(owners)s), false) as lost_with_worker,
-         coalesce(e.lease_owner = any (%(owners)s) and e.target like 'python:%%' and e.target = any (array(select unnest(alone) from tried))
+  select e.ctid, coalesce(e.lease_owner = any (%(owners)s), false) as lost_with_worker, e.fire_at <= pgsched.now() as was_due,
+         coalesce(e.lease_owner = any (%(owners)s) and e.fire_at <= pgsched.now() and e.target like 'python:%%' and e.target = any (array(select unnest(alone) from tried))
            and (e.losses > 0 or exists (select from pgsched.executions a where a.gate = any (array['alone:' || e.target]) and not isfinite(a.fire_at))),
            false) as is_suspect,
          coalesce(e.lease_owner = any (%(owners)s) and e.losses > 2
            and exists (select from pgsched.workers w where w.id = e.lease_owner and w.alone), false) as is_culprit,
          case when a.allowed = 1 and e.target !~ '^(sql|notify):' then coalesce(e.begun = e.lease_token, false)
               else e.lease_owner <> all (%(owners)s) and e.attempt >= a.allowed end as exhausted,
+         a.allowed = 1 and e.target !~ '^(sql|notify):' as is_only,
          a.allowed = 1 and e.target !~ '^(sql|notify):' or e.lease_owner = any (%(owners)s) as uncounted
     from pgsched.executions e,
          lateral (select coalesce(pgsched_internal.attempts_in(pgsched_internal.options_of(e.options, e.client_id, e.partition, e.plan)),
@@ -44,24 +45,26 @@ with tried as (
      set lease_owner = null, lease_token = null, lease_expires_at = null,
          attempt = e.attempt - lost.uncounted::int,
          plan = case when lost.uncounted then -abs(e.plan) else e.plan end,
-         losses = case when lost.lost_with_worker and e.target like 'python:%%' then least(coalesce(e.losses, 0) + 1, 100)
+         uncounted = case when lost.uncounted and not lost.is_only and lost.was_due then coalesce(e.uncounted, 0) + 1 else e.uncounted end,
+         losses = case when lost.lost_with_worker and lost.was_due and e.target like 'python:%%' then least(coalesce(e.losses, 0) + 1, 100)
                        else e.losses end,
          fire_at = case when lost.is_suspect or lost.is_culprit then 'infinity' else e.fire_at end,
          scheduled_for = case when lost.is_suspect or lost.is_culprit then coalesce(e.scheduled_for, e.fire_at) else e.scheduled_for end,
          gate = case when lost.is_culprit then 'error' when lost.is_suspect then 'alone:' || e.target else e.gate end,
          waits = case when lost.is_culprit then pgsched_internal.held(e.waits, 'error', pgsched.now())
                       when lost.is_suspect then pgsched_internal.held(e.waits, 'alone:' || e.target, pgsched.now()) else e.waits end,
+         held_until = case when lost.is_suspect then pgsched_internal.held_until(e) else e.held_until end,
          reason = case when lost.is_culprit then 'the processes that ran it alone were lost' else e.reason end,
          at_head = case when not lost.is_culprit then e.at_head end
     from lost where e.partition = %(partition)s and e.ctid = lost.ctid and not lost.exhausted
-  returning e.id, e.attempt + lost.uncounted::int as attempt, e.client_id
+  returning e.id, e.attempt + lost.uncounted::int as attempt, e.client_id, lost.was_due
 ), failed as (
   delete from pgsched.executions e using lost
    where e.partition = %(partition)s and e.ctid = lost.ctid and lost.exhausted
   returning e as execution
 ), attempts as (
   insert into pgsched.attempts (finished_at, execution_id, attempt, client_id, error)
-  select pgsched.now(), id, attempt, client_id, 'the worker was lost' from returned
+  select pgsched.now(), id, attempt, client_id, 'the worker was lost' from returned where was_due
   union all select pgsched.now(), (execution).id, (execution).attempt, (execution).client_id, 'the worker was lost' from failed
   on conflict do nothing
 )

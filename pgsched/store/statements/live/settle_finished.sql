@@ -12,13 +12,14 @@ with outcome as (
   select o.id, o.token, o.status_code, o.result, o.seconds, o.traceback, e.lease_owner as worker, d.status, d.delay, d.reason
     from outcome o join pgsched_internal.executions_{p} e on e.id = any (array[o.id]) and e.lease_token = o.token
    cross join lateral pgsched_internal.decide(o.outcome, o.error, o.retryable, o.wait, e.attempt,
-     extract(epoch from pgsched.now() - coalesce(e.scheduled_for, e.fire_at))::float8, e.options, e.client_id, e.partition, e.plan) d
+     extract(epoch from pgsched.now() - coalesce(e.start_at, e.scheduled_for, e.fire_at))::float8, e.options, e.client_id, e.partition, e.plan) d
 ), again as (
   update pgsched_internal.executions_{p} e
      set fire_at = pgsched.now() + make_interval(secs => d.delay), scheduled_for = coalesce(e.scheduled_for, e.fire_at),
          lease_owner = null, lease_token = null, lease_expires_at = null,
          attempt = e.attempt - (d.status = 'scheduled')::integer,
          plan = case d.status when 'scheduled' then -abs(e.plan) else e.plan end,
+         uncounted = case when d.status = 'scheduled' and d.seconds is not null then coalesce(e.uncounted, 0) + 1 else e.uncounted end,
          losses = case d.status when 'scheduled' then e.losses end, reason = d.reason
     from decided d
    where e.id = any (array[d.id]) and e.lease_token = d.token and d.delay is not null

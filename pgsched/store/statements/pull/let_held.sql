@@ -1,6 +1,6 @@
 -- pull: lets executions of pulled queues go on that were set aside while their clients were held, no more than most.
 -- Passes over what somebody has locked. Index: executions_gate; then the primary key.
-update pgsched.executions e set fire_at = greatest(pgsched.now(), e.scheduled_for), gate = null, waits = pgsched_internal.waited(e.waits)
+update pgsched.executions e set fire_at = greatest(pgsched.now(), coalesce(e.start_at, e.scheduled_for)), gate = null, waits = pgsched_internal.waited(e.waits)
  where e.partition = any ({partitions}) and e.id = any (array(
          select h.id from pgsched.executions h
           where h.gate = any (%(gates)s::text[]) and not isfinite(h.fire_at) and h.lease_token is null

@@ -110,7 +110,7 @@ async def _over_the_change(stage: Stage, row: Row, night: datetime, until: datet
 
 
 async def paused_over_the_instant(stage: Stage, row: Row) -> str:
-    """From ten minutes before the instant to ten minutes after it."""
+    """From ten minutes before the instant to ten minutes after it, or after the end of its jitter or window."""
     story = await told(stage, row)
     if not story.recurs:
         with pytest.raises(psycopg.Error, match="there is no job"):
@@ -118,7 +118,8 @@ async def paused_over_the_instant(stage: Stage, row: Row) -> str:
         return "cannot be paused"
     stage.travel(story.instant - 10 * MINUTE)
     call(stage.db, "pause", job_id=story.id)
-    stage.travel(story.instant + 10 * MINUTE)
+    spread = row.spread[0] if row.spread else timedelta(0)
+    stage.travel(story.instant + spread + 10 * MINUTE)
     call(stage.db, "resume", job_id=story.id)
     await stage.plan()
     ending = story.ending() or f", {following(stage, story.instant)}"

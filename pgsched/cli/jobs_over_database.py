@@ -1,0 +1,114 @@
+"""What commands ask the database about jobs and backfills."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from pgsched.answers import Job, JobDetail, Page, Scheduled, job_detail, job_of, jobs_of, page_of
+from pgsched.cli.settings_over_database import SettingsOverDatabase
+from pgsched.domain.naming import id_or_key
+from pgsched.errors import NotFound
+from pgsched.store.jobs import backfills
+from pgsched.store.lookup.named import Kind, id_of
+from pgsched.store.lookup.rows import EditPreview, JobFilter
+from pgsched.store.schedule import calls
+from pgsched.store.schedule.order import order_of
+
+
+class JobsOverDatabase(SettingsOverDatabase):
+    """What commands ask about jobs and backfills."""
+
+    async def identify(self, kind: Kind, name: str, client: str | None = None) -> UUID:
+        """The id of what is named by its id or its key."""
+        return await id_of(self.connection, kind, id_or_key(name), None if client is None else [client])
+
+    async def schedule(self, target: str, **given: Any) -> Scheduled:
+        order = order_of(target, given | {"payload": text_of(given.get("payload"))})
+        placed = await calls.schedule(self.connection, order)
+        kind: Any = "job" if order.when.recurs else "execution"
+        fires = [] if placed.fire_at is None else [placed.fire_at]
+        return Scheduled(id=placed.id, kind=kind, outcome=placed.outcome, next_fires=fires)
+
+    async def list_jobs(
+        self, *, sort: str, limit: int, after: str | None, last_outcomes: int = 0, **wanted: Any
+    ) -> Page[Job]:
+        from pgsched.store.lookup import listings
+        from pgsched.store.lookup.order import Order
+
+        how: Any = {"limit": limit, "after": self.place(after), "order": Order(sort)}
+        found = await listings.list_jobs(self.connection, JobFilter(**wanted), **how)
+        last = await listings.last_outcomes(self.connection, [row.id for row in found.items], last_outcomes)
+        items = jobs_of(found.items, last) if last_outcomes else list(map(job_of, found.items))
+        return Page(items=items, next=None if found.next is None else str(found.next))
+
+    async def get_job(self, id: UUID) -> JobDetail:
+        """With the instant of the row that it waits with."""
+        from pgsched.store.lookup import listings
+
+        row = await listings.get_job(self.connection, id)
+        if row is None:
+            raise NotFound(f"there is no job {id}; see pgsched jobs list, and pgsched executions list for one-shots")
+        planned, _ = await listings.planned_instant(self.connection, id)
+        return job_detail(row, [] if planned is None else [planned])
+
+    async def change_job(self, id: UUID, changes: Mapping[str, Any], *, force: bool) -> tuple[bool, datetime | None]:
+        """Whether anything is different now, and when it fires next."""
+        from pgsched.store.jobs import edits
+        from pgsched.store.lookup import listings
+
+        asked = edits.changes_of(changes)
+        is_changed = await edits.edit_job(self.connection, id, asked, actor=self.actor, force=force)
+        planned, _ = await listings.planned_instant(self.connection, id)
+        return is_changed, planned
+
+    async def preview_job(
+        self, id: UUID, changes: Mapping[str, Any], *, start: datetime | None, count: int
+    ) -> EditPreview:
+        from pgsched.store.jobs import edits
+
+        return await edits.preview_job(self.connection, id, edits.changes_of(changes), start=start, count=count)
+
+    async def pause(self, id: UUID, *, note: str | None) -> bool:
+        return await calls.pause(self.connection, id, note=note, actor=self.actor)
+
+    async def resume(self, id: UUID, *, note: str | None) -> bool:
+        return await calls.resume(self.connection, id, note=note, actor=self.actor)
+
+    async def cancel_job(self, id: UUID, *, note: str | None) -> bool:
+        if not await calls.is_job(self.connection, id):
+            raise NotFound(f"there is no job {id}; see pgsched jobs list, and pgsched executions cancel for one-shots")
+        return await calls.cancel(self.connection, id, note=note, actor=self.actor)
+
+    async def pause_all(self, *, note: str | None, **wanted: Any) -> int:
+        return await calls.change_all(self.connection, "pause", JobFilter(**wanted), note=note, actor=self.actor)
+
+    async def resume_all(self, *, note: str | None, **wanted: Any) -> int:
+        return await calls.change_all(self.connection, "resume", JobFilter(**wanted), note=note, actor=self.actor)
+
+    async def cancel_all(self, *, note: str | None, **wanted: Any) -> int:
+        return await calls.change_all(self.connection, "cancel", JobFilter(**wanted), note=note, actor=self.actor)
+
+    async def trigger(self, id: UUID) -> UUID:
+        return await calls.trigger(self.connection, id, actor=self.actor)
+
+    async def backfill(self, id: UUID, *, dry_run: bool, **wanted: Any) -> backfills.Backfilled:
+        span = backfills.Range(**wanted)
+        return await backfills.backfill(self.connection, id, span, dry_run=dry_run, actor=self.actor)
+
+    async def get_backfill(self, id: UUID) -> backfills.Backfill:
+        return await backfills.get(self.connection, id)
+
+    async def list_backfills(self, id: UUID, *, limit: int, after: str | None) -> Page[backfills.Backfill]:
+        found = await backfills.of_job(self.connection, id, limit=limit + 1, after=self.place(after))
+        return page_of(found, limit, lambda row: row.id)
+
+    async def cancel_backfill(self, id: UUID) -> bool:
+        return await backfills.cancel(self.connection, id, actor=self.actor)
+
+
+def text_of(payload: msgspec.Raw | None) -> str | None:
+    """JSON text, as it was given."""
+    return None if payload is None else bytes(payload).decode()

@@ -1,0 +1,59 @@
+"""How commands take a job or an execution: by its id, or by its key and, where several clients have it, the client.
+
+This is the one place where a name becomes an id. An argument in the form of a UUID is an id, any other is a key; what
+``--key`` gives is a key whatever it looks like.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any
+from uuid import UUID
+
+import click
+
+from pgsched.cli.answers import Answer
+from pgsched.cli.options import options
+from pgsched.domain.naming import as_key
+from pgsched.errors import InvalidInput
+from pgsched.store.lookup.named import Kind
+
+Question = Callable[..., Awaitable[Answer]]
+name_argument = click.argument("name", metavar="ID-or-KEY", required=False)
+key_option = click.option("--key", metavar="KEY", help="Its key, where that looks like an id.")
+job_option = click.option("--job", metavar="ID-or-KEY", help="Only of this job.")
+
+
+def of_one(kind: Kind) -> Callable[[Question], Question]:
+    """Gives a command the ``id`` of one thing of this kind, however it was named."""
+
+    def decorate(question: Question) -> Question:
+        @wraps(question)
+        async def asked(desk: Any, *, name: str | None, key: str | None, client: str | None, **given: Any) -> Answer:
+            id = await id_of_one(desk, kind, name, key, client)
+            if id is None:
+                raise InvalidInput(f"which {kind}? Give its id or its key")
+            return await question(desk, id=id, **given)
+
+        whose = click.option("--client", metavar="NAME", help="Whose key it is, if several clients have it.")
+        return options(name_argument, key_option, whose)(asked)
+
+    return decorate
+
+
+def of_job(question: Question) -> Question:
+    """Gives a command ``--job``; ``client``, which it has, says whose job."""
+
+    @wraps(question)
+    async def asked(desk: Any, *, job: str | None, client: str | None, **given: Any) -> Answer:
+        id = None if job is None else await desk.identify("job", job, client)
+        return await question(desk, job=id, client=client, **given)
+
+    return job_option(asked)
+
+
+async def id_of_one(desk: Any, kind: Kind, name: str | None, key: str | None, client: str | None) -> UUID | None:
+    """None where nothing is named. Raises InvalidInput where it is named twice, and what the desk raises."""
+    if name is not None and key is not None:
+        raise InvalidInput(f"the {kind} is named twice: give the argument or --key")
+    named = name if key is None else as_key(key)
+    return None if named is None else await desk.identify(kind, named, client)

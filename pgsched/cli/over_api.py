@@ -1,0 +1,133 @@
+"""Commands over the API: the client of the SDK, and what commands ask beside its methods."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+from uuid import UUID
+
+from pgsched.answers import Page
+from pgsched.cli.why import Around
+from pgsched.client.http import AsyncClient
+from pgsched.domain.naming import id_or_key
+from pgsched.domain.position import Position
+from pgsched.errors import NotFound, Refused, Unauthenticated
+from pgsched.settings import API_KEY
+from pgsched.store.lookup.named import Kind
+from pgsched.store.lookup.rows import Event, Execution
+
+_Found = TypeVar("_Found")
+
+
+def ask_api(address: str, key: str | None, question: Callable[["OverApi"], Awaitable[_Found]]) -> _Found:
+    """Asks the API with the key. Raises InvalidInput for what is no address or no key, Unavailable, and what the API
+    refuses."""
+
+    async def run() -> _Found:
+        async with OverApi(address, api_key=key) as api:
+            return await question(api)
+
+    try:
+        return asyncio.run(run())
+    except Unauthenticated as error:
+        wrong = "is not taken" if key else "is not set"
+        raise Unauthenticated(
+            f"{API_KEY} {wrong}: set it to a key that pgsched keys create has made; {error}"
+        ) from error
+
+
+class OverApi(AsyncClient):
+    """The API, as commands ask it."""
+
+    async def identify(self, kind: Kind, name: str, client: str | None = None) -> UUID:
+        """The id of what is named by its id or its key; a key is looked up, which needs the scope read."""
+        found = id_or_key(name)
+        if isinstance(found, UUID):
+            return found
+        match kind:
+            case "job":
+                return (await self.get_job(name, client=client)).id
+            case "execution":
+                return (await self.get_execution(name, client=client)).id
+            case "dead letter":
+                return (await self.get_dead_letter(name, client=client)).id
+            case "job or execution":
+                try:
+                    return await self.identify("execution", name, client)
+                except NotFound:
+                    return await self.identify("job", name, client)
+
+    async def change_job(self, id: UUID, changes: Mapping[str, Any], *, force: bool) -> tuple[bool, datetime | None]:
+        """Whether anything is different now, and when it fires next."""
+        before, after = await self.get_job(id), await self.edit(id, force=force, **changes)
+        return before.updated_at != after.updated_at, next(iter(after.next_fires), None)
+
+    async def preview_job(self, id: UUID, changes: Mapping[str, Any], *, start: datetime | None, count: int) -> Any:
+        return await self.preview(id, start=start, count=count, **changes)
+
+    async def cancel_job(self, id: UUID, *, note: str | None) -> bool:
+        """Raises NotFound for an execution, as far as the key may look it up."""
+        with suppress(Refused):
+            await self.get_job(id)
+        return await self.cancel(id, note=note)
+
+    async def change_execution(
+        self, id: UUID, changes: Mapping[str, Any], *, note: str | None
+    ) -> tuple[bool, datetime | None]:
+        """Whether anything is different now, and when it fires."""
+        said: dict[str, Any] = {} if note is None else {"note": note}
+        before, after = await self.get_execution(id), await self.edit_execution(id, **changes, **said)
+        return before != after, after.fire_at
+
+    async def around(self, row: Execution) -> Around:
+        """As far as the key may look it up."""
+        is_pulled, hold = False, None
+        with suppress(NotFound, Refused):
+            is_pulled = row.queue is not None and (await self.get_queue(row.queue)).pulled
+        with suppress(NotFound, Refused):
+            client = await self.get_client(row.client)
+            hold = client if client.state == "held" else None
+        return Around(now=datetime.now(UTC), is_pulled=is_pulled, hold=hold)
+
+    async def list_events(self, *, after: str | None, since: timedelta, limit: int, **wanted: Any) -> Page[Event]:
+        """Those that there are by now."""
+        start = None if after else datetime.now(UTC) - since
+        place = str(after if start is None else Position.beginning(start))
+        items: list[Event] = []
+        async for event in self.events(after=place, wait="0s", **wanted):
+            place = event.cursor
+            if start is None or event.finished_at >= start:
+                items.append(event)
+            if len(items) == limit:
+                break
+        return Page(items=items, next=place)
+
+    async def change_client(self, client: str, changes: Mapping[str, Any]) -> bool:
+        return await _differs(self.get_client(client), lambda: self.set_client(client, **changes))
+
+    async def change_queue(self, name: str, changes: Mapping[str, Any]) -> bool:
+        before, after = await self.get_queue(name), await self.set_queue(name, **changes)
+        return replace(before, waiting=after.waiting) != after
+
+    async def change_limit(self, kind: str, name: str, amount: Mapping[str, Any]) -> bool:
+        return await _differs(self.get_limit(kind, name), lambda: self.set_limit(kind, name, **amount))
+
+    async def store_secret(self, client: str, name: str, value: str, *, hosts: Sequence[str] | None) -> bool:
+        """False if it replaces another."""
+        there = {one.name async for one in self.iter_secrets(client)}
+        await self.put_secret(client, name, value, hosts=hosts)
+        return name not in there
+
+    async def add_queue(self, name: str, *, pulled: bool, settings: Mapping[str, Any]) -> str | None:
+        """Nothing is known here of the room in the server's memory."""
+        await self.create_queue(name, pulled=pulled, **settings)
+        return None
+
+
+async def _differs(before: Awaitable[object], change: Callable[[], Awaitable[object]]) -> bool:
+    was = None
+    with suppress(NotFound):
+        was = await before
+    return was != await change()

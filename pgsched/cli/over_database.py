@@ -1,0 +1,173 @@
+"""Commands over the database: on one connection, the methods of the SDK's client that commands call, with the same
+answers, and what they ask beside those."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from pgsched.answers import DeadLetterDetail, ExecutionDetail, Page, page_of, with_attempts
+from pgsched.cli.jobs_over_database import JobsOverDatabase, text_of
+from pgsched.cli.why import Around
+from pgsched.domain.position import Position
+from pgsched.domain.states import each_once
+from pgsched.errors import NotFound
+from pgsched.store.admin import clients, queues
+from pgsched.store.ends import bulk_changes, dead_letters, dependencies
+from pgsched.store.lookup.events import horizon, list_events
+from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter, Event, EventFilter, Execution, ExecutionFilter
+from pgsched.store.schedule import calls
+
+
+class OverDatabase(JobsOverDatabase):
+    """The database, as commands ask it; what they change is changed by the actor, or else by the login."""
+
+    async def list_executions(
+        self, *, sort: str, limit: int, after: str | None, status: Sequence[str] | None, **wanted: Any
+    ) -> Page[Execution]:
+        from pgsched.store.lookup import listings
+        from pgsched.store.lookup.order import Order
+
+        named = _wanted(status, wanted)
+        how: Any = {"limit": limit, "after": self.place(after), "order": Order(sort)}
+        found = await listings.list_executions(self.connection, named, **how)
+        return _page(found)
+
+    async def get_execution(self, id: UUID) -> ExecutionDetail:
+        from pgsched.store.lookup import listings
+
+        row = await listings.get_execution(self.connection, id)
+        if row is None:
+            raise NotFound(f"there is no execution {id}; see pgsched executions list, and pgsched jobs list")
+        attempts = await listings.attempts_of(self.connection, id)
+        waits_for = await dependencies.waits_for(self.connection, id)
+        progress = await listings.progress_of(self.connection, row)
+        return with_attempts(ExecutionDetail, row, attempts=attempts, waits_for=waits_for, progress=progress)
+
+    async def around(self, row: Execution) -> Around:
+        from pgsched.store.lookup import listings
+
+        is_pulled = row.queue is not None and await queues.is_pulled(self.connection, row.queue)
+        now, hold = await listings.time_of(self.connection), await clients.find_hold(self.connection, row.client)
+        return Around(now=now, is_pulled=is_pulled, hold=hold)
+
+    async def cancel_execution(self, id: UUID, *, note: str | None) -> bool:
+        if await calls.is_job(self.connection, id):
+            raise NotFound(f"{id} is a job: use pgsched jobs cancel")
+        return await calls.cancel(self.connection, id, note=note, actor=self.actor)
+
+    async def reschedule(self, id: UUID, fire_at: datetime) -> None:
+        await calls.reschedule(self.connection, id, fire_at, actor=self.actor)
+
+    async def change_execution(
+        self, id: UUID, changes: Mapping[str, Any], *, note: str | None
+    ) -> tuple[bool, datetime | None]:
+        """Whether anything is different now, and when it fires."""
+        from pgsched.store.schedule.edits import Named, changes_of
+
+        named = Named(id=id)
+        is_changed = await named.edit(self.connection, changes_of(changes), note=note, actor=self.actor)
+        return is_changed, (await named.read(self.connection)).fire_at
+
+    async def cancel_many(
+        self, *, rate: float, note: str | None, dry_run: bool, status: Sequence[str] | None, **wanted: Any
+    ) -> bulk_changes.ChangingMany:
+        how = bulk_changes.How(rate=rate, note=note, dry_run=dry_run, actor=self.actor)
+        named = _wanted(status, wanted)
+        return await bulk_changes.cancel_many(self.connection, named, how)
+
+    async def reschedule_many(
+        self,
+        *,
+        rate: float,
+        note: str | None,
+        dry_run: bool,
+        status: Sequence[str] | None,
+        fire_at: datetime | None,
+        shift: timedelta | None,
+        **wanted: Any,
+    ) -> bulk_changes.ChangingMany:
+        how = bulk_changes.How(rate=rate, note=note, dry_run=dry_run, actor=self.actor)
+        named = _wanted(status, wanted)
+        return await bulk_changes.reschedule_many(self.connection, named, how, fire_at=fire_at, shift=shift)
+
+    async def get_bulk_change(self, id: UUID) -> bulk_changes.BulkChange:
+        return await bulk_changes.get_bulk_change(self.connection, id)
+
+    async def list_bulk_changes(self, *, limit: int, after: str | None) -> Page[bulk_changes.BulkChange]:
+        found = await bulk_changes.list_bulk_changes(self.connection, limit=limit + 1, after=self.place(after))
+        return page_of(found, limit, lambda row: row.id)
+
+    async def cancel_bulk_change(self, id: UUID) -> bool:
+        return await bulk_changes.cancel_bulk_change(self.connection, id, actor=self.actor)
+
+    async def list_dead_letters(
+        self, *, state: str, sort: str, limit: int, after: str | None, **wanted: Any
+    ) -> Page[DeadLetter]:
+        from pgsched.store.lookup import listings
+        from pgsched.store.lookup.order import Order
+
+        how: Any = {"state": state, "limit": limit, "after": self.place(after), "order": Order(sort)}
+        found = await listings.list_dead_letters(self.connection, DeadLetterFilter(**wanted), **how)
+        return _page(found)
+
+    async def get_dead_letter(self, id: UUID) -> DeadLetterDetail:
+        from pgsched.store.lookup import listings
+
+        row = await listings.get_dead_letter(self.connection, id)
+        if row is None:
+            raise NotFound(f"there is no dead letter {id}; see pgsched dead-letters list --state all")
+        return with_attempts(DeadLetterDetail, row, attempts=await listings.attempts_of(self.connection, id))
+
+    async def replay(self, id: UUID, *, note: str | None = None, **changes: Any) -> UUID:
+        options = json.dumps(changes["options"]) if "options" in changes else None
+        asked = dead_letters.Changes(
+            target=changes.get("target"), payload=text_of(changes.get("payload")), options=options
+        )
+        return await dead_letters.replay(self.connection, id, asked, note=note, actor=self.actor)
+
+    async def replay_all(
+        self, *, rate: float, new_target: str | None, note: str | None, dry_run: bool, **wanted: Any
+    ) -> dead_letters.Replaying:
+        how: Any = {"rate": rate, "target": new_target, "note": note, "dry_run": dry_run, "actor": self.actor}
+        return await dead_letters.replay_all(self.connection, DeadLetterFilter(**wanted), **how)
+
+    async def discard(self, id: UUID, *, note: str | None) -> bool:
+        return await dead_letters.discard(self.connection, id, note=note, actor=self.actor)
+
+    async def discard_all(self, *, note: str | None, **wanted: Any) -> int:
+        total, complete, named = 0, False, DeadLetterFilter(**wanted)
+        while not complete:
+            done = await dead_letters.discard_all(self.connection, named, note=note, actor=self.actor)
+            await self.connection.commit()
+            total, complete = total + done.discarded, done.complete
+        return total
+
+    async def list_replays(self, *, limit: int, after: str | None) -> Page[dead_letters.Replay]:
+        found = await dead_letters.list_replays(self.connection, limit=limit + 1, after=self.place(after))
+        return page_of(found, limit, lambda row: row.id)
+
+    async def cancel_replay(self, id: UUID) -> bool:
+        return await dead_letters.cancel_replay(self.connection, id, actor=self.actor)
+
+    async def list_events(
+        self, *, after: str | None, since: timedelta, limit: int, status: Sequence[str] | None, **wanted: Any
+    ) -> Page[Event]:
+        """Raises InvalidInput for a place that is none."""
+        now = await horizon(self.connection)
+        start = None if after else datetime.fromtimestamp(now.at, UTC) - since
+        position = Position.beginning(start) if start is not None else Position.parse(str(after))
+        position.check(now)
+        named = EventFilter(statuses=each_once(status or ()), **wanted)
+        items, end = await list_events(self.connection, named, position, now, limit=limit, since=start)
+        return Page(items=items, next=str(end))
+
+
+def _wanted(status: Sequence[str] | None, others: Mapping[str, Any]) -> ExecutionFilter:
+    return ExecutionFilter(statuses=each_once(status or ()), **others)
+
+
+def _page(found: Any) -> Page[Any]:
+    """A page of a listing, with the place of the next as text."""
+    return Page(items=found.items, next=None if found.next is None else str(found.next))

@@ -1,0 +1,40 @@
+"""The methods of both clients for the audit log."""
+
+from typing import TypedDict, Unpack
+
+from pgsched.answers import Page
+from pgsched.client.methods import method, pages
+from pgsched.client.requests import LARGEST, Call, Id, check_names, path
+from pgsched.store.admin.audit import AuditEntry
+
+
+class AuditQuery(TypedDict, total=False):
+    """Only changes of which all that is given is so; ``subject`` is the id of a job or an execution."""
+
+    client: str | None
+    subject: Id | None
+    kind: str | None
+    name: str | None
+    action: str | None
+    actor: str | None
+
+
+class AuditMethods:
+    """The methods of both clients for the audit log, of which a key sees what concerns its clients."""
+
+    @method
+    def list_changes(
+        self, *, limit: int = 50, after: str | int | None = None, **wanted: Unpack[AuditQuery]
+    ) -> Call[Page[AuditEntry]]:
+        """One page, newest first: who changed what, with the values before and after."""
+        return _list(limit, after, wanted)
+
+    @pages
+    def iter_changes(self, **wanted: Unpack[AuditQuery]) -> Call[Page[AuditEntry]]:
+        """All of them; pages are requested as they are needed."""
+        return _list(LARGEST, None, wanted)
+
+
+def _list(limit: int, after: str | int | None, wanted: AuditQuery) -> Call[Page[AuditEntry]]:
+    check_names(wanted, AuditQuery)
+    return Call("GET", path("audit"), Page[AuditEntry], query={**wanted, "limit": limit, "after": after})

@@ -1,0 +1,99 @@
+"""Python values as JSON: payloads, results and checkpoints.
+
+What a handler may be annotated with can be sent and returned, and is read back as the same: dataclasses, msgspec's
+Structs, models and dataclasses of pydantic (by their aliases), classes of attrs. A Decimal becomes text, which keeps
+its digits; a timedelta an ISO 8601 duration; bytes base64. A set, which has no order, and keys that are no text are
+refused, unless they are in a field of one of those types. Whole numbers are exact; NaN and infinity are
+refused.
+"""
+
+import math
+from collections import UserString
+from collections.abc import Mapping, Sequence, Set
+from datetime import date, time
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from pathlib import PurePath
+from typing import Any
+
+import msgspec
+import orjson
+
+_AS_TEXT = IPv4Address, IPv4Network, IPv6Address, IPv6Network, PurePath, UserString
+_MENDED = "64-bit", "key must be str"
+"""What ``_exact`` mends, as orjson says it."""
+_WRITE = "give dicts, lists, text and numbers, or dataclasses, Structs or models of them"
+_NATIVE, _DOUBLE = 63, 1024  # bits
+_OPTION = orjson.OPT_PASSTHROUGH_DATACLASS
+"""orjson leaves out fields of dataclasses that begin with an underscore."""
+
+
+def encode_json(value: Any) -> bytes:
+    """Raises TypeError for what JSON has no word for; its message names the type."""
+    try:
+        encoded = _dumped(value)
+    except TypeError as error:
+        if not any(word in str(error) for word in _MENDED):
+            raise
+        return _dumped(_exact(value))
+    if b"null" in encoded:
+        _exact(value)
+    return encoded
+
+
+def _dumped(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value, _plain, _OPTION)
+    except orjson.JSONEncodeError as error:
+        raise TypeError(f"{error}; {error.__cause__ or _WRITE}") from None
+
+
+def _exact(value: Any) -> Any:
+    """The value with its large whole numbers as they are to be written, and names that are of a subclass of str, such
+    as a StrEnum. Raises TypeError for what is no finite number: orjson writes null for it."""
+    if isinstance(value, dict):
+        return {str.__str__(name) if isinstance(name, str) else name: _exact(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_exact(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise TypeError(f"{value} is no number of JSON; write null or text")
+    if not isinstance(value, int) or value.bit_length() <= _NATIVE:
+        return value
+    if value.bit_length() > _DOUBLE:
+        raise TypeError("a number is over 1.797e308; write it as text")
+    return orjson.Fragment(int.__repr__(value))
+
+
+def _plain(value: Any) -> Any:
+    """One step towards dicts, lists, text and numbers."""
+    if isinstance(value, Set):
+        raise TypeError("write a list")
+    if isinstance(value, msgspec.Raw):
+        return orjson.Fragment(bytes(value))
+    serializer = getattr(type(value), "__pydantic_serializer__", None)
+    if serializer is not None:
+        return _exact(serializer.to_python(value, mode="json", by_alias=True))
+    return _exact(_builtins(value))
+
+
+def _builtins(value: Any) -> Any:
+    attributes = getattr(type(value), "__attrs_attrs__", None)
+    if attributes is not None:  # of which msgspec leaves out those that begin with an underscore
+        return {one.name: _builtins(getattr(value, one.name)) for one in attributes}
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=_plain_of_others)
+
+
+def _plain_of_others(value: Any) -> Any:
+    """The same for what msgspec does not know."""
+    if hasattr(type(value), "__pydantic_serializer__"):
+        return _plain(value)
+    if isinstance(value, float):  # a subclass
+        return float(value)
+    if isinstance(value, date | time):  # a subclass, such as that of pendulum
+        return value.isoformat()
+    if isinstance(value, _AS_TEXT):
+        return str(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence):
+        return list(value)
+    raise TypeError(_WRITE)

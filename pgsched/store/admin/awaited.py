@@ -1,0 +1,66 @@
+"""psycopg's async connection as migrations use a connection: for an Alembic environment made from its async template.
+
+SQLAlchemy runs such an environment in a greenlet beside the event loop. ``run_async`` of its connection has the loop
+await something there, and returns when that is done.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from sqlalchemy import AdaptedConnection
+
+Driver = psycopg.AsyncConnection[Any]
+
+
+class Rows:
+    """What a statement returned."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        self._rows = iter(rows)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._rows
+
+    def fetchone(self) -> Any:
+        return next(self._rows, None)
+
+    def fetchall(self) -> list[Any]:
+        return list(self._rows)
+
+
+class AwaitedConnection:
+    """What migrations use of ``psycopg.Connection``: ``execute`` and ``transaction``."""
+
+    def __init__(self, adapted: AdaptedConnection) -> None:
+        self._adapted = adapted
+
+    def execute(self, query: Any, params: Any = None) -> Rows:
+        async def executed(driver: Driver) -> Rows:
+            cursor = await driver.execute(query, params)
+            return Rows(await cursor.fetchall() if cursor.description else [])
+
+        return self._adapted.run_async(executed)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """A savepoint, released when the block ends and rolled back when it raises."""
+        opened: Any = None
+
+        async def begin(driver: Driver) -> None:
+            nonlocal opened
+            opened = driver.transaction()
+            await opened.__aenter__()
+
+        def end(error: BaseException | None) -> None:
+            told = (type(error), error, error.__traceback__) if error else (None, None, None)
+            self._adapted.run_async(lambda driver: opened.__aexit__(*told))
+
+        self._adapted.run_async(begin)
+        try:
+            yield
+        except BaseException as error:
+            end(error)
+            raise
+        end(None)

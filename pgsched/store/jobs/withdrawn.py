@@ -1,0 +1,56 @@
+"""The planned rows that are held since their jobs were changed after the instants had come.
+
+Nothing begins by a schedule that a job has no more. If the schedule that it has now still has the instant, the row is
+the job's next row again, and keeps its id; or else it ends as skipped.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg import AsyncConnection
+
+from pgsched.store.core.query import rows
+from pgsched.store.core.sql import statement
+
+Connection = AsyncConnection[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """A row that is held; without ``is_locked`` somebody else has it in hand at this moment."""
+
+    id: UUID
+    job: UUID
+    partition: int
+    scheduled_for: datetime
+    is_locked: bool
+
+
+async def withdrawn_rows(connection: Connection, jobs: Sequence[UUID]) -> dict[UUID, list[Withdrawn]]:
+    """Locks the withdrawn rows of these jobs, which are locked; by the jobs' ids, the earliest first."""
+    found: dict[UUID, list[Withdrawn]] = {}
+    if jobs:
+        for row in await rows(connection, Withdrawn, "jobs/withdrawn_rows", jobs=list(jobs)):
+            found.setdefault(row.job, []).append(row)
+    return found
+
+
+async def plan_withdrawn(connection: Connection, kept: Sequence[tuple[Withdrawn, datetime]]) -> None:
+    """Has each of these rows be its job's next row, with this start."""
+    if kept:
+        parameters = _named([row for row, _ in kept]) | {"fires": [start for _, start in kept]}
+        await connection.execute(statement("jobs/plan_withdrawn"), parameters)
+
+
+async def skip_withdrawn(connection: Connection, left: Sequence[tuple[Withdrawn, datetime]]) -> None:
+    """Ends each of these rows, which accounts for its job's instants up to this moment."""
+    if left:
+        parameters = _named([row for row, _ in left]) | {"lasts": [last for _, last in left]}
+        await connection.execute(statement("jobs/skip_withdrawn"), parameters)
+
+
+def _named(rows: Sequence[Withdrawn]) -> dict[str, Any]:
+    return {"ids": [row.id for row in rows], "partitions": sorted({row.partition for row in rows})}

@@ -1,0 +1,70 @@
+"""Finds what is named by a key instead of an id."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Literal
+from uuid import UUID
+
+from psycopg import AsyncConnection
+
+from pgsched.errors import InvalidInput, NotFound
+from pgsched.store.core.query import rows
+
+Kind = Literal["job", "execution", "job or execution", "dead letter"]
+_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _Under:
+    client: str
+    job: UUID | None
+    execution: UUID | None
+    dead_letter: UUID | None
+
+    def of(self, kind: Kind) -> UUID | None:
+        match kind:
+            case "job":
+                return self.job
+            case "execution":
+                return self.execution
+            case "job or execution":  # the newer one has the key
+                return max(filter(None, (self.job, self.execution)))
+            case "dead letter":
+                return self.dead_letter
+
+
+async def id_of(
+    connection: AsyncConnection[Any], kind: Kind, name: UUID | str, clients: Collection[str] | None = None
+) -> UUID:
+    """The id of what is named by its id, or by its key, which one of ``clients`` has; None is for any client that the
+    session sees. Of several with one key it is the job that is not cancelled, the newest execution, the newest dead
+    letter that is open.
+
+    Raises NotFound, and InvalidInput where several of the clients have the key.
+    """
+    if isinstance(name, UUID):
+        return name
+    under = await rows(connection, _Under, "lookup/named", key=name, clients=None if clients is None else list(clients))
+    found = {one.client: id for one in under if (id := one.of(kind)) is not None}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if found:
+        theirs = ", ".join(sorted(found)[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
+        raise InvalidInput(
+            f"several clients have a {kind} with the key {name[:200]!r}: name the client, one of {theirs}"
+        )
+    raise NotFound(f"{_nothing(kind, name, clients)}{_but(kind, under)}")
+
+
+def _nothing(kind: Kind, name: str, clients: Collection[str] | None) -> str:
+    whose = f" of client {next(iter(clients))[:100]!r}" if clients and len(clients) == 1 else ""
+    return f"there is no {kind} with the key {name[:200]!r}{whose}"
+
+
+def _but(kind: Kind, under: list[_Under]) -> str:
+    """What else has the key."""
+    if not under:
+        return ": list them, or name it by its id"
+    if under[0].execution is not None:
+        return f": it is the key of an execution, {under[0].execution}"
+    return f": it is the key of a job, {under[0].job}"

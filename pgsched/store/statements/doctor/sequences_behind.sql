@@ -1,0 +1,10 @@
+-- doctor: sequences of pgsched whose next numbers, a thousand of them, have one that is taken; a login that may not see how far they are is told of
+-- none. Indexes: the primary keys of workers and audit_log. Locks nothing.
+select s.name, s.last, t.taken
+  from (select n.name, coalesce(pg_catalog.pg_sequence_last_value(n.name::regclass), 0) as last
+          from (values ('pgsched.workers_id_seq'), ('pgsched.audit_log_id_seq')) n (name)
+         where pg_catalog.has_sequence_privilege(n.name, 'select')) s
+ cross join lateral (
+   select case s.name when 'pgsched.workers_id_seq' then (select min(w.id) from pgsched.workers w where w.id > s.last and w.id <= s.last + 1000)
+                      else (select min(a.id) from pgsched.audit_log a where a.id > s.last and a.id <= s.last + 1000) end as taken) t
+ where t.taken is not null order by 1

@@ -1,0 +1,145 @@
+"""Rows in hand that have not begun, wherever in the worker they wait, and what keeps them from beginning.
+
+A row waits here for its instant, for a lane or for a place while it may be cancelled, edited, paused or held in the
+database. Once the worker has been told of a change, no row that it concerns begins as it was:
+
+- Rows that a notification names are kept back until the database has said whether they are still this worker's, and
+  as they were (``renewer``). Any login may notify, so a notification ends nothing by itself.
+- Rows whose gate was shut or whose queue was paused are recalled: handed back, so that the next claim looks at them.
+  Those that are kept back at that moment are handed back when they could go on.
+
+A claim that was under way when the worker was told may bring such rows later. So both are remembered, and compared with
+claims that were asked for before; named rows with later ones, too, since a change passes over what a claim has locked
+at that moment, and that claim may come to nothing. So is a row that was in its lane already and waited for the
+database: for its payload, or until its only attempt was noted.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterable
+from itertools import islice
+
+from pgsched.domain.execution import Execution
+from pgsched.domain.outcome import Released
+from pgsched.service import Signal
+from pgsched.worker.in_hand import InHand
+from pgsched.worker.run.terms import DEFAULT
+from pgsched.worker.run.upcoming import Rounds, Upcoming
+from pgsched.worker.run.waiting import Settle, Waiting
+
+Wanted = Callable[[Execution], bool]
+_NEVER = float("-inf")
+_MOST_NAMED, _MOST_RECALLS = 10_000, 100
+
+
+class Unbegun:
+    """``kept_back`` are rows that must not begin before the database was asked; ``asks`` says that there are more.
+    Rows may begin under a claim's lease for ``sure`` seconds from when it was asked for."""
+
+    def __init__(
+        self,
+        rounds: Rounds,
+        upcoming: Upcoming,
+        waiting: Waiting,
+        *,
+        in_hand: InHand,
+        settle: Settle,
+        sure: float = 0.0,
+    ) -> None:
+        self._rounds, self._upcoming, self._waiting, self._in_hand = rounds, upcoming, waiting, in_hand
+        self._settle, self._sure = settle, sure
+        self.kept_back: dict[bytes, Execution] = {}
+        self.asks: Signal[[]] = Signal()
+        self.told_until = _NEVER
+        """Claims whose leases are sure for no longer were asked for before the worker was last told of a change."""
+        self.named: dict[bytes, float] = {}
+        """Rows of which the worker was told lately, with the same of each."""
+        self._recalls: list[tuple[float, Wanted]] = []
+        self._recalled: set[bytes] = set()  # of those that are kept back
+
+    def __len__(self) -> int:
+        return len(self._rounds) + len(self._upcoming) + self._waiting.count + len(self.kept_back)
+
+    def copy(self) -> list[Execution]:
+        """A copy of all rows. For a thread beside the loop; raises RuntimeError where something changes meanwhile."""
+        return [*self._rounds, *self._upcoming.copy(), *self._waiting.copy(), *self.kept_back.values()]
+
+    def take_all(self) -> list[Execution]:
+        """Removes all rows and returns them."""
+        rows = [*self._rounds, *self._upcoming.take_all(), *self._waiting.take_all(), *self.kept_back.values()]
+        self._rounds.clear()
+        self.kept_back.clear()
+        self._recalled.clear()
+        return rows
+
+    def name(self, ids: Collection[bytes]) -> None:
+        """Keeps these rows back, also those that a claim under way may bring."""
+        self._tell()
+        for id in ids:
+            self.named.pop(id, None)
+            self.named[id] = self.told_until
+        for id in [*islice(self.named, max(len(self.named) - _MOST_NAMED, 0))]:
+            del self.named[id]
+        if not self._in_hand.rows.keys().isdisjoint(ids):
+            self._keep_back(self._take(lambda row: row.id in ids))
+
+    def recall(self, wanted: Wanted) -> None:
+        """Hands back the rows for which this is so, also those that a claim under way may bring; those that are kept
+        back once they could go on."""
+        self._tell()
+        self._recalls = [*self._recalls[1 - _MOST_RECALLS :], (self.told_until, wanted)]
+        self._recalled.update(id for id, row in self.kept_back.items() if wanted(row))
+        self._hand_back(self._take(wanted))
+
+    def sift(self, rows: list[Execution], sure_until: float) -> list[Execution]:
+        """The rows of a claim that may begin."""
+        named = {row.id for row in rows if row.id in self.named}
+        recalls = [wanted for until, wanted in self._recalls if until >= sure_until]
+        recalled = {row.id for row in rows if any(wanted(row) for wanted in recalls)}
+        self._keep_back(row for row in rows if row.id in named)
+        self._recalled |= recalled & named
+        self._hand_back(row for row in rows if row.id in recalled - named)
+        return [row for row in rows if row.id not in named and row.id not in recalled]
+
+    def may_begin(self, row: Execution, since: float) -> bool:
+        """Whether a row may begin that was taken from here at that moment (monotonic), and has waited in its lane. If
+        not, it is kept back here, or was handed back."""
+        return bool(self.sift([row], since + self._sure))
+
+    def take(self, ids: Collection[bytes]) -> list[Execution]:
+        """Removes these rows, and returns them."""
+        return [*self._take(lambda row: row.id in ids), *self._take_kept_back(ids)]
+
+    def let_go_on(self, ids: Iterable[bytes], asked_at: float) -> list[Execution]:
+        """Removes those of these rows that are kept back, and returns them, without those that were recalled
+        meanwhile. What was named after the database was asked stays."""
+        ids = [id for id in ids if self.named.get(id, _NEVER) <= asked_at + self._sure]
+        recalled = self._recalled.intersection(ids)
+        rows = self._take_kept_back(ids)
+        self._hand_back(row for row in rows if row.id in recalled)
+        return [row for row in rows if row.id not in recalled]
+
+    def _take_kept_back(self, ids: Collection[bytes]) -> list[Execution]:
+        self._recalled.difference_update(ids)
+        for id in ids:
+            self.named.pop(id, None)
+        return [row for id in ids if (row := self.kept_back.pop(id, None))]
+
+    def _tell(self) -> None:
+        now = time.monotonic()
+        self.told_until = now + self._sure
+        while self.named and (oldest := next(iter(self.named.items())))[1] <= now:
+            del self.named[oldest[0]]
+        self._recalls = [one for one in self._recalls if one[0] > now]
+
+    def _take(self, wanted: Wanted) -> list[Execution]:
+        return [*self._rounds.take(wanted), *self._upcoming.take(wanted), *self._waiting.take(wanted)]
+
+    def _keep_back(self, rows: Iterable[Execution]) -> None:
+        before = len(self.kept_back)
+        self.kept_back.update((row.id, row) for row in rows)
+        if len(self.kept_back) > before:
+            self.asks()
+
+    def _hand_back(self, rows: Iterable[Execution]) -> None:
+        for row in rows:
+            self._settle(row, DEFAULT, Released(), 0.0)

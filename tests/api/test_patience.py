@@ -1,0 +1,208 @@
+"""Connections whose requests are refused, endless or half-sent: they cost those who ask nothing."""
+
+import asyncio
+import logging
+import resource
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Any, cast
+
+import pytest
+import uvicorn
+
+from pgsched.api import patience, server
+from pgsched.api.patience import patient
+
+_POST = b"POST /%s HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+_GET = b"GET /read HTTP/1.1\r\nhost: localhost\r\n\r\n"
+_TOO_MANY_HEADERS = b"GET /read HTTP/1.1\r\nhost: localhost\r\n" + b"a: b\r\n" * 300 + b"\r\n"
+_TOO_MANY_PARAMETERS = b"GET /read?" + b"a&" * 600 + b" HTTP/1.1\r\nhost: localhost\r\n\r\n"
+_TOO_LONG = b"GET /" + b"a" * 40_000 + b" HTTP/1.1\r\nhost: localhost\r\n\r\n"
+
+
+async def _app(scope: Any, receive: Any, send: Any) -> None:
+    """Refuses at once, or reads all of the body and tells its length, and whether it has seen a key."""
+    status, told = 401, b"no"
+    if scope["path"] != "/refused":
+        if scope["path"] == "/let-in":
+            scope["auth"] = "somebody"
+        length, more = 0, True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            length, more = length + len(message["body"]), message["more_body"]
+        status, told = 200, b"%d %d" % (length, b"authorization" in dict(scope["headers"]))
+    headers = [(b"content-length", str(len(told)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": told})
+
+
+class _Client:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    async def ask(self, sent: bytes) -> tuple[bytes, bytes]:
+        """The head and the body of the answer."""
+        self.writer.write(sent)
+        head = await self.reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        return head, await self.reader.readexactly(length)
+
+    async def is_cut(self) -> bool:
+        """Returns once the other side has closed, or False if it says something more."""
+        try:
+            async with asyncio.timeout(30):
+                return not await self.reader.read(1)
+        except ConnectionError:
+            return True
+
+
+@asynccontextmanager
+async def _serving(most: int = 100) -> AsyncIterator[Any]:
+    """Makes connections to a server whose application needs no database."""
+    config = uvicorn.Config(
+        cast(Any, _app),
+        http=patient(receiving=60, sending=60, most=most),
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+    )
+    config.load()
+    server = uvicorn.Server(config)
+    state = server.server_state
+
+    def protocol() -> Any:
+        return cast(Any, config.http_protocol_class)(config=config, server_state=state, app_state={})
+
+    listening = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0)
+    async with AsyncExitStack() as stack:
+
+        async def connect() -> _Client:
+            reader, writer = await asyncio.open_connection(*listening.sockets[0].getsockname())
+            stack.callback(writer.close)
+            return _Client(reader, writer)
+
+        yield connect
+    listening.close()
+    for connection in list(state.connections):
+        connection.transport.abort()
+
+
+async def test_the_connection_of_a_request_refused_before_its_end_closes() -> None:
+    async with _serving() as connect:
+        client = await connect()
+        head, _ = await client.ask(_POST % b"refused" + b"1\r\na\r\n")
+        assert head.startswith(b"HTTP/1.1 401")
+        assert b"connection: close" in head
+        assert await client.is_cut()
+
+
+@pytest.mark.parametrize("more", [b"1\r\na\r\n", b"1;" + b"x" * 100 + b"\r\na\r\n", b"0\r\n" + b"a: b\r\n" * 100])
+async def test_what_comes_after_a_refusal_is_bounded_and_not_parsed(
+    more: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "_MOST_SURPLUS", 100_000)
+    monkeypatch.setattr(patience, "_LINGERS", 60.0)
+    async with _serving() as connect:
+        client = await connect()
+        await client.ask(_POST % b"refused")
+        with suppress(ConnectionError):
+            async with asyncio.timeout(30):
+                while True:
+                    client.writer.write(more * 100)
+                    await client.writer.drain()
+        other = await connect()
+        assert (await other.ask(_GET))[1] == b"0 0"
+
+
+async def test_a_refused_client_that_goes_on_sending_gets_its_answer() -> None:
+    async with _serving() as connect:
+        client = await connect()
+        client.writer.write(_POST % b"refused")
+        for _ in range(20):
+            client.writer.write(b"%x\r\n" % 65_536 + b"z" * 65_536 + b"\r\n")
+            await client.writer.drain()
+        head, said = await client.ask(b"0\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 401")
+        assert said == b"no"
+
+
+async def test_a_request_that_came_whole_keeps_its_connection() -> None:
+    async with _serving() as connect:
+        client = await connect()
+        for _ in range(2):
+            assert (await client.ask(_POST % b"read" + b"1\r\na\r\n0\r\n\r\n"))[1] == b"1 0"
+        whole = b"POST /refused HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\n\r\na"
+        assert b"connection: close" not in (await client.ask(whole))[0]
+        assert (await client.ask(_GET))[1] == b"0 0"
+
+
+async def test_a_trailer_is_no_header() -> None:
+    async with _serving() as connect:
+        client = await connect()
+        sent = _POST % b"read" + b"1\r\na\r\n0\r\nAuthorization: Bearer x\r\n\r\n"
+        assert (await client.ask(sent))[1] == b"1 0"
+
+
+@pytest.mark.parametrize("around", [b"1;" + b"x" * 400_000 + b"\r\na\r\n", b"1\r\na\r\n0\r\n" + b"a: b\r\n" * 50_000])
+async def test_more_around_a_body_than_in_it_is_refused(around: bytes) -> None:
+    async with _serving() as connect:
+        client = await connect()
+        head, _ = await client.ask(_POST % b"read" + around)
+        assert head.startswith(b"HTTP/1.1 400")
+        assert await client.is_cut()
+
+
+@pytest.mark.parametrize("sent", [_TOO_MANY_HEADERS, _TOO_MANY_PARAMETERS, _TOO_LONG])
+async def test_a_head_with_too_much_in_it_is_refused(sent: bytes) -> None:
+    async with _serving() as connect:
+        client = await connect()
+        assert (await client.ask(sent))[0].startswith(b"HTTP/1.1 431")
+        assert await client.is_cut()
+
+
+async def test_another_protocol_is_not_spoken_and_the_request_answered() -> None:
+    async with _serving() as connect:
+        client = await connect()
+        sent = b"GET /read HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n"
+        head, said = await client.ask(sent)
+        assert (b"connection: close" in head, said) == (True, b"0 0")
+
+
+@pytest.mark.parametrize("half", [b"", b"GET /read HTT", _POST % b"read" + b"1\r\na\r\n"])
+async def test_half_sent_requests_keep_no_new_caller_out(half: bytes) -> None:
+    async with _serving(most=10) as connect:
+        let_in = await connect()
+        let_in.writer.write(_POST % b"let-in" + b"1\r\na\r\n")
+        await let_in.writer.drain()
+        held = []
+        for _ in range(15):
+            held.append(await connect())
+            held[-1].writer.write(half)
+            await held[-1].writer.drain()
+        for _ in range(15):
+            assert (await (await connect()).ask(_GET))[1] == b"0 0"
+        assert all([await one.is_cut() for one in held])
+        assert (await let_in.ask(b"0\r\n\r\n"))[1] == b"1 0"
+
+
+async def test_what_strangers_send_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async with _serving() as connect:
+        with caplog.at_level(logging.INFO):
+            for sent in (b"hello\r\n\r\n", b"GET / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"):
+                await (await connect()).ask(sent)
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("given", "connections"),
+    [((1024, 524_288), 2000), ((1024, -1), 2000), ((1024, 1024), 824), ((64, 64), 10), ((-1, -1), 2000)],
+)
+def test_there_are_no_more_connections_than_descriptors(
+    given: tuple[int, int], connections: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = [given]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limits[-1])
+    monkeypatch.setattr(resource, "setrlimit", lambda _, new: limits.append(new))
+    assert server._connections_with_descriptors() == connections

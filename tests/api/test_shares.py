@@ -1,0 +1,57 @@
+"""What the requests of all clients share is counted by client, not by key or by set of clients."""
+
+import asyncio
+
+from pgsched.api.shares import Shares
+
+A, B, BOTH, OTHER = frozenset("a"), frozenset("b"), frozenset("ab"), frozenset("ac")
+
+
+async def test_a_client_has_its_share_whatever_sets_its_keys_are_for() -> None:
+    shares = Shares(10, 7)
+    for payers in (A, BOTH, OTHER, A, BOTH, OTHER, A):
+        await shares.take(payers)
+    waiting = [asyncio.create_task(shares.take(payers)) for payers in (A, BOTH, OTHER) for _ in range(20)]
+    await asyncio.sleep(0)
+    for _ in range(3):
+        await shares.take(B)
+    assert not any(task.done() for task in waiting)
+    for task in waiting:
+        task.cancel()
+
+
+async def test_what_becomes_free_goes_to_whoever_has_least() -> None:
+    shares = Shares(2, 2)
+    await shares.take(A)
+    await shares.take(A)
+    took = list[str]()
+
+    async def take(payers: frozenset[str], name: str) -> None:
+        await shares.take(payers)
+        took.append(name)
+
+    tasks = [asyncio.create_task(take(A, f"a{number}")) for number in range(5)]
+    tasks.append(asyncio.create_task(take(B, "b")))
+    await asyncio.sleep(0)
+    shares.give_back(A)
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    assert took == ["b"]
+    for task in tasks:
+        task.cancel()
+
+
+async def test_one_that_is_given_to_whoever_is_gone_is_given_back() -> None:
+    shares = Shares(1, 1)
+    await shares.take(A)
+    task = asyncio.create_task(shares.take(B))
+    await asyncio.sleep(0)
+    shares.give_back(A)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await asyncio.wait_for(shares.take(A), 5)
+
+
+def test_something_is_left_for_whoever_comes_next() -> None:
+    shares = Shares(200, 200)
+    assert sum(shares.take_now(A) for _ in range(200)) == 150
+    assert sum(shares.take_now(frozenset({f"c{number}"})) for number in range(50)) == 50

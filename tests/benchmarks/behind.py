@@ -1,0 +1,106 @@
+"""How soon workers find due rows that nobody announced, and that stand where claims no longer read.
+
+One row a partition comes in silently, its instant 35 s past, and is waited for; again and again. Meanwhile other
+clients are over a limit, on hold, have rows that go first, or have more than their share due, and processes that never
+rest may slow the machine.
+"""
+
+import multiprocessing
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from statistics import median
+from typing import Any
+
+import click
+import psycopg
+
+from pgsched.bench.crew import crew
+from pgsched.bench.ground import ground
+from pgsched.bench.load import Progress
+from pgsched.cli.bench import COUNT, NONE_OR_MORE, on_server, progress, tell, worker_processes
+from pgsched.settings import Settings
+
+_BACKLOG = """
+insert into pgsched.executions (client_id, target, options, fire_at)
+select %s, 'python:noop', %s, now() - interval '1 minute' + n * interval '1 microsecond'
+  from generate_series(1, %s) n"""
+_SILENT = """
+insert into pgsched.executions (client_id, target, fire_at, partition)
+select 'late', 'python:noop', now() - interval '35 seconds', n from generate_series(0, 15) n"""
+_FOUND = "select count(*) from pgsched.history where client_id = 'late'"
+_CLIENTS = "insert into pgsched.clients (client_id) values ('late'), ('limited'), ('held'), ('urgent'), ('greedy')"
+_LIMIT = "insert into pgsched_internal.gates (name, events, period) values ('client:limited', 1, interval '1 second')"
+_HOLD = "select pgsched.hold_client('held')"
+_LONGEST = 120.0
+BESIDE = ("nobody", "limited", "held", "urgent", "greedy")
+
+
+def run_behind(
+    url: str | None, *, beside: str, due: int, spinning: int, repeats: int, processes: int, progress: Progress
+) -> dict[str, Any]:
+    """The median and the longest of the seconds until all of them have ended."""
+    clients = [name for name in BESIDE[1:] if beside in (name, "all")]
+    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
+        connection.execute("set pgsched.notify = off")
+        connection.execute(_CLIENTS)
+        connection.execute(_LIMIT)
+        connection.execute(_HOLD)
+        for client in clients:
+            options = '{"priority": 5}' if client == "urgent" else "{}"
+            connection.execute(_BACKLOG.encode(), [client, options, due])
+        with _spinning(spinning), crew(Settings(database_url=own, poll_interval=1.0), processes=processes) as workers:
+            workers.go.set()
+            _seconds_until_found(connection)  # the workers have joined and know who is held back
+            found = []
+            for _ in range(repeats):
+                found.append(_seconds_until_found(connection))
+                progress(f"{found[-1]:.2f} s")
+            workers.finish()
+    asked = {"beside": beside, "due": due, "spinning": spinning, "processes": processes}
+    return asked | {"median_seconds": round(median(found), 2), "longest_seconds": round(max(found), 2)}
+
+
+def _seconds_until_found(connection: psycopg.Connection[Any]) -> float:
+    [before] = connection.execute(_FOUND).fetchone() or (0,)
+    started = time.monotonic()
+    connection.execute(_SILENT)
+    while connection.execute(_FOUND).fetchone() != (before + 16,):
+        if time.monotonic() - started > _LONGEST:
+            raise AssertionError(f"not found within {_LONGEST} s")
+        time.sleep(0.01)
+    return time.monotonic() - started
+
+
+def _spin() -> None:
+    while True:
+        pass
+
+
+@contextmanager
+def _spinning(count: int) -> Iterator[None]:
+    processes = [multiprocessing.get_context("spawn").Process(target=_spin, daemon=True) for _ in range(count)]
+    for process in processes:
+        process.start()
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.join()
+
+
+@click.command()
+@click.option("--beside", default="all", show_default=True, type=click.Choice([*BESIDE, "all"]), help="Which clients.")
+@click.option("--due", default=1_500, show_default=True, type=COUNT, help="What each of them has due.")
+@click.option("--spinning", default=0, show_default=True, type=NONE_OR_MORE, help="Processes that never rest.")
+@click.option("--repeats", default=10, show_default=True, type=COUNT, help="How often rows come in.")
+@worker_processes(1)
+@on_server
+def behind(database_url: str | None, as_json: bool, **asked: Any) -> None:
+    """Tell how soon rows are found that nobody announced, beside clients whose rows are passed over."""
+    tell(run_behind(database_url, progress=progress, **asked), as_json)
+
+
+if __name__ == "__main__":
+    behind()

@@ -1,0 +1,160 @@
+"""Each command that takes a job, an execution or a dead letter takes its key, by one rule."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import click
+import psycopg
+import pytest
+
+from tests.cli.conftest import Run
+from tests.cli.test_documented import COMMANDS
+from tests.store.ends.dead_letter_arrange import dead_letter
+from tests.store.store_arrange import schedule
+
+Db = psycopg.Connection[Any]
+_DAY = ("--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z")
+_MORE: dict[str, tuple[str, ...]] = {
+    "jobs edit": ("--every", "2h"),
+    "jobs backfill": _DAY,
+    "executions edit": ("--at", "2030-01-01T00:00:00Z"),
+    "executions reschedule": ("--at", "2030-01-01T00:00:00Z"),
+    "bulk reschedule": ("--by", "1h"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _here(module_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGSCHED_DATABASE_URL", module_url)
+
+
+@pytest.fixture(scope="module")
+def db(module_url: str) -> Iterator[Db]:
+    with psycopg.connect(module_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def key() -> str:
+    """A key that no other test has: they share their database."""
+    return f"nightly-{uuid4()}"
+
+
+def _is_named(parameter: click.Parameter) -> bool:
+    return parameter.metavar == "ID-or-KEY" and parameter.name != "after"
+
+
+_ALL = {name.removeprefix("pgsched "): command for name, command in COMMANDS.items()}
+NAMED = {
+    path: next((None if one.name == "name" else one.opts[0] for one in command.params if _is_named(one)), None)
+    for path, command in _ALL.items()
+    if any(map(_is_named, command.params))
+}
+"""The commands, with the option that names a job or an execution; None where that is the argument."""
+
+
+def _kind(path: str) -> str:
+    if NAMED[path] == "--job":
+        return "job"
+    return {"executions": "execution", "dead-letters": "letter"}.get(path.split()[0], "job")
+
+
+def _make(db: Db, kind: str, key: str, client: str = "default") -> str:
+    match kind:
+        case "job":
+            return str(schedule(db, key=key, client=client, every="1 hour"))
+        case "execution":
+            return str(schedule(db, key=key, client=client, delay="1 hour"))
+        case _:
+            return str(dead_letter(db, key=key, client=client))
+
+
+def _words(path: str, name: str, *more: str) -> list[str]:
+    option = NAMED[path]
+    named = [name] if option is None else [option, name]
+    return [*path.split(), *named, *_MORE.get(path, ()), *more]
+
+
+def test_every_command_that_takes_an_id_of_what_has_keys_is_tried() -> None:
+    assert len(NAMED) == 23
+    ids = {
+        (path, one.name)
+        for path, command in _ALL.items()
+        for one in command.params
+        if one.metavar in ("ID", "BACKFILL", "CHANGE", "REPLAY") and one.name != "after"
+    }
+    without_keys = {"jobs cancel-backfill", "bulk show", "bulk stop", "dead-letters cancel-replay"}
+    assert {path for path, _ in ids} == without_keys
+
+
+@pytest.mark.parametrize("path", NAMED)
+def test_a_key_is_enough_where_one_client_has_it(run: Run, db: Db, key: str, path: str) -> None:
+    id = _make(db, _kind(path), key)
+    found = run(*_words(path, key), "--json")
+    assert found.exit_code == 0, found.output
+    if json.loads(found.stdout).keys() >= {"id", "changed"}:
+        assert json.loads(found.stdout)["id"] == id
+
+
+@pytest.mark.parametrize("path", NAMED)
+def test_a_key_of_two_clients_asks_whose_it_is(run: Run, db: Db, key: str, path: str) -> None:
+    for client in ("one", "two"):
+        _make(db, _kind(path), key, client)
+    unclear = run(*_words(path, key))
+    assert (unclear.exit_code, unclear.stdout) == (2, "")
+    assert "several clients have" in unclear.stderr
+    assert "one, two" in unclear.stderr
+    found = run(*_words(path, key, "--client", "two"), "--json")
+    assert found.exit_code == 0, found.output
+
+
+@pytest.mark.parametrize("path", NAMED)
+def test_a_key_that_nobody_has_is_told(run: Run, db: Db, key: str, path: str) -> None:
+    _make(db, _kind(path), key, "one")
+    unknown = str(uuid4())
+    for name, more in (("none", ()), (key, ("--client", "three")), (unknown, ())):
+        found = run(*_words(path, name, *more))
+        if name != unknown or NAMED[path] is None:  # a list of what an unknown id has is empty
+            assert (found.exit_code, found.stdout) == (1, ""), found.output
+            assert found.stderr.startswith("error: there is no "), found.stderr
+            assert name in found.stderr
+
+
+@pytest.mark.parametrize("path", NAMED)
+def test_a_key_that_looks_like_an_id_has_key_before_it(run: Run, db: Db, path: str) -> None:
+    key = str(uuid4())
+    _make(db, _kind(path), key)
+    found = run(*_words(path, f"key:{key}"), "--json")
+    assert found.exit_code == 0, found.output
+    if NAMED[path] is None and not path.startswith(("dead-letters replay", "dead-letters discard")):
+        again = run(*path.split(), "--key", key, *_MORE.get(path, ()), "--json")
+        assert "there is no" not in again.output, again.output
+
+
+def test_the_key_of_something_else_says_what_it_is_of(run: Run, db: Db) -> None:
+    job, execution = _make(db, "job", "nightly"), _make(db, "execution", "once")
+    assert f"it is the key of a job, {job}" in run("executions", "show", "nightly").stderr
+    assert f"it is the key of an execution, {execution}" in run("jobs", "pause", "once").stderr
+
+
+def test_a_key_means_what_has_it_now(run: Run, db: Db) -> None:
+    dead_letter(db, key="k")
+    newest = dead_letter(db, key="k")
+    assert json.loads(run("executions", "show", "k", "--json").stdout)["id"] == str(newest)
+    waiting = _make(db, "execution", "k")
+    assert json.loads(run("executions", "show", "k", "--json").stdout)["id"] == waiting
+    assert json.loads(run("dead-letters", "show", "k", "--json").stdout)["id"] == str(newest)
+    gone = _make(db, "job", "j")
+    run("jobs", "cancel", gone)
+    assert json.loads(run("jobs", "show", "j", "--json").stdout)["id"] == gone
+    there = _make(db, "job", "j")
+    assert json.loads(run("jobs", "show", "j", "--json").stdout)["id"] == there
+
+
+def test_a_job_named_twice_and_none_are_refused(run: Run) -> None:
+    twice = run("jobs", "show", "a", "--key", "b")
+    assert (twice.exit_code, twice.stderr) == (2, "error: the job is named twice: give the argument or --key\n")
+    none = run("executions", "why")
+    assert (none.exit_code, none.stderr) == (2, "error: which execution? Give its id or its key\n")

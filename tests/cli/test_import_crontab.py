@@ -1,0 +1,299 @@
+"""Crontabs become declarations that `pgsched apply` reads."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pgsched.cli.main import cli
+from pgsched.cli.shell_command import address_of, words_of
+from tests.cli.conftest import Run
+from tests.cli.import_arrange import declared
+from tests.docs.fences import ROOT, blocks_of
+
+CRONTAB = """
+# m h dom mon dow command
+MAILTO=ops@shop.example
+CRON_TZ="Europe/Berlin"
+30 2 * * *    curl -fsS https://shop.example/close-day > /dev/null 2>&1
+*/5 * * * *   wget -qO- 'https://shop.example/rates?a=1&b=2' >/dev/null
+0 3 * * MON   /opt/shop/report.sh --weekly
+CRON_TZ=
+@daily        /opt/shop/report.sh
+"""
+
+
+def test_a_crontab_becomes_declarations(run: Run) -> None:
+    jobs, left = declared(run, "crontab", "--target", "https://shop.example/cron/{name}", given=CRONTAB)
+    berlin = {"timezone": "Europe/Berlin"}
+    called = {"options": {"method": "GET"}, **berlin}
+    rates = "https://shop.example/rates?a=1&b=2"
+    assert [job.pop("key").rpartition("-")[0] for job in jobs] == ["close-day", "rates", "report"]
+    assert jobs == [
+        {"target": "https://shop.example/close-day", "cron": "30 2 * * *", **called},
+        {"target": rates, "cron": "*/5 * * * *", **called},
+        {"target": "https://shop.example/cron/report", "cron": "0 3 * * MON", **berlin,
+         "payload": {"command": ["/opt/shop/report.sh", "--weekly"]}},
+    ]  # fmt: skip
+    assert left == [
+        "left out: line 3: MAILTO: pgsched sends no mail of what a call says: see on_failure and alerts",
+        "left out: line 9: cron runs it by the clock of its machine: name that clock by --timezone",
+    ]
+
+
+def test_entries_with_a_user_and_a_client(run: Run) -> None:
+    given = "0 3 * * * root /opt/report.sh\n0 4 * * * shop /opt/report.sh\n"
+    words = ("crontab", "--system", "--timezone", "UTC", "--target", "python:{key}", "--client", "shop")
+    jobs, left = declared(run, *words, given=given)
+    assert [(job["target"], job["client"]) for job in jobs] == [(f"python:{job['key']}", "shop") for job in jobs]
+    assert [job["payload"]["user"] for job in jobs] == ["root", "shop"]
+    assert len({job["key"] for job in jobs}) == 2
+    assert left == []
+
+
+def test_keys_do_not_depend_on_other_lines(run: Run) -> None:
+    lines = [
+        "0 3 * * * /opt/report.sh",
+        "0 4 * * * /opt/report.sh",
+        "0 3 * * * /opt/report.sh --all",
+        "0 3 * * * /srv/report.sh",
+        "0 3 * * * curl https://a.example/report",
+        "0 3 * * * curl https://b.example/report",
+    ]
+
+    def keys(*given: str) -> dict[str, str]:
+        words = ("crontab", "--timezone", "UTC", "--target", "python:{key}")
+        jobs, left = declared(run, *words, given="".join(f"{line}\n" for line in given))
+        assert left == []
+        return dict(zip(given, (job["key"] for job in jobs), strict=True))
+
+    apart = {line: keys(line)[line] for line in lines}
+    assert len({*apart.values()}) == len(lines)
+    assert keys(*lines) == keys(*lines[::-1]) == apart
+
+
+def test_the_same_entry_twice_is_declared_once(run: Run) -> None:
+    jobs, [left] = declared(run, "crontab", "--timezone", "UTC", given="@daily curl https://a.example/x\n" * 2)
+    assert len(jobs) == 1
+    assert "line 2" in left
+
+
+@pytest.mark.parametrize(("line", "why"), [
+    ("0 3 * * * /opt/report.sh", "pgsched runs no commands"),
+    ("0 3 * * * curl https://a.example && rm -r /", "declare that call by hand"),
+    ("0 3 * * * curl https://a.example?x=1&reboot", "declare that call by hand"),
+    ("0 3 * * * curl -d x=1 https://a.example", "declare that call by hand"),
+    ("0 3 * * * curl https://a.example/$(date +\\%F)", "declare that call by hand"),
+    ("0 3 * * * curl -o /etc/hosts https://a.example", "declare that call by hand"),
+    ("0 3 * * * curl 'https://a.example", "declare that call by hand"),
+    ("0 3 * * * curl -O https://a.example/a.csv", "declare that call by hand"),
+    ("0 3 * * * curl 'https://a.example/[1-9]'", "declare that call by hand"),
+    ("0 3 * * * wget -q https://a.example/a.csv", "declare that call by hand"),
+    ("0 3 * * * timeout 9 curl https://a.example", "declare that call by hand"),
+    ("5/15 * * * * curl https://a.example", "5-59/15"),
+    ("* * * * MON/2 curl https://a.example", "5-59/15"),
+    ("*/90 * * * * curl https://a.example", "step beyond its range"),
+    ("0 0 30 2 * * curl https://a.example", "declare that call by hand"),
+    ("@reboot curl https://a.example", "@reboot"),
+    ("0 0 31 2 * curl https://a.example", "never"),
+    ("~ 3 * * * curl https://a.example", "~"),
+    ("nothing at all", "this is no entry"),
+    ("@every_minute curl https://a.example", "@every_minute"),
+    ("RANDOM_DELAY=30", "jitter"),
+    ("TZ=Europe/Berlin", "CRON_TZ"),
+    ("REPORT=full", "REPORT"),
+])  # fmt: skip
+def test_what_cannot_be_called_is_named_with_the_reason(run: Run, line: str, why: str) -> None:
+    jobs, left = declared(run, "crontab", "--timezone", "UTC", given=f"{line}\n")
+    assert jobs == []
+    assert len(left) == 1
+    assert left[0].startswith("left out: line 1: ")
+    assert why in left[0]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "test -x /opt/report.sh && /opt/report.sh",
+        "[ -f /x ] && /opt/report.sh",
+        "[ -f /x ] || exit 0; /opt/report.sh",
+        "/opt/a.sh || /opt/b.sh",
+        "/opt/a.sh | mail ops",
+        "/opt/a.sh; /opt/b.sh",
+        "/opt/a.sh > /srv/report",
+        "/opt/a.sh &",
+        "/opt/a.sh >> /var/log/a.log 2>&1",
+        "/opt/a.sh < /srv/input",
+        "(cd /srv; /opt/a.sh)",
+        "cd /srv",
+        "$HOME/a.sh",
+        "/opt/a.sh $DAY",
+        "/opt/a.sh `date`",
+        "/opt/a.sh $(date +\\%F)",
+        '/opt/a.sh "$DAY"',
+        "MODE=full /opt/a.sh",
+        "/opt/a.sh *.csv",
+        "~/bin/a.sh",
+        "/opt/a.sh {a,b}",
+        "! /opt/a.sh",
+        "if true; then /opt/a.sh; fi",
+        "bash -c '/opt/a.sh && /opt/b.sh'",
+        "sh -lc /opt/a.sh",
+        "flock -n /tmp/lock /opt/a.sh",
+        "/usr/bin/flock /tmp/lock /opt/a.sh",
+        "timeout 60 /opt/a.sh",
+        "nice /opt/a.sh",
+        "env MODE=full /opt/a.sh",
+        "sudo -u shop /opt/a.sh",
+        "sleep 30",
+        "/opt/a.sh%input",
+        "/opt/a.sh \\",
+        "'/opt/a.sh",
+        "* /opt/a.sh",
+        "test -x /usr/sbin/anacron || run-parts /etc/cron.daily",
+        "python3 -c 'import a'",
+        "time /opt/a.sh",
+        ". /etc/profile",
+        "chronic /opt/a.sh",
+        "cronitor exec a1b2 /opt/a.sh",
+        "torsocks curl https://a.example",
+        "setsid /opt/a.sh",
+        "/opt/a.sh file?.csv",
+    ],
+)
+def test_what_a_shell_would_decide_is_no_plain_command(run: Run, command: str) -> None:
+    words = ("crontab", "--timezone", "UTC", "--target", "python:{name}")
+    jobs, [left] = declared(run, *words, given=f"0 3 * * * {command}\n")
+    assert jobs == []
+    assert "declare that call by hand" in left
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "words"),
+    [
+        ("/opt/a.sh", "a", ["/opt/a.sh"]),
+        (
+            "/opt/a.sh --day=mon 'x y' \"it's\" a\\ b 100\\% # nightly",
+            "a",
+            ["/opt/a.sh", "--day=mon", "x y", "it's", "a b", "100%"],
+        ),
+        ("/opt/a.sh >/dev/null 2>&1", "a", ["/opt/a.sh"]),
+        ("/opt/a.sh 2 &> /dev/null", "a", ["/opt/a.sh", "2"]),
+        ("/usr/bin/php /srv/cron.php run", "cron", ["/usr/bin/php", "/srv/cron.php", "run"]),
+        ("python3.12 /srv/x_y.py", "x-y", ["python3.12", "/srv/x_y.py"]),
+        ("python3 -m shop.report", "python3", ["python3", "-m", "shop.report"]),
+    ],
+)
+def test_a_plain_command_is_passed_on_whole(run: Run, command: str, name: str, words: list[str]) -> None:
+    given = ("crontab", "--timezone", "UTC", "--target", "https://shop.example/{name}")
+    [job], left = declared(run, *given, given=f"0 3 * * * {command}\n")
+    assert left == []
+    assert (job["target"], job["payload"]) == (f"https://shop.example/{name}", {"command": words})
+
+
+def _read(run: Run, *flags: str) -> Result:
+    return run("import", "crontab", "there", "--timezone", "UTC", "--target", "python:{name}", *flags)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "root /opt/report.sh",
+        "root reboot-check",
+        "www-data php /srv/cron.php",
+        "shop /opt/report.sh",
+        "deploy curl https://a.example",
+        "root    test -x /usr/sbin/anacron || run-parts /etc/cron.daily",
+        "root cd / && run-parts /etc/cron.hourly",
+        "git /home/git/x.sh",
+        "shop [ -x /opt/a ] && /opt/a",
+        "postgres /usr/bin/vacuumdb -a",
+        "_www /opt/a.sh",
+    ],
+)
+def test_a_system_crontab_is_read_as_one_or_refused(run: Run, entry: str) -> None:
+    Path("there").write_text(f"# /etc/crontab\n17 * * * * {entry}\n")
+    answer = _read(run)
+    assert answer.exit_code == 2
+    assert "line 2" in answer.stderr
+    assert "--system" in answer.stderr
+    answer = _read(run, "--system")
+    assert answer.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "/opt/report.sh",
+        "/opt/report.sh --weekly",
+        "curl https://a.example",
+        "php /srv/cron.php",
+        "cd /srv && ./a.sh",
+        "git gc",
+        "python3.12 /srv/a.py",
+        "[ -f /x ] && /opt/a.sh",
+        "./a.sh x",
+        "backup.sh /srv",
+        "test -f /x",
+        "if [ -f /x ]; then /opt/a.sh; fi",
+        "chronic curl https://a.example",
+        "run-one /opt/a.sh",
+        "dotnet /srv/a.dll",
+    ],
+)
+def test_a_users_crontab_is_read_as_one_or_refused(run: Run, command: str) -> None:
+    Path("there").write_text(f"MAILTO=ops\n17 * * * * {command}\n")
+    answer = _read(run, "--system")
+    assert answer.exit_code == 2
+    assert "line 2" in answer.stderr
+    assert "leave out --system" in answer.stderr
+    answer = _read(run)
+    assert answer.exit_code == 0
+
+
+def test_a_call_that_is_not_understood_is_no_command_of_a_target(run: Run) -> None:
+    given = "0 4 * * 0 curl -X POST -d '{}' https://shop.example/close\n"
+    jobs, [left] = declared(run, "crontab", "--timezone", "UTC", "--target", "python:{key}", given=given)
+    assert jobs == []
+    assert "declare that call by hand" in left
+
+
+def test_bytes_that_are_no_text_are_refused(run: Run) -> None:
+    Path("there").write_bytes(b"\xff\xfe\x00")
+    assert run("import", "crontab", "there").exit_code == 2
+
+
+def test_a_file_that_is_not_there_is_named(run: Run) -> None:
+    answer = run("import", "crontab", "nowhere")
+    assert answer.exit_code == 1
+    assert "nowhere" in answer.stderr
+
+
+def test_the_answer_in_json_has_both(run: Run) -> None:
+    Path("there").write_text("@daily curl https://shop.example/a\n@daily ls\n")
+    answer = json.loads(run("import", "crontab", "--timezone", "UTC", "there", "--json").stdout)
+    assert [job["target"] for job in answer["jobs"]] == ["https://shop.example/a"]
+    assert [one["where"] for one in answer["left"]] == ["line 2"]
+
+
+def test_the_how_to_shows_what_is_printed(run: Run) -> None:
+    blocks = blocks_of(ROOT / "docs" / "how-to" / "migrate.md")
+    given, printed = (
+        next(block.text for block in blocks if block.language == language) for language in ("text", "toml")
+    )
+    jobs, left = declared(run, "crontab", "--timezone", "Europe/Berlin", given=given)
+    assert jobs == tomllib.loads(printed)["jobs"]
+    assert left[0] in [line for block in blocks for line in block.text.splitlines()]
+
+
+def test_a_spider_that_asks_by_head_is_no_plain_get() -> None:
+    assert address_of(words_of("wget -q --spider https://shop.example/a")) is None
+
+
+def test_a_byte_order_mark_hides_no_line(tmp_path: Path) -> None:
+    file = tmp_path / "crontab"
+    file.write_bytes(b"\xef\xbb\xbf0 1 * * * curl https://shop.example/a\n")
+    found = CliRunner().invoke(cli, ["import", "crontab", str(file), "--timezone", "UTC"])
+    assert 'target = "https://shop.example/a"' in found.stdout

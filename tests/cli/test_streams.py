@@ -1,0 +1,43 @@
+"""Commands write to streams that are closed, full, or not UTF-8."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "pgsched.cli.main", "preview", "--cron", "0 9 * * *"]
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("as_json", ["", "--json"])
+def test_a_stream_that_is_closed_takes_what_is_written(closed: str, as_json: str) -> None:
+    shell = f'exec "$@" {as_json} {closed}'
+    ended = subprocess.run(["sh", "-c", shell, "sh", *COMMAND], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
+def test_what_an_encoding_lacks_is_escaped(encoding: str) -> None:
+    words = [sys.executable, "-m", "pgsched.cli.main", "preview", "--cron", "0 9 * * \u017b\u00f3\u0142w"]
+    ended = subprocess.run(
+        words, env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}, capture_output=True, check=False
+    )
+    assert ended.returncode == 2
+    assert "\\u017b" in ended.stderr.decode(encoding)
+    assert "Traceback" not in ended.stderr.decode(encoding)
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (["import", "crontab", "-"], 0),
+        (["import", "cloud-scheduler", "-"], 2),
+        (["schedule", "python:note", "--payload", "-"], 2),
+    ],
+)
+def test_a_closed_input_is_empty(words: list[str], status: int) -> None:
+    command = [sys.executable, "-m", "pgsched.cli.main", *words]
+    ended = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", *command], capture_output=True, text=True, check=False)
+    assert ended.returncode == status
+    assert "Traceback" not in ended.stderr

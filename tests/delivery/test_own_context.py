@@ -1,0 +1,284 @@
+"""What a handler sets in context variables ends with its attempt."""
+
+import asyncio
+import decimal
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar, copy_context
+from typing import Any
+
+import pytest
+
+from pgsched.delivery.accounts import Accounts
+from pgsched.delivery.failure_log import FailureLog
+from pgsched.delivery.handlers import Context
+from pgsched.delivery.own_context import UNUSED, own_context
+from pgsched.delivery.python import App, PythonChannel
+from pgsched.delivery.steps import meter
+from pgsched.delivery.threads import LoopsThreads, Threads
+from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Succeeded
+from pgsched.domain.policy import Options
+from pgsched.events import Events
+from tests.delivery.receiver import execution
+from tests.delivery.test_python_channel import Transactions
+
+TENANT: ContextVar[str] = ContextVar("tenant", default="nobody")
+GIVEN: ContextVar[str] = ContextVar("given", default="nothing")
+
+
+def read() -> str:
+    """What is set, and decimal's precision."""
+    return f"{TENANT.get()} {decimal.getcontext().prec}"
+
+
+def exchange(told: str) -> str:
+    """Reads it, and sets others."""
+    found = read()
+    TENANT.set(told)
+    decimal.getcontext().prec = 5
+    return found
+
+
+async def at_once(payload: Any, context: Context) -> str:
+    return exchange(context.client)
+
+
+async def after_a_wait(payload: Any, context: Context) -> str:
+    await asyncio.sleep(0)
+    found = exchange(context.client)
+    await asyncio.sleep(0)
+    assert TENANT.get() == context.client
+    return found
+
+
+async def in_a_task(payload: Any, context: Context) -> str:
+    return await asyncio.create_task(after_a_wait(payload, context), context=own_context())
+
+
+async def within_a_generator(payload: Any, context: Context) -> str:
+    async def found() -> AsyncIterator[str]:
+        yield exchange(context.client)
+
+    [only] = [one async for one in found()]
+    return only
+
+
+async def in_the_loops_thread(payload: Any, context: Context) -> str:
+    return await asyncio.get_running_loop().run_in_executor(None, exchange, context.client)
+
+
+def in_a_thread(payload: Any, context: Context) -> str:
+    return exchange(context.client)
+
+
+async def with_the_connection(payload: Any, context: Context, connection: Any) -> None:
+    await asyncio.sleep(0)
+    assert exchange(context.client) == "nobody 28"
+
+
+async def with_nothing() -> str:
+    return exchange("somebody")
+
+
+HANDLERS: list[Callable[..., Any]] = [
+    at_once,
+    after_a_wait,
+    in_a_task,
+    within_a_generator,
+    in_the_loops_thread,
+    in_a_thread,
+    with_the_connection,
+    with_nothing,
+]
+
+
+class Lane:
+    """Attempts one after another, by one task, with one thread."""
+
+    def __init__(self, app: App, *, shared: bool = False) -> None:
+        self.accounts, self.threads = Accounts(), Threads(1)
+        self.accounts.wanted = shared
+        asyncio.get_running_loop().set_default_executor(LoopsThreads(self.threads))
+        if shared:
+            meter()
+        self.channel = PythonChannel(
+            app,
+            completion=Transactions(),
+            threads=self.threads,
+            failures=FailureLog(Events()),
+            accounts=self.accounts,
+        )
+
+    async def run(self, client: str) -> Outcome:
+        """One attempt, which leaves nothing in its task, or names it anew so that the lane goes on in another."""
+        before = copy_context()
+
+        async def attempt() -> Outcome:
+            try:
+                return await self.channel.deliver(execution("python:work", client_id=client), Options(), 5)
+            finally:
+                assert copy_context() == before or current_name() != UNUSED
+
+        return await asyncio.create_task(attempt(), name=UNUSED)
+
+
+def current_name() -> str:
+    task = asyncio.current_task()
+    return task.get_name() if task else ""
+
+
+def answered(outcome: Outcome) -> bool:
+    return outcome in (Succeeded(result=b'"nobody 28"'), AlreadySettled())
+
+
+@pytest.fixture
+def app() -> App:
+    return App()
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("handler", HANDLERS)
+async def test_what_one_client_s_handler_sets_another_s_does_not_read(
+    app: App, handler: Callable[..., Any], shared: bool
+) -> None:
+    app.handler("work")(handler)
+    lane = Lane(app, shared=shared)
+    assert [answered(await lane.run(client)) for client in ("acme", "globex", "acme")] == [True, True, True]
+    assert read() == "nobody 28"
+
+
+@pytest.mark.parametrize("handler", HANDLERS)
+async def test_decimal_set_by_the_application_is_kept_and_not_shared(app: App, handler: Callable[..., Any]) -> None:
+    decimal.getcontext().prec = 28  # from now on the lane's context holds an object, which copies share
+    app.handler("work")(handler)
+    lane = Lane(app)
+    assert [answered(await lane.run(client)) for client in ("acme", "globex")] == [True, True]
+    assert decimal.getcontext().prec == 28
+
+
+async def test_a_handler_reads_what_was_set_around_its_worker(app: App) -> None:
+    token = GIVEN.set("at the start")
+
+    @app.handler("work")
+    def work() -> str:
+        return GIVEN.get()
+
+    assert await Lane(app).run("acme") == Succeeded(result=b'"at the start"')
+    GIVEN.reset(token)
+
+
+@pytest.mark.parametrize("handler", [at_once, after_a_wait, in_a_thread, with_the_connection])
+async def test_middleware_and_its_handler_share_one_context(app: App, handler: Callable[..., Any]) -> None:
+    seen = []
+
+    @app.middleware
+    @contextmanager
+    def around(context: Context) -> Iterator[None]:
+        seen.append(GIVEN.get())
+        GIVEN.set(context.client)
+        yield
+        seen.append(TENANT.get())
+
+    @app.middleware
+    @asynccontextmanager
+    async def inside(context: Context) -> AsyncIterator[None]:
+        assert GIVEN.get() == context.client
+        yield
+        await asyncio.sleep(0)
+        assert TENANT.get() == context.client
+
+    app.handler("work")(handler)
+    lane = Lane(app)
+    assert [answered(await lane.run(client)) for client in ("acme", "globex")] == [True, True]
+    assert seen == ["nothing", "acme", "nothing", "globex"]
+
+
+@pytest.mark.parametrize("in_thread", [False, True])
+async def test_the_message_of_an_exception_is_made_in_the_context_of_its_attempt(app: App, in_thread: bool) -> None:
+    class Told(Exception):
+        def __str__(self) -> str:
+            return exchange("said")
+
+    def fail(payload: Any, context: Context) -> None:
+        TENANT.set(context.client)
+        raise Told
+
+    async def fail_async(payload: Any, context: Context) -> None:
+        fail(payload, context)
+
+    app.handler("work")(fail if in_thread else fail_async)
+    outcome = await Lane(app).run("acme")
+    assert outcome == Failed(error="Told: acme 28", retryable=True)
+    assert read() == "nobody 28"
+
+
+async def test_an_attempt_that_is_cancelled_leaves_nothing(app: App) -> None:
+    begun, ended = asyncio.Event(), []
+
+    @app.handler("work")
+    async def work(payload: Any, context: Context) -> None:
+        exchange(context.client)
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(TENANT.get())
+            TENANT.set("cleaned up")
+
+    attempt = asyncio.create_task(Lane(app).run("acme"), context=(context := own_context()))
+    await begun.wait()
+    attempt.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await attempt
+    assert (ended, context.run(TENANT.get)) == (["acme"], "nobody")
+
+
+class Incomparable:
+    """As an array of numpy, which says of no other whether it is the same."""
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("ambiguous")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("made", [list, Incomparable])
+async def test_another_object_is_left_behind_however_it_compares(app: App, made: Callable[[], object]) -> None:
+    weights: ContextVar[object] = ContextVar("weights")
+    weights.set(at_start := made())
+
+    @app.handler("work")
+    async def work() -> bool:
+        found = weights.get() is at_start
+        weights.set(made())
+        return found
+
+    lane = Lane(app)
+    attempt = asyncio.create_task(lane.channel.deliver(execution("python:work"), Options(), 5), name=UNUSED)
+    assert (await attempt, attempt.get_name() == UNUSED) == (Succeeded(result=b"true"), False)
+
+
+async def test_the_task_of_a_handler_that_raised_is_left(app: App) -> None:
+    @app.handler("work")
+    async def work() -> None:
+        raise ValueError("before it waited")
+
+    attempt = asyncio.create_task(Lane(app).channel.deliver(execution("python:work"), Options(), 5), name=UNUSED)
+    assert isinstance(await attempt, Failed)
+    assert attempt.get_name() != UNUSED
+
+
+async def test_of_two_attempts_at_once_each_reads_its_own(app: App) -> None:
+    both = threading.Barrier(2, timeout=30)
+
+    @app.handler("work")
+    def work(payload: Any, context: Context) -> str:
+        exchange(context.client)
+        both.wait()
+        return TENANT.get()
+
+    lane = Lane(app)
+    lane.threads = lane.channel._threads = Threads(2)
+    found = await asyncio.gather(lane.run("acme"), lane.run("globex"))
+    assert list(found) == [Succeeded(result=b'"acme"'), Succeeded(result=b'"globex"')]

@@ -1,0 +1,42 @@
+"""Clients take turns, however much of each waits."""
+
+from collections import Counter
+
+from pgsched.domain.turns import Turns
+
+A, B, BOTH = frozenset("a"), frozenset("b"), frozenset("ab")
+
+
+def test_clients_are_served_in_turn_each_first_come_first_served() -> None:
+    turns = Turns[int]()
+    for number in range(3):
+        turns.add(A, number)
+    turns.add(B, 10)
+    assert [turns.take() for _ in range(5)] == [(A, 0), (B, 10), (A, 1), (A, 2), None]
+    assert not turns
+
+
+def test_who_may_not_be_served_keeps_nobody_waiting() -> None:
+    turns = Turns[int]()
+    turns.add(A, 1)
+    turns.add(B, 2)
+    assert turns.take(lambda payers: payers != A) == (B, 2)
+    assert turns.take(lambda payers: payers != A) is None
+    assert turns.take() == (A, 1)
+
+
+def test_who_has_least_comes_first_whatever_keys_it_comes_with() -> None:
+    turns, has = Turns[str](), Counter({"a": 2})
+    turns.add(BOTH, "both")
+    turns.add(A, "a")
+    turns.add(B, "b")
+    served = [turns.take(has=lambda payers: max(has[client] for client in payers)) for _ in range(3)]
+    assert served == [(B, "b"), (BOTH, "both"), (A, "a")]
+
+
+def test_what_waits_no_more_is_not_served() -> None:
+    turns = Turns[int]()
+    turns.add(A, 1)
+    turns.remove(A, 1)
+    turns.remove(B, 1)
+    assert not turns

@@ -1,0 +1,79 @@
+"""An environment made from one of Alembic's own templates, the async one among them, takes pgsched's versions."""
+
+import os
+import re
+from pathlib import Path
+
+import psycopg
+import pytest
+from alembic import command
+from alembic.config import Config
+
+from pgsched.store.admin import replacing
+from pgsched.store.admin.ddl import sqlalchemy_url
+from pgsched.store.admin.migrate import migrate
+from pgsched.store.admin.revisions import check_schema, migrations_dir
+from tests.migrations.schema_catalog import dump
+from tests.migrations.test_schema import GOLDEN, HEADER
+
+
+def environment(directory: Path, template: str, url: str) -> Config:
+    """The template's environment, with the two calls around each ``run_migrations()`` and the address of a database."""
+    config = Config(str(directory / "alembic.ini"))
+    command.init(config, str(directory / "scripts"), template=template)
+    script = directory / "scripts" / "env.py"
+    calls = r"\1before_upgrade()\n\1context.run_migrations()\n\1after_upgrade()"
+    text = re.sub(r"( +)context\.run_migrations\(\)", calls, script.read_text())
+    text = text.replace("fileConfig(config.config_file_name)", "pass")  # it would silence the loggers of other tests
+    script.write_text(f"from pgsched.store.admin.ddl import after_upgrade, before_upgrade\n{text}")
+    found = Config(str(directory / "alembic.ini"))
+    found.set_main_option("path_separator", "os")
+    places = [str(directory / "scripts" / "versions"), str(migrations_dir() / "versions")]
+    found.set_main_option("version_locations", os.pathsep.join(places))
+    found.set_main_option("sqlalchemy.url", url.replace("%", "%%"))
+    return found
+
+
+@pytest.mark.parametrize("template", ["async", "generic"])
+def test_an_environment_of_alembics_template_is_upgraded(
+    template: str, tmp_path: Path, empty_database_url: str
+) -> None:
+    config = environment(tmp_path, template, sqlalchemy_url(empty_database_url))
+    command.upgrade(config, "heads")
+    command.upgrade(config, "heads")
+    with psycopg.connect(empty_database_url) as connection:
+        check_schema(connection)
+        assert replacing.is_current(connection)
+        connection.execute("drop table public.alembic_version")
+    migrate(empty_database_url)
+    with psycopg.connect(empty_database_url) as connection:
+        found = HEADER + dump(connection)
+    assert found.splitlines() == GOLDEN.read_text(encoding="utf-8").splitlines()
+
+
+def test_the_async_environment_waits_until_a_table_is_let_go(
+    tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = environment(tmp_path, "async", sqlalchemy_url(database_url))
+    command.stamp(config, "pgsched@head")
+    tries: list[bool] = []
+    with psycopg.connect(database_url) as blocker:
+        replacing.forget(blocker)
+        blocker.commit()
+        blocker.execute("lock table pgsched.jobs")
+
+        def pause() -> None:
+            blocker.rollback()
+            tries.append(True)
+
+        monkeypatch.setattr(replacing, "pause", pause)
+        command.upgrade(config, "heads")
+        assert len(tries) == 1
+        assert replacing.is_current(blocker)
+
+
+def test_another_driver_is_named_with_what_to_write(tmp_path: Path, empty_database_url: str) -> None:
+    url = sqlalchemy_url(empty_database_url).replace("+psycopg:", "+asyncpg:")
+    config = environment(tmp_path, "async", url)
+    with pytest.raises(TypeError, match=r"use a postgresql\+psycopg:// address \(got one for asyncpg\)"):
+        command.upgrade(config, "heads")

@@ -1,0 +1,83 @@
+"""Indexes that somebody has dropped, or that were not built to their end, are made again while everything goes on."""
+
+from typing import Any
+
+import psycopg
+import pytest
+
+from pgsched.errors import Unavailable
+from pgsched.store.admin import replacing
+from pgsched.store.admin.indexes import rebuild_indexes
+from tests.conftest import Connection
+from tests.store.doctor.doctor_arrange import seen
+
+pytestmark = pytest.mark.oldest_postgresql
+
+MADE = "select jsonb_object_keys(value::jsonb -> 'indexes') from pgsched_internal.facts where name = 'catalogue'"
+OF_CONSUMERS = """
+select format('pgsched_internal.executions_%s_client', p)
+  from pgsched.queues q, pgsched_internal.partitions_of(q.first_partition) p where q.pulled"""
+THERE = """
+select i.indrelid::regclass::text, regexp_replace(pg_get_indexdef(i.indexrelid), ' INDEX .* ON ', ' INDEX ON '),
+       i.indisvalid and i.indisready, h.inhparent::regclass::text
+  from pg_index i join pg_class c on c.oid = i.indrelid left join pg_inherits h on h.inhrelid = i.indexrelid
+ where c.relnamespace in ('pgsched'::regnamespace, 'pgsched_internal'::regnamespace) order by 1, 2, 3, 4"""
+
+
+def listed(db: Connection, query: str) -> list[Any]:
+    return db.execute(query.encode()).fetchall()
+
+
+async def test_each_index_that_was_dropped_is_built_again(db: Connection, database_url: str) -> None:
+    db.execute("select pgsched.create_queue('orders', '{\"pulled\": true}')")
+    names, before = listed(db, MADE) + listed(db, OF_CONSUMERS), listed(db, THERE)
+    assert len(names) > 50
+    for (name,) in names:
+        db.execute(f"drop index {name}".encode())
+    assert len(listed(db, THERE)) < len(before) / 2
+    assert sorted(rebuild_indexes(database_url)) == sorted(name for (name,) in names)
+    assert listed(db, THERE) == before
+    assert await seen(database_url, "drift") == []
+    assert rebuild_indexes(database_url) == []
+
+
+async def test_a_partition_that_was_dropped_is_told_and_made_again(db: Connection, database_url: str) -> None:
+    before = listed(db, THERE)
+    db.execute("drop table pgsched_internal.executions_3")
+    [(severity, text)] = await seen(database_url, "drift")
+    assert (severity, "table pgsched_internal.executions_3" in text) == ("error", True)
+    assert rebuild_indexes(database_url) == ["pgsched_internal.executions_3"]
+    assert listed(db, THERE) == before
+    assert await seen(database_url, "drift") == []
+
+
+def test_what_was_interrupted_is_gone_on_with(db: Connection, database_url: str) -> None:
+    before = listed(db, THERE)
+    db.execute("drop index pgsched.executions_key")
+    for text in (
+        "create index executions_key on only pgsched.executions (client_id, key) where key is not null",
+        "create index one on pgsched_internal.executions_0 (client_id, key) where key is not null",
+        "create index two on pgsched_internal.executions_1 (client_id, key) where key is not null",
+        "create index jobs_key_ccnew on pgsched.jobs (client_id, key)",
+    ):
+        db.execute(text.encode())
+    for name in ("pgsched_internal.two", "pgsched.jobs_key_ccnew", "pgsched.jobs_key"):
+        db.execute("update pg_index set indisvalid = false where indexrelid = %s::regclass", [name])
+    assert rebuild_indexes(database_url) == ["pgsched.executions_key", "pgsched.jobs_key", "pgsched.jobs_key_ccnew"]
+    assert listed(db, THERE) == before
+    assert listed(
+        db, "select to_regclass('pgsched_internal.one')::text, to_regclass('pgsched_internal.two')::text"
+    ) == [("pgsched_internal.one", None)]
+
+
+def test_who_keeps_a_table_is_told_and_keeps_nobody_else(
+    db: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replacing, "_AT_THE_MOST", 0.3)
+    db.execute("drop index pgsched.executions_key")
+    with psycopg.connect(database_url) as other:
+        other.execute("lock table pgsched.executions in row exclusive mode")
+        with pytest.raises(Unavailable, match="others keep locks for long"):
+            rebuild_indexes(database_url)
+        db.execute("select pgsched.schedule('python:x')")
+    assert rebuild_indexes(database_url) == ["pgsched.executions_key"]

@@ -1,0 +1,298 @@
+"""What a change of a job leaves of a run whose instant has come and that has not begun."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from pgsched.domain.spread import identity_of, jittered
+from pgsched.store.core.connect import Connection
+from pgsched.store.jobs import jobs
+from tests.store.jobs.jobs_arrange import BEGAN, HOUR, claim, job, planned_row
+from tests.store.store_arrange import Connection as Session
+from tests.store.store_arrange import call, row, value
+
+pytestmark = pytest.mark.oldest_postgresql
+
+SPREAD = [{"jitter": "1h"}, {"window": "1h"}]
+
+
+def now(db: Session) -> datetime:
+    found = value(db, "select pgsched.now()")
+    assert isinstance(found, datetime)
+    return found
+
+
+def minutes(number: float) -> timedelta:
+    return timedelta(minutes=number)
+
+
+def key_that_starts(instant: datetime, low: int, high: int) -> str:
+    """A key of which an hour's jitter draws a start so many minutes after the instant."""
+    return next(
+        key
+        for key in map(str, range(10_000))
+        if minutes(low)
+        < jittered(identity_of("default", key, ""), instant, HOUR, instant + HOUR) - instant
+        < minutes(high)
+    )
+
+
+def between(
+    db: Session, rules: dict[str, Any], starts: tuple[int, int] = (20, 55), **columns: Any
+) -> tuple[UUID, UUID, datetime]:
+    """A job, hourly since ten minutes ago, whose row of that instant is still to start: the ids of both, and the
+    instant. Jitter draws that start from so many minutes after it."""
+    instant = now(db) - minutes(10)
+    hourly = job(db, anchor=instant, rules=rules, key=key_that_starts(instant, *starts), **columns)
+    planned_row(db, hourly, instant, fire_at=now(db) + minutes(5))
+    return hourly, value(db, "select id from pgsched.executions"), instant
+
+
+def rows(db: Session) -> list[tuple[Any, ...]]:
+    """(id, instant, whether it is held, whether it carries its job on) of each waiting row."""
+    return db.execute(
+        "select e.id, e.scheduled_for, e.fire_at = 'infinity', e.plan = j.revision"
+        " from pgsched.executions e join pgsched.jobs j on j.id = e.job_id order by 2"
+    ).fetchall()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"ordering_key": "shop-7"},
+        {"queue": "other"},
+        {"rules": {"jitter": "1h", "max_runs": 5}},
+        {"rules": {"jitter": "1h", "ends_at": "8000-01-01T00:00:00Z"}},
+        {"rules": {"jitter": "1h", "exclude": ["2020-12-25"]}},
+        {"rules": {"jitter": "2h"}},
+        {"rules": {"window": "1h"}},
+        {"rules": None},
+        {"every": "30m"},
+        {"timezone": "Europe/Berlin"},
+    ],
+    ids=str,
+)
+async def test_an_edit_after_the_instant_keeps_a_run_that_remains(
+    db: Session, worker: Connection, changes: dict[str, Any]
+) -> None:
+    if "queue" in changes:
+        call(db, "create_queue", name="other")
+    hourly, id, instant = between(db, {"jitter": "1h"})
+    call(db, "edit", job_id=hourly, changes=changes)
+    assert rows(db) == [(id, instant, True, False)]
+    await jobs.plan_jobs(worker, batch=10)
+    assert rows(db) == [(id, instant, False, True)]
+    assert value(db, "select ordering_key from pgsched.executions") == changes.get("ordering_key")
+    assert value(db, "select count(*) from pgsched.history") == 0
+
+
+async def test_what_is_held_is_found_wherever_planning_begins_anew(db: Session, worker: Connection) -> None:
+    hourly, id, instant = between(db, {"jitter": "1h"})
+    call(db, "edit", job_id=hourly, changes={"every": "30m"})
+    db.execute("update pgsched.jobs set planned_revision = 0")
+    await jobs.plan_jobs(worker, batch=10)
+    assert rows(db) == [(id, instant, False, True)]
+
+
+async def test_a_job_scheduled_again_keeps_a_run_that_remains(db: Session, worker: Connection) -> None:
+    call(db, "schedule", target="python:x", cron="* * * * *", rules={"jitter": "50s"}, key="minutely")
+    minutely = value(db, "select id from pgsched.jobs")
+    db.execute("update pgsched.jobs set planned_revision = 1")
+    instant = value(db, "select date_trunc('minute', pgsched.now())")
+    planned_row(db, minutely, instant, fire_at=now(db) + minutes(1))
+    call(db, "schedule", target="python:y", cron="*/1 * * * *", rules={"jitter": "59s"}, key="minutely")
+    await jobs.plan_jobs(worker, batch=10)
+    assert row(db, "select scheduled_for, target, plan from pgsched.executions") == (instant, "python:y", 2)
+
+
+async def test_a_due_run_that_no_worker_has_claimed_outlives_an_edit(db: Session, worker: Connection) -> None:
+    hourly = job(db)
+    planned_row(db, hourly, BEGAN)
+    call(db, "edit", job_id=hourly, changes={"rules": {"max_runs": 100, "on_missed": "all", "on_overlap": "allow"}})
+    assert (await claim(worker)).rows == []
+    await jobs.plan_jobs(worker, batch=10)
+    [run] = (await claim(worker)).rows
+    assert run.nominal == BEGAN
+    assert rows(db)[-1][1] == BEGAN + HOUR
+
+
+async def test_a_run_that_waits_for_the_one_before_outlives_an_edit(db: Session, worker: Connection) -> None:
+    hourly = job(db, rules={"on_overlap": "queue_one"})
+    planned_row(db, hourly, BEGAN)
+    db.execute("update pgsched.executions set attempt = 1, lease_token = 1, lease_owner = 1, lease_expires_at = now()")
+    planned_row(db, hourly, BEGAN + HOUR)
+    await claim(worker)
+    assert value(db, "select count(*) from pgsched.dependencies") == 1
+    call(db, "edit", job_id=hourly, changes={"rules": {"on_overlap": "queue_one", "max_runs": 100}})
+    assert value(db, "select count(*) from pgsched.dependencies") == 0
+    await jobs.plan_jobs(worker, batch=10)
+    assert rows(db)[-1][1:] == (BEGAN + HOUR, False, True)
+
+
+async def test_a_run_that_the_new_schedule_lacks_is_skipped(db: Session, worker: Connection) -> None:
+    hourly, id, instant = between(db, {"jitter": "1h"})
+    call(db, "edit", job_id=hourly, changes={"anchor": (instant + minutes(5)).isoformat()})
+    edited = value(db, "select updated_at from pgsched.jobs")
+    await jobs.plan_jobs(worker, batch=10)
+    found = row(db, "select id, scheduled_for, last_scheduled_for, status::text, reason from pgsched.history")
+    assert found == (id, instant, edited, "skipped", "edited")
+    assert [one[1:] for one in rows(db)] == [(instant + minutes(65), False, True)]
+
+
+async def test_a_run_beyond_the_most_runs_is_skipped(db: Session, worker: Connection) -> None:
+    hourly, id, _ = between(db, {"jitter": "1h"}, runs=3)
+    call(db, "edit", job_id=hourly, changes={"rules": {"jitter": "1h", "max_runs": 3}})
+    await jobs.plan_jobs(worker, batch=10)
+    assert row(db, "select id, reason from pgsched.history") == (id, "edited")
+    assert value(db, "select state::text from pgsched.jobs") == "finished"
+
+
+@pytest.mark.parametrize("rules", SPREAD, ids=str)
+async def test_a_run_starts_after_a_short_pause(db: Session, worker: Connection, rules: dict[str, str]) -> None:
+    hourly, id, instant = between(db, rules)
+    call(db, "pause", job_id=hourly)
+    assert rows(db) == [(id, instant, True, False)]
+    call(db, "resume", job_id=hourly)
+    await jobs.plan_jobs(worker, batch=10)
+    assert rows(db) == [(id, instant, False, True)]
+    earliest = instant if "window" in rules else now(db)  # a window's start is chosen anew, and may be at once
+    assert value(db, "select fire_at >= %s from pgsched.executions", [earliest]) is True
+
+
+@pytest.mark.parametrize("rules", SPREAD, ids=str)
+async def test_an_instant_within_a_pause_runs_if_its_start_is_later(
+    db: Session, worker: Connection, rules: dict[str, str]
+) -> None:
+    hourly, _, instant = between(db, rules)
+    db.execute("delete from pgsched.executions")
+    db.execute("update pgsched.jobs set anchor = anchor - interval '5 hours'")
+    call(db, "pause", job_id=hourly)
+    db.execute("update pgsched.jobs set accounted_to = %s, paused_at = %s", [instant - 3 * HOUR, instant - 3 * HOUR])
+    call(db, "resume", job_id=hourly)
+    await jobs.plan_jobs(worker, batch=10)
+    assert [one[1:] for one in rows(db)] == [(instant, False, True)]
+    paused = row(db, "select scheduled_for, last_scheduled_for, instants, reason from pgsched.history")
+    assert paused == (instant - 2 * HOUR, instant - HOUR, 2, "paused")
+
+
+async def test_a_run_whose_start_a_pause_has_passed_is_skipped(db: Session, worker: Connection) -> None:
+    hourly, id, instant = between(db, {"jitter": "1h"}, starts=(0, 9))
+    call(db, "pause", job_id=hourly)
+    assert rows(db) == [(id, instant, True, False)]
+    call(db, "resume", job_id=hourly)
+    await jobs.plan_jobs(worker, batch=10)
+    assert row(db, "select id, scheduled_for, status::text, reason from pgsched.history") == (
+        id,
+        instant,
+        "skipped",
+        "paused",
+    )
+    assert [one[1:] for one in rows(db)] == [(instant + HOUR, False, True)]
+
+
+async def test_a_due_run_ends_with_the_pause_that_takes_it(db: Session) -> None:
+    hourly = job(db)
+    planned_row(db, hourly, BEGAN)
+    call(db, "pause", job_id=hourly)
+    assert row(db, "select scheduled_for, status::text, reason from pgsched.history") == (BEGAN, "skipped", "paused")
+
+
+async def test_several_changes_keep_a_run_that_remains(db: Session, worker: Connection) -> None:
+    hourly, id, instant = between(db, {"jitter": "1h"})
+    call(db, "edit", job_id=hourly, changes={"ordering_key": "shop-7"})
+    call(db, "pause", job_id=hourly)
+    call(db, "edit", job_id=hourly, changes={"rules": {"jitter": "1h", "max_runs": 5}})
+    call(db, "resume", job_id=hourly)
+    call(db, "edit", job_id=hourly, changes={"target": "python:y"})
+    assert rows(db) == [(id, instant, True, False)]
+    await jobs.plan_jobs(worker, batch=10)
+    assert rows(db) == [(id, instant, False, True)]
+    assert value(db, "select count(*) from pgsched.history") == 0
+
+
+@pytest.mark.parametrize("change", ["pause", "edit"])
+def test_a_cancelled_job_accounts_for_the_run_that_is_held(db: Session, change: str) -> None:
+    hourly, id, instant = between(db, {"jitter": "1h"})
+    call(db, change, job_id=hourly, **({"changes": {"every": "30m"}} if change == "edit" else {}))
+    call(db, "cancel", id=hourly)
+    found = row(db, "select id, scheduled_for, status::text, reason from pgsched.history")
+    assert found == (id, instant, "skipped", "job cancelled")
+
+
+async def test_a_run_that_is_held_can_be_cancelled(db: Session, worker: Connection) -> None:
+    hourly, id, instant = between(db, {"jitter": "1h"})
+    call(db, "edit", job_id=hourly, changes={"every": "30m"})
+    call(db, "cancel", id=id)
+    await jobs.plan_jobs(worker, batch=10)
+    assert [one[1:] for one in rows(db)] == [(instant + HOUR / 2, False, True)]
+    assert row(db, "select id, status::text from pgsched.history") == (id, "cancelled")
+
+
+async def test_what_somebody_has_in_hand_is_planned_when_he_is_done(
+    db: Session, worker: Connection, store_url: str
+) -> None:
+    hourly, id, instant = between(db, {"jitter": "1h"})
+    call(db, "edit", job_id=hourly, changes={"every": "30m"})
+    with psycopg.connect(store_url) as other:
+        other.execute("select from pgsched.executions for update")
+        await jobs.plan_jobs(worker, batch=10)
+        assert rows(db) == [(id, instant, True, False)]
+    await jobs.plan_jobs(worker, batch=10)
+    assert rows(db) == [(id, instant, False, True)]
+
+
+async def test_whoever_waits_for_a_run_that_remains_goes_on_waiting(db: Session, worker: Connection) -> None:
+    hourly, id, _ = between(db, {"jitter": "1h"})
+    call(db, "schedule", target="python:y", after=[str(id)])
+    call(db, "edit", job_id=hourly, changes={"ordering_key": "shop-7"})
+    await jobs.plan_jobs(worker, batch=10)
+    assert row(db, "select awaited from pgsched.executions where id = %s", [id]) == (True,)
+    assert value(db, "select after_id from pgsched.dependencies") == id
+
+
+def test_a_run_that_is_held_keeps_no_turn_of_its_ordering_key(db: Session) -> None:
+    hourly, id, _ = between(db, {"jitter": "1h"}, ordering_key="shop-7")
+    db.execute("update pgsched.executions set ordering_key = 'shop-7', at_head = true")
+    call(db, "pause", job_id=hourly)
+    assert row(db, "select ordering_key, at_head from pgsched.executions where id = %s", [id]) == (None, None)
+
+
+async def held_of(db: Session, worker: Connection, **columns: Any) -> tuple[UUID, UUID]:
+    """An hourly job, whose run of ten minutes ago was claimed and is held at a gate: the ids of both."""
+    instant = now(db) - minutes(10)
+    hourly = job(db, anchor=instant, **columns)
+    planned_row(db, hourly, instant)
+    [run] = (await claim(worker)).rows
+    db.execute(
+        "update pgsched.executions set fire_at = 'infinity', gate = 'client:default', attempt = 0, plan = -abs(plan),"
+        " lease_owner = null, lease_token = null, lease_expires_at = null where id = %s",
+        [run.uuid],
+    )
+    return hourly, UUID(run.uuid)
+
+
+@pytest.mark.parametrize(("verb", "reason"), [("cancel", "job cancelled"), ("pause", "paused")])
+async def test_a_run_that_a_gate_holds_ends_with_its_job(
+    db: Session, worker: Connection, verb: str, reason: str
+) -> None:
+    hourly, id = await held_of(db, worker)
+    db.execute(f"select pgsched.{verb}(%s)".encode(), [hourly])
+    assert db.execute("select id, status::text, reason from pgsched.history").fetchall() == [(id, "skipped", reason)]
+    assert value(db, "select count(*) from pgsched.executions") == 0
+
+
+async def test_a_run_that_a_gate_holds_runs_as_its_edited_job_says(db: Session, worker: Connection) -> None:
+    hourly, id = await held_of(db, worker)
+    call(db, "edit", job_id=hourly, changes={"target": "python:other", "payload": {"n": 2}})
+    held = "select target, payload, gate from pgsched.executions where id = %s"
+    assert db.execute(held.encode(), [id]).fetchone() == ("python:other", {"n": 2}, "client:default")
+
+
+async def test_what_has_begun_once_goes_on_when_its_job_is_cancelled(db: Session, worker: Connection) -> None:
+    hourly, id = await held_of(db, worker)
+    db.execute("update pgsched.executions set uncounted = 1 where id = %s", [id])
+    db.execute("select pgsched.cancel(%s)", [hourly])
+    assert value(db, "select count(*) from pgsched.executions") == 1

@@ -1,0 +1,149 @@
+"""Whatever number, length of time or instant can be handed to pgsched by SQL is bounded: each argument of each verb,
+and each column of the settings.
+
+They are read from the catalogue, so that a new one fails here until it has a bound, or a reason here to have none.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from tests.store.schedule.bounds_arrange import House
+from tests.store.store_arrange import Connection
+
+_VERBS = """
+select p.proname, p.oid, p.proargnames[a.place], format_type(a.type, null)
+  from pg_proc p, unnest(p.proargtypes::oid[]) with ordinality as a(type, place)
+ where p.pronamespace = 'pgsched'::regnamespace and p.prokind = 'f'
+   and format_type(a.type, null) = any (%s)
+ order by 1, 2, 3"""
+_COLUMNS = """
+select c.table_schema, c.table_name, c.column_name, c.data_type
+  from information_schema.columns c
+ where c.table_schema = 'pgsched' and c.table_name in ('clients', 'queues', 'installation', 'jobs')
+   and c.data_type = any (%s)
+ order by 1, 2, 3"""
+_LENGTHS = [
+    "-1 day",
+    "0",
+    "178000000 years",
+    "-178000000 years",
+    "1 month -29 days",
+    "-1 month 31 days",
+    "infinity",
+    "-infinity",
+]
+_NUMBERS = ["NaN", "Infinity", "-Infinity", "-1", "0", "-1e-300", "1e300"]
+_INSTANTS = ["infinity", "-infinity", "4713-01-01 BC", "294276-12-31"]
+_ABSURD: dict[str, list[str]] = {
+    "interval": _LENGTHS,
+    "double precision": _NUMBERS,
+    "numeric": _NUMBERS,
+    "smallint": ["-1", "0", "32767"],
+    "integer": ["-1", "0", "2147483647"],
+    "bigint": ["-1", "0", "9223372036854775807"],
+    "timestamp with time zone": _INSTANTS,
+    "date": ["infinity", "-infinity", "4713-01-01 BC", "5874897-12-31"],
+}
+_BESIDE: dict[str, dict[str, Any]] = {
+    "per": {"rate": 1},
+    "burst": {"rate": 1},
+    "shift": {"fire_at": None},
+    "concurrency": {"rate": None},
+}
+_AHEAD_OR_BACK = {"0", "1 month -29 days", "-1 month 31 days"}
+_LEFT_OUT = "-178000000 years"  # the default, which stands for nothing given
+# What is meant by them, where they are taken; None for all.
+_MEANT: dict[tuple[str, str], set[str] | None] = {
+    ("count_dead_letters", "within"): {"0"},  # as far as it comes at once
+    ("count_executions", "within"): {"0"},
+    # 24 hours at most
+    ("fail", "retry_after"): {
+        "0",
+        "178000000 years",
+        "1 month -29 days",
+        "-1 month 31 days",
+        "infinity",
+    },  # 24 h at most
+    ("quantile", "share"): None,  # it computes, and keeps nothing
+    ("reschedule_executions", "shift"): {"-1 day", *_AHEAD_OR_BACK},
+    ("schedule", "delay"): {_LEFT_OUT, *_AHEAD_OR_BACK},
+    ("schedule", "every"): {_LEFT_OUT},
+    ("schedule_outcome", "delay"): {_LEFT_OUT, *_AHEAD_OR_BACK},
+    ("schedule_outcome", "every"): {_LEFT_OUT},
+    ("sideline", "until"): {"infinity"},  # until it is restored
+    ("wait_for", "delay"): _AHEAD_OR_BACK,
+    ("installation", "audit_days"): {"0"},  # for ever
+}
+_OF_THE_CALL = {"call_target", "settle_called"}  # a session's own, which it has from a worker
+_OURS = {
+    "created_at",
+    "failures",
+    "first_partition",
+    "full_since",
+    "held_since",
+    "paused_at",
+    "planned_revision",
+    "revision",
+    "runs",
+}
+"""Columns that the verbs and workers keep, and nobody sets."""
+
+
+def _refusal(db: Connection, query: sql.Composed, given: Mapping[str, Any]) -> str | None:
+    """The SQLSTATE with which it is refused; None where it is not."""
+    with db.transaction(force_rollback=True):
+        try:
+            db.execute(query, given)
+        except psycopg.Error as error:
+            return error.sqlstate
+    return None
+
+
+@pytest.fixture(scope="module")
+def queues(module_url: str) -> None:
+    with psycopg.connect(module_url, autocommit=True) as db:
+        db.execute("select pgsched.create_queue('empty'), pgsched.create_queue('pulled', '{\"pulled\": true}')")
+
+
+def test_every_number_of_every_verb_is_bounded(db: Connection, queues: None) -> None:
+    house, wrong = House(db), []
+    for verb, oid, argument, kind in db.execute(_VERBS, [[*_ABSURD]]).fetchall():
+        if verb in _OF_THE_CALL:
+            continue
+        named: Any = db.execute("select proargnames from pg_proc where oid = %s", [oid]).fetchone()
+        given = house.sane(verb, named[0]) | _BESIDE.get(argument, {})
+        for absurd in _ABSURD[kind]:
+            parts = [
+                sql.SQL("{} => {}").format(sql.Identifier(name), sql.Placeholder(name))
+                for name in given
+                if name != argument
+            ]
+            parts.append(sql.SQL("{} => {}::{}").format(sql.Identifier(argument), sql.Literal(absurd), sql.SQL(kind)))
+            query = sql.SQL("select pgsched.{}({})").format(sql.Identifier(verb), sql.SQL(", ").join(parts))
+            wrong += _of(_refusal(db, query, given), (verb, argument), absurd)
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+def test_every_number_of_the_settings_is_bounded(db: Connection, queues: None) -> None:
+    House(db)
+    db.execute("insert into pgsched.clients (client_id) values ('shop') on conflict do nothing")
+    wrong = []
+    for schema, table, column, kind in db.execute(_COLUMNS, [[*_ABSURD]]).fetchall():
+        for absurd in _ABSURD[kind] if column not in _OURS else ():
+            query = sql.SQL("update {} set {} = {}::{}").format(
+                sql.Identifier(schema, table), sql.Identifier(column), sql.Literal(absurd), sql.SQL(kind)
+            )
+            wrong += _of(_refusal(db, query, {}), (table, column), absurd)
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+def _of(refused: str | None, place: tuple[str, str], absurd: str) -> list[tuple[str, ...]]:
+    """What is wrong: it is taken, or PostgreSQL had to refuse it. What is no value of the type here is neither."""
+    meant = _MEANT.get(place, set())
+    if refused is None:
+        return [] if meant is None or absurd in meant else [(*place, absurd, "taken")]
+    return [] if refused[:2] == "PS" or refused in ("22007", "23514") else [(*place, absurd, refused)]

@@ -1,0 +1,27 @@
+"""A clock for the laws of the rear: it stands still until a test moves it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest import mock
+
+from pgsched import service
+from pgsched.worker.claim import laps
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+CLOCK = Clock()
+
+
+@contextmanager
+def stopped_clock() -> Iterator[None]:
+    """Has services and laps read it instead of the time."""
+    with mock.patch.object(service, "time", CLOCK), mock.patch.object(laps, "time", CLOCK):
+        yield

@@ -1,0 +1,55 @@
+"""How a handler is told that its execution has been delivered before."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+from pgsched.delivery.handlers import Context
+from pgsched.delivery.python import App
+from pgsched.delivery.verdicts import Snooze
+from tests.worker.conftest import Connection, Running, until_history
+
+Told = list[tuple[int, int]]
+SCHEDULE = """select pgsched.schedule('python:work', options => '{"backoff": ["1ms"]}')"""
+
+
+def telling(first: Exception | None = None) -> tuple[App, Told, asyncio.Event]:
+    """A handler that notes its attempt and its delivery count, and is broken off or raises the first time."""
+    app, told, begun = App(), Told(), asyncio.Event()
+
+    @app.handler("work")
+    async def work(payload: Any, context: Context) -> None:
+        told.append((context.attempt, context.delivery_count))
+        if len(told) == 1:
+            if first is not None:
+                raise first
+            begun.set()
+            await asyncio.Event().wait()
+
+    return app, told, begun
+
+
+async def test_a_handler_that_a_deploy_broke_off_is_told_so(db: Connection, running: Running) -> None:
+    app, told, begun = telling()
+    async with running(app, drain_timeout=0.1):
+        await db.execute(SCHEDULE)
+        await begun.wait()
+    async with running(app):
+        await until_history(db, 1)
+    assert told == [(1, 1), (1, 2)]
+
+
+async def test_a_handler_that_snoozed_is_told_so(db: Connection, running: Running) -> None:
+    app, told, _ = telling(Snooze(timedelta(seconds=1)))
+    async with running(app):
+        await db.execute(SCHEDULE)
+        await until_history(db, 1)
+    assert told == [(1, 1), (1, 2)]
+
+
+async def test_a_handler_that_failed_is_told_so(db: Connection, running: Running) -> None:
+    app, told, _ = telling(ValueError())
+    async with running(app):
+        await db.execute(SCHEDULE)
+        await until_history(db, 1)
+    assert told == [(1, 1), (2, 2)]

@@ -1,0 +1,257 @@
+"""What is changed in the database while a worker has a row in hand that has not begun: it does not begin as it was."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from pgsched.delivery.python import App
+from pgsched.domain.execution import Execution
+from pgsched.events import Events
+from pgsched.scheduler import Worker
+from pgsched.settings import Settings
+from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
+
+Early = Callable[[], Any]
+IN_HAND_THEN = """
+do $$
+begin
+  for turn in 1..2000 loop
+    perform from pgsched.executions where key = 'b' and lease_token is not null;
+    exit when found;
+    perform pg_sleep(0.005);
+  end loop;
+  perform change;
+end $$"""
+
+
+class Noted:
+    """An app that notes what it was called with."""
+
+    def __init__(self) -> None:
+        self.app, self.calls = App(), list[Any]()
+
+        @self.app.handler("noted")
+        async def note(payload: Any) -> None:
+            self.calls.append(payload)
+
+
+@pytest.fixture
+def noted() -> Noted:
+    return Noted()
+
+
+@pytest.fixture
+def early(database_url: str, recorder: Recorder, noted: Noted) -> Early:
+    """`async with early() as worker`: a worker that claims a minute ahead, so that its rows do not begin."""
+
+    @asynccontextmanager
+    async def run() -> AsyncIterator[Worker]:
+        settings = Settings(database_url=database_url, drain_timeout=5.0)
+        object.__setattr__(settings, "look_ahead", 60.0)
+        worker = Worker(settings, app=noted.app, events=Events(recorder))
+        await worker.start()
+        try:
+            yield worker
+        finally:
+            await worker.drain()
+
+    return run
+
+
+async def schedule(db: Connection, delay: str = "18 s", **named: str) -> Any:
+    """An execution of so long from now: rows gather until 15 s before, a quarter of how far the worker looks ahead."""
+    given = "".join(f", {name} => '{text}'" for name, text in named.items())
+    return await value(db, f"select pgsched.schedule('python:noted', '\"old\"', delay => '{delay}'{given})")
+
+
+async def job(db: Connection, rules: str = "{}") -> Any:
+    """A job whose next instant is that far from now, too."""
+    query = (
+        "insert into pgsched.jobs (client_id, key, target, payload, every, anchor, rules) values"
+        " ('default', 'j', 'python:noted', '\"old\"', '1 h', now() + interval '18 s' - interval '1 h', %s) returning id"
+    )
+    return await value(db, query, rules)
+
+
+async def in_hand(worker: Worker, count: int = 1) -> None:
+    """Waits until the worker has so many rows in hand, none of which has begun."""
+
+    async def has() -> bool:
+        return len(worker.dispatcher.unbegun) == len(worker.dispatcher.in_hand) == count
+
+    await until(has)
+
+
+async def test_cancel_before_the_instant_makes_no_call(db: Connection, early: Early, noted: Noted) -> None:
+    async with early() as worker:
+        id = await schedule(db)
+        await in_hand(worker)
+        assert await value(db, "select pgsched.cancel(id => %s)", id)
+        await in_hand(worker, 0)
+    assert not noted.calls
+    assert await value(db, "select (status, attempt)::text from pgsched.history where id = %s", id) == "(cancelled,1)"
+
+
+async def test_rows_in_hand_are_held_with_their_client(db: Connection, early: Early, noted: Noted) -> None:
+    async with early() as worker:
+        id = await schedule(db, client="acme")
+        await in_hand(worker)
+        await db.execute("select pgsched.hold_client('acme')")
+        await until(lambda: value(db, "select gate = 'client:acme' from pgsched.executions where id = %s", id))
+        await in_hand(worker, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        ("pgsched.reschedule('acme', 'b', now() + interval '1 h')", "0 old"),
+        (
+            "pgsched.edit_execution('acme', key => 'b', changes =>"
+            """ '{"payload": 2, "fire_at": "2100-01-01T00:00:00Z"}')""",
+            "0 2",
+        ),
+        ("pgsched.schedule('python:noted', '1', client => 'acme', key => 'b', delay => '1 h')", "0 1"),
+    ],
+)
+async def test_what_a_limit_lets_pass_later_can_be_changed(
+    db: Connection, running: Running, noted: Noted, change: str, left: str
+) -> None:
+    await db.execute("select pgsched.set_limit('client', 'acme', rate => 1, per => '1 s')")
+    async with running(noted.app):
+        for key in ("a", "b"):
+            await schedule(db, "0 s", client="acme", key=key)
+        await db.execute(IN_HAND_THEN.replace("change", change).encode())
+        assert await value(db, "select concat(attempt, ' ', payload #>> '{}') from pgsched.executions") == left
+        await until_history(db, 1)
+    assert noted.calls == ["old"]
+
+
+async def test_what_is_kept_back_while_it_is_recalled_does_not_go_on(db: Connection, early: Early) -> None:
+    async with early() as worker:
+        id, other = (await schedule(db)).bytes, (await schedule(db)).bytes
+        await in_hand(worker, 2)
+        unbegun = worker.dispatcher.unbegun
+        unbegun.name([id, other])
+        unbegun.recall(lambda row: row.id == id)
+        worker.dispatcher.go_on([id, other])
+        assert [row.id for row in unbegun.copy()] == [other]
+        assert not unbegun.kept_back
+
+
+@pytest.mark.parametrize("waits_for", ["payload", "note"])
+async def test_a_row_does_not_begin_whose_job_is_paused_as_its_lane_waits(
+    db: Connection, running: Running, noted: Noted, monkeypatch: pytest.MonkeyPatch, waits_for: str
+) -> None:
+    async with running(noted.app) as worker:
+        waited = worker._beginnings if waits_for == "note" else worker.dispatcher._payloads
+        name, unbegun = ("note" if waits_for == "note" else "_read"), worker.dispatcher.unbegun
+        wait = getattr(waited, name)
+
+        async def late(row: Execution, **named: bool) -> Any:
+            await db.execute("select pgsched.pause(id) from pgsched.jobs")
+            async with asyncio.timeout(20):
+                while row.id not in unbegun.named:  # noqa: ASYNC110  a notification is on its way
+                    await asyncio.sleep(0.005)
+            return await wait(row, **named)
+
+        monkeypatch.setattr(waited, name, late)
+        await db.execute(
+            "insert into pgsched.jobs (client_id, key, target, payload, options, every, anchor) values ('default', 'j',"
+            " 'python:noted', to_jsonb(repeat('x', 20000)), %s, '1 h', now() + interval '0.5 s' - interval '1 h')",
+            ['{"max_attempts": 1}' if waits_for == "note" else None],
+        )
+        await until(lambda: value(db, "select count(*) = 0 from pgsched.executions"))
+    assert not noted.calls
+    assert await value(db, "select count(*) from pgsched.history") == 0
+
+
+async def test_what_a_limit_lets_pass_later_keeps_its_instant(db: Connection, running: Running, noted: Noted) -> None:
+    await db.execute("select pgsched.set_limit('client', 'acme', rate => 5, per => '1 s')")
+    await db.execute(
+        "insert into pgsched.executions (client_id, target, fire_at)"
+        " select 'acme', 'python:noted', date_trunc('minute', now()) from generate_series(1, 3)"
+    )
+    async with running(noted.app):
+        await until_history(db, 3)
+    moved = "select count(*) from pgsched.history where scheduled_for <> date_trunc('minute', scheduled_for)"
+    assert await value(db, moved) == 0
+
+
+async def test_rows_in_hand_of_a_sidelined_host_are_held(db: Connection, early: Early) -> None:
+    async with early() as worker:
+        await db.execute("select pgsched.schedule('http://shop.example/', delay => '18 s')")
+        await in_hand(worker)
+        await db.execute("select pgsched.sideline('shop.example')")
+        await until(lambda: value(db, "select gate = 'host:shop.example' from pgsched.executions"))
+        await in_hand(worker, 0)
+
+
+async def test_rows_in_hand_of_a_paused_queue_go_back(db: Connection, early: Early) -> None:
+    async with early() as worker:
+        id = await schedule(db)
+        await in_hand(worker)
+        await db.execute("select pgsched.pause_queue('default')")
+        await until(lambda: value(db, "select lease_token is null from pgsched.executions where id = %s", id))
+        await in_hand(worker, 0)
+
+
+@pytest.mark.parametrize(("verb", "state"), [("pause", "paused"), ("cancel", "cancelled")])
+async def test_a_job_that_is_ended_or_paused_takes_its_run_in_hand_with_it(
+    db: Connection, early: Early, verb: str, state: str
+) -> None:
+    async with early() as worker:
+        id = await job(db)
+        await in_hand(worker)
+        await db.execute(f"select pgsched.{verb}(%s)".encode(), [id])
+        await in_hand(worker, 0)
+        await until(lambda: value(db, "select count(*) = 0 from pgsched.executions"))
+        assert await value(db, "select state::text from pgsched.jobs") == state
+    assert await value(db, "select count(*) from pgsched.history") == 0
+
+
+async def test_a_job_that_is_paused_and_resumed_keeps_its_run(db: Connection, early: Early) -> None:
+    async with early() as worker:
+        id = await job(db)
+        await in_hand(worker)
+        instant = await value(db, "select min(scheduled_for) from pgsched.executions")
+        await db.execute("select pgsched.pause(%s), pgsched.resume(%s)", [id, id])
+        await until(lambda: value(db, "select plan = 3 from pgsched.executions where scheduled_for = %s", instant))
+        await in_hand(worker)
+
+
+async def test_a_run_in_hand_begins_as_its_job_was_edited(db: Connection, early: Early) -> None:
+    async with early() as worker:
+        id = await job(db)
+        await in_hand(worker)
+        instant = await value(db, "select min(scheduled_for) from pgsched.executions")
+        await db.execute('select pgsched.edit(%s, \'{"payload": "new"}\')', [id])
+        query = "select payload = '\"new\"' from pgsched.executions where scheduled_for = %s"
+        await until(lambda: value(db, query, instant))
+        await in_hand(worker)
+        [row] = worker.dispatcher.unbegun.copy()
+        assert row.payload == b'"new"'
+
+
+async def test_an_instant_that_the_new_schedule_has_not_is_not_run(db: Connection, early: Early) -> None:
+    async with early() as worker:
+        id = await job(db)
+        await in_hand(worker)
+        changes = "jsonb_build_object('anchor', now() + interval '10 days', 'every', '720h')"
+        await db.execute(f"select pgsched.edit(%s, {changes})".encode(), [id])
+        await in_hand(worker, 0)
+        await until(lambda: value(db, "select planned_revision = revision from pgsched.jobs"))
+        assert await value(db, "select count(*) from pgsched.executions where fire_at < now() + interval '1 h'") == 0
+
+
+async def test_a_run_in_hand_of_a_job_with_max_runs_counts_once(db: Connection, early: Early) -> None:
+    async with early() as worker:
+        id = await job(db, '{"max_runs": 2}')
+        await in_hand(worker)
+        await db.execute("select pgsched.pause(%s)", [id])
+        await until(lambda: value(db, "select runs = 0 from pgsched.jobs"))
+        await db.execute("select pgsched.resume(%s)", [id])
+        await in_hand(worker)
+        assert await value(db, "select runs from pgsched.jobs") == 1
