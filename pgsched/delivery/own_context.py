@@ -51,48 +51,41 @@ class _Step:
         self.is_over = False
 
 
-Begun = tuple[_Step, Context]
-"""What there was when an attempt began."""
-
-
 class Traces:
-    """Tells of attempts in an event loop whether they have left anything in their task."""
+    """Tells of attempts in an event loop whether they have left anything in their task, which had the same variables
+    when each of them began. Most have not; they are told by ``step``, the step under way if an attempt has begun in it:
+    it goes on, and there are no variables."""
+
+    __slots__ = ("_before", "step")
 
     def __init__(self) -> None:
-        self._step: _Step | None = None
-        self._decimal: decimal.Context | None = None
+        self.step: _Step | None = None
+        self._before: Context | None = None
 
-    def begin(self) -> Begun:
-        """Begins an attempt in the current task."""
-        step = self._step
-        if step is None:
-            # What waits goes on after this was called, since the loop calls in the order in which it was asked to.
-            step = self._step = _Step()
-            asyncio.get_running_loop().call_soon(self._end_step, context=_NOTHING)
-        context = copy_context()
-        if _DECIMAL in context:
-            self._decimal = self._decimal or decimal.getcontext().copy()
-            decimal.setcontext(self._decimal.copy())
-            context = copy_context()
-        return step, context
+    def begin(self) -> _Step:
+        """Begins a step, for the attempts that begin in it."""
+        # What waits goes on after this was called, since the loop calls in the order in which it was asked to.
+        step = self.step = _Step()
+        asyncio.get_running_loop().call_soon(self._end_step, context=_NOTHING)
+        self._before = self._before or copy_context()
+        return step
 
-    def end(self, begun: Begun) -> None:
-        """Ends the attempt. Names the lane's task anew if there is anything in it."""
-        step, context = begun
-        if step.is_over or not _are_same(copy_context(), context):
+    def end(self, step: _Step) -> None:
+        """Ends an attempt that began in this step. Names the lane's task anew if there is anything in it."""
+        if step.is_over or not _is_as_before(copy_context(), self._before or _NOTHING):
             leave_task()
 
     def _end_step(self) -> None:
-        if self._step is not None:
-            self._step.is_over, self._step = True, None
+        if self.step is not None:
+            self.step.is_over, self.step = True, None
 
 
-def _are_same(one: Context, other: Context) -> bool:
+def _is_as_before(now: Context, before: Context) -> bool:
     """Whether both have the same variables, with the same objects: equal ones may be different, and arrays refuse to
-    say whether they are equal."""
-    if len(one) != len(other):
+    say whether they are equal. Decimal's context is the same object whatever is set in it."""
+    if len(now) != len(before) or _DECIMAL in now:
         return False
-    return not one or (all(map(is_, one, other)) and all(map(is_, one.values(), other.values())))
+    return all(map(is_, now, before)) and all(map(is_, now.values(), before.values()))
 
 
 def leave_task() -> None:

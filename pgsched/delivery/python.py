@@ -8,6 +8,7 @@ neither.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
+from contextvars import copy_context
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
@@ -183,7 +184,8 @@ class PythonChannel:
             return Undeliverable(capability=execution.target)  # another worker may have it
         if handler.clients is not None and execution.client_id not in handler.clients:
             return Failed(error=handler.not_for(execution.client_id), retryable=False)
-        begun = self._traces.begin() if handler.is_async or handler.wants_connection else None
+        traces = self._traces
+        begun = traces.step or traces.begin() if handler.is_async or handler.wants_connection else None
         try:
             if handler.wants_connection:
                 return await self._in_transaction(handler, execution)
@@ -205,8 +207,8 @@ class PythonChannel:
             with charged(self._accounts.of(execution.client_id)):  # what it says of itself is code of a handler's, too
                 return self._ended_by(Raised(error), execution)
         finally:
-            if begun is not None:
-                self._traces.end(begun)
+            if begun is not None and (begun.is_over or copy_context()):
+                traces.end(begun)
 
     async def close(self) -> None:
         """Nothing is held open."""

@@ -112,15 +112,15 @@ class Lane:
 
     async def run(self, client: str) -> Outcome:
         """One attempt, which leaves nothing in its task, or names it anew so that the lane goes on in another."""
-        before = copy_context()
 
         async def attempt() -> Outcome:
+            before = copy_context()
             try:
                 return await self.channel.deliver(execution("python:work", client_id=client), Options(), 5)
             finally:
                 assert copy_context() == before or current_name() != UNUSED
 
-        return await asyncio.create_task(attempt(), name=UNUSED)
+        return await asyncio.create_task(attempt(), name=UNUSED, context=own_context())
 
 
 def current_name() -> str:

@@ -1734,6 +1734,8 @@ grant execute on pgsched_internal.partitions_per_queue() to pgsched_worker
 grant execute on pgsched_internal.put_away(smallint,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.put_secret(text,text,bytea,text[],text) to pgsched_api
 grant execute on pgsched_internal.put_secret(text,text,bytea,text[],text) to pgsched_worker
+grant execute on pgsched_internal.queue_number_of(integer) to pgsched_api
+grant execute on pgsched_internal.queue_number_of(integer) to pgsched_reader
 grant execute on pgsched_internal.queue_number_of(integer) to pgsched_worker
 grant execute on pgsched_internal.queue_to_tell(smallint,text) to pgsched_worker
 grant execute on pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone) to pgsched_worker

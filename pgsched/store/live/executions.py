@@ -4,6 +4,8 @@ import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
+from operator import attrgetter
 from typing import Any, LiteralString, NamedTuple
 
 import psycopg
@@ -21,6 +23,8 @@ from pgsched.store.live.parking import SetAside
 from pgsched.store.live.row_filter import ALL_ROWS, PLAIN, RowFilter
 
 Answer = AsyncCursor[tuple[Any, ...]]
+_execution: Callable[[tuple[Any, ...]], Execution] = partial(tuple.__new__, Execution)  # as _make, in half the time
+_OPTIONS: Callable[[Execution], bytes | None] = attrgetter("options")
 DEPTH = 1000
 """How many due rows of a priority are looked at for such as may be claimed."""
 
@@ -103,7 +107,7 @@ async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], 
             await connection.execute("begin")
             cursors = [await connection.execute(*one, binary=True) for one in claims]
             await pipeline.sync()
-            taken = [Execution._make(row) for cursor in cursors for row in await cursor.fetchall()]
+            taken = [row for cursor in cursors for row in map(_execution, await cursor.fetchall())]
             running, planned = await carry_on(connection, lease, taken, how)
             await connection.execute("commit")
     except Exception:
@@ -128,7 +132,7 @@ async def carry_on(
         running = [planned.restored.get(row.id, row) for row in taken if row.id not in planned.idle]
     if how.admit:
         running = await how.admit(connection, running)
-    if any(row.options for row in running):
+    if any(map(_OPTIONS, running)):
         running = await with_own_tokens(connection, running)
     return running, planned.instants
 
@@ -138,8 +142,8 @@ async def claim_at_once(connection: Connection, lease: Lease, share: Share, row_
     order, for there is no transaction in which to plan on, or to look whose turn it is: ``row_filter`` is plain."""
     [claim] = _claims(lease, [share], row_filter)
     cursor = await connection.execute(*claim, binary=True)
-    rows = [Execution._make(row) for row in await cursor.fetchall()]
-    running = await with_own_tokens(connection, rows) if any(row.options for row in rows) else rows
+    rows = [*map(_execution, await cursor.fetchall())]
+    running = await with_own_tokens(connection, rows) if any(map(_OPTIONS, rows)) else rows
     return Claimed(rows, running, {}, statements=1)
 
 

@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable
 from contextvars import Context
 from datetime import timedelta
 
-from pgsched.delivery.own_context import UNUSED, context_of_lanes
+from pgsched.delivery.own_context import UNUSED, context_of_lanes, own_context
 from pgsched.domain.execution import KEPT_BACK, Execution
 from pgsched.domain.outcome import Released
 from pgsched.service import Signal
@@ -228,7 +228,7 @@ class Dispatcher:
 
     def _begin_task(self, lane: Lane) -> None:
         """In the context variables that the worker was started with."""
-        lane.task = asyncio.create_task(self._run(lane), name=UNUSED, context=self._context.copy())
+        lane.task = asyncio.create_task(self._run(lane), name=UNUSED, context=self._context.run(own_context))
 
     async def _run(self, lane: Lane) -> None:
         assert lane.task is not None

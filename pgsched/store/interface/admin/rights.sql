@@ -195,7 +195,7 @@ begin
     'pgsched_internal.first_partition_of', 'pgsched_internal.has_keys', 'pgsched_internal.has_no_such_day', 'pgsched_internal.in_partition',
     'pgsched_internal.is_api', 'pgsched_internal.is_day', 'pgsched_internal.is_duration', 'pgsched_internal.is_instant',
     'pgsched_internal.is_living', 'pgsched_internal.length_of', 'pgsched_internal.look_up_keys', 'pgsched_internal.may_do_everything', 'pgsched_internal.note_key_use',
-    'pgsched_internal.partition_of', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.put_secret', 'pgsched_internal.refuse',
+    'pgsched_internal.partition_of', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.put_secret', 'pgsched_internal.queue_number_of', 'pgsched_internal.refuse',
     'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key', 'pgsched_internal.rotate_signing_secret', 'pgsched_internal.schedule_together', 'pgsched_internal.sealed_with', 'pgsched_internal.set_key_rate', 'pgsched_internal.seconds_in', 'pgsched_internal.skip_range',
     'pgsched_internal.slot_for', 'pgsched_internal.spread_overdue', 'pgsched_internal.stalls', 'pgsched_internal.target_host', 'pgsched_internal.until_next',
     'pgsched_internal.buckets', 'pgsched.quantile', 'pgsched_internal.written_out'], 'pgsched_api');
@@ -241,7 +241,7 @@ begin
   grant select (client_id, keep, options, weight, state, reason, database_role, channels, dead_letter_target, dead_letters_for,
     late_after, on_time_share, created_at) on pgsched.clients to pgsched_reader;
   perform pgsched_internal.grant_execute(array['pgsched.now', 'pgsched.secrets', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched_internal.catalogue', 'pgsched_internal.days_of', 'pgsched_internal.count_live', 'pgsched_internal.first_partition_of',
-    'pgsched_internal.is_living', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.sealed_with', 'pgsched_internal.seconds_since', 'pgsched_internal.buckets', 'pgsched.quantile', 'pgsched_internal.stalls', 'pgsched_internal.canonical_host', 'pgsched_internal.target_host'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
+    'pgsched_internal.is_living', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.queue_number_of', 'pgsched_internal.sealed_with', 'pgsched_internal.seconds_since', 'pgsched_internal.buckets', 'pgsched.quantile', 'pgsched_internal.stalls', 'pgsched_internal.canonical_host', 'pgsched_internal.target_host'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress', 'pgsched.dependencies',
                               'pgsched.backfills', 'pgsched_internal.kept_dead_letters', 'pgsched.bulk_changes', 'pgsched.blocked_keys',
                               'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched_internal.facts', 'pgsched.audit_log'] loop
