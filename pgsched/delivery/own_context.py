@@ -67,7 +67,7 @@ class Traces:
         # What waits goes on after this was called, since the loop calls in the order in which it was asked to.
         step = self.step = _Step()
         asyncio.get_running_loop().call_soon(self._end_step, context=_NOTHING)
-        self._before = self._before or copy_context()
+        self._before = self._before or own_context()
         return step
 
     def end(self, step: _Step) -> None:
@@ -82,10 +82,17 @@ class Traces:
 
 def _is_as_before(now: Context, before: Context) -> bool:
     """Whether both have the same variables, with the same objects: equal ones may be different, and arrays refuse to
-    say whether they are equal. Decimal's context is the same object whatever is set in it."""
-    if len(now) != len(before) or _DECIMAL in now:
+    say whether they are equal. Of decimal's context each task has a copy."""
+    if len(now) != len(before) or not all(map(is_, now, before)):
         return False
-    return all(map(is_, now, before)) and all(map(is_, now.values(), before.values()))
+    return all(
+        one is other or (variable is _DECIMAL and _are_alike(one, other))
+        for variable, one, other in zip(now, now.values(), before.values(), strict=True)
+    )
+
+
+def _are_alike(one: decimal.Context, other: decimal.Context) -> bool:
+    return _settings(one) == _settings(other) and one.flags == other.flags
 
 
 def leave_task() -> None:

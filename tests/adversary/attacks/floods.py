@@ -113,7 +113,7 @@ def as_many_connections_as_there_are(means: Means) -> None:
 
 @attack(seconds=4)
 def a_thousand_jobs_for_each_second(means: Means) -> None:
-    jobs_for_each_second(means, count=1_000)
+    jobs_for_each_second(means, count=2_000)
 
 
 @attack(seconds=4)

@@ -71,8 +71,12 @@ async def test_the_name_that_a_handler_gives_its_task_ends_with_it(db: Connectio
     assert names == [UNUSED, UNUSED]
 
 
-async def test_a_lane_keeps_its_task_where_handlers_do_not_wait(db: Connection, running: Running) -> None:
+@pytest.mark.parametrize("precision", [28, 40])
+async def test_a_lane_keeps_its_task_where_handlers_do_not_wait(
+    db: Connection, running: Running, precision: int
+) -> None:
     app, tasks = App(), list[asyncio.Task[Any]]()
+    decimal.getcontext().prec = precision
 
     @app.handler("work")
     async def work() -> None:
