@@ -112,7 +112,7 @@ def as_many_connections_as_there_are(means: Means) -> None:
 
 
 @attack(seconds=4)
-def a_thousand_jobs_for_each_second(means: Means) -> None:
+def thousands_of_jobs_for_each_second(means: Means) -> None:
     jobs_for_each_second(means, count=2_000)
 
 
