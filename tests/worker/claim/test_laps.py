@@ -24,6 +24,7 @@ def stopped() -> Iterator[None]:
 
 @pytest.fixture
 def laps() -> Laps:
+    CLOCK.now = 0.0  # whole seconds add up exactly
     return Laps(every=EVERY)
 
 
