@@ -35,17 +35,22 @@ class CallbackReceiver:
     url: str
     pipe: Connection
 
-    def answer(self, answer: bytes) -> None:
-        """Sets the bytes that every request is answered with from now on."""
+    def answer(self, answer: bytes) -> float:
+        """Sets the bytes that answer every request from now on. Returns the moment from which they do."""
         self.pipe.send(answer)
+        since: float = self._told()
+        return since
 
     def take(self) -> Received:
         """What has arrived since the last call."""
         self.pipe.send(None)
-        if not self.pipe.poll(_LONGEST):
-            raise AssertionError("the receiver does not say what it received")
-        received: Received = self.pipe.recv()
+        received: Received = self._told()
         return received
+
+    def _told(self) -> Any:
+        if not self.pipe.poll(_LONGEST):
+            raise AssertionError("the receiver does not answer")
+        return self.pipe.recv()
 
     def take_each_once(self, ids: set[bytes]) -> Received:
         """What has arrived. Raises AssertionError unless that is each of these ids once."""
@@ -83,6 +88,7 @@ async def _serve(pipe: Connection) -> None:
         answer = await loop.run_in_executor(None, pipe.recv)
         if answer is not None:
             kept.answer = answer
+            await loop.run_in_executor(None, pipe.send, time.monotonic())
             continue
         received = Received(ids=kept.ids, moments=kept.moments, cpu_seconds=time.process_time() - cpu)
         kept.ids, kept.moments = [], []

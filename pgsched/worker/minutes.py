@@ -54,7 +54,9 @@ class Minutes(Observer):
                 one.failed_attempts += count if which.outcome == "failed" else 0
                 one.succeeded += count if which.is_plain else 0
         for owner, (lateness, duration) in self._spread.items():
-            one = found.get(owner) or found[owner[0], owner[1], EVERYBODY]
+            # Whoever is not told apart, and an attempt whose row is still locked, count for everybody.
+            everybody = owner[0], owner[1], EVERYBODY
+            one = found.get(owner) or found.setdefault(everybody, Counted(*everybody))
             one.add(Counted(*owner, lateness=lateness, duration=duration))
         for counted in self._given_back:
             owner = counted.minute, counted.queue, counted.client_id

@@ -66,8 +66,7 @@ def _round(
         began = time.monotonic() + 3
         workers.go.set()
         time.sleep(max(0.0, began + down - time.monotonic()))
-        sick.answer(_WELL)
-        back = time.monotonic()
+        back = sick.answer(_WELL)
         progress(f"the target is back after {back - began:.1f} s")
         _await_all(connection, 2 * count)
         workers.finish()

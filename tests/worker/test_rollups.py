@@ -64,6 +64,13 @@ async def test_each_end_is_counted_once_and_each_attempt(db: Connection, databas
     assert late.total == pytest.approx(unclaimed.total + waiting.total)
 
 
+def test_an_attempt_is_timed_in_a_minute_in_which_no_end_is_counted() -> None:
+    minutes = Minutes(DatabaseClock(), lambda _: True)
+    minutes.ended(AttemptsEnded(clients={}, timed=[Timed(0, "shop", 0.002, 0.5, 3)]))
+    [counted] = minutes.take()
+    assert (counted.client_id, counted.attempts, sum(counted.duration)) == (EVERYBODY, 0, 3)
+
+
 async def test_what_the_database_does_not_take_is_kept_for_the_next_turn(db: Connection, database_url: str) -> None:
     minutes, link = Minutes(DatabaseClock(), lambda _: True), Link(database_url, "upkeep")
     service = Rollups(link, Events(), minutes, queue_names=lambda: {0: "default"})
