@@ -1,5 +1,6 @@
 """The documentation as a site: ``make docs``. The pages are written for GitHub, and nothing in them is for Sphinx
-alone: the contents of the site are the links of ``README.md``, in its order and under its headings."""
+alone: the contents of the site are the links of ``README.md``, in its order and under its headings. A page outside
+``docs`` is a file to download."""
 
 import re
 
@@ -28,11 +29,12 @@ html_theme_options = {"navigation_with_keys": True, "top_of_page_buttons": []}
 
 def add_contents(_app: Sphinx, docname: str, source: list[str]) -> None:
     """Gives the index a tree of contents for each of its headings, which GitHub's readers have as a list of links.
-    Decisions are reached from the index and from each other: beside every page they would outnumber all else."""
+    Decisions are reached from the index and from the pages that refer to them."""
     if docname == root_doc:
         source[0] += "".join(map(_tree, re.split(r"^## ", source[0], flags=re.MULTILINE)[1:]))
     elif docname.startswith("decisions/"):
         source[0] = f"---\norphan: true\n---\n{source[0]}"
+    source[0] = re.sub(r"\]\(((?:\.\./)+CONTRIBUTING\.md)(?:#[\w-]+)?\)", r"](path:\1)", source[0])
 
 
 def _tree(section: str) -> str:

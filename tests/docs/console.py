@@ -23,6 +23,7 @@ _FOREIGN = {
     "pg_dumpall",
     "pg_restore",
     "pip",
+    "pytest",
     "python",
     "python3",
     "docker",
@@ -117,7 +118,7 @@ def _check_benchmark(module: str, arguments: list[str]) -> None:
 
 def _check_make(arguments: list[str]) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = re.findall(r"^([a-z][a-z-]*):", makefile, re.MULTILINE)
+    targets = re.findall(r"^([a-z][a-z0-9-]*):", makefile, re.MULTILINE)
     for word in arguments:
         assert word in targets or "=" in word, f"the Makefile has no target {word!r}"
 

@@ -30,8 +30,9 @@ class Block:
 
 
 def pages() -> list[Path]:
-    """README, changelog and everything under docs."""
-    return [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    """README, changelog, CONTRIBUTING and everything under docs."""
+    named = [ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING")]
+    return [*named, *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 @cache

@@ -1,9 +1,11 @@
-"""A release is built and run with what constraints.txt names, by hash; images by their digests."""
+"""A release is built and run with what constraints.txt names, by hash; images by their digests. A decision says why
+each dependency is there."""
 
 import re
 import tomllib
 from collections.abc import Iterator
 from importlib.metadata import requires
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -56,6 +58,14 @@ def test_what_that_asks_for_is_pinned_too(pinned: dict[str, Version]) -> None:
                 if asked.marker is None or any(map(asked.marker.evaluate, environments)):
                     asked.marker = None
                     left.append(asked)
+
+
+def test_each_dependency_is_named_in_a_decision() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = [*project["dependencies"], *chain.from_iterable(project["optional-dependencies"].values())]
+    [page] = (ROOT / "docs" / "decisions").glob("*-use-these-libraries.md")
+    named = {canonicalize_name(word) for word in re.findall(r"[\w.-]+", page.read_text())}
+    assert {canonicalize_name(Requirement(one).name) for one in asked} - named == set()
 
 
 @pytest.mark.parametrize("file", ["Dockerfile", "compose.yaml"])
