@@ -25,7 +25,6 @@ WARNINGS = frozenset(
         "handler.failed",
         "loop.blocked",
         "loop.resumed",
-        "loop.shared",
         "loop.stopped",
         "places.taken",
         "worker.gave_up",

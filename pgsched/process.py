@@ -14,6 +14,7 @@ import psycopg
 
 from pgsched.delivery.channel import describe
 from pgsched.delivery.python import App
+from pgsched.delivery.threads import LoopsThreads
 from pgsched.domain.execution import Execution
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
@@ -73,7 +74,7 @@ async def _run(
     stop = asyncio.Event()
     running = worker(stop.set)
     _handle_signals(stop, running, orders)
-    running.lend_threads()
+    asyncio.get_running_loop().set_default_executor(LoopsThreads())
     await running.start()
     unfit: list[InvalidSettings] = []
     try:

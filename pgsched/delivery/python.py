@@ -13,15 +13,13 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from pgsched.delivery.accounts import Accounts
 from pgsched.delivery.failure_log import FailureLog, Raised, traceback_of
 from pgsched.delivery.handlers import Handler, checked_clients, checked_heartbeat
 from pgsched.delivery.middleware import Middleware, is_async
 from pgsched.delivery.own_context import Traces, leave_task, own_context
 from pgsched.delivery.places import NoPlace
 from pgsched.delivery.reporting import Reporter, Reports, beating
-from pgsched.delivery.results import DONE, FinishedInLoop, finished, is_awaitable, succeeded
-from pgsched.delivery.steps import ACCOUNT, Steps, begin, charged
+from pgsched.delivery.results import DONE, FinishedInLoop, finished, succeeded
 from pgsched.delivery.threads import Threads
 from pgsched.domain.capability import handler_of
 from pgsched.domain.declaration import DeclaredJob, JobTerms, checked
@@ -157,9 +155,9 @@ class App:
 
 
 class PythonChannel:
-    """Calls python: targets. Functions that are not async run in ``threads``, which the caller shuts down; others at
-    the charge of their client in ``accounts``. Of the traceback of a failure so many characters are kept as
-    ``tracebacks`` says, and of what they say themselves what ``reports`` keeps."""
+    """Calls python: targets. Functions that are not async run in ``threads``, which the caller shuts down.
+    ``tracebacks`` is how many characters of a failure's traceback are kept; ``reports`` keeps what handlers say of
+    their progress."""
 
     def __init__(
         self,
@@ -168,12 +166,11 @@ class PythonChannel:
         completion: "TransactionalCompletion",
         threads: Threads,
         failures: FailureLog,
-        accounts: Accounts | None = None,
         tracebacks: int = 0,
         reports: Reports | None = None,
     ) -> None:
         self._handlers, self._completion, self._threads = app.handlers, completion, threads
-        self._failures, self._accounts, self._tracebacks = failures, accounts or Accounts(), tracebacks
+        self._failures, self._tracebacks = failures, tracebacks
         self._reports, self._traces = reports, Traces()
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
@@ -191,21 +188,15 @@ class PythonChannel:
                 return await self._in_transaction(handler, execution)
             if begun is None:
                 return await self._in_thread(handler, execution)
-            if self._accounts.wanted:
-                result = await self._charged(handler, execution)
-            elif handler.wants_nothing:  # who is alone is charged for nothing
-                result = await handler.function()
-            else:
-                result = await self._called(handler, execution)
-            return DONE if result is None else await self._ended_with(result, execution)
+            result = await (handler.function() if handler.wants_nothing else self._called(handler, execution))
+            return DONE if result is None else succeeded(await finished(result))
         except (NoPlace, asyncio.CancelledError):
             raise
         except BaseException as error:
             # A handler that calls exit() ends its attempt, not the worker.
             if begun is not None:  # what it was about to do may be kept for its task, such as a session with new rows
                 leave_task()
-            with charged(self._accounts.of(execution.client_id)):  # what it says of itself is code of a handler's, too
-                return self._ended_by(Raised(error), execution)
+            return self._ended_by(Raised(error), execution)
         finally:
             if begun is not None and (begun.is_over or copy_context()):
                 traces.end(begun)
@@ -252,32 +243,12 @@ class PythonChannel:
     async def _checkpoint_of(self, execution: Execution) -> Any:
         return None if self._reports is None else await self._reports.read(execution)
 
-    async def _charged(self, handler: Handler, execution: Execution) -> Any:
-        """What an async handler returns, at the charge of its client."""
-        account = self._accounts.of(execution.client_id)
-        token = ACCOUNT.set(account)  # for what it has the event loop do
-        try:
-            called = handler.function() if handler.wants_nothing else self._called(handler, execution)
-            result = begin(account, called, execution.target)
-            return await result if type(result) is Steps else result
-        finally:
-            ACCOUNT.reset(token)
-
-    async def _ended_with(self, result: Any, execution: Execution) -> Succeeded:
-        if is_awaitable(result):
-            account = self._accounts.of(execution.client_id)
-            ACCOUNT.set(account)
-            result = await Steps(account, finished(result), target=execution.target)
-        return succeeded(result)
-
     async def _in_transaction(self, handler: Handler, execution: Execution) -> Outcome:
-        places, account = self._completion.places, self._accounts.of(execution.client_id)
+        places = self._completion.places
         places.take(execution.client_id)
         try:
             async with self._completion.settle_in_transaction(execution) as connection:
-                ACCOUNT.set(account)
-                called = self._called(handler, execution, connection=connection)
-                await Steps(account, finished(called), target=execution.target)
+                await finished(self._called(handler, execution, connection=connection))
         finally:
             places.give_back(execution.client_id)
         return AlreadySettled()
@@ -288,15 +259,13 @@ class PythonChannel:
         given = {"checkpoint": await self._checkpoint_of(execution)} if handler.wants_checkpoint else {}
         reporter = self._reporter_of(handler, execution)
         self._threads.take(execution.client_id)
-        context = own_context()
-        context.run(ACCOUNT.set, self._accounts.of(execution.client_id))
         in_loop = FinishedInLoop()
 
         def work() -> Succeeded:
             return succeeded(handler.call(execution, reporter, in_loop, **given))
 
         try:
-            answer = await self._threads.call(execution.client_id, work, context, id=execution.id)
+            answer = await self._threads.call(execution.client_id, work, own_context(), id=execution.id)
         except asyncio.CancelledError:
             in_loop.cancel()
             raise

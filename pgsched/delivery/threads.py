@@ -15,15 +15,14 @@ import contextvars
 import functools
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from pgsched.delivery.failure_log import Raised
 from pgsched.delivery.places import NoPlace, Places, alone
-from pgsched.delivery.steps import ACCOUNT
 
-CLOCK_OF = getattr(time, "pthread_getcpuclockid", None)
+_CLOCK_OF = getattr(time, "pthread_getcpuclockid", None)
 """Returns the clock of a thread's processor time; None where the system has none."""
 THREAD_NAME = "pgsched-handler"
 _Answer = TypeVar("_Answer")
@@ -82,8 +81,7 @@ class Threads(Places):
                 future.add_done_callback(tell)
 
     def processor_time(self) -> dict[str, float]:
-        """The processor time that functions of each client have had, in seconds. Callable in any thread; it may be a
-        moment behind."""
+        """The processor time that functions of each client have had, in seconds; it may be a moment behind."""
         found = dict(self._used)
         for client, clock, since in list(self._at_work.values()):
             with contextlib.suppress(OSError):  # the thread has ended
@@ -124,23 +122,17 @@ class Threads(Places):
         """Starts nothing more. Functions under way go on."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
-    @contextlib.contextmanager
-    def counting(self, client: str) -> Iterator[None]:
-        """Counts the processor time of the block, in this thread, for this client."""
-        if CLOCK_OF is None:
-            yield
-            return
+    def _work(self, client: str, function: Callable[[], _Answer]) -> _Answer | Raised:
+        """Calls the function in this thread, and counts its processor time for this client."""
+        if _CLOCK_OF is None:
+            return _call(function)
         thread, since = threading.get_ident(), time.thread_time()
-        self._at_work[thread] = client, CLOCK_OF(thread), since
+        self._at_work[thread] = client, _CLOCK_OF(thread), since
         try:
-            yield
+            return _call(function)
         finally:
             del self._at_work[thread]
             self._used[client] = self._used.get(client, 0.0) + time.thread_time() - since
-
-    def _work(self, client: str, function: Callable[[], _Answer]) -> _Answer | Raised:
-        with self.counting(client):
-            return _call(function)
 
     def _leave_behind(self, client: str) -> Callable[[str], None]:
         """Leaves a function behind whose attempt is over. Returns what to call when the function returns."""
@@ -164,22 +156,15 @@ class Threads(Places):
 
 
 class LoopsThreads(ThreadPoolExecutor):
-    """The executor for ``asyncio.to_thread`` and the like. Counts in ``threads`` what handlers compute there. Each
-    function has a context of its own, as in a fresh thread."""
+    """The executor for ``asyncio.to_thread`` and the like. Each function has a context of its own, as in a fresh
+    thread, and the name that it gives its thread ends with it."""
 
-    def __init__(self, threads: Threads) -> None:
+    def __init__(self) -> None:
         super().__init__(thread_name_prefix="pgsched-loop")
-        self._counting = threads.counting
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
-        account, run = ACCOUNT.get(), contextvars.Context().run
-        if account is None:
-            return super().submit(_under_own_name, functools.partial(run, function, *arguments, **named))
-        return super().submit(self._work, account.client, functools.partial(run, function, *arguments, **named))
-
-    def _work(self, client: str, function: Callable[[], Any]) -> Any:
-        with self._counting(client):
-            return _under_own_name(function)
+        in_context = functools.partial(contextvars.Context().run, function, *arguments, **named)
+        return super().submit(_under_own_name, in_context)
 
 
 class Growth:

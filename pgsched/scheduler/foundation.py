@@ -1,7 +1,6 @@
 """The parts of a worker that need no claim: its connections, the upkeep, and all that a claimed row passes from its
 lane to its settle."""
 
-import asyncio
 import os
 import secrets
 import socket
@@ -10,12 +9,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from pgsched.delivery.accounts import Accounts
 from pgsched.delivery.channel import Channel, Channels
 from pgsched.delivery.completion import TransactionalCompletion
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.python import App
-from pgsched.delivery.threads import LoopsThreads, Threads
+from pgsched.delivery.threads import Threads
 from pgsched.domain.execution import Execution
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
@@ -155,7 +153,7 @@ class Foundation:
         self._threads = Threads(
             min(settings.concurrency, settings.handler_threads), is_shared=is_shared, spent=self._spent
         )
-        self._failures, self._accounts = FailureLog(self.events), Accounts()
+        self._failures = FailureLog(self.events)
         self._payloads = Payloads(self._link("payloads", seldom=True), settings.in_hand_bytes, is_shared=is_shared)
         self._beginnings = Beginnings(self._link("begin", seldom=True))
         self._reports = Reports(self._link("reports", raw=False, seldom=True))
@@ -176,11 +174,8 @@ class Foundation:
         )
         watch = AttemptWatch(
             self.events,
-            shares,
             stand_in=self._make_stand_in(trials),
             process_exit=trials.process_exit,
-            accounts=self._accounts,
-            functions=self._threads.processor_time,
             beaten=self._threads.beat,
         )
         return Dispatcher(
@@ -234,7 +229,6 @@ class Foundation:
                 completion=self.completion,
                 threads=self._threads,
                 failures=self._failures,
-                accounts=self._accounts,
                 reports=self._reports,
             ),
         )
@@ -257,11 +251,6 @@ class Foundation:
         self.events.emit("places.taken", places=self._threads.name, most=self._threads.most, reason=reason)
         if self._over is not None:
             self._over()
-
-    def lend_threads(self) -> None:
-        """Has the running loop use threads in which it is counted what handlers compute. For a process that is a worker
-        and nothing else."""
-        asyncio.get_running_loop().set_default_executor(LoopsThreads(self._threads))
 
     def _unanswered(self) -> list[int]:
         return [token for claiming in self._claiming for token in claiming.leases.unanswered]

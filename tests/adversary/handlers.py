@@ -95,34 +95,6 @@ async def mallory_blocks(payload: Any, context: Context) -> None:
     time.sleep(payload["seconds"])  # noqa: ASYNC251
 
 
-@app.handler("mallory_blocks_later")
-async def mallory_blocks_later(payload: Any) -> None:
-    """It keeps the event loop, but not in its first step, or not in a step of its own."""
-    seconds, way = payload["seconds"], payload["way"]
-    await asyncio.sleep(payload.get("after", 1.0))
-    if way == "await":
-        time.sleep(seconds)  # noqa: ASYNC251
-    elif way == "tasks":
-        await asyncio.gather(*(_block(seconds / 4) for _ in range(4)))
-    elif way == "call_later":
-        asyncio.get_running_loop().call_later(0.05, time.sleep, seconds)
-    elif way == "leave":
-        _left.add(asyncio.create_task(_block(seconds)))
-    elif way == "cancelled":
-        try:
-            await asyncio.sleep(60)
-        finally:
-            time.sleep(seconds)  # noqa: ASYNC251
-
-
-_left: set[asyncio.Task[None]] = set()
-
-
-async def _block(seconds: float) -> None:
-    await asyncio.sleep(0.01)
-    time.sleep(seconds)  # noqa: ASYNC251
-
-
 @app.handler("mallory_answers")
 async def mallory_answers(payload: Any) -> Any:
     """What it returns cannot be kept."""

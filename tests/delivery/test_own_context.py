@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 
-from pgsched.delivery.accounts import Accounts
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.own_context import UNUSED, own_context
 from pgsched.delivery.python import App, PythonChannel
-from pgsched.delivery.steps import meter
 from pgsched.delivery.threads import LoopsThreads, Threads
 from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Succeeded
 from pgsched.domain.policy import Options
@@ -96,18 +94,11 @@ HANDLERS: list[Callable[..., Any]] = [
 class Lane:
     """Attempts one after another, by one task, with one thread."""
 
-    def __init__(self, app: App, *, shared: bool = False) -> None:
-        self.accounts, self.threads = Accounts(), Threads(1)
-        self.accounts.wanted = shared
-        asyncio.get_running_loop().set_default_executor(LoopsThreads(self.threads))
-        if shared:
-            meter()
+    def __init__(self, app: App) -> None:
+        self.threads = Threads(1)
+        asyncio.get_running_loop().set_default_executor(LoopsThreads())
         self.channel = PythonChannel(
-            app,
-            completion=Transactions(),
-            threads=self.threads,
-            failures=FailureLog(Events()),
-            accounts=self.accounts,
+            app, completion=Transactions(), threads=self.threads, failures=FailureLog(Events())
         )
 
     async def run(self, client: str) -> Outcome:
@@ -137,13 +128,10 @@ def app() -> App:
     return App()
 
 
-@pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("handler", HANDLERS)
-async def test_what_one_client_s_handler_sets_another_s_does_not_read(
-    app: App, handler: Callable[..., Any], shared: bool
-) -> None:
+async def test_what_one_client_s_handler_sets_another_s_does_not_read(app: App, handler: Callable[..., Any]) -> None:
     app.handler("work")(handler)
-    lane = Lane(app, shared=shared)
+    lane = Lane(app)
     assert [answered(await lane.run(client)) for client in ("acme", "globex", "acme")] == [True, True, True]
     assert read() == "nobody 28"
 

@@ -2,17 +2,14 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncIterator
 
 import pytest
 
 from pgsched.delivery import threads as module
-from pgsched.delivery.accounts import Accounts
 from pgsched.delivery.own_context import own_context
 from pgsched.delivery.places import NoPlace
-from pgsched.delivery.steps import ACCOUNT, begin
-from pgsched.delivery.threads import Growth, LoopsThreads, Threads
+from pgsched.delivery.threads import Growth, Threads
 
 
 class Stuck:
@@ -116,28 +113,6 @@ async def test_where_there_is_one_client_all_may_begin_at_once() -> None:
     threads = Threads(64)
     threads.beat()
     assert threads.free_for("mallory") == 64
-    threads.shutdown()
-
-
-async def test_what_a_handler_computes_in_the_loop_s_own_threads_is_its_client_s() -> None:
-    threads = Threads(2)
-    asyncio.get_running_loop().set_default_executor(LoopsThreads(threads))
-
-    def compute() -> None:
-        end = time.thread_time() + 0.05
-        while time.thread_time() < end:
-            sum(range(1000))
-
-    async def handler() -> None:
-        await asyncio.to_thread(compute)
-
-    await asyncio.to_thread(compute)
-    assert not threads.processor_time()
-    account = Accounts().of("mallory")
-    token = ACCOUNT.set(account)
-    await begin(account, handler(), "python:x")
-    ACCOUNT.reset(token)
-    assert threads.processor_time()["mallory"] >= 0.05
     threads.shutdown()
 
 

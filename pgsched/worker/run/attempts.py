@@ -148,7 +148,6 @@ class Attempts:
             lane.started = time.monotonic()
             lane.expires, lane.only = lane.started + seconds, True
             try:
-                self._shares.check(row.client_id)  # many were noted together, and run one after the other
                 return await self._channel.deliver(row, options, seconds)
             except NoPlace:
                 lane.only = False
@@ -183,7 +182,6 @@ class Attempts:
                 if whole is not None and doubts == self._tenure.doubts:
                     lane.execution = None
                     if self._unbegun.may_begin(row, since):
-                        self._shares.check(row.client_id)
                         await self.plain(lane, whole)
                     return
         except NoPlace as full:

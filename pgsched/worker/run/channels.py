@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypedDict
 
-from pgsched.delivery.accounts import Accounts
 from pgsched.delivery.channel import Channels
 from pgsched.delivery.completion import TransactionalCompletion
 from pgsched.delivery.failure_log import FailureLog
@@ -60,7 +59,6 @@ class Surroundings:
     completion: TransactionalCompletion
     threads: Threads
     failures: FailureLog
-    accounts: Accounts
     reports: Reports
 
 
@@ -105,7 +103,6 @@ def _python(settings: Settings, app: App, parts: Surroundings) -> PythonChannel:
         completion=parts.completion,
         threads=parts.threads,
         failures=parts.failures,
-        accounts=parts.accounts,
         tracebacks=settings.kept_traceback,
         reports=parts.reports,
     )

@@ -69,7 +69,7 @@ class Dispatcher:
         self.unbegun = Unbegun(
             self._rounds, self._upcoming, self._waiting, in_hand=self.in_hand, settle=self._settle, sure=sure
         )
-        self._watch = watch or AttemptWatch(events, shares)
+        self._watch = watch or AttemptWatch(events)
         self._lanes = [Lane() for _ in range(concurrency)]
         self._idle: list[Lane] = []
         self._context = Context()

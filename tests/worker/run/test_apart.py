@@ -13,7 +13,7 @@ from psycopg.types.string import TextLoader
 
 from pgsched.delivery.own_context import UNUSED
 from pgsched.delivery.python import App
-from pgsched.delivery.threads import THREAD_NAME
+from pgsched.delivery.threads import THREAD_NAME, LoopsThreads
 from tests.worker.conftest import Connection, Running, until_history, value
 
 Session = psycopg.AsyncConnection[Any]
@@ -105,8 +105,8 @@ async def test_the_name_that_a_handler_gives_its_thread_ends_with_it(db: Connect
     async def loops() -> None:
         await asyncio.get_running_loop().run_in_executor(None, rename)
 
-    async with running(app, concurrency=1) as worker:
-        worker.lend_threads()
+    asyncio.get_running_loop().set_default_executor(LoopsThreads())
+    async with running(app, concurrency=1):
         await db.execute(
             """select pgsched.schedule('python:work', client => 'initech', options => '{"max_attempts": 1}')"""
         )
