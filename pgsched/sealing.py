@@ -11,6 +11,7 @@ import secrets
 from typing import TYPE_CHECKING
 
 from pgsched.errors import InvalidSettings, PgschedError
+from pgsched.extras import extra
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -41,10 +42,8 @@ class KeyRing:
         given = [key.strip() for key in text.split(",") if key.strip()]
         if not given:
             return None
-        try:
-            from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # with a library that nobody else needs
-        except ImportError as error:
-            raise InvalidSettings("secret_keys needs cryptography: pip install 'pgsched[secrets]'") from error
+        with extra("secrets", by="secret_keys"):
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM
         raw = [_decoded(key, number) for number, key in enumerate(given, start=1)]
         keys = {_id(key): AESGCM(key) for key in raw}
         return cls(keys, _id(raw[0]))

@@ -4,6 +4,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from pgsched.errors import InvalidSettings
+from pgsched.extras import extra
 from pgsched.settings import Settings
 
 if TYPE_CHECKING:
@@ -30,10 +31,8 @@ class Tracing:
 
 
 def _start(service: str) -> "Spans":
-    try:
+    with extra("tracing", by="tracing"):
         from pgsched.spans import Spans
-    except ImportError as error:
-        raise InvalidSettings("tracing needs OpenTelemetry: pip install 'pgsched[tracing]'") from error
     try:
         return Spans(service)
     except ValueError as error:

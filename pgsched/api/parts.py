@@ -25,8 +25,8 @@ from pgsched.api.pages.rendering import compile_templates
 from pgsched.api.pages.watching import Watching
 from pgsched.api.parameters import actor
 from pgsched.domain.api_key import EVERYBODY
-from pgsched.errors import InvalidSettings
 from pgsched.events import Events
+from pgsched.extras import extra
 from pgsched.sealing import KeyRing
 from pgsched.settings import Settings, is_loopback
 from pgsched.tracing import Tracing
@@ -100,10 +100,8 @@ def _identity(settings: Settings, events: Events) -> tuple[Bearer | None, Provid
     """What takes tokens of providers, and where people sign in."""
     if not settings.takes_tokens:
         return None, Providers()
-    try:
-        from pgsched.api.bearer import BearerTokens  # with a library that nobody else needs
+    with extra("oidc", by="oidc"):
+        from pgsched.api.bearer import BearerTokens
         from pgsched.api.sign_in import SignIns
-    except ImportError as error:
-        raise InvalidSettings("oidc needs PyJWT and cryptography: pip install 'pgsched[oidc]'") from error
     tokens = BearerTokens(settings, events)
     return tokens, SignIns(settings, tokens)

@@ -1,103 +1,25 @@
 """Files that declare jobs, as TOML or YAML."""
 
-import re
 import tomllib
-from collections.abc import Hashable, Sequence
-from itertools import chain
-from math import inf
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
-
-import yaml
 
 from pgsched.domain.declaration import DeclaredJob, declared_in
 from pgsched.errors import InvalidInput
+from pgsched.extras import extra
 from pgsched.settings import load
 
-_MOST_BY_ALIASES = 16 * 1024 * 1024
 _YAML = frozenset({".yaml", ".yml"})
 
 
 def jobs_of(file: Path) -> Sequence[DeclaredJob]:
     """The jobs of a file. One of TOML may have settings beside them. Raises InvalidInput and InvalidSettings."""
     if file.suffix.lower() in _YAML:
-        return declared_in(_jobs_of_yaml(file), str(file))
+        with extra("server", by="YAML"):
+            from pgsched.cli.declared_yaml import jobs_in
+        return declared_in(jobs_in(file), str(file))
     load(flags={}, environment={}, file=file)
     tables = tomllib.loads(file.read_text(encoding="utf-8-sig")).get("jobs")
     if tables is None:
         raise InvalidInput(f"{file} declares no jobs: write [[jobs]] above each, or jobs = [] for none")
     return declared_in(tables, str(file))
-
-
-def _jobs_of_yaml(file: Path) -> Any:
-    try:
-        found = _loaded(file.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise InvalidInput(f"cannot read {file}: {error.strerror}") from error
-    except RecursionError:
-        raise InvalidInput(f"{file} is nested too deeply: write fewer levels") from None
-    except (yaml.YAMLError, ValueError, KeyError) as error:  # the latter two where a tag is not that of its value
-        raise InvalidInput(f"{file} is not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(found, dict) or found.keys() != {"jobs"}:
-        raise InvalidInput(f"{file} has to be a mapping with jobs and nothing else; settings stand in pgsched.toml")
-    return found["jobs"]
-
-
-def _loaded(text: str) -> Any:
-    loader = _Loader(text)
-    try:
-        node = loader.get_single_node()
-        if node is not None and _written_out(node, {}) > len(text) + _MOST_BY_ALIASES:
-            raise ValueError("its aliases stand for more than 16 MiB, or for themselves: write out what they stand for")
-        return None if node is None else loader.construct_document(node)
-    finally:
-        loader.dispose()
-
-
-def _written_out(node: yaml.Node, known: dict[int, float]) -> float:
-    """The characters of a node in which each alias is what it stands for; infinite where one stands for itself."""
-    if id(node) not in known:
-        known[id(node)] = inf
-        parts = chain(*node.value) if isinstance(node, yaml.MappingNode) else node.value
-        is_text = isinstance(node, yaml.ScalarNode)
-        known[id(node)] = 1 + (len(node.value) if is_text else sum(_written_out(part, known) for part in parts))
-    return known[id(node)]
-
-
-class _Loader(yaml.SafeLoader):
-    """Reads the core schema of YAML 1.2, so that ``no``, ``12:30`` and ``2026-03-01`` are text, and 010 is ten. Of YAML
-    1.1 it has only the merge key, ``<<``. Other tags are refused, and a name that comes twice in a mapping."""
-
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  where PyYAML keeps them
-    yaml_constructors: ClassVar[dict[str | None, Any]] = {
-        tag: construct
-        for tag, construct in yaml.SafeLoader.yaml_constructors.items()
-        if tag is None or tag.rpartition(":")[2] in ("null", "bool", "float", "str", "seq", "map")
-    }
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen = set[str]()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode) or key.tag not in (_TEXT, _MERGE):
-                raise yaml.constructor.ConstructorError(None, None, "a name has to be text: quote it", key.start_mark)
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} comes twice", key.start_mark)
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-    def construct_whole_number(self, node: yaml.ScalarNode) -> int:
-        text = node.value
-        return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
-
-
-_TEXT, _MERGE, _INTEGER = (f"tag:yaml.org,2002:{name}" for name in ("str", "merge", "int"))
-_RESOLVED = {
-    "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-    "bool": (r"true|True|TRUE|false|False|FALSE", list("tTfF")),
-    "int": (r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", list("-+0123456789")),
-    "float": (r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", list("-+0123456789.")),
-    "merge": (r"<<", ["<"]),
-}
-for _name, (_pattern, _first) in _RESOLVED.items():
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_name}", re.compile(f"^(?:{_pattern})$"), _first)
-_Loader.add_constructor(_INTEGER, _Loader.construct_whole_number)

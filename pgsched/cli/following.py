@@ -1,4 +1,7 @@
-"""How far a bulk change or a backfill is, until it has ended: as a bar on a terminal, as lines elsewhere."""
+"""How far a bulk change or a backfill is, until it has ended: as a bar on a terminal, as lines elsewhere.
+
+The bar is drawn by rich. Where the extra ``server`` is not installed, a terminal gets lines too.
+"""
 
 import sys
 import time
@@ -6,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import click
@@ -64,7 +68,7 @@ def follow(look: Callable[[], Stage], reply: Reply, pause: Callable[[float], Non
 
 @contextmanager
 def _drawing(reply: Reply) -> Iterator[Draw]:
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or find_spec("rich") is None:
         yield _Lines(reply).draw
         return
     from rich.console import Console

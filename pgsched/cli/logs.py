@@ -10,10 +10,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from structlog.processors import JSONRenderer, format_exc_info
-from structlog.stdlib import ProcessorFormatter, add_log_level, add_logger_name
-from structlog.typing import EventDict
-
 from pgsched.cli.log_writing import LogWriter
 from pgsched.events import FIELDS, printable
 from pgsched.passwords import without_passwords
@@ -22,7 +18,6 @@ from pgsched.settings import Settings
 _OF_EVERY_RECORD = logging.makeLogRecord({}).__dict__.keys() | {"message", "asctime", "taskName", FIELDS}
 
 _OF_EVERY_LINE = frozenset({"timestamp", "level", "logger", "event", "program"})
-_META = frozenset({"_record", "_from_structlog"})
 _MOST_BITS = 1024
 
 
@@ -53,9 +48,7 @@ def formatter(log_format: str) -> logging.Formatter:
     """That of ``human`` or ``json``."""
     if log_format == "human":
         return Printable("%(asctime)s %(levelname)s %(name)s %(message)s")
-    last = (ProcessorFormatter.remove_processors_meta, format_exc_info, _no_passwords, JSONRenderer(default=str))
-    first = (_event, _instant, add_log_level, add_logger_name)
-    return ProcessorFormatter(foreign_pre_chain=first, processors=last)
+    return JsonLines()
 
 
 class Printable(logging.Formatter):
@@ -63,6 +56,29 @@ class Printable(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return "\n".join(map(printable, without_passwords(super().format(record)).split("\n")))
+
+
+class JsonLines(logging.Formatter):
+    """Writes each record as one JSON object in ASCII, without passwords.
+
+    An event has its name and its fields in place of the line that is written for people. What others log has the
+    fields that they gave as ``extra``.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        told: dict[str, Any] = {"event": record.getMessage()}
+        for name in record.__dict__.keys() - _OF_EVERY_RECORD:
+            told[f"{name}_" if name in _OF_EVERY_LINE else name] = record.__dict__[name]
+        if (event := getattr(record, FIELDS, None)) is not None:
+            name, fields = event
+            told |= {key: value for key, value in fields.items() if value is not None} | {"event": name}
+        told["timestamp"] = _text(datetime.fromtimestamp(record.created, UTC))
+        told |= {"level": record.levelname.lower(), "logger": record.name}
+        if record.exc_info:
+            told["exception"] = self.formatException(record.exc_info)
+        if record.stack_info:
+            told["stack_info"] = self.formatStack(record.stack_info)
+        return json.dumps({name: _written(value) for name, value in told.items()})
 
 
 class Relay:
@@ -90,27 +106,6 @@ def _line(told: dict[str, Any]) -> str:
     if "timestamp" not in told:
         told |= {"timestamp": _text(datetime.now(UTC)), "level": "info", "logger": "pgsched"}
     return json.dumps(told)
-
-
-def _event(_: Any, __: str, event: EventDict) -> EventDict:
-    """The name and the fields of an event in the place of the line that is written for people; of what others log, the
-    fields that they have given as ``extra``."""
-    record: logging.LogRecord = event["_record"]
-    for name in record.__dict__.keys() - _OF_EVERY_RECORD - _META:
-        event[f"{name}_" if name in _OF_EVERY_LINE else name] = record.__dict__[name]
-    if (told := getattr(record, FIELDS, None)) is not None:
-        name, fields = told
-        event.update({key: value for key, value in fields.items() if value is not None} | {"event": name})
-    return event
-
-
-def _instant(_: Any, __: str, event: EventDict) -> EventDict:
-    event["timestamp"] = _text(datetime.fromtimestamp(event["_record"].created, UTC))
-    return event
-
-
-def _no_passwords(_: Any, __: str, event: EventDict) -> EventDict:
-    return {name: _written(value) for name, value in event.items()}
 
 
 def _written(value: Any) -> Any:

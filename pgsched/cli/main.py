@@ -24,6 +24,8 @@ _COMMANDS = (
 )
 _MODULES = {"api": "processes", "worker": "processes", "import": "import_"}
 """The modules of commands that do not have one of their own name."""
+_NO_ARGUMENTS: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
+"""Raised for a group without a command; click before 8.2 shows the help by itself."""
 
 
 class Commands(click.Group):
@@ -75,7 +77,7 @@ def _status(reply: Reply, run: Callable[[], Any]) -> int:
     try:
         ended = run()
         return ended if isinstance(ended, int) else 0
-    except click.exceptions.NoArgsIsHelpError as error:
+    except _NO_ARGUMENTS as error:
         click.echo(error.format_message(), err=True)
         return 2
     except click.UsageError as error:

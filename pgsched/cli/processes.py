@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.supervisor import Program, Supervisor
 from pgsched.errors import NotFound, Unavailable
 from pgsched.events import Events, logging_listener
+from pgsched.extras import extra
 from pgsched.metrics.files import Counting
 from pgsched.metrics.tally import Tally
 from pgsched.settings import Settings
@@ -48,12 +48,11 @@ count_option = click.option("--count-into", type=Path, hidden=True)
 @click.pass_obj
 def api(reply: Reply, /, supervised: bool, told: bool, **flags: Any) -> None:
     """Serve the REST API until SIGTERM or Ctrl-C."""
+    with extra("server", by="pgsched api"):
+        from pgsched.api.server import serve  # first of all, while whoever tells it is busy with the database
     if told:
-        import_module("pgsched.api.server")  # while whoever tells it is busy with the database
         hear_settings()
     settings = with_database(load_settings(flags))
-    from pgsched.api.server import serve
-
     _begin(settings)
     if supervised:
         stop_when_orphaned(settings)
@@ -133,8 +132,8 @@ def shown(settings: Settings) -> Iterator["Shown | None"]:
     if not settings.metrics:
         yield None
         return
-    from pgsched.metrics.serving import serving
-
+    with extra("server", by="metrics"):
+        from pgsched.metrics.serving import serving
     with serving(settings.metrics) as metrics:
         yield metrics
 

