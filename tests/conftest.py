@@ -19,7 +19,7 @@ from psycopg import sql
 
 from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir
 from pgsched.store.admin.migrate import migrate
-from tests.databases import Databases, Janitor, lending
+from tests.databases import Databases, Janitor, kept, lending
 from tests.in_memory import place_in_memory
 from tests.installed import find_bin_dir
 
@@ -157,5 +157,5 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 @pytest.fixture
 def db(database_url: str) -> Iterator[Connection]:
     """A connection in autocommit to the test's database."""
-    with psycopg.connect(database_url, autocommit=True) as connection:
+    with kept(database_url).connection() as connection:
         yield connection

@@ -6,13 +6,15 @@ since to connect, and to plan each statement anew, took longer than to empty it.
 """
 
 import secrets
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import make_conninfo
+from psycopg.pq import ConnStatus, ExecStatus, PGconn, TransactionStatus, abc
 from pytest_postgresql.janitor import DatabaseJanitor
 
 Session = psycopg.Connection[tuple[Any, ...]]
@@ -43,7 +45,85 @@ _SEQUENCES = """
 select setval(s.seqrelid, s.seqstart, false) from pg_sequence s where pg_sequence_last_value(s.seqrelid) is not null"""
 _OTHERS = """
 select pg_terminate_backend(pid) from pg_stat_activity
- where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'"""
+ where datname = current_database() and pid not in (pg_backend_pid(), %s) and backend_type = 'client backend'"""
+_CLEARED = (
+    b"reset session authorization; reset role; reset all; close all; unlisten *; select pg_advisory_unlock_all();"
+    b"discard temp; discard sequences; deallocate all"
+)
+
+
+class Kept:
+    """A session of a database that tests borrow one after another. What it has compiled and planned of our functions
+    it keeps: to do so anew took longer than most tests."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._pgconn: abc.PGconn | None = None
+
+    @property
+    def pid(self) -> int:
+        """Its process, 0 where it has none."""
+        return 0 if self._pgconn is None or self._pgconn.status != ConnStatus.OK else self._pgconn.backend_pid
+
+    @contextmanager
+    def lent(self) -> Iterator[abc.PGconn]:
+        """The session, as one that was just opened."""
+        if self._pgconn is None or self._pgconn.exec_(b"").status != ExecStatus.EMPTY_QUERY:  # a test may have ended it
+            self._pgconn = PGconn.connect(make_conninfo(self._url, client_encoding="utf8").encode())
+        if self._pgconn.status != ConnStatus.OK:
+            raise psycopg.OperationalError(self._pgconn.get_error_message())
+        try:
+            yield self._pgconn
+        finally:
+            if not _is_cleared(self._pgconn):
+                self.close()
+
+    @contextmanager
+    def connection(self) -> Iterator[Session]:
+        """The same as a connection in autocommit."""
+        with self.lent() as pgconn:
+            made = Session(pgconn)
+            made.autocommit = True
+            try:
+                yield made
+            finally:
+                made.pgconn = PGconn()  # it is not closed with the connection
+
+    @asynccontextmanager
+    async def async_connection(self) -> AsyncIterator[psycopg.AsyncConnection[tuple[Any, ...]]]:
+        """Async version of `connection`."""
+        with self.lent() as pgconn:
+            made = psycopg.AsyncConnection[tuple[Any, ...]](pgconn)
+            await made.set_autocommit(True)
+            try:
+                yield made
+            finally:
+                made.pgconn = PGconn()
+
+    def close(self) -> None:
+        if self._pgconn is not None:
+            self._pgconn.finish()
+            self._pgconn = None
+
+
+_LENT: dict[str, Kept] = {}
+
+
+def kept(url: str) -> Kept:
+    """The session that is kept of a database that is lent, by its address."""
+    return _LENT[url]
+
+
+def _is_cleared(pgconn: abc.PGconn) -> bool:
+    """Clears it of all that a test has left there; whether that could be done."""
+    if pgconn.transaction_status in {TransactionStatus.INTRANS, TransactionStatus.INERROR}:
+        pgconn.exec_(b"rollback")
+    if pgconn.transaction_status != TransactionStatus.IDLE:
+        return False
+    done = pgconn.exec_(_CLEARED)
+    while pgconn.notifies():
+        pass
+    return done.status in {ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK}
 
 
 class Janitor:
@@ -105,8 +185,10 @@ class _Copy:
     url: str
     session: Session
     catalog: str
+    kept: Kept
 
     def drop(self) -> None:
+        self.kept.close()
         self.session.close()
         self.database.drop()
 
@@ -123,9 +205,11 @@ class Databases:
     def lent(self) -> Iterator[str]:
         """The address of one that is as fresh as the template."""
         copy = self._idle.pop() if self._idle else self._made()
+        _LENT[copy.url] = copy.kept
         try:
             yield copy.url
         finally:
+            del _LENT[copy.url]
             if self._is_emptied(copy):
                 self._idle.append(copy)
             else:
@@ -141,7 +225,7 @@ class Databases:
         url = self._janitor.url_of(database.dbname)
         session = _session(url)
         self._rows = self._rows or _rows(session)
-        return _Copy(database, url, session, _catalog(session))
+        return _Copy(database, url, session, _catalog(session), Kept(url))
 
     def _is_emptied(self, copy: _Copy) -> bool:
         """Whether it could be put back to the beginning."""
@@ -149,7 +233,7 @@ class Databases:
             if not _lives(copy.session):  # a test has ended all sessions
                 copy.session.close()
                 copy.session = _session(copy.url)
-            copy.session.execute(_OTHERS, prepare=True)
+            copy.session.execute(_OTHERS, [copy.kept.pid], prepare=True)
             with copy.session.transaction():
                 if _catalog(copy.session) != copy.catalog:
                     return False

@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 
 from pgsched.store.core import connect
+from tests.databases import kept
 from tests.store.store_arrange import Connection, schedule
 
 _EMPTIED = [
@@ -56,7 +57,7 @@ def store_url(module_url: str, emptier: Connection) -> Iterator[str]:
 @pytest.fixture
 def db(store_url: str) -> Iterator[Connection]:
     """A connection in autocommit to the test's database."""
-    with psycopg.connect(store_url, autocommit=True) as connection:
+    with kept(store_url).connection() as connection:
         yield connection
 
 

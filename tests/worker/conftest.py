@@ -15,7 +15,7 @@ from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from pgsched.upkeep import days
 from pgsched.worker.roster import Roster
-from tests.databases import Databases, Janitor, lending_with
+from tests.databases import Databases, Janitor, kept, lending_with
 
 Connection = psycopg.AsyncConnection[Any]
 PATIENCE = 25.0
@@ -77,7 +77,7 @@ def databases(janitor: Janitor, template: str) -> Iterator[Databases]:
 
 @pytest.fixture
 async def db(database_url: str) -> AsyncIterator[Connection]:
-    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
+    async with kept(database_url).async_connection() as connection:
         yield connection
 
 
