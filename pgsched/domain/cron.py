@@ -1,8 +1,9 @@
 """Cron expressions on the wall clock of a time zone, also on the days when that clock is changed.
 
-``domain/expression.py`` says which wall-clock times, without any zone, match an expression. What such a time is on the
-world's clock is decided here. A zone is a row of spans of constant offset. Between two of them the wall clock is put
-forward (the *gap*: times that never happen) or back (the *overlap*: times that happen twice).
+croniter is asked one thing only, in ``domain/expression.py``: which wall-clock times, without any zone, match an
+expression. What such a time is on the world's clock is decided here. A zone is a row of spans of constant offset.
+Between two of them the wall clock is put forward (the *gap*: times that never happen) or back (the *overlap*: times
+that happen twice).
 
 An expression is *by elapsed time* when its minute or its hour field begins with ``*``: it fires at each
 instant whose wall-clock time matches, so in both passes of an overlap and not at all in a gap. Every other

@@ -1,21 +1,26 @@
 """Reads cron expressions, and finds the wall-clock times (without a zone) that match them.
 
-The grammar is pgsched's own, so that nothing is read as something else than its author meant.
+The grammar is pgsched's own, so that nothing is read as something else than its author meant. croniter finds the times:
+it is given what the grammar has read, as lists of numbers.
 """
 
+import copy
 import re
 from dataclasses import dataclass
-from datetime import MAXYEAR, date, datetime, time
-from functools import lru_cache
+from datetime import datetime, timedelta
+from functools import cached_property, lru_cache
 
-from pgsched.domain.days import days_of_year
-from pgsched.domain.fields import DAY_OF_MONTH, DAY_OF_WEEK, LIMITS, WEEKDAYS, first_value, refuse_item, values_in
+from croniter import CroniterBadDateError, croniter
+
+from pgsched.domain.days import days_of_month, days_of_week, days_of_year, names
+from pgsched.domain.fields import DAY_OF_MONTH, DAY_OF_WEEK, LIMITS, WEEKDAYS, listed, refuse_item, values_in
 from pgsched.domain.zone import HORIZON_YEARS
 from pgsched.errors import InvalidSchedule
 
 FIRST_WALL_TIME = datetime(1970, 1, 1)
 """Nothing is looked for before it."""
 
+_SECOND = timedelta(seconds=1)
 _LONGEST = 256
 _LONE_DAYS = re.compile(r"\dW|LW|#| \S*L|,\S*\*|\*\S*,")  # what they would mean beside the other day field, none agree
 _COUNTED_DAY = re.compile(r"(?<![#/\d])\d", re.ASCII)
@@ -33,7 +38,11 @@ _MACROS = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expression:
     """The seconds, minutes and hours that an expression names, a bit each; its day fields; whether it has seconds, and
-    whether it names fixed times of the day."""
+    whether it names fixed times of the day.
+
+    ``written`` is what croniter reads to find its times; where it finds too many, only those on days that the fields
+    name are meant.
+    """
 
     seconds: int
     minutes: int
@@ -41,6 +50,8 @@ class Expression:
     days: str
     has_seconds: bool
     fixed: bool
+    written: str
+    finds_too_many: bool
 
     def occurs(self, year: int) -> bool:
         """Whether it names a day of the year, or of one of the 50 that follow."""
@@ -61,38 +72,21 @@ class Matches:
             self._asked, self._found = wall, self._search(max(wall, FIRST_WALL_TIME))
         return self._found
 
+    @cached_property
+    def _croniter(self) -> croniter:
+        return copy.copy(_times(self._read.written))  # it keeps its position in itself, so it is never shared
+
     def _search(self, wall: datetime) -> datetime:
-        """The first day that is named, with the first time on it; what is left of the day of ``wall`` comes first."""
-        left = _time_from(self._read, wall)
-        first = wall.toordinal() + (left is None)
-        for year in range(wall.year, min(wall.year + HORIZON_YEARS, MAXYEAR) + 1):
-            new_year = date(year, 1, 1).toordinal()
-            found = first_value(days_of_year(self._read.days, year), max(first - new_year, 0))
-            if found is not None:
-                day = date.fromordinal(new_year + found)
-                if left is not None and day == wall.date():
-                    return datetime.combine(day, left)
-                return datetime.combine(day, _first_time(self._read))
+        before = wall - _SECOND
+        while before.year <= wall.year + HORIZON_YEARS:
+            try:
+                found: datetime = self._croniter.get_next(datetime, start_time=before)
+            except CroniterBadDateError:
+                break
+            if not self._read.finds_too_many or names(self._read.days, found):
+                return found
+            before = found.replace(hour=23, minute=59, second=59)
         return datetime.max
-
-
-def _time_from(read: Expression, wall: datetime) -> time | None:
-    """The first time of the day at or after that of ``wall``; None where the day has no more."""
-    if read.hours >> wall.hour & 1:
-        if read.minutes >> wall.minute & 1:
-            second = first_value(read.seconds, wall.second)
-            if second is not None:
-                return time(wall.hour, wall.minute, second)
-        minute = first_value(read.minutes, wall.minute + 1)
-        if minute is not None:
-            return _first_time(read).replace(wall.hour, minute)
-    hour = first_value(read.hours, wall.hour + 1)
-    return None if hour is None else _first_time(read).replace(hour)
-
-
-def _first_time(read: Expression) -> time:
-    hour, minute, second = (first_value(values) or 0 for values in (read.hours, read.minutes, read.seconds))
-    return time(hour, minute, second)
 
 
 @lru_cache(maxsize=16384)
@@ -103,9 +97,11 @@ def read(expression: str) -> Expression:
     for name, field in named.items():
         if "" in field.split(","):
             refuse_item(name, field)
-    *times, _ = [values_in(name, field) for name, field in named.items() if name not in (DAY_OF_MONTH, DAY_OF_WEEK)]
+    *times, months = [
+        values_in(name, field) for name, field in named.items() if name not in (DAY_OF_MONTH, DAY_OF_WEEK)
+    ]
     in_month, _, in_week = fields[-3:]
-    days_of_year(" ".join(fields[-3:]), FIRST_WALL_TIME.year)  # refuses what it cannot read
+    days = _starred(in_month, days_of_month(in_month)), _listed(months), _starred(in_week, days_of_week(in_week))
     if "*" not in (in_month, in_week) and _LONE_DAYS.search(f"{in_month} {in_week}"):
         raise InvalidSchedule(f"cron {expression!r}: W, #, L5 and lists with * need * as the other day field")
     return Expression(
@@ -115,7 +111,24 @@ def read(expression: str) -> Expression:
         days=" ".join(fields[-3:]),
         has_seconds=len(fields) == 6,
         fixed=not fields[-5].startswith("*") and not fields[-4].startswith("*"),
+        written=" ".join([*map(_listed, times), *days]),
+        finds_too_many="W" in in_month or "L-" in in_month,
     )
+
+
+@lru_cache(maxsize=16384)
+def _times(written: str) -> croniter:
+    """Made where it is used only, since that takes long; what is excluded, for one, is never looked for."""
+    return croniter(written, FIRST_WALL_TIME, second_at_beginning=True, implement_cron_bug=True)
+
+
+def _starred(field: str, days: str) -> str:
+    """The days, or the field itself where a ``*`` at its beginning says how the two day fields are joined."""
+    return field if field.startswith("*") and "," not in field else days
+
+
+def _listed(values: int) -> str:
+    return ",".join(listed(values))
 
 
 def _fields_of(expression: str) -> list[str]:

@@ -79,10 +79,9 @@ def values_in(name: str, field: str) -> int:
     return found
 
 
-def first_value(values: int, start: int = 0) -> int | None:
-    """The lowest of the values, a bit each, from ``start`` on; None where there is none."""
-    left = values >> start
-    return start + (left & -left).bit_length() - 1 if left else None
+def listed(values: int) -> list[str]:
+    """The values, a bit each, as numbers."""
+    return [str(value) for value in range(values.bit_length()) if values >> value & 1]
 
 
 def number_of(name: str, text: str, item: str) -> int:

@@ -21,7 +21,7 @@ from tests.docs.fences import ROOT
 _UV = str(Path(sys.executable).with_name("uv"))
 _NOT_INSTALLED = {"__pycache__"}
 _BESIDE = Path(__file__).parents[1] / "beside"
-_MOST_PACKAGES = 24
+_MOST_PACKAGES = 26
 _OF_EXTRAS = (
     *("pgsched.api", "pgsched.cli.declared_yaml", "pgsched.cli.top_frame", "pgsched.metrics.exposition"),
     *("pgsched.metrics.serving", "pgsched.delivery.traced", "pgsched.spans", "pgsched.testing.fixtures"),
