@@ -86,7 +86,7 @@ def _schedule_over_http() -> None:
         return httpx.Response(201, json={"id": id, "kind": "job", "outcome": "created", "next_fires": []})
 
     with pgsched.Client("http://pgsched.test", transport=httpx.MockTransport(answer)) as client:
-        assert client.schedule("https://shop.example/report", cron="@daily").kind == "job"
+        assert client.schedule("https://shop.example/report", payload={"for": "all"}, cron="@daily").kind == "job"
 
 
 @contextmanager
