@@ -22,10 +22,10 @@ from pgsched.domain.partitions import queue_of
 from pgsched.domain.turns import Payers, Turns
 from pgsched.errors import PgschedError, Unavailable
 from pgsched.events import Events
+from pgsched.store import internal
 from pgsched.store.core.listening import listen
 from pgsched.store.core.pinned import KEPT_ALIVE, KEPT_ALIVE_BY_THE_SERVER, pin
 from pgsched.store.core.pooling import has_sessions
-from pgsched.store.pull import messages
 
 _RESUMED = "queues"  # a queue may have been paused until now
 _LOOK_EVERY = 1.0
@@ -114,7 +114,7 @@ class Arrivals:
             queue.told.clear()
             due, started = None, time.monotonic()
             with contextlib.suppress(PgschedError):
-                due = await self._database.ask(messages.until_next, queue.name)
+                due = await self._database.ask(internal.until_next, queue.name)
             if due is not None and due <= 0:
                 queue.come()
             pause = _LOOK_EVERY if due is None or due <= 0 else min(due, _LOOK_EVERY)

@@ -15,6 +15,7 @@ from pgsched.api.paging import cursor, position
 from pgsched.api.parameters import Actor, After, JobId, Limit, Pooled
 from pgsched.api.routing import DRY_RUN, made_at, makes, reads, removes
 from pgsched.domain.schedule import instant_of
+from pgsched.store import verbs
 from pgsched.store.jobs import backfills
 from pgsched.store.jobs.backfills import Backfill, Backfilled, Range
 
@@ -71,4 +72,4 @@ async def get_backfill(backfill_id: BackfillId, database: Pooled) -> Backfill:
 @removes("/backfills/{backfill_id:str}", "Cancel a backfill", 404, scope="operate")
 async def cancel_backfill(backfill_id: BackfillId, database: Pooled, actor: Actor) -> Changed:
     """Its waiting executions are cancelled; running ones continue."""
-    return Changed(id=backfill_id, changed=await database.ask(backfills.cancel, backfill_id, actor=actor))
+    return Changed(id=backfill_id, changed=await database.ask(verbs.cancel_backfill, backfill_id, actor=actor))

@@ -18,6 +18,7 @@ from pgsched.domain.duration import parse_shift
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.states import LiveStatus, each_once
 from pgsched.errors import InvalidInput
+from pgsched.store import verbs
 from pgsched.store.core.text import check_text
 from pgsched.store.ends import bulk_changes
 from pgsched.store.ends.bulk_changes import BulkChange, ChangingMany, How
@@ -112,4 +113,4 @@ async def get_bulk_change(change_id: ChangeId, database: Pooled) -> BulkChange:
 @removes("/bulk-changes/{change_id:str}", "End a bulk change", 404, scope="operate")
 async def cancel_bulk_change(change_id: ChangeId, database: Pooled, actor: Actor) -> Changed:
     """Executions it has not reached stay unchanged; those it has changed stay changed."""
-    return Changed(id=change_id, changed=await database.ask(bulk_changes.cancel_bulk_change, change_id, actor=actor))
+    return Changed(id=change_id, changed=await database.ask(verbs.cancel_bulk_change, change_id, actor=actor))

@@ -10,6 +10,7 @@ from pgsched.api.parameters import Actor, AfterName, Limit, Noted, Pooled, Ring,
 from pgsched.api.routing import acts, makes, reads, removes, replaces, sets
 from pgsched.api.settings import ClientSettings, Rotation
 from pgsched.domain.duration import length_of
+from pgsched.store import verbs
 from pgsched.store.admin import clients
 from pgsched.store.admin.clients import KEPT_FOR, ClientRow
 
@@ -61,19 +62,19 @@ async def patch_client(client: ClientName, data: JSONBody[ClientSettings], datab
 @removes("/clients/{client:str}", "Delete a client's settings", 409, scope="admin")
 async def drop_client(client: ClientName, database: Pooled, actor: Actor) -> ClientChanged:
     """Its jobs and executions stay, and use the defaults."""
-    return ClientChanged(client=client, changed=await database.ask(clients.drop_client, client, actor=actor))
+    return ClientChanged(client=client, changed=await database.ask(verbs.drop_client, client, actor=actor))
 
 
 @acts("/clients/{client:str}/hold", "Hold a client", scope="operate")
 async def hold_client(client: ClientName, database: Pooled, actor: Actor, data: Noted = None) -> ClientChanged:
     """Nothing more of it starts until it is released; what runs continues."""
-    changed = await database.ask(clients.hold_client, client, note=note_in(data), actor=actor)
+    changed = await database.ask(verbs.hold_client, client, note=note_in(data), actor=actor)
     return ClientChanged(client=client, changed=changed)
 
 
 @acts("/clients/{client:str}/release", "Release a held client", scope="operate")
 async def release_client(client: ClientName, database: Pooled, actor: Actor, data: Noted = None) -> ClientChanged:
-    changed = await database.ask(clients.release_client, client, note=note_in(data), actor=actor)
+    changed = await database.ask(verbs.release_client, client, note=note_in(data), actor=actor)
     return ClientChanged(client=client, changed=changed)
 
 
@@ -93,4 +94,4 @@ async def rotate_signing_secret(
 @removes("/clients/{client:str}/signing-secret", "Stop signing a client's callbacks", scope="admin")
 async def drop_signing_secret(client: ClientName, database: Pooled, actor: Actor) -> ClientChanged:
     """The previous secrets end, too."""
-    return ClientChanged(client=client, changed=await database.ask(clients.drop_signing_secret, client, actor=actor))
+    return ClientChanged(client=client, changed=await database.ask(verbs.drop_signing_secret, client, actor=actor))

@@ -31,6 +31,7 @@ from pgsched.api.parameters import (
 from pgsched.api.routing import made_at, makes, reads, removes
 from pgsched.domain.states import LetterState
 from pgsched.errors import NotFound
+from pgsched.store import verbs
 from pgsched.store.ends import dead_letters
 from pgsched.store.ends.dead_letters import Changes, DiscardedMany
 from pgsched.store.lookup import listings
@@ -141,7 +142,7 @@ async def replay(
 @removes("/dead-letters/{execution_id:str}", "Discard a dead letter", 404, 409, scope="operate")
 async def discard(execution_id: DeadLetterId, database: Pooled, actor: Actor, note: Why = None) -> Changed:
     """It is no longer open; it stays in history."""
-    changed = await database.ask(dead_letters.discard, execution_id, note=note, actor=actor)
+    changed = await database.ask(verbs.discard, execution_id, note=note, actor=actor)
     return Changed(id=execution_id, changed=changed)
 
 

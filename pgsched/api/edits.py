@@ -18,8 +18,8 @@ from pgsched.api.versions import IfMatch, check_version, tagged, version_of_job
 from pgsched.domain.preview import preview
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.spread import identity_of
+from pgsched.store import verbs
 from pgsched.store.jobs import edits
-from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import EditPreview
 
 _LATER = Example(
@@ -64,7 +64,7 @@ async def preview_spec(data: JSONBody[PreviewSpec], database: Pooled) -> Preview
     """For a schedule that is not a job yet. Nothing is written."""
     start = _start(data.start)
     if start is None:
-        start = await database.ask(listings.time_of)
+        start = await database.ask(verbs.now)
     asked = data.schedule
     async with database.computing():
         fires = await asyncio.to_thread(

@@ -34,6 +34,7 @@ from pgsched.api.versions import IfNoneMatch, tagged, version_of_execution
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.states import ExecutionStatus, each_once
 from pgsched.errors import InvalidSchedule, NotFound
+from pgsched.store import verbs
 from pgsched.store.ends import dependencies
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.order import Order
@@ -103,7 +104,7 @@ async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: A
     async with database.connection() as connection:
         if await calls.is_job(connection, execution_id):
             raise NotFound(f"{execution_id} is a job: DELETE /v1/jobs/{execution_id}")
-        changed = await calls.cancel(connection, execution_id, note=note_in(data), actor=actor)
+        changed = await verbs.cancel(connection, execution_id, note=note_in(data), actor=actor)
     return Changed(id=execution_id, changed=changed)
 
 
@@ -119,14 +120,14 @@ async def reschedule(
 ) -> Rescheduled:
     """An execution of a recurring job keeps the instant of its schedule."""
     fire_at = instant_of(data.fire_at, "fire_at")
-    await database.ask(calls.reschedule, execution_id, fire_at, actor=actor)
+    await database.ask(verbs.reschedule, execution_id, fire_at=fire_at, actor=actor)
     return Rescheduled(id=execution_id, fire_at=fire_at)
 
 
 @acts("/jobs/cancel", "Cancel an execution or job by its key", 404, 409, scope="schedule")
 async def cancel_by_key(database: Pooled, actor: Actor, data: JSONBody[CancelByKey]) -> ChangedByKey:
     """Cancels a waiting or running execution, or a job."""
-    changed = await database.ask(calls.cancel_by_key, data.client, data.key, note=data.note, actor=actor)
+    changed = await database.ask(verbs.cancel, client=data.client, key=data.key, note=data.note, actor=actor)
     return ChangedByKey(client=data.client, key=data.key, changed=changed)
 
 
@@ -134,7 +135,7 @@ async def cancel_by_key(database: Pooled, actor: Actor, data: JSONBody[CancelByK
 async def reschedule_by_key(database: Pooled, actor: Actor, data: JSONBody[RescheduleByKey]) -> RescheduledByKey:
     """Only a waiting one-shot."""
     fire_at = instant_of(data.fire_at, "fire_at")
-    await database.ask(calls.reschedule_by_key, data.client, data.key, fire_at, actor=actor)
+    await database.ask(verbs.reschedule, client=data.client, key=data.key, fire_at=fire_at, actor=actor)
     return RescheduledByKey(client=data.client, key=data.key, fire_at=fire_at)
 
 

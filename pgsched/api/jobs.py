@@ -30,6 +30,7 @@ from pgsched.api.routing import acts, made_at, makes, reads, reads_version, remo
 from pgsched.api.versions import IfNoneMatch, tagged, version_of_job
 from pgsched.domain.states import JobState
 from pgsched.errors import NotFound
+from pgsched.store import verbs
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.order import Order
 from pgsched.store.lookup.rows import MOST_OUTCOMES, Execution, ExecutionFilter, JobFilter, JobRow
@@ -78,19 +79,19 @@ async def get_job(job_id: JobId, database: Pooled, if_none_match: IfNoneMatch = 
 @removes("/jobs/{job_id:str}", "Cancel a job or an execution", 404, 409, scope="schedule")
 async def cancel_job(job_id: JobId, database: Pooled, actor: Actor, note: Why = None) -> Changed:
     """A running execution continues; nothing more is planned."""
-    return Changed(id=job_id, changed=await database.ask(calls.cancel, job_id, note=note, actor=actor))
+    return Changed(id=job_id, changed=await database.ask(verbs.cancel, job_id, note=note, actor=actor))
 
 
 @acts("/jobs/{job_id:str}/pause", "Pause a job", 404, 409, scope="operate")
 async def pause(job_id: JobId, database: Pooled, actor: Actor, data: Noted = None) -> Changed:
     """Nothing more is planned until it is resumed; what runs continues."""
-    return Changed(id=job_id, changed=await database.ask(calls.pause, job_id, note=note_in(data), actor=actor))
+    return Changed(id=job_id, changed=await database.ask(verbs.pause, job_id, note=note_in(data), actor=actor))
 
 
 @acts("/jobs/{job_id:str}/resume", "Resume a paused job", 404, 409, scope="operate")
 async def resume(job_id: JobId, database: Pooled, actor: Actor, data: Noted = None) -> Changed:
     """Continues from the next instant; instants that passed during the pause are not made up."""
-    return Changed(id=job_id, changed=await database.ask(calls.resume, job_id, note=note_in(data), actor=actor))
+    return Changed(id=job_id, changed=await database.ask(verbs.resume, job_id, note=note_in(data), actor=actor))
 
 
 @acts("/jobs/pause", "Pause jobs by client or label", scope="operate")
@@ -123,7 +124,7 @@ async def cancel_all(
 @makes("/jobs/{job_id:str}/trigger", "Run a job now, in addition to its schedule", 404, 409, 429, scope="operate")
 async def trigger(job_id: JobId, database: Pooled, actor: Actor) -> Response[Triggered]:
     """Works while it is paused or finished, too. Each call is one more execution."""
-    execution_id = await database.ask(calls.trigger, job_id, actor=actor)
+    execution_id = await database.ask(verbs.trigger, job_id, actor=actor)
     return made_at(f"/v1/executions/{execution_id}", Triggered(id=execution_id, job_id=job_id))
 
 

@@ -13,6 +13,7 @@ from pgsched.api.routing import reads, removes, replaces
 from pgsched.api.settings import Limit
 from pgsched.domain.duration import parse_duration
 from pgsched.domain.states import LimitKind
+from pgsched.store import verbs
 from pgsched.store.gates import limits
 from pgsched.store.gates.limits import Amount, LimitRow
 
@@ -58,4 +59,4 @@ async def put_limit(
 @removes("/limits/{kind:str}/{name:str}", "Remove a limit", scope="admin", everywhere=True)
 async def drop_limit(kind: Kind, name: LimitName, database: Pooled, actor: Actor) -> LimitChanged:
     """Executions that it held back become eligible at once."""
-    return LimitChanged(kind=kind, name=name, changed=await database.ask(limits.drop_limit, kind, name, actor=actor))
+    return LimitChanged(kind=kind, name=name, changed=await database.ask(verbs.drop_limit, kind, name, actor=actor))

@@ -11,6 +11,7 @@ from pgsched.answers import Page, page_of
 from pgsched.api.parameters import Actor, Limit, OnlyClient, Pooled
 from pgsched.api.routing import acts, reads
 from pgsched.api.settings import OrderingKey
+from pgsched.store import verbs
 from pgsched.store.gates import blocked_keys
 from pgsched.store.gates.blocked_keys import BlockedKey
 
@@ -38,5 +39,5 @@ async def list_blocked(
 @acts("/ordering-keys/unblock", "Unblock an ordering key", 404, scope="operate")
 async def unblock(data: Annotated[OrderingKey, Body(examples=[_KEY])], database: Pooled, actor: Actor) -> KeyChanged:
     """Continues without the execution that failed, which stays a dead letter."""
-    changed = await database.ask(blocked_keys.unblock, data.client, data.ordering_key, actor=actor)
+    changed = await database.ask(verbs.unblock, data.client, data.ordering_key, actor=actor)
     return KeyChanged(client=data.client, ordering_key=data.ordering_key, changed=changed)

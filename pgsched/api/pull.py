@@ -24,6 +24,7 @@ from pgsched.api.routing import acts, settles
 from pgsched.domain.duration import length_of
 from pgsched.domain.turns import Payers
 from pgsched.errors import InvalidInput, InvalidSchedule, PgschedError, StaleLease
+from pgsched.store import verbs
 from pgsched.store.pull import messages
 from pgsched.store.pull.messages import Failure, Message
 
@@ -162,7 +163,7 @@ async def _turn(queue: Queue, payers: Payers, gone: asyncio.Future[Any], seconds
 @settles("/executions/{execution_id:str}/complete", "Complete a claimed or deferred execution", 404, 409)
 async def complete(execution_id: ExecutionId, data: JSONBody[CompleteMessage], holders: Holders) -> MessageStatus:
     result = None if isinstance(data.result, UnsetType) else bytes(data.result).decode()
-    await _report(holders, messages.complete, execution_id, _token(data.token), result)
+    await _report(holders, verbs.complete, execution_id, _token(data.token), result)
     return MessageStatus(id=execution_id, status="succeeded")
 
 
@@ -178,14 +179,14 @@ async def fail(execution_id: ExecutionId, data: JSONBody[FailMessage], holders: 
 @settles("/executions/{execution_id:str}/extend", "Extend the lease of a claimed or deferred execution", 404, 409)
 async def extend(execution_id: ExecutionId, data: JSONBody[ExtendMessage], holders: Holders) -> MessageLease:
     token, lease = _token(data.token), _length("lease", data.lease)
-    until = await holders.ask(messages.extend, execution_id, token, lease)
+    until = await holders.ask(verbs.extend, execution_id, token, lease)
     return MessageLease(id=execution_id, lease_expires_at=until)
 
 
 @settles("/executions/{execution_id:str}/release", "Release a claimed execution", 404, 409)
 async def release(execution_id: ExecutionId, data: JSONBody[ReleaseMessage], holders: Holders) -> MessageStatus:
     """As if it had not been claimed."""
-    await holders.ask(messages.release, execution_id, _token(data.token))
+    await holders.ask(verbs.release, execution_id, _token(data.token))
     return MessageStatus(id=execution_id, status="released")
 
 
@@ -197,7 +198,7 @@ async def _report(
         return await holders.ask(verb, id, token, said)
     except StaleLease:
         with contextlib.suppress(PgschedError):
-            await holders.ask(messages.release, id, token)
+            await holders.ask(verbs.release, id, token)
         raise
 
 

@@ -10,6 +10,7 @@ from litestar.params import Body, JSONBody, PathParameter
 from pgsched.api.parameters import Actor, Noted, Pooled, note_in
 from pgsched.api.routing import acts, makes, reads, removes, sets
 from pgsched.api.settings import NewQueue, QueueSettings
+from pgsched.store import verbs
 from pgsched.store.admin import queues
 from pgsched.store.admin.queues import QueueRow
 
@@ -64,18 +65,18 @@ async def patch_queue(name: QueueName, data: JSONBody[QueueSettings], database: 
 @removes("/queues/{name:str}", "Drop an empty queue", 404, 409, scope="admin", everywhere=True)
 async def drop_queue(name: QueueName, database: Pooled, actor: Actor) -> QueueChanged:
     """Refused while something waits or runs in it, or a job belongs to it. Its history stays."""
-    await database.ask(queues.drop_queue, name, actor=actor)
+    await database.ask(verbs.drop_queue, name, actor=actor)
     return QueueChanged(name=name, changed=True)
 
 
 @acts("/queues/{name:str}/pause", "Pause a queue", 404, scope="admin", everywhere=True)
 async def pause_queue(name: QueueName, database: Pooled, actor: Actor, data: Noted = None) -> QueueChanged:
     """Workers start nothing more from it; what they have in hand continues."""
-    changed = await database.ask(queues.pause_queue, name, note=note_in(data), actor=actor)
+    changed = await database.ask(verbs.pause_queue, name, note=note_in(data), actor=actor)
     return QueueChanged(name=name, changed=changed)
 
 
 @acts("/queues/{name:str}/resume", "Resume a queue", 404, scope="admin", everywhere=True)
 async def resume_queue(name: QueueName, database: Pooled, actor: Actor, data: Noted = None) -> QueueChanged:
-    changed = await database.ask(queues.resume_queue, name, note=note_in(data), actor=actor)
+    changed = await database.ask(verbs.resume_queue, name, note=note_in(data), actor=actor)
     return QueueChanged(name=name, changed=changed)

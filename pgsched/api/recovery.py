@@ -17,6 +17,7 @@ from pgsched.api.bodies import Duration
 from pgsched.api.parameters import Actor, Noted, Pooled, note_in
 from pgsched.api.routing import acts, problems, reads
 from pgsched.domain.duration import length_of
+from pgsched.store import verbs
 from pgsched.store.admin import installation, recovery
 from pgsched.store.admin.recovery import Called, Overdue, OverdueExecution
 from pgsched.store.admin.releasing import Policy, Released
@@ -77,7 +78,7 @@ async def get_recovery(database: Pooled) -> Recovery:
 @acts("/recovery/hold", "Hold the installation", scope="admin", everywhere=True)
 async def hold_installation(database: Pooled, actor: Actor, data: Noted = None) -> InstallationChanged:
     """Nothing starts in any queue until it is released; what runs continues."""
-    return InstallationChanged(changed=await database.ask(installation.hold, note=note_in(data), actor=actor))
+    return InstallationChanged(changed=await database.ask(verbs.hold_installation, note=note_in(data), actor=actor))
 
 
 @acts(

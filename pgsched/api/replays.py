@@ -15,6 +15,7 @@ from pgsched.api.paging import cursor, position
 from pgsched.api.parameters import Actor, After, Limit, Pooled
 from pgsched.api.routing import DRY_RUN, made_at, makes, reads, removes
 from pgsched.domain.schedule import instant_of
+from pgsched.store import verbs
 from pgsched.store.core.text import check_text
 from pgsched.store.ends import dead_letters
 from pgsched.store.ends.dead_letters import Replay, Replaying
@@ -102,4 +103,4 @@ async def get_replay(replay_id: ReplayId, database: Pooled) -> Replay:
 @removes("/dead-letters/replays/{replay_id:str}", "Cancel a replay of many", 404, scope="operate")
 async def cancel_replay(replay_id: ReplayId, database: Pooled, actor: Actor) -> Changed:
     """Dead letters not yet replayed stay; executions already replayed continue."""
-    return Changed(id=replay_id, changed=await database.ask(dead_letters.cancel_replay, replay_id, actor=actor))
+    return Changed(id=replay_id, changed=await database.ask(verbs.cancel_bulk_change, replay_id, actor=actor))

@@ -10,6 +10,7 @@ from pgsched.answers import Page, page_of
 from pgsched.api.clients import ClientName
 from pgsched.api.parameters import Actor, AfterName, Limit, Pooled, Ring
 from pgsched.api.routing import reads, removes, replaces
+from pgsched.store import verbs
 from pgsched.store.admin import secrets
 from pgsched.store.admin.secrets import SecretRow
 
@@ -58,5 +59,5 @@ async def put_secret(
 @removes("/clients/{client:str}/secrets/{name:str}", "Drop a secret of a client", scope="admin")
 async def drop_secret(client: ClientName, name: SecretName, database: Pooled, actor: Actor) -> SecretChanged:
     """Attempts that refer to it fail from then on, and are retried."""
-    changed = await database.ask(secrets.drop, client, name, actor=actor)
+    changed = await database.ask(verbs.drop_secret, client, name, actor=actor)
     return SecretChanged(client=client, name=name, changed=changed)

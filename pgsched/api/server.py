@@ -16,8 +16,8 @@ from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.service import collect_seldom
 from pgsched.settings import Settings, is_loopback
+from pgsched.store import internal
 from pgsched.store.core.pinned import AS_API, locally
-from pgsched.store.core.sql import statement
 from pgsched.store.core.transactions import transaction
 
 _OWN_DESCRIPTORS = 200
@@ -84,7 +84,7 @@ def _check_keys(settings: Settings, events: Events) -> None:
     is away, it starts and takes none."""
     with contextlib.suppress(psycopg.Error), transaction(settings.database_url or "") as connection:
         connection.execute(locally(AS_API))
-        if connection.execute(statement("admin/has_keys")).fetchone() == (True,):
+        if connection.execute(internal.has_keys.text()).fetchone() == (True,):
             return
         if settings.takes_tokens:
             return

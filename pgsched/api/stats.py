@@ -14,8 +14,8 @@ from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.requests import ApiRequest
 from pgsched.api.routing import reads
 from pgsched.domain.duration import format_duration, length_of
+from pgsched.store import verbs
 from pgsched.store.lookup import throughput
-from pgsched.store.lookup.listings import time_of
 from pgsched.store.lookup.throughput import LONGEST, By, Span, step_for
 
 _START = "At or after this, RFC 3339 with an offset; without it, an hour before to."
@@ -45,7 +45,7 @@ async def get_stats(
     each = length_of(step) if step is not None else None
 
     async def answered(connection: AsyncConnection[Any]) -> Stats:
-        until = given["to"] or await time_of(connection)
+        until = given["to"] or await verbs.now(connection)
         span = Span(start=given["from"] or until - timedelta(hours=1), end=until, clients=clients, queue=queue)
         _check(span, by, each)
         if by == "time":

@@ -11,6 +11,7 @@ from pgsched.api.parameters import Actor, AfterName, Limit, OnlyClient, Pooled
 from pgsched.api.routing import acts, reads
 from pgsched.api.settings import Sidelining, TargetHost
 from pgsched.domain.schedule import instant_of
+from pgsched.store import verbs
 from pgsched.store.gates import targets
 from pgsched.store.gates.targets import Sidelined
 
@@ -51,5 +52,5 @@ async def sideline(
 @acts("/targets/restore", "Restore a target", scope="operate")
 async def restore(data: Annotated[TargetHost, Body(examples=[_HOST])], database: Pooled, actor: Actor) -> TargetChanged:
     """A few executions per second at first, then more and more."""
-    changed = await database.ask(targets.restore, data.host, client=data.client, actor=actor)
+    changed = await database.ask(verbs.restore, data.host, client=data.client, actor=actor)
     return TargetChanged(host=data.host, client=data.client, changed=changed)

@@ -7,6 +7,7 @@ from litestar.params import PathParameter
 
 from pgsched.api.parameters import Actor, Noted, Pooled, note_in
 from pgsched.api.routing import acts, reads
+from pgsched.store import verbs
 from pgsched.store.admin import draining
 from pgsched.store.admin.draining import WorkerRow
 
@@ -43,11 +44,11 @@ async def get_worker(worker: WorkerNumber, database: Pooled) -> WorkerRow:
 async def drain_worker(worker: WorkerNumber, database: Pooled, actor: Actor, data: Noted = None) -> WorkerChanged:
     """It starts nothing more, finishes what it has in hand and then stays idle until it is stopped or resumed. Other
     workers take over its share."""
-    changed = await database.ask(draining.drain_worker, worker, note=note_in(data), actor=actor)
+    changed = await database.ask(verbs.drain_worker, worker, note=note_in(data), actor=actor)
     return WorkerChanged(id=worker, changed=changed)
 
 
 @acts("/workers/{worker:int}/resume", "Resume a drained worker", 404, scope="admin", everywhere=True)
 async def resume_worker(worker: WorkerNumber, database: Pooled, actor: Actor, data: Noted = None) -> WorkerChanged:
-    changed = await database.ask(draining.resume_worker, worker, note=note_in(data), actor=actor)
+    changed = await database.ask(verbs.resume_worker, worker, note=note_in(data), actor=actor)
     return WorkerChanged(id=worker, changed=changed)

@@ -21,6 +21,7 @@ from pgsched.cli.supervisor import Supervisor
 from pgsched.embedded import EmbeddedPostgres
 from pgsched.errors import PgschedError
 from pgsched.settings import Settings
+from pgsched.store import verbs
 from pgsched.store.core.sql import statement
 from pgsched.store.core.transactions import transaction
 
@@ -117,9 +118,7 @@ async def _arrive(settings: Settings, arrivals: Receiver, supervising: asyncio.T
 def _finish(settings: Settings) -> datetime:
     with transaction(settings.database_url or "") as connection:
         row = connection.execute(statement("core/clock")).fetchone()
-        connection.execute(
-            statement("jobs/cancel_all"), {"client": "default", "labels": None, "note": None, "actor": None}
-        )
+        connection.execute(verbs.cancel_all.text("client"), {"client": "default"})
     assert row is not None
     moment: datetime = row[0]
     return moment - timedelta(milliseconds=500)

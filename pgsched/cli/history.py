@@ -15,14 +15,14 @@ from pgsched.cli.options import actor_option
 from pgsched.cli.reply import table
 from pgsched.own_files import check_directory, open_own
 from pgsched.settings import Settings
+from pgsched.store import internal, verbs
 from pgsched.store.admin import archive as store
-from pgsched.store.admin import days
 from pgsched.store.core.transactions import Lend, lending
 
 history = click.Group("history", help="Archive days of history before they are dropped, and repair missing days.")
 
 _TRIES, _APART = 100, 0.05
-_STEPS: dict[days.Step, str] = {
+_STEPS: dict[internal.Step, str] = {
     "adopted": "the days that had no table have one",
     "none": "no day is without a table",
     "apart": "there are tables between the days without one, or none for today and tomorrow: workers make those",
@@ -43,7 +43,7 @@ async def archive(connection: Any, settings: Settings, directory: Path, most: in
     A day is two files: its executions and their failed attempts. Existing files are replaced. Only the user who runs
     this may read them.
     """
-    found = (await store.to_archive(connection))[:most]
+    found = (await internal.days_to_archive(connection))[:most]
     await connection.commit()
     _make(directory)
     written: list[dict[str, Any]] = []
@@ -54,7 +54,7 @@ async def archive(connection: Any, settings: Settings, directory: Path, most: in
                 await _write(lend, parent, day, file)
                 written.append({"day": day, "file": str(file), "bytes": file.stat().st_size})
             async with lend() as marking:
-                await store.mark(marking, day, actor=actor)
+                await verbs.mark_archived(marking, day, actor=actor)
     lines = [[one["day"], one["file"], one["bytes"]] for one in written]
     return Answer({"items": written}, table(("day", "file", "bytes"), lines) if lines else "no day is to be archived")
 
@@ -66,20 +66,20 @@ async def adopt(connection: Any, settings: Settings) -> Answer:
     The default partition becomes the table of these days. No row is moved, and nothing waits for a lock.
     """
     await connection.commit()
-    found: dict[str, days.Step] = {}
+    found: dict[str, internal.Step] = {}
     async with lending(settings.database_url or "") as lend:
-        for parent in days.PARENTS:
+        for parent in store.DAILY:
             found[parent] = await _adopt(lend, parent)
     items = [{"table": parent, "outcome": step} for parent, step in found.items()]
     lines = [[parent, _STEPS[step]] for parent, step in found.items()]
     return Answer({"items": items}, table(("table", "outcome"), lines))
 
 
-async def _adopt(lend: Lend, parent: str) -> days.Step:
-    step: days.Step = "busy"
+async def _adopt(lend: Lend, parent: str) -> internal.Step:
+    step: internal.Step = "busy"
     for _ in range(_TRIES):
         async with lend() as connection:
-            step = await days.adopt_strays(connection, parent)
+            step = await internal.adopt_strays(connection, parent)
         if step in ("adopted", "none", "apart"):
             break
         await asyncio.sleep(_APART if step == "busy" else 0)

@@ -8,9 +8,10 @@ from uuid import UUID
 import msgspec
 
 from pgsched.answers import Job, JobDetail, Page, Scheduled, job_detail, job_of, jobs_of, page_of
-from pgsched.cli.settings_over_database import SettingsOverDatabase
+from pgsched.cli.settings_over_database import SettingsOverDatabase, does
 from pgsched.domain.naming import id_or_key
 from pgsched.errors import NotFound
+from pgsched.store import verbs
 from pgsched.store.jobs import backfills
 from pgsched.store.lookup.named import Kind, id_of
 from pgsched.store.lookup.rows import EditPreview, JobFilter
@@ -20,6 +21,11 @@ from pgsched.store.schedule.order import order_of
 
 class JobsOverDatabase(SettingsOverDatabase):
     """What commands ask about jobs and backfills."""
+
+    pause = does(verbs.pause)
+    resume = does(verbs.resume)
+    trigger = does(verbs.trigger)
+    cancel_backfill = does(verbs.cancel_backfill)
 
     async def identify(self, kind: Kind, name: str, client: str | None = None) -> UUID:
         """The id of what is named by its id or its key."""
@@ -71,16 +77,10 @@ class JobsOverDatabase(SettingsOverDatabase):
 
         return await edits.preview_job(self.connection, id, edits.changes_of(changes), start=start, count=count)
 
-    async def pause(self, id: UUID, *, note: str | None) -> bool:
-        return await calls.pause(self.connection, id, note=note, actor=self.actor)
-
-    async def resume(self, id: UUID, *, note: str | None) -> bool:
-        return await calls.resume(self.connection, id, note=note, actor=self.actor)
-
     async def cancel_job(self, id: UUID, *, note: str | None) -> bool:
         if not await calls.is_job(self.connection, id):
             raise NotFound(f"there is no job {id}; see pgsched jobs list, and pgsched executions cancel for one-shots")
-        return await calls.cancel(self.connection, id, note=note, actor=self.actor)
+        return await verbs.cancel(self.connection, id, note=note, actor=self.actor)
 
     async def pause_all(self, *, note: str | None, **wanted: Any) -> int:
         return await calls.change_all(self.connection, "pause", JobFilter(**wanted), note=note, actor=self.actor)
@@ -90,9 +90,6 @@ class JobsOverDatabase(SettingsOverDatabase):
 
     async def cancel_all(self, *, note: str | None, **wanted: Any) -> int:
         return await calls.change_all(self.connection, "cancel", JobFilter(**wanted), note=note, actor=self.actor)
-
-    async def trigger(self, id: UUID) -> UUID:
-        return await calls.trigger(self.connection, id, actor=self.actor)
 
     async def backfill(self, id: UUID, *, dry_run: bool, **wanted: Any) -> backfills.Backfilled:
         span = backfills.Range(**wanted)
@@ -104,9 +101,6 @@ class JobsOverDatabase(SettingsOverDatabase):
     async def list_backfills(self, id: UUID, *, limit: int, after: str | None) -> Page[backfills.Backfill]:
         found = await backfills.of_job(self.connection, id, limit=limit + 1, after=self.place(after))
         return page_of(found, limit, lambda row: row.id)
-
-    async def cancel_backfill(self, id: UUID) -> bool:
-        return await backfills.cancel(self.connection, id, actor=self.actor)
 
 
 def text_of(payload: msgspec.Raw | None) -> str | None:

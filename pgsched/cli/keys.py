@@ -10,6 +10,7 @@ from pgsched.cli.commands import database_command
 from pgsched.cli.options import actor_option, page_options
 from pgsched.cli.parameters import instant
 from pgsched.domain.api_key import SCOPES
+from pgsched.store import internal
 
 _COLUMNS = ("id", "subject", "clients", "scopes", "expires_at", "last_used_at", "revoked_at", "rate", "burst")
 _ONCE = "it is shown this once: keep it where only its user reads it"
@@ -103,9 +104,8 @@ async def rotate(connection: Any, id: str, keep_for: str | None, actor: str | No
 @actor_option
 async def limit(connection: Any, id: str, rate: int | None, burst: int | None, actor: str | None) -> Answer:
     """Limit a key's requests per second in each API process; without --rate, remove the limit."""
-    from pgsched.store.admin import api_keys
 
-    is_changed = await api_keys.set_rate(connection, id, rate=rate, burst=burst, actor=actor)
+    is_changed = await internal.set_key_rate(connection, id, rate=rate, burst=burst, actor=actor)
     return changed(is_changed, "set", "was so before", id=id)
 
 
@@ -114,6 +114,5 @@ async def limit(connection: Any, id: str, rate: int | None, burst: int | None, a
 @actor_option
 async def revoke(connection: Any, id: str, actor: str | None) -> Answer:
     """Revoke a key: within a second, every API process refuses it."""
-    from pgsched.store.admin import api_keys
 
-    return changed(await api_keys.revoke(connection, id, actor=actor), "revoked", "was revoked before", id=id)
+    return changed(await internal.revoke_key(connection, id, actor=actor), "revoked", "was revoked before", id=id)

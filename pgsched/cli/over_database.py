@@ -9,10 +9,12 @@ from uuid import UUID
 
 from pgsched.answers import DeadLetterDetail, ExecutionDetail, Page, page_of, with_attempts
 from pgsched.cli.jobs_over_database import JobsOverDatabase, text_of
+from pgsched.cli.settings_over_database import does
 from pgsched.cli.why import Around
 from pgsched.domain.position import Position
 from pgsched.domain.states import each_once
 from pgsched.errors import NotFound
+from pgsched.store import verbs
 from pgsched.store.admin import clients, queues
 from pgsched.store.ends import bulk_changes, dead_letters, dependencies
 from pgsched.store.lookup.events import horizon, list_events
@@ -22,6 +24,10 @@ from pgsched.store.schedule import calls
 
 class OverDatabase(JobsOverDatabase):
     """The database, as commands ask it; what they change is changed by the actor, or else by the login."""
+
+    discard = does(verbs.discard)
+    cancel_replay = does(verbs.cancel_bulk_change)
+    cancel_bulk_change = does(verbs.cancel_bulk_change)
 
     async def list_executions(
         self, *, sort: str, limit: int, after: str | None, status: Sequence[str] | None, **wanted: Any
@@ -46,19 +52,18 @@ class OverDatabase(JobsOverDatabase):
         return with_attempts(ExecutionDetail, row, attempts=attempts, waits_for=waits_for, progress=progress)
 
     async def around(self, row: Execution) -> Around:
-        from pgsched.store.lookup import listings
 
         is_pulled = row.queue is not None and await queues.is_pulled(self.connection, row.queue)
-        now, hold = await listings.time_of(self.connection), await clients.find_hold(self.connection, row.client)
+        now, hold = await verbs.now(self.connection), await clients.find_hold(self.connection, row.client)
         return Around(now=now, is_pulled=is_pulled, hold=hold)
 
     async def cancel_execution(self, id: UUID, *, note: str | None) -> bool:
         if await calls.is_job(self.connection, id):
             raise NotFound(f"{id} is a job: use pgsched jobs cancel")
-        return await calls.cancel(self.connection, id, note=note, actor=self.actor)
+        return await verbs.cancel(self.connection, id, note=note, actor=self.actor)
 
     async def reschedule(self, id: UUID, fire_at: datetime) -> None:
-        await calls.reschedule(self.connection, id, fire_at, actor=self.actor)
+        await verbs.reschedule(self.connection, id, fire_at=fire_at, actor=self.actor)
 
     async def change_execution(
         self, id: UUID, changes: Mapping[str, Any], *, note: str | None
@@ -99,9 +104,6 @@ class OverDatabase(JobsOverDatabase):
         found = await bulk_changes.list_bulk_changes(self.connection, limit=limit + 1, after=self.place(after))
         return page_of(found, limit, lambda row: row.id)
 
-    async def cancel_bulk_change(self, id: UUID) -> bool:
-        return await bulk_changes.cancel_bulk_change(self.connection, id, actor=self.actor)
-
     async def list_dead_letters(
         self, *, state: str, sort: str, limit: int, after: str | None, **wanted: Any
     ) -> Page[DeadLetter]:
@@ -133,9 +135,6 @@ class OverDatabase(JobsOverDatabase):
         how: Any = {"rate": rate, "target": new_target, "note": note, "dry_run": dry_run, "actor": self.actor}
         return await dead_letters.replay_all(self.connection, DeadLetterFilter(**wanted), **how)
 
-    async def discard(self, id: UUID, *, note: str | None) -> bool:
-        return await dead_letters.discard(self.connection, id, note=note, actor=self.actor)
-
     async def discard_all(self, *, note: str | None, **wanted: Any) -> int:
         total, complete, named = 0, False, DeadLetterFilter(**wanted)
         while not complete:
@@ -147,9 +146,6 @@ class OverDatabase(JobsOverDatabase):
     async def list_replays(self, *, limit: int, after: str | None) -> Page[dead_letters.Replay]:
         found = await dead_letters.list_replays(self.connection, limit=limit + 1, after=self.place(after))
         return page_of(found, limit, lambda row: row.id)
-
-    async def cancel_replay(self, id: UUID) -> bool:
-        return await dead_letters.cancel_replay(self.connection, id, actor=self.actor)
 
     async def list_events(
         self, *, after: str | None, since: timedelta, limit: int, status: Sequence[str] | None, **wanted: Any

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pgsched.domain.api_key import SCOPES, Token
 from pgsched.own_files import write_own
 from pgsched.settings import Settings
+from pgsched.store import internal
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
@@ -39,7 +40,7 @@ def _token_in(file: Path) -> Token | None:
 async def _made(connection: "AsyncConnection[Any]", found: Token | None) -> Token | None:
     from pgsched.store.admin import api_keys
 
-    known = await api_keys.look_up(connection, [found.id]) if found else []
+    known = await internal.look_up_keys(connection, [found.id]) if found else []
     if found and any(found.fits(key.hash) and not key.revoked and key.expires_in is None for key in known):
         return None
     return await api_keys.create(connection, subject="pgsched up", clients=None, scopes=SCOPES, actor="pgsched up")

@@ -12,6 +12,7 @@ from pgsched.cli.parameters import Number, duration
 from pgsched.cli.reply import table
 from pgsched.errors import InvalidInput
 from pgsched.settings import Settings
+from pgsched.store import internal, verbs
 from pgsched.store.admin import installation, recovery
 from pgsched.store.admin.releasing import Policy, Released
 from pgsched.store.core.transactions import lending
@@ -44,7 +45,7 @@ async def recover(connection: Any, settings: Settings, hold: bool, release: bool
     Without --release or --hold, it changes nothing, except that it holds an installation whose workers last ran on
     another server. With --release, it holds the installation, applies the options, and then lets workers continue.
     """
-    await installation.check_in(connection)
+    await internal.check_in(connection)
     said = {"note": given.pop("note"), "actor": given.pop("actor")}
     policy = Policy(**given, **said)
     if not release and policy != Policy(**said):
@@ -53,7 +54,7 @@ async def recover(connection: Any, settings: Settings, hold: bool, release: bool
         raise InvalidInput("hold it, or release it: not both")
     found = await recovery.preview(connection)
     if hold or release:  # what follows may take a while, and is about what was found
-        await installation.hold(connection, **said)
+        await verbs.hold_installation(connection, **said)
     state = await installation.get_installation(connection)
     answer = {"held_since": state.held_since, "reason": state.reason, **asdict(found)}
     if not release:

@@ -12,6 +12,7 @@ from pgsched.domain.duration import length_of
 from pgsched.errors import InvalidInput
 from pgsched.sealing import KeyRing
 from pgsched.settings import Settings
+from pgsched.store import verbs
 from pgsched.store.admin import audit, clients, draining, queues, secrets
 from pgsched.store.core.room import find_room
 from pgsched.store.gates import blocked_keys, limits, targets
@@ -29,7 +30,7 @@ def _asks(question: Callable[..., Awaitable[_Found]]) -> _Method[_Found]:
     return ask
 
 
-def _does(verb: Callable[..., Awaitable[_Found]]) -> _Method[_Found]:
+def does(verb: Callable[..., Awaitable[_Found]]) -> _Method[_Found]:
     """A function of the store that changes something, as a method; the actor does it."""
 
     async def do(self: "SettingsOverDatabase", *given: Any, **named: Any) -> _Found:
@@ -60,29 +61,29 @@ class SettingsOverDatabase:
 
     list_clients = _lists(clients.all_clients, lambda row: row.client)
     get_client = _asks(clients.get_client)
-    change_client = _does(clients.set_client)
-    hold_client = _does(clients.hold_client)
-    release_client = _does(clients.release_client)
-    drop_client = _does(clients.drop_client)
-    drop_signing_secret = _does(clients.drop_signing_secret)
+    change_client = does(clients.set_client)
+    hold_client = does(verbs.hold_client)
+    release_client = does(verbs.release_client)
+    drop_client = does(verbs.drop_client)
+    drop_signing_secret = does(verbs.drop_signing_secret)
     list_queues = _asks(queues.all_queues)
     get_queue = _asks(queues.get_queue)
-    change_queue = _does(queues.set_queue)
-    pause_queue = _does(queues.pause_queue)
-    resume_queue = _does(queues.resume_queue)
-    drop_queue = _does(queues.drop_queue)
+    change_queue = does(queues.set_queue)
+    pause_queue = does(verbs.pause_queue)
+    resume_queue = does(verbs.resume_queue)
+    drop_queue = does(verbs.drop_queue)
     list_workers = _asks(draining.all_workers)
     get_worker = _asks(draining.get_worker)
-    drain_worker = _does(draining.drain_worker)
-    resume_worker = _does(draining.resume_worker)
+    drain_worker = does(verbs.drain_worker)
+    resume_worker = does(verbs.resume_worker)
     list_limits = _lists(limits.all_limits, lambda row: f"{row.kind}:{row.name}")
-    drop_limit = _does(limits.drop_limit)
+    drop_limit = does(verbs.drop_limit)
     list_sidelined = _lists(targets.sidelined, lambda row: row.gate)
-    sideline = _does(targets.sideline)
-    restore = _does(targets.restore)
+    sideline = does(targets.sideline)
+    restore = does(verbs.restore)
     list_secrets = _lists(secrets.all_secrets, lambda row: row.name)
-    drop_secret = _does(secrets.drop)
-    unblock = _does(blocked_keys.unblock)
+    drop_secret = does(verbs.drop_secret)
+    unblock = does(verbs.unblock)
 
     async def change_limit(self, kind: str, name: str, amount: Mapping[str, Any]) -> bool:
         asked = limits.Amount(**{**amount, "per": length_of(amount["per"])})

@@ -7,10 +7,10 @@ from pgsched.cli.answers import Answer, cells
 from pgsched.cli.commands import database_command
 from pgsched.cli.reply import listing, table
 from pgsched.domain.histogram import BUCKETS
+from pgsched.store import verbs
 from pgsched.store.admin.installation import get_installation
 from pgsched.store.jobs.zone_rules import versions
 from pgsched.store.lookup import overview, throughput
-from pgsched.store.lookup.listings import time_of
 from pgsched.store.lookup.throughput import Done, Objective, Span
 
 _LATELY = timedelta(hours=1)
@@ -29,7 +29,7 @@ async def status(connection: Any) -> Answer:
     """
     counts = await overview.count(connection)
     state = await get_installation(connection)
-    until = await time_of(connection)
+    until = await verbs.now(connection)
     span = Span(start=until - _LATELY, end=until)
     found: dict[str, Any] = {
         "held_since": state.held_since,

@@ -81,3 +81,20 @@ ANYBODY = Grant(subject="", clients=None, scopes=frozenset(SCOPES))
 """The grant of requests to an API that has no keys: all clients and all scopes."""
 EVERYBODY = Grant(subject="", clients=None, scopes=frozenset())
 """For what the API does for all at once; nothing of it is shown to anybody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownKey:
+    """What a token is checked against; seconds are counted from the moment of the look-up."""
+
+    id: str
+    hash: bytes
+    former_hash: bytes | None
+    former_left: float | None
+    subject: str
+    clients: list[str] | None
+    scopes: list[str]
+    expires_in: float | None
+    revoked: bool
+    rate: int | None
+    burst: int | None

@@ -13,7 +13,7 @@ from typing import Any
 from psycopg import AsyncConnection
 
 from pgsched.metrics.snapshot import Value
-from pgsched.store.core.query import value
+from pgsched.store import verbs
 from pgsched.store.lookup.throughput import Punctuality, punctuality
 
 _STILL_WRITTEN_TO = timedelta(minutes=10)
@@ -47,7 +47,7 @@ class Objectives:
 
     async def counted(self, connection: AsyncConnection[Any]) -> list[Value]:
         """The counters of each client, and what its objective asks for."""
-        now = (await value(connection, "core/now")).replace(second=0, microsecond=0)
+        now = (await verbs.now(connection)).replace(second=0, microsecond=0)
         start = self._start = self._start or now
         found = await punctuality(connection, start=start)
         self._counts = {one.client: self._counts.get(one.client) or _Count() for one in found}

@@ -13,6 +13,7 @@ from psycopg import sql
 
 from pgsched.domain.duration import length_of
 from pgsched.domain.schedule import instant_of
+from pgsched.store import verbs
 from pgsched.store.core.sql import statement
 
 Session = psycopg.Connection[tuple[Any, ...]]
@@ -25,7 +26,7 @@ class Clock:
         self._session = session
 
     def now(self) -> datetime:
-        [found] = self._session.execute(statement("core/now")).fetchone() or (None,)
+        [found] = self._session.execute(verbs.now.text()).fetchone() or (None,)
         assert isinstance(found, datetime)
         return found
 

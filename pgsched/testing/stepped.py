@@ -13,6 +13,7 @@ from pgsched.domain.outcome import Undeliverable
 from pgsched.events import Events, Field
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
+from pgsched.store import internal, verbs
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import LONG_AGO
@@ -100,7 +101,7 @@ class SteppedWorker(Worker):
         """Has its own clock agree with the database's, which may have been set since."""
         loop = asyncio.get_running_loop()
         sent = loop.time()
-        cursor = await connection.execute(statement("core/now"), binary=True)
+        cursor = await connection.execute(verbs.now.text(), binary=True)
         [now] = await cursor.fetchone() or (0,)
         self.clock.observe(now, sent, loop.time())
 
@@ -112,7 +113,7 @@ class SteppedWorker(Worker):
         """Ends what a gate held too long, and releases executions whose predecessors have ended; whether any were."""
         pending = await dependencies.pending(connection)
         is_overdue = pending.overdue_in is not None and pending.overdue_in <= 0
-        ended = await dependencies.end_overdue(connection, most=_MOST) if is_overdue else 0
+        ended = await internal.end_overdue(connection, most=_MOST) if is_overdue else 0
         if not pending.dependents:
             return bool(ended)
         noted, decided, _ = await dependencies.release(connection, most=_MOST)

@@ -14,6 +14,7 @@ from uuid import UUID
 from pgsched.domain.turns import Turns
 from pgsched.events import Events
 from pgsched.service import Service
+from pgsched.store import internal
 from pgsched.store.core.active import Active
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.isolation import is_a_lock, is_of_a_row, took_too_long
@@ -121,7 +122,7 @@ class BulkChanger(Advancing):
             self.events.emit("bulk_change.given_up", change=str(id), reason=str(error)[:200])
 
     async def advance(self, id: UUID) -> bool:
-        chunk = await bulk_chunks.advance(await self._link.get(), id)
+        chunk = await internal.advance_bulk_change(await self._link.get(), id, most=bulk_chunks.MOST)
         if chunk.finished:
             self.events.emit("bulk_change.finished", change=str(id))
         return chunk.more

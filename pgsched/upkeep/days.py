@@ -15,7 +15,9 @@ from functools import partial
 
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store.admin import days, workers
+from pgsched.store import internal
+from pgsched.store.admin import workers
+from pgsched.store.admin.archive import DAILY
 from pgsched.store.admin.installation import get_installation
 from pgsched.store.core.connect import Connection, Link
 
@@ -57,7 +59,7 @@ class Days(Service):
             self.events.emit("history.days", changed=changed)
         if jobs := await self._all_of(partial(workers.delete_ended_jobs, connection)):
             self.events.emit("jobs.deleted", jobs=jobs)
-        await self._all_of(partial(workers.tidy_keys, connection))
+        await self._all_of(partial(internal.tidy_keys, connection))
         await self._all_of(partial(workers.delete_progress, connection))
         delete_audit = partial(workers.delete_audit, connection, kept=rules.audit_days)
         if rules.audit_days and (rows := await self._all_of(delete_audit)):
@@ -66,38 +68,38 @@ class Days(Service):
 
     async def _make(self, connection: Connection) -> "_Progress":
         progress = _Progress(self._tries)
-        for day in await days.to_make(connection, ahead=_AHEAD):
-            if await progress.repeat(partial(days.make, connection, day)):
-                progress.count(await progress.repeat(partial(days.attach, connection, day)))
+        for parent, day in await internal.days_to_make(connection, ahead=_AHEAD):
+            if await progress.repeat(partial(internal.make_day, connection, parent, day)):
+                progress.count(await progress.repeat(partial(internal.attach_day, connection, parent, day)))
         return progress
 
     async def _adopt(self, connection: Connection) -> "_Progress":
         progress = _Progress(self._tries)
-        for parent in days.PARENTS:
+        for parent in DAILY:
             progress.count(await progress.repeat(partial(self._adopt_next, connection, parent)))
         return progress
 
     async def _adopt_next(self, connection: Connection, parent: str) -> bool | None:
-        step = await days.adopt_strays(connection, parent)
+        step = await internal.adopt_strays(connection, parent)
         return None if step in ("none", "apart") else step == "adopted"
 
     async def _drop(self, connection: Connection, kept: int) -> "_Progress":
         progress = _Progress(self._tries)
-        for name in await days.to_drop(connection, kept=kept):
-            progress.count(await progress.repeat(partial(days.drop, connection, name)))
-        await self._all_of(partial(days.trim_default, connection, kept=kept))
+        for name in await internal.days_to_drop(connection, kept=kept):
+            progress.count(await progress.repeat(partial(internal.drop_day, connection, name)))
+        await self._all_of(partial(internal.trim_default_days, connection, kept=kept))
         return progress
 
     async def _keep_dead_letters(self, connection: Connection, kept: int) -> None:
-        moved = await self._all_of(partial(days.keep_dead_letters, connection, kept=kept))
-        expired = await self._all_of(partial(days.expire_dead_letters, connection))
+        moved = await self._all_of(partial(internal.keep_dead_letters, connection, kept=kept))
+        expired = await self._all_of(partial(internal.expire_dead_letters, connection))
         if moved or expired:
             self.events.emit("dead_letters.kept", moved=moved, expired=expired)
 
     async def _all_of(self, delete: Callable[..., Awaitable[int]]) -> int:
-        deleted = latest = await delete(batch=self._batch)
+        deleted = latest = await delete(most=self._batch)
         while latest == self._batch:
-            latest = await delete(batch=self._batch)
+            latest = await delete(most=self._batch)
             deleted += latest
         return deleted
 

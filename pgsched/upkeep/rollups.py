@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping
 
 from pgsched.events import Events
 from pgsched.service import Service
+from pgsched.store import internal
 from pgsched.store.core.connect import Link
 from pgsched.store.lookup import rollups
 from pgsched.worker.minutes import Minutes, with_everybody
 
+_MOST_NOTES = 10_000
 _EVERY = 5.0
 
 
@@ -38,5 +40,5 @@ class Rollups(Service):
         except BaseException:
             self._minutes.give_back(counted)
             raise
-        notes = await rollups.add_notes(connection)
-        return 0.0 if notes == rollups.MOST_NOTES else _EVERY
+        notes = await internal.roll_up_notes(connection, most=_MOST_NOTES)
+        return 0.0 if notes == _MOST_NOTES else _EVERY

@@ -15,7 +15,8 @@ from datetime import timedelta
 from pgsched.domain.capability import crews
 from pgsched.domain.partitions import partitions_from
 from pgsched.service import Signal
-from pgsched.store.admin import installation, workers
+from pgsched.store import internal
+from pgsched.store.admin import workers
 from pgsched.store.core.connect import Connection
 from pgsched.version import __version__
 
@@ -75,9 +76,8 @@ class Roster:
 
     async def check_in(self, connection: Connection) -> None:
         """Notes that this worker is on this server. Closes all partitions where the installation is held."""
-        found = await installation.check_in(connection, self._renewals)
-        self._renewals = found.renewals
-        self._note_hold(found.why)
+        held, self._renewals = await internal.check_in(connection, known=self._renewals)
+        self._note_hold(held)
 
     def _note_hold(self, found: str | None) -> None:
         before, self.held = self.held, found

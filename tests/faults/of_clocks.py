@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psycopg
 
-from pgsched.store.admin.days import PARENTS
+from pgsched.store.admin.archive import DAILY
 from tests.faults.clocks import Clock
 from tests.faults.fault import CLOCK, EVENING, WATCHES, fault
 from tests.faults.site import Connection, Site
@@ -76,9 +76,9 @@ def midnight(site: Site) -> Iterator[None]:
 def midnight_without_a_partition(site: Site) -> Iterator[None]:
     """History, attempts and rollups of the new day go to the default partitions, which become that day's tables while
     all goes on. Whoever takes a step is killed before it commits, and the next one takes it again."""
-    yield from _over_midnight(site, without=PARENTS)
+    yield from _over_midnight(site, without=DAILY)
     with site.owner() as db:
-        for parent in PARENTS:
+        for parent in DAILY:
             _adopt(site, db, parent)
         [(left,)] = db.execute("select count(*) from pgsched_internal.history_default").fetchall()
         assert left == 0, f"{left} rows are in no day"

@@ -12,6 +12,7 @@ from pgsched.api.pages.routing import does, done, shows, status_for
 from pgsched.api.parameters import Actor, JobId, Pooled
 from pgsched.api.problems import Unreadable
 from pgsched.errors import NotFound, PgschedError
+from pgsched.store import verbs
 from pgsched.store.jobs import backfills
 from pgsched.store.jobs.backfills import Backfilled, Range
 from pgsched.store.lookup import listings
@@ -51,7 +52,7 @@ async def show_backfill(request: Request[Any, Any, Any], backfill_id: BackfillId
 
 @does("/backfills/{backfill_id:uuid}/cancel", scope="operate")
 async def cancel_backfill_of_page(backfill_id: BackfillId, database: Pooled, actor: Actor) -> Response[Any]:
-    changed = await database.ask(backfills.cancel, backfill_id, actor=actor)
+    changed = await database.ask(verbs.cancel_backfill, backfill_id, actor=actor)
     return done(f"/backfills/{backfill_id}", "stop", changed=changed)
 
 

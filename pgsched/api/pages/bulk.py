@@ -27,10 +27,10 @@ from pgsched.api.paging import cursor, position
 from pgsched.api.parameters import Actor, Pooled
 from pgsched.domain.duration import parse_shift
 from pgsched.errors import InvalidInput, PgschedError
+from pgsched.store import verbs
 from pgsched.store.ends import bulk_changes, dead_letters
 from pgsched.store.ends.bulk_changes import COUNTED_WITHIN, ChangingMany, How
 from pgsched.store.ends.dead_letters import Replaying
-from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import ExecutionFilter
 
 _OF_EXECUTIONS, _OF_LETTERS = ("cancel", "reschedule"), ("replay", "discard")
@@ -76,7 +76,7 @@ async def count_letters(request: Request[Any, Any, Any], database: Pooled, verb:
     verb = _known(verb, _OF_LETTERS)
     asked = filled(request.query_params, OF_LETTERS)
     if not asked:  # all there are by now
-        asked = {"to": (await database.ask(listings.time_of)).strftime("%Y-%m-%dT%H:%M:%SZ")}
+        asked = {"to": (await database.ask(verbs.now)).strftime("%Y-%m-%dT%H:%M:%SZ")}
     return _form(request, verb, asked, await _counted(request, database, asked))
 
 
@@ -118,7 +118,7 @@ async def show_change(
 
 @does("/bulk-changes/{change_id:uuid}/cancel", scope="operate")
 async def cancel_change(change_id: ChangeId, database: Pooled, actor: Actor) -> Response[Any]:
-    changed = await database.ask(bulk_changes.cancel_bulk_change, change_id, actor=actor)
+    changed = await database.ask(verbs.cancel_bulk_change, change_id, actor=actor)
     return done(f"/bulk-changes/{change_id}", "stop", changed=changed)
 
 

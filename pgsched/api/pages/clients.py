@@ -17,6 +17,7 @@ from pgsched.api.pages.routing import client_page, does, done, shows
 from pgsched.api.parameters import Actor, Pooled
 from pgsched.api.settings import ClientSettings
 from pgsched.errors import NotFound
+from pgsched.store import verbs
 from pgsched.store.admin import clients
 from pgsched.store.admin.clients import ClientRow
 from pgsched.store.gates import blocked_keys, limits, targets
@@ -129,7 +130,7 @@ async def _limit_of(connection: AsyncConnection[Any], client: str) -> LimitRow |
 async def hold_client_of_page(request: Request[Any, Any, Any], database: Pooled, actor: Actor) -> Response[Any]:
     form = await sent(request)
     client = _client_in(request, form)
-    changed = await database.ask(clients.hold_client, client, note=form.get("note") or None, actor=actor)
+    changed = await database.ask(verbs.hold_client, client, note=form.get("note") or None, actor=actor)
     return done(client_page(client), "hold", changed=changed)
 
 
@@ -137,7 +138,7 @@ async def hold_client_of_page(request: Request[Any, Any, Any], database: Pooled,
 async def release_client_of_page(request: Request[Any, Any, Any], database: Pooled, actor: Actor) -> Response[Any]:
     form = await sent(request)
     client = _client_in(request, form)
-    changed = await database.ask(clients.release_client, client, note=form.get("note") or None, actor=actor)
+    changed = await database.ask(verbs.release_client, client, note=form.get("note") or None, actor=actor)
     return done(client_page(client), "release", changed=changed)
 
 

@@ -13,8 +13,8 @@ from pgsched.api.access import check_everywhere
 from pgsched.api.database import Database
 from pgsched.api.pages.charts import Bar, bars
 from pgsched.domain.api_key import Grant
+from pgsched.store import verbs
 from pgsched.store.lookup.forecast import bound_of_workers, forecast
-from pgsched.store.lookup.listings import time_of
 
 MOST_COUNTED = 10_000
 """Executions of a minute are counted up to this."""
@@ -85,7 +85,7 @@ class Coming:
     async def _count(self) -> None:
         until = time.monotonic() + _LONGEST
         async with self._database.glance() as connection:
-            self._move_on(await time_of(connection))
+            self._move_on(await verbs.now(connection))
             if time.monotonic() - self._busiest_at > _BOUND_KEPT:
                 self._busiest = (await bound_of_workers(connection)).busiest
                 self._busiest_at = time.monotonic()

@@ -17,15 +17,14 @@ from pgsched.api.parameters import Actor, ExecutionId, Pooled
 from pgsched.api.problems import Unreadable
 from pgsched.api.versions import version_of_execution
 from pgsched.errors import Conflict, PgschedError
-from pgsched.store.lookup import listings
+from pgsched.store import verbs
 from pgsched.store.lookup.rows import Execution
-from pgsched.store.schedule import calls
 from pgsched.store.schedule.edits import Named, changes_of
 
 
 @does("/executions/{execution_id:uuid}/cancel", scope="schedule")
 async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: Actor) -> Response[Any]:
-    changed = await database.ask(calls.cancel, execution_id, note=None, actor=actor)
+    changed = await database.ask(verbs.cancel, execution_id, note=None, actor=actor)
     return done(f"/executions/{execution_id}", "cancel", changed=changed)
 
 
@@ -33,8 +32,8 @@ async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: A
 async def run_execution_now(execution_id: ExecutionId, database: Pooled, actor: Actor) -> Response[Any]:
     """Moves it to this instant."""
     async with database.connection() as connection:
-        now = await listings.time_of(connection)
-        await calls.reschedule(connection, execution_id, now, actor=actor)
+        now = await verbs.now(connection)
+        await verbs.reschedule(connection, execution_id, fire_at=now, actor=actor)
     return done(f"/executions/{execution_id}", "reschedule")
 
 

@@ -18,6 +18,7 @@ from pgsched.api.parameters import ExecutionId, Pooled
 from pgsched.domain.states import LIVE_STATUSES, STATUSES
 from pgsched.domain.target import Scheme, parse_target
 from pgsched.errors import NotFound
+from pgsched.store import verbs
 from pgsched.store.admin import audit
 from pgsched.store.admin.audit import AuditFilter
 from pgsched.store.ends import dependencies
@@ -66,7 +67,7 @@ async def show_execution(request: Request[Any, Any, Any], execution_id: Executio
         )
         progress = await listings.progress_of(connection, row)
         letter = await listings.get_dead_letter(connection, row.id) if row.status == "failed" else None
-        now = await listings.time_of(connection)
+        now = await verbs.now(connection)
     return html(
         request,
         "execution.html",

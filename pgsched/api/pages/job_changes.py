@@ -19,12 +19,12 @@ from pgsched.api.parameters import Actor, JobId, Pooled
 from pgsched.api.versions import version_of_job
 from pgsched.domain.duration import format_duration
 from pgsched.errors import NotFound, PgschedError
+from pgsched.store import verbs
 from pgsched.store.jobs import edits
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import EditPreview, JobRow
-from pgsched.store.schedule import calls
 
-_VERBS = {"pause": calls.pause, "resume": calls.resume}
+_VERBS = {"pause": verbs.pause, "resume": verbs.resume}
 _JSON = ("payload", "options", "rules", "labels")
 _SHOWN = 10
 """Instants before and after an edit."""
@@ -32,7 +32,7 @@ _SHOWN = 10
 
 @does("/jobs/{job_id:uuid}/cancel", scope="schedule")
 async def cancel_job_of_page(job_id: JobId, database: Pooled, actor: Actor) -> Response[Any]:
-    changed = await database.ask(calls.cancel, job_id, note=None, actor=actor)
+    changed = await database.ask(verbs.cancel, job_id, note=None, actor=actor)
     return done(f"/jobs/{job_id}", "cancel", changed=changed)
 
 
@@ -40,7 +40,7 @@ async def cancel_job_of_page(job_id: JobId, database: Pooled, actor: Actor) -> R
 async def change_job(job_id: JobId, verb: FromPath[str], database: Pooled, actor: Actor) -> Response[Any]:
     """Pauses or resumes it, or runs it now."""
     if verb == "trigger":
-        await database.ask(calls.trigger, job_id, actor=actor)
+        await database.ask(verbs.trigger, job_id, actor=actor)
         return done(f"/jobs/{job_id}", verb)
     if verb not in _VERBS:
         raise NotFound(f"a job cannot be {verb!r}")

@@ -22,6 +22,7 @@ from pgsched.api.paging import cursor, position
 from pgsched.api.parameters import JobId, Pooled
 from pgsched.domain.states import JOB_STATES
 from pgsched.errors import InvalidInput, InvalidSchedule, NotFound
+from pgsched.store import verbs
 from pgsched.store.jobs import backfills
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import MOST_OUTCOMES, ExecutionFilter, JobFilter, JobRow
@@ -40,7 +41,7 @@ async def show_jobs(request: Request[Any, Any, Any], database: Pooled, after: Te
     async with database.page() as connection:
         found = await listings.list_jobs(connection, wanted, limit=50, after=position(after or None))
         last = await listings.last_outcomes(connection, [row.id for row in found.items], MOST_OUTCOMES)
-        now = await listings.time_of(connection)
+        now = await verbs.now(connection)
     return html(
         request,
         "jobs.html",
@@ -62,7 +63,7 @@ async def show_week(
     wanted = _filter(asked | {"job_state": "active"})
     async with database.page() as connection:
         found = await listings.list_definitions(connection, wanted, limit=_IN_A_WEEK, after=position(after or None))
-        now = await listings.time_of(connection)
+        now = await verbs.now(connection)
     week = await asyncio.to_thread(week_of, found.items, now, chosen, within=_LONGEST)
     following = week.after or found.next
     return html(
@@ -88,7 +89,7 @@ async def show_job(request: Request[Any, Any, Any], job_id: JobId, database: Poo
         runs = await listings.list_executions(connection, ExecutionFilter(job=job_id), limit=_RUNS, contents=False)
         last = await listings.last_outcomes(connection, [job_id], MOST_OUTCOMES)
         filled = await backfills.begun(connection, job_id, limit=_BACKFILLS)
-        now = await listings.time_of(connection)
+        now = await verbs.now(connection)
     shown = {"payload": row.payload, "options": without_secrets(row.options), "rules": row.rules, "labels": row.labels}
     return html(
         request,

@@ -13,6 +13,7 @@ from pgsched.api.settings import Limit
 from pgsched.domain.duration import parse_duration
 from pgsched.domain.states import LIMIT_KINDS
 from pgsched.errors import InvalidInput
+from pgsched.store import verbs
 from pgsched.store.admin import audit
 from pgsched.store.gates import limits
 from pgsched.store.gates.limits import Amount
@@ -65,7 +66,7 @@ async def set_limit_of_page(request: Request[Any, Any, Any], database: Pooled, a
 @does("/limits/drop", scope="admin", everywhere=True)
 async def drop_limit_of_page(request: Request[Any, Any, Any], database: Pooled, actor: Actor) -> Response[Any]:
     form = await sent(request)
-    changed = await database.ask(limits.drop_limit, field_of(form, "kind"), field_of(form, "name"), actor=actor)
+    changed = await database.ask(verbs.drop_limit, field_of(form, "kind"), field_of(form, "name"), actor=actor)
     return done(_page_of(form), "drop", changed=changed)
 
 

@@ -10,8 +10,8 @@ from pgsched.api.database import Database
 from pgsched.api.pages.charts import Chart, chart
 from pgsched.api.pages.kept import Kept
 from pgsched.domain.api_key import Grant
+from pgsched.store import verbs
 from pgsched.store.lookup import throughput
-from pgsched.store.lookup.listings import time_of
 from pgsched.store.lookup.throughput import Done, Span, step_for
 
 _HOUR = timedelta(hours=1)
@@ -52,7 +52,7 @@ class Looking:
 
     async def _over_time(self, span: str) -> list[Chart]:
         async with self._database.glance() as connection:
-            now = await time_of(connection)
+            now = await verbs.now(connection)
             asked = Span(start=now - SPANS[span], end=now)
             step = step_for(asked)
             done = await throughput.over_time(connection, asked, step=step.total_seconds())
@@ -60,7 +60,7 @@ class Looking:
 
     async def _last_hour(self) -> LastHour:
         async with self._database.glance() as connection:
-            now = await time_of(connection)
+            now = await verbs.now(connection)
             hour = Span(start=now - _HOUR, end=now)
             queues = await throughput.by_queue(connection, hour)
             return LastHour(queues=queues, clients=await throughput.by_client(connection, hour))

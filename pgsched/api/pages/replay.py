@@ -14,6 +14,7 @@ from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import does, done, shows, status_for
 from pgsched.api.parameters import Actor, ExecutionId, Pooled
 from pgsched.errors import NotFound, PgschedError
+from pgsched.store import verbs
 from pgsched.store.ends import dead_letters
 from pgsched.store.ends.dead_letters import Changes
 from pgsched.store.lookup import listings
@@ -70,5 +71,5 @@ def _as_fields(letter: DeadLetter) -> dict[str, str]:
 
 @does("/executions/{execution_id:uuid}/discard", scope="operate")
 async def discard_execution(execution_id: ExecutionId, database: Pooled, actor: Actor) -> Response[Any]:
-    changed = await database.ask(dead_letters.discard, execution_id, note=None, actor=actor)
+    changed = await database.ask(verbs.discard, execution_id, note=None, actor=actor)
     return done(f"/executions/{execution_id}", "discard", changed=changed)

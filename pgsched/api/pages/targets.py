@@ -12,6 +12,7 @@ from pgsched.api.pages.routing import does, done, shows
 from pgsched.api.parameters import Actor, Pooled
 from pgsched.api.settings import OrderingKey, Sidelining, TargetHost
 from pgsched.domain.schedule import instant_of
+from pgsched.store import verbs
 from pgsched.store.gates import blocked_keys, targets
 
 _PAGE = 20
@@ -48,7 +49,7 @@ async def restore_of_page(request: Request[Any, Any, Any], database: Pooled, act
     form = await sent(request)
     given = struct_of(TargetHost, form, ("host", "client"), empty=False)
     check_clients(grant_of(request), [given.client])
-    changed = await database.ask(targets.restore, given.host, client=given.client, actor=actor)
+    changed = await database.ask(verbs.restore, given.host, client=given.client, actor=actor)
     return done("/targets", "restore", changed=changed)
 
 
@@ -71,5 +72,5 @@ async def unblock_of_page(request: Request[Any, Any, Any], database: Pooled, act
     form = await sent(request)
     given = struct_of(OrderingKey, form, ("client", "ordering_key"))
     check_clients(grant_of(request), [given.client])
-    changed = await database.ask(blocked_keys.unblock, given.client, given.ordering_key, actor=actor)
+    changed = await database.ask(verbs.unblock, given.client, given.ordering_key, actor=actor)
     return done("/ordering-keys", "unblock", changed=changed)

@@ -11,8 +11,8 @@ from pgsched.api.access import check_everywhere
 from pgsched.api.database import Database
 from pgsched.api.pages.kept import Kept
 from pgsched.domain.api_key import Grant
+from pgsched.store import verbs
 from pgsched.store.admin.draining import FormerWorker, former_workers
-from pgsched.store.lookup.listings import time_of
 from pgsched.store.lookup.now import Edge, Now, look, open_letters
 from pgsched.store.lookup.now_lines import Shown, lines_of
 
@@ -95,7 +95,7 @@ class Watching:
 
     async def _find_lost(self) -> Sequence[FormerWorker]:
         async with self._database.glance() as connection:
-            now = await time_of(connection)
+            now = await verbs.now(connection)
             left = await former_workers(connection, limit=_MOST_LOST)
         return [one for one in left if one.lost_since is not None and now - one.lost_since < _LATELY]
 

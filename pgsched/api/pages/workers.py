@@ -11,6 +11,7 @@ from pgsched.api.pages.routing import does, done, shows
 from pgsched.api.parameters import Actor, Pooled
 from pgsched.api.workers import WorkerNumber
 from pgsched.errors import NotFound
+from pgsched.store import verbs
 from pgsched.store.admin import draining
 from pgsched.store.admin.draining import FormerWorker, WorkerRow
 from pgsched.store.lookup.overview import QueueState, queue_states
@@ -65,11 +66,11 @@ async def drain_worker_of_page(
     request: Request[Any, Any, Any], worker: WorkerNumber, database: Pooled, actor: Actor
 ) -> Response[Any]:
     note = (await sent(request)).get("note") or None
-    changed = await database.ask(draining.drain_worker, worker, note=note, actor=actor)
+    changed = await database.ask(verbs.drain_worker, worker, note=note, actor=actor)
     return done(f"/workers/{worker}", "drain", changed=changed)
 
 
 @does("/workers/{worker:int}/resume", **_OF_ONE)
 async def resume_worker_of_page(worker: WorkerNumber, database: Pooled, actor: Actor) -> Response[Any]:
-    changed = await database.ask(draining.resume_worker, worker, note=None, actor=actor)
+    changed = await database.ask(verbs.resume_worker, worker, note=None, actor=actor)
     return done(f"/workers/{worker}", "resume", changed=changed)

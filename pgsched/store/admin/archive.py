@@ -1,4 +1,4 @@
-"""Putting days of history away before they are dropped."""
+"""Reads days of history, to archive them before they are dropped."""
 
 from collections.abc import AsyncIterator
 from datetime import date
@@ -6,17 +6,13 @@ from typing import Any, Literal
 
 from psycopg import AsyncConnection
 
-from pgsched.store.core.query import column, value
 from pgsched.store.core.sql import statement
 
 Parent = Literal["history", "attempts"]
 PARENTS: tuple[Parent, ...] = ("history", "attempts")
+DAILY = (*PARENTS, "rollups")
+"""What is kept in days."""
 _COPY = {"history": statement("admin/copy_history"), "attempts": statement("admin/copy_attempts")}
-
-
-async def to_archive(connection: AsyncConnection[Any]) -> list[date]:
-    """The days that the installation keeps no longer and that have not been archived, the oldest first."""
-    return await column(connection, "admin/days_to_archive")
 
 
 async def read(connection: AsyncConnection[Any], parent: Parent, day: date) -> AsyncIterator[bytes]:
@@ -24,8 +20,3 @@ async def read(connection: AsyncConnection[Any], parent: Parent, day: date) -> A
     async with connection.cursor() as cursor, cursor.copy(_COPY[parent], {"day": day}) as copy:
         async for piece in copy:
             yield bytes(piece)
-
-
-async def mark(connection: AsyncConnection[Any], day: date, *, actor: str | None) -> bool:
-    """Says that a day has been put away; False if that was said before."""
-    return bool(await value(connection, "admin/mark_archived", day=day, actor=actor))

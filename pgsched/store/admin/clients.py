@@ -11,9 +11,10 @@ from psycopg import AsyncConnection
 from pgsched.domain.secret import SIGNING, new_signing_secret, parse_signing_secret
 from pgsched.errors import NotFound
 from pgsched.sealing import KeyRing
+from pgsched.store import internal, verbs
 from pgsched.store.admin.secrets import sealing
 from pgsched.store.admin.setting import changes_of
-from pgsched.store.core.query import rows, value
+from pgsched.store.core.query import rows
 from pgsched.store.lookup.rows import Json
 
 KEPT_FOR = timedelta(hours=24)
@@ -100,19 +101,7 @@ async def set_client(
     connection: AsyncConnection[Any], client: str, changes: Mapping[str, Any], *, actor: str | None
 ) -> bool:
     """Sets what is named; whether anything is different now. Raises InvalidInput, InvalidOptions, Refused."""
-    return bool(await value(connection, "admin/set_client", client=client, changes=changes_of(changes), actor=actor))
-
-
-async def drop_client(connection: AsyncConnection[Any], client: str, *, actor: str | None) -> bool:
-    return bool(await value(connection, "admin/drop_client", client=client, actor=actor))
-
-
-async def hold_client(connection: AsyncConnection[Any], client: str, *, note: str | None, actor: str | None) -> bool:
-    return bool(await value(connection, "admin/hold_client", client=client, note=note, actor=actor))
-
-
-async def release_client(connection: AsyncConnection[Any], client: str, *, note: str | None, actor: str | None) -> bool:
-    return bool(await value(connection, "admin/release_client", client=client, note=note, actor=actor))
+    return await verbs.set_client(connection, client, changes_of(changes), actor=actor)
 
 
 async def rotate_signing_secret(
@@ -130,10 +119,8 @@ async def rotate_signing_secret(
     that are valid."""
     made = new_signing_secret() if secret is None else secret
     parse_signing_secret(made)
-    asked = {"client": client, "sealed": sealing(ring).seal(client, SIGNING, made), "hint": made[-_HINT:]}
-    await value(connection, "admin/rotate_signing_secret", **asked, keep_for=keep_for, actor=actor)
+    sealed = sealing(ring).seal(client, SIGNING, made)
+    await internal.rotate_signing_secret(
+        connection, client, sealed=sealed, hint=made[-_HINT:], keep_for=keep_for, actor=actor
+    )
     return made
-
-
-async def drop_signing_secret(connection: AsyncConnection[Any], client: str, *, actor: str | None) -> bool:
-    return bool(await value(connection, "admin/drop_signing_secret", client=client, actor=actor))

@@ -1,4 +1,4 @@
-"""The workers as an operator sees them: what each serves and has in hand, drained and resumed."""
+"""The workers as an operator sees them: what each serves and has in hand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.errors import NotFound
-from pgsched.store.core.query import rows, value
+from pgsched.store.core.query import rows
 from pgsched.store.lookup.now import MOST, QUEUES, Edge, edges_of_queues
 
 
@@ -101,20 +101,6 @@ async def former_workers(
 async def in_hand_of(connection: AsyncConnection[Any], worker: int, *, limit: int) -> Sequence[InHand]:
     """The oldest that it has in hand, as far as they are among the oldest due of each partition."""
     return await rows(connection, InHand, "lookup/in_hand", worker=worker, queues=QUEUES, most=MOST, limit=limit)
-
-
-async def drain_worker(
-    connection: AsyncConnection[Any], worker: int, *, note: str | None = None, actor: str | None
-) -> bool:
-    """Has it begin nothing more; False where it was told so before. Raises NotFound."""
-    return bool(await value(connection, "admin/drain_worker", worker=worker, note=note, actor=actor))
-
-
-async def resume_worker(
-    connection: AsyncConnection[Any], worker: int, *, note: str | None = None, actor: str | None
-) -> bool:
-    """Has it begin again; False where it was not drained. Raises NotFound."""
-    return bool(await value(connection, "admin/resume_worker", worker=worker, note=note, actor=actor))
 
 
 def _with_hand(one: _Registered, edge: Edge) -> WorkerRow:

@@ -7,8 +7,9 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
+from pgsched.store import verbs
 from pgsched.store.admin.setting import changes_of
-from pgsched.store.core.query import one, value
+from pgsched.store.core.query import one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,27 +32,4 @@ async def get_installation(connection: AsyncConnection[Any]) -> Installation:
 
 async def set_installation(connection: AsyncConnection[Any], changes: Mapping[str, Any], *, actor: str | None) -> bool:
     """Sets what is named; whether anything is different now."""
-    return bool(await value(connection, "admin/set_installation", changes=changes_of(changes), actor=actor))
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """``why`` the installation is held; None where workers may claim. ``renewals``: how often workers have said so."""
-
-    why: str | None
-    renewals: int | None
-
-
-async def check_in(connection: AsyncConnection[Any], known: int | None = None) -> Visit:
-    """Notes that workers are on this server. One that was there says what it knows: ``renewals``."""
-    return await one(connection, Visit, "admin/check_in", "nobody may check in", known=known)
-
-
-async def hold(connection: AsyncConnection[Any], *, note: str | None, actor: str | None) -> bool:
-    """False if it was held before."""
-    return bool(await value(connection, "admin/hold_installation", note=note, actor=actor))
-
-
-async def release(connection: AsyncConnection[Any], *, note: str | None, actor: str | None) -> bool:
-    """False if it was not held."""
-    return bool(await value(connection, "admin/release_installation", note=note, actor=actor))
+    return await verbs.set_installation(connection, changes_of(changes), actor=actor)

@@ -11,6 +11,7 @@ some digits.
 """
 
 import fcntl
+import json
 import os
 import secrets
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ import psycopg
 from psycopg import sql
 
 from pgsched.own_files import open_own
+from pgsched.store import verbs
 from pgsched.store.core.room import room_sql
 from pgsched.store.core.sql import statement
 from pgsched.store.core.transactions import transaction
@@ -106,7 +108,8 @@ def _client_role(connection: Connection, entries: dict[str, str], *, is_ours: bo
     given = found[0] if found else None
     if given is None or given in entries:
         made = _login(connection, entries, *_CLIENT, is_ours=is_ours)
-        connection.execute(statement("admin/set_default_role"), {"role": made})
+        changes = json.dumps({"database_role": made})
+        connection.execute(verbs.set_client.text("client", "changes"), {"client": "default", "changes": changes})
         return made
     return str(given)
 

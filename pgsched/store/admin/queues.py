@@ -1,4 +1,4 @@
-"""Reads and writes queues and their settings."""
+"""Reads queues, and writes their settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
+from pgsched.store import verbs
 from pgsched.store.admin.setting import changes_of
 from pgsched.store.core.query import one, rows, value
 from pgsched.store.lookup.rows import Json
@@ -50,24 +51,11 @@ async def create_queue(
     connection: AsyncConnection[Any], name: str, settings: Mapping[str, Any], *, actor: str | None
 ) -> None:
     """Raises InvalidInput for a name that cannot be, Conflict where there is one of this name."""
-    await value(connection, "admin/create_queue", name=name, changes=changes_of(settings), actor=actor)
+    await verbs.create_queue(connection, name, changes_of(settings), actor=actor)
 
 
 async def set_queue(
     connection: AsyncConnection[Any], name: str, changes: Mapping[str, Any], *, actor: str | None
 ) -> bool:
     """Sets what is named; whether anything is different now."""
-    return bool(await value(connection, "admin/set_queue", name=name, changes=changes_of(changes), actor=actor))
-
-
-async def drop_queue(connection: AsyncConnection[Any], name: str, *, actor: str | None) -> None:
-    """Raises Conflict where something waits or runs in it, or jobs are in it."""
-    await value(connection, "admin/drop_queue", name=name, actor=actor)
-
-
-async def pause_queue(connection: AsyncConnection[Any], name: str, *, note: str | None, actor: str | None) -> bool:
-    return bool(await value(connection, "admin/pause_queue", name=name, note=note, actor=actor))
-
-
-async def resume_queue(connection: AsyncConnection[Any], name: str, *, note: str | None, actor: str | None) -> bool:
-    return bool(await value(connection, "admin/resume_queue", name=name, note=note, actor=actor))
+    return await verbs.set_queue(connection, name, changes_of(changes), actor=actor)

@@ -8,7 +8,8 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.store.core.query import rows, value
+from pgsched.store import internal
+from pgsched.store.core.query import rows
 
 _LOOKED_AT, _SHOWN = 20_000, 10
 _MOVED_AT_ONCE = 5_000
@@ -63,12 +64,6 @@ class _Place:
     now: datetime
 
 
-async def now(connection: AsyncConnection[Any]) -> datetime:
-    """The database's time."""
-    found: datetime = await value(connection, "core/now")
-    return found
-
-
 async def preview(connection: AsyncConnection[Any]) -> Preview:
     return Preview(
         overdue=await rows(connection, Overdue, "admin/overdue"),
@@ -99,11 +94,17 @@ class Spreading:
 
     async def step(self, connection: AsyncConnection[Any]) -> bool:
         """Moves the next. Returns whether there may be more."""
-        if not self._partitions:
+        if not self._partitions or self._due_by is None:
             return False
         partition = self._partitions[-1]
-        given = {"partition": partition, "due_by": self._due_by, "begins": self._begins[partition]}
-        moved = await value(connection, "admin/spread_overdue", **given, apart=self._apart, most=_MOVED_AT_ONCE)
+        moved = await internal.spread_overdue(
+            connection,
+            partition,
+            due_by=self._due_by,
+            begins=self._begins[partition],
+            apart=self._apart,
+            most=_MOVED_AT_ONCE,
+        )
         self._begins[partition] += moved * self._apart
         self.moved += moved
         if moved < _MOVED_AT_ONCE:

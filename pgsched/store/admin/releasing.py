@@ -11,7 +11,8 @@ from typing import Any
 from psycopg import AsyncConnection
 
 from pgsched.errors import Conflict
-from pgsched.store.admin import clients, installation, recovery
+from pgsched.store import internal, verbs
+from pgsched.store.admin import recovery
 from pgsched.store.core.transactions import Lend
 from pgsched.store.ends import bulk_changes, bulk_chunks
 from pgsched.store.ends.bulk_changes import How
@@ -50,17 +51,17 @@ class Policy:
         """
         until = time.monotonic() + within
         async with lend() as connection:
-            await installation.hold(connection, note=self.note, actor=self.actor)
+            await verbs.hold_installation(connection, note=self.note, actor=self.actor)
         for client in self.held:
             async with lend() as connection:
-                await clients.hold_client(connection, client, note=self.note, actor=self.actor)
+                await verbs.hold_client(connection, client, note=self.note, actor=self.actor)
         skipped, is_done = await self._skip(lend, cancels=cancels, until=until)
         spread = 0
         if is_done:
             spread, is_done = await self._spread(lend, until=until)
         if is_done:
             async with lend() as connection:
-                await installation.release(connection, note=self.note, actor=self.actor)
+                await verbs.release_installation(connection, note=self.note, actor=self.actor)
         return Released(released=is_done, skipped=skipped, spread=spread)
 
     async def _skip(self, lend: Lend, *, cancels: bool, until: float) -> tuple[int, bool]:
@@ -72,7 +73,9 @@ class Policy:
         while True:
             async with lend() as connection:
                 found = await bulk_changes.get_bulk_change(connection, asked.id)
-                more = cancels and (await bulk_chunks.advance(connection, asked.id)).more
+                more = (
+                    cancels and (await internal.advance_bulk_change(connection, asked.id, most=bulk_chunks.MOST)).more
+                )
             if found.state == "cancelled":
                 raise Conflict(f"the bulk change {asked.id} was ended before it had cancelled all: nothing is released")
             if found.state == "finished" or time.monotonic() > until:
@@ -81,7 +84,7 @@ class Policy:
                 await asyncio.sleep(_MOMENT)
 
     async def _cancel(self, connection: AsyncConnection[Any], age: timedelta) -> bulk_changes.ChangingMany:
-        before = await recovery.now(connection) - age
+        before = await verbs.now(connection) - age
         wanted = ExecutionFilter(statuses=_UNDONE, end=before)
         note = self.note or f"skipped after a restore: due before {before:%Y-%m-%dT%H:%M:%SZ}"
         return await bulk_changes.cancel_many(

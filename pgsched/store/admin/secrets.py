@@ -10,7 +10,8 @@ from psycopg import AsyncConnection
 from pgsched.domain.secret import SIGNING, check_secret
 from pgsched.errors import Conflict
 from pgsched.sealing import CannotOpen, KeyRing
-from pgsched.store.core.query import rows, value
+from pgsched.store import internal
+from pgsched.store.core.query import rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +49,8 @@ async def put(
     seal it with, or too many secrets."""
     check_secret(name, text)
     sealed = sealing(ring).seal(client, name, text)
-    given = {"client": client, "name": name, "sealed": sealed, "hosts": None if hosts is None else list(hosts)}
-    return bool(await value(connection, "admin/put_secret", **given, actor=actor))
-
-
-async def drop(connection: AsyncConnection[Any], client: str, name: str, *, actor: str | None) -> bool:
-    """Forgets a secret; False if there was none."""
-    return bool(await value(connection, "admin/drop_secret", client=client, name=name, actor=actor))
+    given = None if hosts is None else list(hosts)
+    return await internal.put_secret(connection, client, name, sealed=sealed, hosts=given, actor=actor)
 
 
 async def all_secrets(
@@ -81,8 +77,8 @@ async def _reseal_named(connection: AsyncConnection[Any], ring: KeyRing) -> int:
     while found := await rows(connection, Sealed, "admin/sealed_secrets", client=last.client_id, name=last.name):
         for row in found:
             if not ring.is_newest(row.sealed):
-                asked = {"client": row.client_id, "name": row.name, "before": row.sealed, "after": _anew(ring, row)}
-                done += bool(await value(connection, "admin/reseal", **asked))
+                anew = _anew(ring, row)
+                done += await internal.reseal(connection, row.client_id, row.name, before=row.sealed, after=anew)
         last = found[-1]
     return done
 
@@ -94,8 +90,8 @@ async def _reseal_signing(connection: AsyncConnection[Any], ring: KeyRing) -> in
     ):
         for row in found:
             if not ring.is_newest(row.sealed):
-                asked = {"client": row.client_id, "before": row.sealed, "after": _anew(ring, row)}
-                done += bool(await value(connection, "admin/reseal_signing", **asked))
+                anew = _anew(ring, row)
+                done += await internal.reseal_signing(connection, row.client_id, before=row.sealed, after=anew)
         last = found[-1]
     return done
 

@@ -178,23 +178,18 @@ async def queue_settings(connection: AsyncConnection[Any]) -> list[tuple[int, by
     return await cursor.fetchall()
 
 
-async def delete_audit(connection: AsyncConnection[Any], *, kept: int, batch: int) -> int:
-    """Deletes what the audit log has had for longer than ``kept`` days, no more than ``batch``; returns how many."""
-    cursor = await connection.execute(statement("admin/delete_audit"), {"kept": kept, "batch": batch})
+async def delete_audit(connection: AsyncConnection[Any], *, kept: int, most: int) -> int:
+    """Deletes what the audit log has had for longer than ``kept`` days, no more than ``most``; returns how many."""
+    cursor = await connection.execute(statement("admin/delete_audit"), {"kept": kept, "most": most})
     return cursor.rowcount
 
 
-async def delete_ended_jobs(connection: AsyncConnection[Any], *, batch: int) -> int:
-    """Deletes jobs that ended longer ago than their ``delete_after``, no more than ``batch``; returns how many."""
-    cursor = await connection.execute(statement("admin/delete_ended_jobs"), {"batch": batch})
+async def delete_ended_jobs(connection: AsyncConnection[Any], *, most: int) -> int:
+    """Deletes jobs that ended longer ago than their ``delete_after``, no more than ``most``; returns how many."""
+    cursor = await connection.execute(statement("admin/delete_ended_jobs"), {"most": most})
     return cursor.rowcount
 
 
-async def delete_progress(connection: AsyncConnection[Any], *, batch: int) -> int:
-    """Deletes what handlers said of executions that have ended, no more than ``batch``, and returns how many."""
-    return (await connection.execute(statement("admin/delete_progress"), {"batch": batch})).rowcount
-
-
-async def tidy_keys(connection: AsyncConnection[Any], *, batch: int) -> int:
-    """Forgets keys that stand for nothing any more; looks at no more than ``batch``, and returns at how many."""
-    return int(await value(connection, "admin/tidy_keys", most=batch) or 0)
+async def delete_progress(connection: AsyncConnection[Any], *, most: int) -> int:
+    """Deletes what handlers said of executions that have ended, no more than ``most``, and returns how many."""
+    return (await connection.execute(statement("admin/delete_progress"), {"most": most})).rowcount

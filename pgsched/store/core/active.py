@@ -1,6 +1,7 @@
 """A long request that workers carry out in parts: a backfill, or a bulk change."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from pgsched.domain.turns import Payers
@@ -17,3 +18,11 @@ class Active:
     def payers(self) -> Payers:
         """Whose share of the time it takes; one for all clients has a share of its own."""
         return frozenset(client or "" for client in self.clients)
+
+
+class Chunk(NamedTuple):
+    """What became of one turn at a bulk change. ``more``: the next chunk need not wait."""
+
+    changed: int
+    more: bool
+    finished: bool

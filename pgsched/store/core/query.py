@@ -19,7 +19,7 @@ Row = TypeVar("Row")
 
 async def first(connection: AsyncConnection[Any], name: str, /, **parameters: Any) -> tuple[Any, ...] | None:
     """The first row; None where there is none."""
-    async with _cursor(connection, tuple_row) as cursor:
+    async with reading(connection, tuple_row) as cursor:
         await _send(cursor, name, parameters)
         return await cursor.fetchone()
 
@@ -32,7 +32,7 @@ async def value(connection: AsyncConnection[Any], name: str, /, **parameters: An
 
 async def column(connection: AsyncConnection[Any], name: str, /, **parameters: Any) -> list[Any]:
     """The first value of every row."""
-    async with _cursor(connection, tuple_row) as cursor:
+    async with reading(connection, tuple_row) as cursor:
         await _send(cursor, name, parameters)
         return [row[0] for row in await cursor.fetchall()]
 
@@ -41,7 +41,7 @@ async def rows(
     connection: AsyncConnection[Any], kind: type[Row], name: str, /, *clauses: str, **parameters: Any
 ) -> list[Row]:
     """Every row as an object of this kind; the statement has these of its clauses."""
-    async with _cursor(connection, class_row(kind)) as cursor:
+    async with reading(connection, class_row(kind)) as cursor:
         await _send(cursor, name, parameters, clauses)
         return await cursor.fetchall()
 
@@ -59,7 +59,8 @@ async def _send(cursor: AsyncCursor[Any], name: str, parameters: dict[str, Any],
     await cursor.execute(statement_with(name, clauses) if clauses else statement(name), parameters)
 
 
-def _cursor(connection: AsyncConnection[Any], factory: AsyncRowFactory[Row]) -> AsyncCursor[Row]:
+def reading(connection: AsyncConnection[Any], factory: AsyncRowFactory[Row]) -> AsyncCursor[Row]:
+    """A cursor that reads instants in UTC, and JSON digit for digit."""
     cursor = connection.cursor(row_factory=factory)
     read_exactly(cursor)
     return cursor

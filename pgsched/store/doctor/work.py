@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from pgsched.store import internal
 from pgsched.store.core.query import first, rows, value
 from pgsched.store.doctor.finding import Finding, Ground, counted, error, note, seconds_in, warning
 from pgsched.store.lookup import overview, throughput
@@ -83,12 +84,6 @@ def _up_to(count: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Sealed:
-    head: bytes
-    secrets: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Still:
     kind: str
     id: UUID
@@ -156,17 +151,17 @@ async def days(ground: Ground) -> list[Finding]:
 
 async def secrets(ground: Ground) -> list[Finding]:
     """Secrets that no key of secret_keys opens."""
-    if not (found := await rows(ground.connection, _Sealed, "doctor/sealed_with")):
+    if not (found := await internal.sealed_with(ground.connection)):
         return []
     if ground.ring is None:
         return [
             note(
-                f"secrets are kept ({sum(one.secrets for one in found):,}), and no secret_keys are set here",
+                f"secrets are kept ({sum(kept for _, kept in found):,}), and no secret_keys are set here",
                 why="Whether workers can open them cannot be told without the keys.",
                 do="Set PGSCHED_SECRET_KEYS for this command to what API and workers have, if you want that looked at.",
             )
         ]
-    closed = sum(one.secrets for one in found if not ground.ring.has_key_of(one.head))
+    closed = sum(kept for head, kept in found if not ground.ring.has_key_of(head))
     if not closed:
         return []
     return [

@@ -1,14 +1,17 @@
-"""Executions cancelled and rescheduled many at once: the public functions of ``interface/`` as Python calls them."""
+"""Cancels and reschedules executions by filter, and shows the bulk changes that do it."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncConnection
 
 from pgsched.errors import InvalidSchedule
-from pgsched.store.core.query import first, one, rows, value
+from pgsched.store import verbs
+from pgsched.store.core.query import one, rows
 from pgsched.store.lookup.rows import ExecutionFilter, Json
 
 COUNTED_WITHIN = 5.0
@@ -61,7 +64,7 @@ class How:
 
 async def cancel_many(connection: AsyncConnection[Any], wanted: ExecutionFilter, how: How) -> ChangingMany:
     """Counts those that the filter names, as far as there is time; has workers cancel them unless it is a dry run."""
-    return await _change(connection, "ends/cancel_executions", wanted, how)
+    return await _change(connection, verbs.cancel_executions, wanted, how)
 
 
 async def reschedule_many(
@@ -75,12 +78,8 @@ async def reschedule_many(
     """The same of moving them to an instant, or each by so much. Raises InvalidSchedule unless one of them is given."""
     if (fire_at is None) is (shift is None):
         raise InvalidSchedule("when shall they fire? Give either an instant, or a shift by which each is moved")
-    return await _change(connection, "ends/reschedule_executions", wanted, how, fire_at=fire_at, shift=shift)
-
-
-async def cancel_bulk_change(connection: AsyncConnection[Any], id: UUID, *, actor: str | None) -> bool:
-    """False if it had ended before."""
-    return bool(await value(connection, "ends/cancel_bulk_change", id=id, actor=actor))
+    reschedule = partial(verbs.reschedule_executions, fire_at=fire_at, shift=shift)
+    return await _change(connection, reschedule, wanted, how)
 
 
 async def get_bulk_change(connection: AsyncConnection[Any], id: UUID) -> BulkChange:
@@ -97,13 +96,12 @@ async def list_bulk_changes(
 
 
 async def _change(
-    connection: AsyncConnection[Any], statement: str, wanted: ExecutionFilter, how: How, **given: Any
+    connection: AsyncConnection[Any], change: Callable[..., Awaitable[UUID]], wanted: ExecutionFilter, how: How
 ) -> ChangingMany:
     names = wanted.as_json()
-    counted = await first(connection, "ends/count_executions", filter=names, within=how.counted_within)
-    matched, complete = counted or (0, True)
+    within = timedelta(seconds=how.counted_within)
+    matched, complete = await verbs.count_executions(connection, names, within=within)
     id = None
     if not how.dry_run:
-        said = {"rate": how.rate, "note": how.note, "actor": how.actor}
-        id = await value(connection, statement, filter=names, **said, **given)
+        id = await change(connection, names, rate=how.rate, note=how.note, actor=how.actor)
     return ChangingMany(id=id, matched=matched, complete=complete)

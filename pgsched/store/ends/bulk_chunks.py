@@ -4,25 +4,18 @@ A chunk is small: each of its rows has a subtransaction, and more of them than P
 other session.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncConnection
 
 from pgsched.store.core.active import Active
 from pgsched.store.core.isolation import reason_of
-from pgsched.store.core.query import first, rows
+from pgsched.store.core.query import rows
 from pgsched.store.core.sql import statement
 
 MOST = 50
-
-
-class Chunk(NamedTuple):
-    """What became of one turn at a bulk change. ``more``: the next chunk need not wait."""
-
-    changed: int
-    more: bool
-    finished: bool
+"""How many rows a chunk has."""
 
 
 async def active(connection: AsyncConnection[Any]) -> list[Active]:
@@ -34,8 +27,3 @@ async def give_up(connection: AsyncConnection[Any], id: UUID, error: Exception) 
     """Ends one that cannot go on, with the reason; whether it did."""
     parameters = {"change": id, "reason": reason_of(error)}
     return (await connection.execute(statement("ends/give_up_bulk_change"), parameters)).rowcount > 0
-
-
-async def advance(connection: AsyncConnection[Any], id: UUID) -> Chunk:
-    """Changes the next rows. Nothing while those before are still ahead, and where another worker has it in hand."""
-    return Chunk._make(await first(connection, "ends/advance_bulk_change", change=id, most=MOST) or (0, False, False))

@@ -1,14 +1,15 @@
-"""Dealing with dead letters: the public functions of ``interface/`` as Python calls them."""
+"""Replays dead letters, discards them by filter, and shows replays."""
 
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.store.core.query import first, one, rows, value
-from pgsched.store.ends.bulk_changes import COUNTED_WITHIN, cancel_bulk_change
+from pgsched.store import verbs
+from pgsched.store.core.query import one, rows
+from pgsched.store.ends.bulk_changes import COUNTED_WITHIN
 from pgsched.store.lookup.rows import DeadLetterFilter, Json
 
 
@@ -62,14 +63,7 @@ async def replay(
     connection: AsyncConnection[Any], id: UUID, changes: Changes, *, note: str | None, actor: str | None
 ) -> UUID:
     """Runs a dead letter again; the id of the new execution. Raises the driver's error where it is refused."""
-    new_id = await value(connection, "ends/replay", id=id, note=note, actor=actor, **asdict(changes))
-    assert isinstance(new_id, UUID)
-    return new_id
-
-
-async def discard(connection: AsyncConnection[Any], id: UUID, *, note: str | None, actor: str | None) -> bool:
-    """False if it was discarded before."""
-    return bool(await value(connection, "ends/discard", id=id, note=note, actor=actor))
+    return await verbs.replay(connection, id, **asdict(changes), note=note, actor=actor)
 
 
 async def replay_all(
@@ -86,12 +80,11 @@ async def replay_all(
     """Counts the open ones that the filter names, for so many seconds at most; has workers replay them unless it is a
     dry run."""
     names = wanted.as_json()
-    counted = await first(connection, "ends/count_dead_letters", filter=names, within=counted_within)
-    matched, complete = counted or (0, True)
+    within = timedelta(seconds=counted_within)
+    matched, complete = await verbs.count_dead_letters(connection, names, within=within)
     id = None
     if not dry_run:
-        how = {"rate": rate, "target": target, "note": note, "actor": actor}
-        id = await value(connection, "ends/replay_all", filter=names, **how)
+        id = await verbs.replay_all(connection, names, rate=rate, target=target, note=note, actor=actor)
     return Replaying(id=id, matched=matched, complete=complete)
 
 
@@ -99,14 +92,8 @@ async def discard_all(
     connection: AsyncConnection[Any], wanted: DeadLetterFilter, *, note: str | None, actor: str | None
 ) -> DiscardedMany:
     """Discards as many as one call may."""
-    named = {"filter": wanted.as_json(), "note": note, "actor": actor}
-    discarded, complete = await first(connection, "ends/discard_all", **named) or (0, True)
+    discarded, complete = await verbs.discard_all(connection, wanted.as_json(), note=note, actor=actor)
     return DiscardedMany(discarded=discarded, complete=complete)
-
-
-async def cancel_replay(connection: AsyncConnection[Any], id: UUID, *, actor: str | None) -> bool:
-    """False if it had ended before."""
-    return await cancel_bulk_change(connection, id, actor=actor)
 
 
 async def get_replay(connection: AsyncConnection[Any], id: UUID) -> Replay:

@@ -7,8 +7,9 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
+from pgsched.store import internal
 from pgsched.store.core.connect import Connection
-from pgsched.store.core.query import column, rows, value
+from pgsched.store.core.query import column, rows
 from pgsched.store.core.sql import statement
 
 
@@ -25,16 +26,6 @@ async def pending(connection: Connection) -> Pending:
     """What there is to do for ends."""
     cursor = await connection.execute(statement("ends/dependencies_open"))
     return Pending(*(await cursor.fetchone() or (False, None, None)))
-
-
-async def record_results(connection: Connection, *, most: int) -> int:
-    """Records what was said of executions that somebody had locked just then; how many of them are dealt with."""
-    return int(await value(connection, "ends/record_results", most=most) or 0)
-
-
-async def end_overdue(connection: Connection, *, most: int) -> int:
-    """Ends executions whose time is over while a gate holds them; how many."""
-    return int(await value(connection, "ends/end_overdue", most=most) or 0)
 
 
 class ReleasePosition(NamedTuple):
@@ -56,32 +47,11 @@ class ReleaseReport(NamedTuple):
 async def release(connection: Connection, *, most: int, after: ReleasePosition | None = None) -> ReleaseReport:
     """Releases or skips what waited for executions that have ended, looking at so many ends, and at so many that wait
     for them as is quickly done."""
-    parameters = {"most": most, "after": after and after.end, "behind": after and after.behind}
-    cursor = await connection.execute(statement("ends/release_dependents"), parameters)
-    noted, decided, end, behind = await cursor.fetchone() or (0, 0, None, None)
-    return ReleaseReport(
-        noted, decided, ReleasePosition(_uuid(end), _uuid(behind) if behind else None) if end else None
+    end, behind = after or (None, None)
+    noted, decided, read_to, behind_to = await internal.release_dependents(
+        connection, most=most, after=end, behind=behind
     )
-
-
-def _uuid(found: UUID | bytes) -> UUID:
-    """Workers' connections read an id as its bytes."""
-    return UUID(bytes=found) if isinstance(found, bytes) else found
-
-
-class Abandoned(NamedTuple):
-    """How many executions were released or skipped, and behind which one that is waited for to go on if there may be
-    more."""
-
-    decided: int = 0
-    read_to: UUID | None = None
-
-
-async def release_abandoned(connection: Connection, *, most: int, after: UUID | None = None) -> Abandoned:
-    """The same for what waits for executions that are nowhere any more, looking at so many that are waited for."""
-    cursor = await connection.execute(statement("ends/release_abandoned"), {"most": most, "after": after})
-    decided, read_to = await cursor.fetchone() or (0, None)
-    return Abandoned(decided, _uuid(read_to) if read_to else None)
+    return ReleaseReport(noted, decided, ReleasePosition(read_to, behind_to) if read_to else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Ordering keys that wait for a decision, as Python lists them and lets them go on."""
+"""Lists the ordering keys that a failed execution blocks."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.store.core.query import rows, value
+from pgsched.store.core.query import rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +28,3 @@ async def blocked_keys(
 ) -> list[BlockedKey]:
     """At most ``limit`` of them, the newest first, those behind ``after``, the execution that blocks one."""
     return await rows(connection, BlockedKey, "gates/blocked_keys", client=client, after=after, limit=limit)
-
-
-async def unblock(connection: AsyncConnection[Any], client: str, ordering_key: str, *, actor: str | None) -> bool:
-    """Lets the others go on; False where the key was not blocked."""
-    return bool(await value(connection, "gates/unblock", client=client, ordering_key=ordering_key, actor=actor))

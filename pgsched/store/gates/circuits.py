@@ -3,9 +3,9 @@
 from datetime import timedelta
 from typing import Any
 
+from pgsched.store import internal
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.query import column
-from pgsched.store.core.sql import statement
 
 
 async def open_circuit(
@@ -39,5 +39,5 @@ async def _change(connection: Connection, statement_name: str, /, **parameters: 
     """The names of the gates that a statement has changed; the workers are told of them."""
     found = await column(connection, statement_name, **parameters)
     if found:
-        await connection.execute(statement("core/notify_workers"), {"word": "gates"})
+        await internal.notify_workers(connection, "gates")
     return found

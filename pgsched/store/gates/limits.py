@@ -1,4 +1,4 @@
-"""Limits, as Python reads and sets them."""
+"""Reads and sets limits."""
 
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -6,7 +6,8 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
-from pgsched.store.core.query import one, rows, value
+from pgsched.store import verbs
+from pgsched.store.core.query import one, rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +50,4 @@ async def set_limit(
     connection: AsyncConnection[Any], kind: str, name: str, amount: Amount, *, actor: str | None
 ) -> bool:
     """Takes the place of the limit there was; whether anything is different now. Raises InvalidInput, NotFound."""
-    return bool(await value(connection, "gates/set_limit", kind=kind, name=name, actor=actor, **asdict(amount)))
-
-
-async def drop_limit(connection: AsyncConnection[Any], kind: str, name: str, *, actor: str | None) -> bool:
-    return bool(await value(connection, "gates/drop_limit", kind=kind, name=name, actor=actor))
+    return await verbs.set_limit(connection, kind, name, **asdict(amount), actor=actor)

@@ -1,4 +1,4 @@
-"""Target hosts that are left alone, as Python looks them up, sidelines and restores them."""
+"""Lists sidelined target hosts, and sidelines one."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -53,8 +53,3 @@ async def sideline(
     """Calls nothing more there until an instant, or until it is restored; whether anything is different now."""
     given = {"host": host, "client": client, "until": until, "note": note, "actor": actor}
     return bool(await value(connection, "gates/sideline", **given))
-
-
-async def restore(connection: AsyncConnection[Any], host: str, *, client: str | None = None, actor: str | None) -> bool:
-    """Calls it again, a few at first; False where it was not sidelined."""
-    return bool(await value(connection, "gates/restore", host=host, client=client, actor=actor))

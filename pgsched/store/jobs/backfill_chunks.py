@@ -16,11 +16,12 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.recurrence import Recurrence
 from pgsched.errors import InvalidSchedule
+from pgsched.store import verbs
 from pgsched.store.core.active import Active
 from pgsched.store.core.isolation import reason_of
 from pgsched.store.core.query import column, rows
 from pgsched.store.core.sql import statement
-from pgsched.store.jobs.backfills import MICROSECOND, Range, cancel, instants_in, recurrence_of
+from pgsched.store.jobs.backfills import MICROSECOND, Range, instants_in, recurrence_of
 
 AHEAD = timedelta(seconds=2)
 _ENDED_BY = "pgsched"
@@ -82,7 +83,7 @@ async def plan_chunk(connection: AsyncConnection[Any], id: UUID, *, most: int) -
         if taken is None:
             return BackfillChunk()
         if taken.job_state == "cancelled":
-            await cancel(connection, id, actor=_ENDED_BY)
+            await verbs.cancel_backfill(connection, id, actor=_ENDED_BY)
             return BackfillChunk(finished=True)
         if taken.all_planned:
             return BackfillChunk(finished=await _finish(connection, id))
@@ -99,7 +100,7 @@ async def plan_chunk(connection: AsyncConnection[Any], id: UUID, *, most: int) -
 async def give_up(connection: AsyncConnection[Any], id: UUID, error: Exception) -> bool:
     """Ends a backfill that cannot be planned, and says why; what is planned of it and waits is taken back."""
     async with connection.transaction():
-        if not await cancel(connection, id, actor=_ENDED_BY):
+        if not await verbs.cancel_backfill(connection, id, actor=_ENDED_BY):
             return False
         await connection.execute(statement("jobs/note_fault_of_backfill"), {"backfill": id, "reason": reason_of(error)})
     return True

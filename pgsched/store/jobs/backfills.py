@@ -15,7 +15,8 @@ from psycopg.rows import tuple_row
 
 from pgsched.domain.definition import Definition
 from pgsched.domain.recurrence import Recurrence
-from pgsched.store.core.query import one, rows, value
+from pgsched.store import internal, verbs
+from pgsched.store.core.query import one, rows
 from pgsched.store.core.sql import statement
 
 _AT_ONCE = 10_000
@@ -96,7 +97,7 @@ async def backfill(
 ) -> Backfilled:
     """Counts what a backfill of this range would run, and starts it unless it is a dry run. Raises NotFound, and the
     driver's error if it is refused."""
-    await value(connection, "jobs/check_backfill", **_parameters(job_id, wanted))
+    await internal.check_backfill(connection, job_id, **_asked(wanted))
     found = await recurrence_of(connection, job_id)
     instants = await asyncio.to_thread(instants_in, found, wanted)
     run_already = 0
@@ -110,15 +111,11 @@ async def _start(
     connection: AsyncConnection[Any], job_id: UUID, wanted: Range, instants: int, actor: str | None
 ) -> UUID:
     async with connection.transaction():
-        id: UUID = await value(connection, "jobs/backfill", **_parameters(job_id, wanted), actor=actor)
+        id = await verbs.backfill(connection, job_id, **_asked(wanted), actor=actor)
         with suppress(InsufficientPrivilege):  # a client may not: a worker counts them, then
             async with connection.transaction():
                 await connection.execute(statement("jobs/note_instants"), {"backfill": id, "instants": instants})
     return id
-
-
-async def cancel(connection: AsyncConnection[Any], id: UUID, *, actor: str | None) -> bool:
-    return bool(await value(connection, "jobs/cancel_backfill", backfill=id, actor=actor))
 
 
 async def get(connection: AsyncConnection[Any], id: UUID) -> Backfill:
@@ -169,10 +166,11 @@ def instants_in(found: Recurrence, wanted: Range) -> int:
 async def _succeeded(connection: AsyncConnection[Any], job_id: UUID, wanted: Range) -> AsyncIterator[list[int]]:
     """In blocks, so that a range of millions is not held at once."""
     async with connection.transaction(), connection.cursor("succeeded", row_factory=tuple_row) as cursor:
-        await cursor.execute(statement("jobs/succeeded_instants"), _parameters(job_id, wanted))
+        span = {"job": job_id, "start": wanted.start, "end": wanted.end}
+        await cursor.execute(statement("jobs/succeeded_instants"), span)
         while block := await cursor.fetchmany(_AT_ONCE):
             yield [row[0] for row in block]
 
 
-def _parameters(job_id: UUID, wanted: Range) -> dict[str, Any]:
-    return {"job": job_id, "start": wanted.start, "end": wanted.end, "rate": wanted.rate}
+def _asked(wanted: Range) -> dict[str, Any]:
+    return {"starts_at": wanted.start, "ends_at": wanted.end, "rate": wanted.rate}

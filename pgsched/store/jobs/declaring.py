@@ -19,10 +19,11 @@ from pgsched.domain.preview import preview
 from pgsched.domain.schedule import Fire
 from pgsched.domain.spread import identity_of
 from pgsched.errors import Conflict
+from pgsched.store import verbs
 from pgsched.store.core.query import rows
 from pgsched.store.core.text import encode
 from pgsched.store.jobs.edits import changes_of, edit_job, preview_job
-from pgsched.store.lookup.listings import get_edited_job, get_job, time_of
+from pgsched.store.lookup.listings import get_edited_job, get_job
 from pgsched.store.schedule import calls
 from pgsched.store.schedule.order import order_of
 
@@ -91,16 +92,16 @@ async def apply(
                 await edit_job(connection, _known(id), _changes(change.declared), actor=actor, force=True)
             elif change.what == "removed":
                 note = f"no longer declared by {name}"
-                await calls.cancel(connection, _known(id), note=note, actor=actor)
+                await verbs.cancel(connection, _known(id), note=note, actor=actor)
             if change.declared is not None:
-                await calls.mark_declared(connection, _known(id), name, actor=actor)
+                await verbs.mark_declared(connection, _known(id), name, actor=actor)
 
 
 async def _change(
     connection: AsyncConnection[Any], name: str, job: DeclaredJob, there: StandingJob | None, *, force: bool
 ) -> Change:
     if there is None:
-        fires = await asyncio.to_thread(_fires, job, await time_of(connection))
+        fires = await asyncio.to_thread(_fires, job, await verbs.now(connection))
         return Change(what="added", client=job.client, key=job.key, after=fires, declared=job)
     if there.declared_by != name and not force:
         by = f"declared by {there.declared_by!r}" if there.declared_by else "not declared, but scheduled"

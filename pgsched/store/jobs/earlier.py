@@ -7,7 +7,8 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import Execution, by_partition, instant_text, uuid_text
-from pgsched.store.core.sql import statement, statement_in
+from pgsched.store import internal
+from pgsched.store.core.sql import statement_in
 from pgsched.store.core.wire import Instant, Instants, Uuids
 
 Connection = AsyncConnection[Any]
@@ -51,7 +52,7 @@ async def cancel_earlier(connection: Connection, row: Execution) -> bool:
     stopped = [uuid_text(found[0]) for found in await cursor.fetchall()]
     for begin in range(0, len(stopped), _MOST_TOLD):
         told = ",".join(stopped[begin : begin + _MOST_TOLD])
-        await connection.execute(statement("core/notify_workers"), {"word": f"stop {told}"})
+        await internal.notify_workers(connection, f"stop {told}")
     return not await _any_left(connection, row)
 
 

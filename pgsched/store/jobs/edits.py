@@ -13,10 +13,11 @@ from pgsched.domain.duration import check_duration, format_duration, parse_durat
 from pgsched.domain.rules import parse_rules
 from pgsched.domain.schedule import Fire
 from pgsched.errors import InvalidSchedule, NotFound
+from pgsched.store import verbs
 from pgsched.store.core.query import value
 from pgsched.store.core.text import check_text
 from pgsched.store.jobs.jobs import plan_job
-from pgsched.store.lookup.listings import get_edited_job, get_job, time_of
+from pgsched.store.lookup.listings import get_edited_job, get_job
 from pgsched.store.lookup.rows import EditPreview, JobRow
 from pgsched.store.schedule import calls
 
@@ -49,7 +50,7 @@ async def edit_job(
     Where the session may not plan, a worker does right after the commit.
     """
     async with connection.transaction():
-        changed = await calls.edit(connection, job_id, changes, actor=actor, force=force)
+        changed = await verbs.edit(connection, job_id, changes, actor=actor, force=force)
         row = await get_job(connection, job_id) if changed else None
         if row is None:
             return False
@@ -76,7 +77,7 @@ async def preview_job(
     after = await get_edited_job(connection, job_id, changes)
     if before is None or after is None:
         raise NotFound(f"there is no job {job_id}: look it up among the jobs")
-    moment = start or await time_of(connection)
+    moment = start or await verbs.now(connection)
     unchanged = await asyncio.to_thread(_as_it_is, before, moment, count)
     return EditPreview(
         before=unchanged,

@@ -9,6 +9,7 @@ from psycopg import AsyncConnection
 from pgsched.domain.execution import Execution
 from pgsched.domain.predecessor import After, Decision, Other, OtherRun, WaitFor, decide
 from pgsched.errors import InvalidSchedule
+from pgsched.store import internal
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import Instant, to_datetime, to_instant
 from pgsched.store.jobs.definitions import ClaimedDefinition, claimed_definition
@@ -34,7 +35,7 @@ async def queue_after(connection: Connection, row: Execution, decided: WaitFor, 
         "carries_on": carries_on,
     }
     await connection.execute(statement_in("jobs/queue_after", row.partition), parameters)
-    await connection.execute(statement("core/notify_workers"), {"word": "release"})
+    await internal.notify_workers(connection, "release")
 
 
 async def _other(

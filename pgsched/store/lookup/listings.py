@@ -17,7 +17,7 @@ from psycopg.rows import class_row, tuple_row
 
 from pgsched.domain.definition import Definition
 from pgsched.store.core.exact import read_exactly
-from pgsched.store.core.query import first, rows, value
+from pgsched.store.core.query import first, rows
 from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters, reasons_of_dead_letters
 from pgsched.store.lookup.job_pages import one_job, page_of_definitions, page_of_jobs
 from pgsched.store.lookup.order import Order
@@ -194,11 +194,6 @@ async def planned_instant(connection: AsyncConnection[Any], job_id: UUID) -> tup
     """The instant of the row that a job waits with, or None; and the database's time."""
     planned, now = await first(connection, "lookup/planned_instant", job=job_id) or (None, None)
     return planned, cast(datetime, now)
-
-
-async def time_of(connection: AsyncConnection[Any]) -> datetime:
-    """The database's time."""
-    return cast(datetime, await value(connection, "core/now"))
 
 
 async def _look(

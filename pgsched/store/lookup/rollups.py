@@ -9,11 +9,10 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.execution import instant_text
 from pgsched.domain.histogram import nothing
-from pgsched.store.core.query import value
+from pgsched.store import internal
 
 EVERYBODY = ""
 """Stands for all clients together; no client has this name."""
-MOST_NOTES = 10_000
 
 
 @dataclass(slots=True)
@@ -44,9 +43,4 @@ async def add(connection: AsyncConnection[Any], counted: Sequence[Counted], queu
         asdict(one) | {"minute": instant_text(one.minute), "queue": queue_names.get(one.queue, str(one.queue))}
         for one in counted
     ]
-    await value(connection, "lookup/roll_up", counted=orjson.dumps(told).decode())
-
-
-async def add_notes(connection: AsyncConnection[Any]) -> int:
-    """Adds what transactions have noted, no more than ``MOST_NOTES``; how many notes there were."""
-    return int(await value(connection, "lookup/roll_up_notes", most=MOST_NOTES))
+    await internal.roll_up(connection, orjson.dumps(told).decode())

@@ -1,4 +1,4 @@
-"""Messages of queues that are pulled: claimed by consumers and reported on, by the functions of SQL."""
+"""Messages of pulled queues, as consumers claim them and report failures."""
 
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -7,6 +7,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
+from pgsched.store import verbs
 from pgsched.store.core.query import rows, value
 from pgsched.store.lookup.rows import Json
 
@@ -45,30 +46,9 @@ async def claim(
     return await rows(connection, Message, "pull/claim", queue=queue, worker=worker, batch=batch, lease=lease)
 
 
-async def complete(connection: AsyncConnection[Any], id: UUID, token: int, result: str | None) -> None:
-    """``result`` is JSON text."""
-    await value(connection, "pull/complete", id=id, token=token, result=result)
-
-
 async def fail(connection: AsyncConnection[Any], id: UUID, token: int, failure: Failure) -> str:
     """The status that the execution has now."""
-    return str(await value(connection, "pull/fail", id=id, token=token, **asdict(failure)))
-
-
-async def extend(connection: AsyncConnection[Any], id: UUID, token: int, lease: timedelta) -> datetime:
-    """Until when the execution is kept."""
-    until: datetime = await value(connection, "pull/extend", id=id, token=token, lease=lease)
-    return until
-
-
-async def release(connection: AsyncConnection[Any], id: UUID, token: int) -> None:
-    await value(connection, "pull/release", id=id, token=token)
-
-
-async def until_next(connection: AsyncConnection[Any], queue: str) -> float | None:
-    """Seconds until the next execution of a queue is due; None where nothing waits."""
-    found = await value(connection, "pull/until_next", queue=queue)
-    return None if found is None else float(found)
+    return await verbs.fail(connection, id, token, **asdict(failure))
 
 
 async def first_partition(connection: AsyncConnection[Any], queue: str) -> int | None:

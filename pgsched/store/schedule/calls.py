@@ -1,7 +1,6 @@
-"""The public functions of ``interface/`` as Python calls them: the same ones that SQL users call.
+"""Schedules, and asks what an id is and what the session may do.
 
-Each call is one statement, so that without a transaction around it it commits in one round trip. The functions write
-the audit log by themselves; without an ``actor`` it names the role that the session acts as.
+Each call is one statement, so that without a transaction around it it commits in one round trip.
 """
 
 from collections.abc import Sequence
@@ -13,11 +12,13 @@ import orjson
 from psycopg import AsyncConnection
 
 from pgsched.domain.duration import format_duration
-from pgsched.store.core.query import column, first, rows, value
+from pgsched.store import internal, verbs
+from pgsched.store.core.query import column, first, value
 from pgsched.store.lookup.rows import JobFilter
 from pgsched.store.schedule.order import Order
 
 Verb = Literal["pause", "resume", "cancel"]
+_ALL = {"pause": verbs.pause_all, "resume": verbs.resume_all, "cancel": verbs.cancel_all}
 Outcome = Literal["created", "replaced", "existing", "ended"]
 """What scheduling came to: a new row; what waited under the key was replaced; what stands under it was left as it is,
 since it runs or was to be kept; or nothing, since what had the key has succeeded lately."""
@@ -43,7 +44,8 @@ async def schedule_together(connection: AsyncConnection[Any], orders: Sequence[O
     another; raises what the database refuses one of them with, and then none is scheduled."""
     # One text of JSON, since psycopg takes longer to write an array than the rest of such a statement.
     given = orjson.dumps([_together(order) for order in orders], default=format_duration).decode()
-    return await rows(connection, Placed, "schedule/schedule_together", client=orders[0].client, orders=given)
+    found = await internal.schedule_together(connection, orders[0].client, given)
+    return [placed(row) for row in found]
 
 
 def _together(order: Order) -> dict[str, Any]:
@@ -52,59 +54,9 @@ def _together(order: Order) -> dict[str, Any]:
 
 
 def placed(row: Any) -> Placed:
-    """The one row of ``schedule/schedule``, as any driver has it."""
+    """What scheduling one answers with, as any driver has it."""
     id, outcome, fire_at = row
     return Placed(id if isinstance(id, UUID) else UUID(str(id)), outcome, fire_at)
-
-
-async def cancel(
-    connection: AsyncConnection[Any], id: UUID, *, note: str | None = None, actor: str | None = None
-) -> bool:
-    return bool(await value(connection, "schedule/cancel", id=id, note=note, actor=actor))
-
-
-async def pause(connection: AsyncConnection[Any], job_id: UUID, *, note: str | None, actor: str | None) -> bool:
-    return bool(await value(connection, "jobs/pause", id=job_id, note=note, actor=actor))
-
-
-async def resume(connection: AsyncConnection[Any], job_id: UUID, *, note: str | None, actor: str | None) -> bool:
-    return bool(await value(connection, "jobs/resume", id=job_id, note=note, actor=actor))
-
-
-async def trigger(connection: AsyncConnection[Any], job_id: UUID, *, actor: str | None) -> UUID:
-    execution_id: UUID = await value(connection, "jobs/trigger", id=job_id, actor=actor)
-    return execution_id
-
-
-async def reschedule(connection: AsyncConnection[Any], id: UUID, fire_at: datetime, *, actor: str | None) -> None:
-    await value(connection, "schedule/reschedule", id=id, fire_at=fire_at, actor=actor)
-
-
-async def cancel_by_key(
-    connection: AsyncConnection[Any], client: str, key: str, *, note: str | None = None, actor: str | None = None
-) -> bool:
-    """``cancel`` of what the client has under the key: an execution, or a job."""
-    return bool(await value(connection, "schedule/cancel_by_key", client=client, key=key, note=note, actor=actor))
-
-
-async def reschedule_by_key(
-    connection: AsyncConnection[Any], client: str, key: str, fire_at: datetime, *, actor: str | None
-) -> None:
-    """``reschedule`` of what the client has under the key."""
-    await value(connection, "schedule/reschedule_by_key", client=client, key=key, fire_at=fire_at, actor=actor)
-
-
-async def edit(
-    connection: AsyncConnection[Any], job_id: UUID, changes: str, *, actor: str | None, force: bool = False
-) -> bool:
-    """``changes`` is the JSON text that ``pgsched.edit`` reads; planning what it changed is left to the caller."""
-    return bool(await value(connection, "jobs/edit", id=job_id, changes=changes, actor=actor, force=force))
-
-
-async def mark_declared(
-    connection: AsyncConnection[Any], job_id: UUID, declared_by: str | None, *, actor: str | None
-) -> bool:
-    return bool(await value(connection, "jobs/mark_declared", id=job_id, declared_by=declared_by, actor=actor))
 
 
 async def change_all(
@@ -117,8 +69,7 @@ async def change_all(
 ) -> int:
     """Changes all jobs of a client, or those with some labels; returns how many."""
     labels = None if wanted.labels is None else orjson.dumps(wanted.labels).decode()
-    found = await value(connection, f"jobs/{verb}_all", client=wanted.client, labels=labels, note=note, actor=actor)
-    return int(found)
+    return await _ALL[verb](connection, wanted.client, labels, note=note, actor=actor)
 
 
 async def may_plan(connection: AsyncConnection[Any]) -> bool:

@@ -12,6 +12,7 @@ from psycopg import AsyncConnection
 from pgsched.domain.digits import check_payload
 from pgsched.domain.schedule import instant_of
 from pgsched.errors import NotFound
+from pgsched.store import verbs
 from pgsched.store.core.query import value
 from pgsched.store.core.text import check_text
 from pgsched.store.lookup.listings import get_execution
@@ -46,11 +47,8 @@ class Named:
     ) -> bool:
         """False if nothing is different. Its row stays locked until the transaction ends, whatever there is to change.
         Raises NotFound, and Conflict where it has begun or ended, or is a job's."""
-        said = {"changes": changes, "note": note, "actor": actor}
-        if self.id is not None:
-            return bool(await value(connection, "schedule/edit_execution", id=self.id, **said))
-        by_key = {"client": self.client, "key": self.key}
-        return bool(await value(connection, "schedule/edit_execution_by_key", **by_key, **said))
+        named: dict[str, Any] = {"client": self.client, "key": self.key} if self.id is None else {"id": self.id}
+        return await verbs.edit_execution(connection, **named, changes=changes, note=note, actor=actor)
 
     async def read(self, connection: AsyncConnection[Any]) -> Execution:
         """Raises NotFound."""

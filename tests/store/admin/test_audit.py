@@ -135,5 +135,5 @@ async def test_the_log_is_kept_for_so_many_days(db: Connection, store_url: str, 
 
 async def test_no_more_than_a_batch_of_the_log_is_deleted_at_once(db: Connection, worker: connect.Connection) -> None:
     wrote(db, days=[500, 501, 502])
-    assert await workers.delete_audit(worker, kept=400, batch=2) == 2
+    assert await workers.delete_audit(worker, kept=400, most=2) == 2
     assert column(db, "select action from pgsched.audit_log") == ["500"]

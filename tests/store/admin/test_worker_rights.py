@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.store.store_arrange import Connection, column
+from tests.store.store_arrange import DECLARED, Connection, column
 
 pytestmark = pytest.mark.oldest_postgresql
 
@@ -33,7 +33,7 @@ def test_workers_may_call_what_their_statements_call_and_nothing_else_that_is_in
     texts = [
         path.read_text(encoding="utf-8") for path in (*package.rglob("*.py"), *package.rglob("statements/**/*.sql"))
     ]
-    called = _called_in([*texts, *column(db, _OF_THE_TABLES)]) & functions.keys()
+    called = _called_in([*texts, *(one.text() for one in DECLARED), *column(db, _OF_THE_TABLES)]) & functions.keys()
     to_follow = called | {name for name, (_, is_trigger, *_) in functions.items() if is_trigger}
     followed: set[str] = set()
     while to_follow - followed:

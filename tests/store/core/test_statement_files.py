@@ -20,6 +20,9 @@ _SQL = re.compile(
 _ALLOWED = {
     f"store/{name}.py" for name in ("core/pinned", "core/listening", "admin/logins", "admin/replacing", "admin/indexes")
 }
+_CALL = re.compile(r"select (\*|[\w, ]+)?\s*(from )?pgsched\w*\.\w+ ?\((%\(\w+\)s(::[\w\[\]]+)?|[\w, =>])*\)( \w+)?")
+_SENT_OTHERWISE = {"ends/call_target", "gates/try_gates", "gates/try_orderings", "jobs/crowding"}
+"""Sent in a pipeline, or answered in binary or by an array, on the row's way."""
 _TRIVIAL = {"select 1", "do 'begin end'"}
 _NO_SQL = {"delivery/sql.py", "domain/rules.py", "cli/welcome.py"}  # prose, and advice
 
@@ -51,8 +54,17 @@ def test_no_python_module_holds_a_statement() -> None:
 
 def test_every_statement_is_used() -> None:
     source = "\n".join(path.read_text(encoding="utf-8") for path in _PACKAGE.rglob("*.py"))
-    unused = [name for name in names() if f'"{name}"' not in source]
-    assert unused == ["jobs/pause_all", "jobs/resume_all"]  # named by f"jobs/{verb}_all"
+    assert [name for name in names() if f'"{name}"' not in source] == []
+
+
+def test_a_file_does_more_than_call_one_function() -> None:
+    bare = [name for name in names() if _CALL.fullmatch(_without_comments(name))]
+    assert bare == sorted(_SENT_OTHERWISE)
+
+
+def _without_comments(name: str) -> str:
+    text = (_STATEMENTS / f"{name}.sql").read_text(encoding="utf-8")
+    return " ".join(line.strip() for line in text.splitlines() if not line.startswith("--"))
 
 
 def test_a_statement_opens_with_what_it_does() -> None:

@@ -107,7 +107,7 @@ async def test_a_job_with_a_backfill_is_not_deleted(db: Session, worker: Connect
     ended = job(db, rules={"delete_after": "1s"}, state="finished")
     call(db, "backfill", job_id=ended, starts_at=BEGAN, ends_at=BEGAN + HOUR)
     db.execute("update pgsched.jobs set updated_at = now() - interval '1 hour'")
-    assert await workers.delete_ended_jobs(worker, batch=10) == 0
+    assert await workers.delete_ended_jobs(worker, most=10) == 0
 
 
 def test_of_a_job_that_no_claim_has_read_successes_count() -> None:

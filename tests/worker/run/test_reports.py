@@ -91,7 +91,7 @@ async def test_what_was_said_of_executions_that_have_ended_is_deleted(db: Connec
     rows = [await leased(db, token=7) for _ in range(3)]
     await reports.keep(db, [row._replace(fraction=0.5) for row in rows])
     await db.execute("delete from pgsched.executions where id <> %s", [rows[1].id])
-    assert [await workers.delete_progress(db, batch=1) for _ in range(3)] == [1, 1, 0]
+    assert [await workers.delete_progress(db, most=1) for _ in range(3)] == [1, 1, 0]
     assert await value(db, "select execution_id from pgsched.progress") == rows[1].id
 
 

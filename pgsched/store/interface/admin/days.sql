@@ -224,6 +224,9 @@ declare
   oldest constant timestamptz := ((pgsched.now() at time zone 'UTC')::date - kept)::timestamp at time zone 'UTC';
   moved integer;
 begin
+  if not pgsched_internal.try_lock('days') then
+    return 0;
+  end if;
   with taken as (
     select h.id, h.finished_at from pgsched.history h
      where h.status = 'failed' and h.dealt_with_at is null and h.finished_at < oldest

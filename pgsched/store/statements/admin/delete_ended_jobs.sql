@@ -6,4 +6,4 @@ delete from pgsched.jobs j where j.id = any (array(
      and o.updated_at < pgsched.now() - pgsched_internal.length_of(o.rules ->> 'delete_after')
      and not exists (select from pgsched.executions e where e.job_id = o.id)
      and not exists (select from pgsched.backfills b where b.job_id = o.id and b.state = 'active')
-   order by o.updated_at limit %(batch)s for update skip locked))
+   order by o.updated_at limit %(most)s for update skip locked))

@@ -1,2 +1,0 @@
--- client: signs its callbacks no more.
-select pgsched.drop_signing_secret(%(client)s, %(actor)s::text)

@@ -1,2 +1,0 @@
--- client: starts what was held of one.
-select pgsched.release_client(%(client)s, %(note)s::text, %(actor)s::text)

@@ -1,2 +1,0 @@
--- installation: sets what is named of it.
-select pgsched.set_installation(%(changes)s::jsonb, %(actor)s::text)

@@ -1,2 +1,0 @@
--- Tells all workers a word.
-select pgsched_internal.notify_workers(%(word)s)

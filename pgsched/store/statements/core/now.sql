@@ -1,2 +1,0 @@
--- The database's time.
-select pgsched.now()

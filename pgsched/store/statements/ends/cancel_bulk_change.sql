@@ -1,2 +1,0 @@
--- bulk changes: ends one.
-select pgsched.cancel_bulk_change(%(id)s, actor => %(actor)s::text)

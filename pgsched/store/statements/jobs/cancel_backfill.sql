@@ -1,2 +1,0 @@
--- backfill: ends one.
-select pgsched.cancel_backfill(%(backfill)s, %(actor)s::text)

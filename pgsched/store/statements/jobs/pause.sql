@@ -1,2 +1,0 @@
--- pause: a job, and its waiting row with it.
-select pgsched.pause(%(id)s, %(note)s::text, %(actor)s::text)

@@ -1,2 +1,0 @@
--- pause: pauses all jobs of a client, or those with some labels.
-select pgsched.pause_all(%(client)s::text, %(labels)s::jsonb, %(note)s::text, %(actor)s::text)

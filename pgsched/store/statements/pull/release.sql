@@ -1,2 +1,0 @@
--- pull: a consumer hands an execution back unstarted. Fenced by the token.
-select pgsched.release(%(id)s, %(token)s)

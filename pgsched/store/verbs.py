@@ -1,0 +1,217 @@
+"""The public functions of the database, in the schema ``pgsched``, that Python calls.
+
+``core/verb.py`` says how a declaration is called. ``store/interface`` says what each function does and what it refuses,
+and ``docs/reference/sql.md`` tells users.
+
+A ``bool`` says whether the call changed anything. ``note`` and ``actor`` go to the audit log; if the actor is None, the
+log names the role that the session acts as. JSON is passed as text.
+"""
+
+from datetime import date, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from psycopg import AsyncConnection
+
+from pgsched.store.core.verb import BigInt, verb
+
+Connection = AsyncConnection[Any]
+
+
+# Scheduling
+
+
+@verb
+async def cancel(
+    connection: Connection,
+    id: UUID | None = None,
+    *,
+    client: str | None = None,
+    key: str | None = None,
+    note: str | None = None,
+    actor: str | None = None,
+) -> bool: ...
+@verb
+async def reschedule(
+    connection: Connection,
+    id: UUID | None = None,
+    *,
+    client: str | None = None,
+    key: str | None = None,
+    fire_at: datetime,
+    actor: str | None,
+) -> None: ...
+@verb
+async def edit_execution(
+    connection: Connection,
+    id: UUID | None = None,
+    *,
+    client: str | None = None,
+    key: str | None = None,
+    changes: str,
+    note: str | None = None,
+    actor: str | None,
+) -> bool: ...
+
+
+# Jobs
+
+
+@verb
+async def pause(connection: Connection, job_id: UUID, *, note: str | None, actor: str | None) -> bool: ...
+@verb
+async def resume(connection: Connection, job_id: UUID, *, note: str | None, actor: str | None) -> bool: ...
+@verb
+async def trigger(connection: Connection, job_id: UUID, *, actor: str | None) -> UUID: ...
+@verb
+async def edit(
+    connection: Connection, job_id: UUID, changes: str, *, actor: str | None, force: bool = False
+) -> bool: ...
+@verb
+async def mark_declared(
+    connection: Connection, job_id: UUID, declared_by: str | None, *, actor: str | None
+) -> bool: ...
+@verb
+async def pause_all(
+    connection: Connection, client: str | None, labels: str | None, *, note: str | None, actor: str | None
+) -> int: ...
+@verb
+async def resume_all(
+    connection: Connection, client: str | None, labels: str | None, *, note: str | None, actor: str | None
+) -> int: ...
+@verb
+async def cancel_all(
+    connection: Connection, client: str | None, labels: str | None, *, note: str | None, actor: str | None
+) -> int: ...
+@verb
+async def backfill(
+    connection: Connection, job_id: UUID, *, starts_at: datetime, ends_at: datetime, rate: float, actor: str | None
+) -> UUID: ...
+@verb
+async def cancel_backfill(connection: Connection, id: UUID, *, actor: str | None) -> bool: ...
+
+
+# Dead letters, and many at once
+
+
+@verb
+async def replay(
+    connection: Connection,
+    id: UUID,
+    *,
+    target: str | None,
+    payload: str | None,
+    options: str | None,
+    note: str | None,
+    actor: str | None,
+) -> UUID: ...
+@verb
+async def discard(connection: Connection, id: UUID, *, note: str | None, actor: str | None) -> bool: ...
+@verb
+async def count_dead_letters(connection: Connection, filter: str, *, within: timedelta) -> tuple[int, bool]: ...
+@verb
+async def replay_all(
+    connection: Connection, filter: str, *, rate: float, target: str | None, note: str | None, actor: str | None
+) -> UUID: ...
+@verb
+async def discard_all(
+    connection: Connection, filter: str, *, note: str | None, actor: str | None
+) -> tuple[int, bool]: ...
+@verb
+async def count_executions(connection: Connection, filter: str, *, within: timedelta) -> tuple[int, bool]: ...
+@verb
+async def cancel_executions(
+    connection: Connection, filter: str, *, rate: float, note: str | None, actor: str | None
+) -> UUID: ...
+@verb
+async def reschedule_executions(
+    connection: Connection,
+    filter: str,
+    *,
+    fire_at: datetime | None,
+    shift: timedelta | None,
+    rate: float,
+    note: str | None,
+    actor: str | None,
+) -> UUID: ...
+@verb
+async def cancel_bulk_change(connection: Connection, id: UUID, *, actor: str | None) -> bool: ...
+
+
+# Pulled messages
+
+
+@verb
+async def complete(connection: Connection, id: UUID, token: BigInt, result: str | None) -> None: ...
+@verb
+async def fail(
+    connection: Connection, id: UUID, token: BigInt, *, error: str, retryable: bool, retry_after: timedelta | None
+) -> str: ...
+@verb
+async def extend(connection: Connection, id: UUID, token: BigInt, lease: timedelta) -> datetime: ...
+@verb
+async def release(connection: Connection, id: UUID, token: BigInt) -> None: ...
+
+
+# Limits, targets and ordering keys
+
+
+@verb
+async def set_limit(
+    connection: Connection,
+    kind: str,
+    name: str,
+    *,
+    rate: int | None,
+    per: timedelta,
+    burst: int | None,
+    concurrency: int | None,
+    actor: str | None,
+) -> bool: ...
+@verb
+async def drop_limit(connection: Connection, kind: str, name: str, *, actor: str | None) -> bool: ...
+@verb
+async def restore(connection: Connection, host: str, *, client: str | None = None, actor: str | None) -> bool: ...
+@verb
+async def unblock(connection: Connection, client: str, ordering_key: str, *, actor: str | None) -> bool: ...
+
+
+# Clients, queues, workers and the installation
+
+
+@verb
+async def set_client(connection: Connection, client: str, changes: str, *, actor: str | None) -> bool: ...
+@verb
+async def drop_client(connection: Connection, client: str, *, actor: str | None) -> bool: ...
+@verb
+async def hold_client(connection: Connection, client: str, *, note: str | None, actor: str | None) -> bool: ...
+@verb
+async def release_client(connection: Connection, client: str, *, note: str | None, actor: str | None) -> bool: ...
+@verb
+async def drop_secret(connection: Connection, client: str, name: str, *, actor: str | None) -> bool: ...
+@verb
+async def drop_signing_secret(connection: Connection, client: str, *, actor: str | None) -> bool: ...
+@verb
+async def create_queue(connection: Connection, name: str, changes: str, *, actor: str | None) -> int: ...
+@verb
+async def set_queue(connection: Connection, name: str, changes: str, *, actor: str | None) -> bool: ...
+@verb
+async def drop_queue(connection: Connection, name: str, *, actor: str | None) -> None: ...
+@verb
+async def pause_queue(connection: Connection, name: str, *, note: str | None, actor: str | None) -> bool: ...
+@verb
+async def resume_queue(connection: Connection, name: str, *, note: str | None, actor: str | None) -> bool: ...
+@verb
+async def drain_worker(connection: Connection, worker: int, *, note: str | None = None, actor: str | None) -> bool: ...
+@verb
+async def resume_worker(connection: Connection, worker: int, *, note: str | None = None, actor: str | None) -> bool: ...
+@verb
+async def set_installation(connection: Connection, changes: str, *, actor: str | None) -> bool: ...
+@verb
+async def hold_installation(connection: Connection, *, note: str | None, actor: str | None) -> bool: ...
+@verb
+async def release_installation(connection: Connection, *, note: str | None, actor: str | None) -> bool: ...
+@verb
+async def mark_archived(connection: Connection, day: date, *, actor: str | None) -> bool: ...
+@verb
+async def now(connection: Connection) -> datetime: ...
