@@ -145,6 +145,9 @@ class Attempts:
                 return Released(after=_DATABASE_PAUSE)
             if not self._unbegun.may_begin(self._in_hand.rows.get(row.id, row), lane.started):
                 return None
+            if time.monotonic() > self._tenure.until:  # others, noted at the same time, have kept the loop since then
+                await beginnings.note(row, begun=False)
+                return Released()
             lane.started = time.monotonic()
             lane.expires, lane.only = lane.started + seconds, True
             try:

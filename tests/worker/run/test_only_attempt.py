@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 
 import pytest
 
@@ -74,6 +75,31 @@ async def test_one_that_others_have_by_then_is_not_called(
         await until(lambda: _is_empty(worker.dispatcher.in_hand.rows))
     assert not called
     assert await value(db, "select lease_token = 99 from pgsched.executions")
+
+
+async def test_one_whose_lease_is_in_doubt_by_then_is_handed_back(
+    db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, noted = App(), list[bool | str]()
+
+    @app.handler("note")
+    async def note() -> None:
+        noted.append("called")
+
+    async with running(app) as worker:
+        note_beginning = worker._beginnings.note
+
+        async def while_others_keep_the_loop(row: Execution, *, begun: bool = True) -> bool:
+            found = await note_beginning(row, begun=begun)
+            if not noted:
+                worker.dispatcher.tenure.give_up(time.monotonic())
+            noted.append(begun)
+            return bool(found)
+
+        monkeypatch.setattr(worker._beginnings, "note", while_others_keep_the_loop)
+        await db.execute(ONCE, ["python:note"])
+        await until_history(db, 1)
+    assert noted == [True, False, True, "called"]
 
 
 async def _is_empty(found: object) -> bool:
