@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any, LiteralString
+from urllib.parse import urlsplit
 
 import psycopg
 from psycopg import sql
@@ -318,3 +319,14 @@ def _empty(session: Session, rows: dict[str, tuple[str, bytes]]) -> None:
                 copy.write(content)
             session.execute("truncate pgsched.audit_log restart identity")  # it has what was written anew
     session.execute("select pg_stat_reset()", prepare=True)
+
+
+@contextmanager
+def login_as(db: Session, url: str, group: str, *, name: str = "looks") -> Iterator[str]:
+    """The same address for a login that is a member of this role and no more."""
+    login, parts = sql.Identifier(name), urlsplit(url)
+    db.execute(sql.SQL("create role {} login password 'x' in role {}").format(login, sql.Identifier(group)))
+    try:
+        yield parts._replace(netloc=f"{name}:x@{parts.hostname}:{parts.port}").geturl()
+    finally:
+        db.execute(sql.SQL("drop role {}").format(login))

@@ -26,8 +26,8 @@ def own_context() -> Context:
 
 
 def context_of_lanes() -> Context:
-    """A copy of the current context, without decimal's if that is as in a new thread: each attempt would need a copy of
-    it, whether it uses it or not."""
+    """A copy of the current context, without decimal's if that is as in a new thread: otherwise it would be compared
+    after each attempt, used or not."""
     context = copy_context()
     if _DECIMAL not in context or _settings(context[_DECIMAL]) != _settings(decimal.DefaultContext):
         return context

@@ -94,9 +94,7 @@ async def test_it_starts_without_a_database_and_says_so() -> None:
     assert set(heard) == {"service.failed"}
 
 
-async def test_one_line_says_that_the_database_is_away_and_why_and_one_that_it_is_back(
-    database_url: str, gate: Gate
-) -> None:
+async def test_losing_and_regaining_the_database_are_logged_once_each(database_url: str, gate: Gate) -> None:
     heard: list[tuple[str, dict[str, Field]]] = []
     events = Events(Faults(lambda event, fields: heard.append((event, fields))))
     async with serving(create_app(Settings(database_url=database_url), events=events, wait=0.5)) as api:

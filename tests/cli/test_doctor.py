@@ -7,7 +7,8 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.conftest import Connection, at
-from tests.store.doctor.doctor_arrange import login_as, make_days, register, session_of_the_worker
+from tests.databases import login_as
+from tests.store.doctor.doctor_arrange import make_days, register, session_of_the_worker
 
 
 async def test_where_nothing_is_wrong_the_exit_status_is_0(db: Connection, database_url: str, run: Run) -> None:

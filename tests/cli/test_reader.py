@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 import psycopg
@@ -12,6 +11,7 @@ import pytest
 from pgsched.cli.main import cli
 from tests.cli.conftest import Run
 from tests.conftest import Connection, at
+from tests.databases import login_as
 
 _LETTER = "00000000-0000-7000-8000-00000000000a"
 _LOOKS = {"list", "show", "backfills", "replays", "blocked", "status", "events", "doctor", "top", "forecast"}
@@ -36,13 +36,9 @@ select (select id::text from pgsched.jobs), (select id::text from pgsched.execut
 
 @pytest.fixture
 def reader_url(db: Connection, database_url: str) -> Iterator[str]:
-    db.execute("create role looks login password 'x' in role pgsched_reader")
-    parts = urlsplit(database_url)
-    try:
+    with login_as(db, database_url, "pgsched_reader") as url:
         db.execute(_ONE_OF_EACH)
-        yield parts._replace(netloc=f"looks:x@{parts.hostname}:{parts.port}").geturl()
-    finally:
-        db.execute("drop role looks")
+        yield url
 
 
 def _commands(command: click.Command, *path: str) -> Iterator[tuple[str, ...]]:
@@ -88,16 +84,14 @@ def test_a_reader_changes_nothing(reader_url: str) -> None:
 @pytest.fixture
 def client_url(db: Connection, database_url: str) -> Iterator[str]:
     """The address of a login that is the database role of the client that has one of each, and of no other."""
-    db.execute("create role shops login password 'x' in role pgsched_client")
-    parts = urlsplit(database_url)
-    try:
+    with login_as(db, database_url, "pgsched_client", name="shops") as url:
         db.execute(_ONE_OF_EACH)
         db.execute("""select pgsched.set_client('default', '{"database_role": "shops"}')""")
         db.execute("update pgsched.bulk_changes set clients = '{default}'")
-        yield parts._replace(netloc=f"shops:x@{parts.hostname}:{parts.port}").geturl()
-    finally:
-        db.execute("""select pgsched.set_client('default', '{"database_role": null}')""")
-        db.execute("drop role shops")
+        try:
+            yield url
+        finally:
+            db.execute("""select pgsched.set_client('default', '{"database_role": null}')""")
 
 
 _OF_CLIENTS = {

@@ -72,18 +72,9 @@ def watch(place: Path, *, port: int, api: str, workers: str, key: str, shorter: 
     """A Prometheus that listens on this port and keeps what it learns below ``place``."""
     place.mkdir()
     (place / "alerts.yml").write_text(shortened(_RULES.read_text(), shorter))
-    configuration = place / "prometheus.yml"
-    configuration.write_text(_CONFIGURATION.format(key=key, api=api, workers=workers))
-    address = f"127.0.0.1:{port}"
-    command = [str(prometheus()), f"--config.file={configuration}", f"--storage.tsdb.path={place / 'data'}"]
-    with (place / "log").open("w") as log:
-        process = subprocess.Popen([*command, f"--web.listen-address={address}"], stdout=log, stderr=log)
-    try:
-        _await_ready(f"http://{address}", process, place / "log")
-        yield Watch(f"http://{address}")
-    finally:
-        process.terminate()
-        process.wait(30)
+    (place / "prometheus.yml").write_text(_CONFIGURATION.format(key=key, api=api, workers=workers))
+    with _running(place, port) as address:
+        yield Watch(address)
 
 
 @contextmanager
@@ -92,22 +83,29 @@ def scraping(place: Path, configuration: dict[str, Any]) -> Iterator[dict[str, s
     place.mkdir()
     (place / "alerts.yml").write_text(_RULES.read_text())
     (place / "prometheus.yml").write_text(yaml.safe_dump(configuration))
-    address = f"127.0.0.1:{free_port()}"
-    command = [str(prometheus()), f"--config.file={place / 'prometheus.yml'}", f"--storage.tsdb.path={place / 'data'}"]
-    with (place / "log").open("w") as log:
-        process = subprocess.Popen([*command, f"--web.listen-address={address}"], stdout=log, stderr=log)
-    try:
-        _await_ready(f"http://{address}", process, place / "log")
+    with _running(place, free_port()) as address:
         while "unknown" in (found := _healths(address)).values() or not found:
             time.sleep(0.2)
         yield found
+
+
+@contextmanager
+def _running(place: Path, port: int) -> Iterator[str]:
+    """Runs Prometheus with the configuration in ``place`` until the end. Yields its address."""
+    listens = f"127.0.0.1:{port}"
+    command = [str(prometheus()), f"--config.file={place / 'prometheus.yml'}", f"--storage.tsdb.path={place / 'data'}"]
+    with (place / "log").open("w") as log:
+        process = subprocess.Popen([*command, f"--web.listen-address={listens}"], stdout=log, stderr=log)
+    try:
+        _await_ready(f"http://{listens}", process, place / "log")
+        yield f"http://{listens}"
     finally:
         process.terminate()
         process.wait(30)
 
 
 def _healths(address: str) -> dict[str, str]:
-    with urllib.request.urlopen(f"http://{address}/api/v1/targets", timeout=10) as response:
+    with urllib.request.urlopen(f"{address}/api/v1/targets", timeout=10) as response:
         targets = json.load(response)["data"]["activeTargets"]
     return {one["labels"]["job"]: one["health"] for one in targets}
 

@@ -171,9 +171,7 @@ def test_a_worker_goes_on_after_a_recovery_that_lost_nothing_it_saw(archived: Ar
         assert _check_in(connection, _seen(connection)) == ""
 
 
-def test_a_base_backup_that_is_started_is_held_by_workers_that_were_there_since(
-    archived: Archived, tmp_path: Path
-) -> None:
+def test_workers_hold_a_started_base_backup(archived: Archived, tmp_path: Path) -> None:
     known: list[int] = []
 
     def work() -> list[str]:

@@ -131,7 +131,7 @@ async def test_reserved_connections_are_the_workers_whatever_others_take(
         await worker.drain()
 
 
-async def test_a_worker_whose_renewing_session_was_ended_renews_itself_by_another(
+async def test_a_worker_renews_by_another_session_if_its_own_was_ended(
     small: EmbeddedPostgres, owner: Connection, recorder: Recorder
 ) -> None:
     worker = _worker(small.url, "runner", recorder)

@@ -66,17 +66,6 @@ def session_of_the_worker(url: str) -> Iterator[psycopg.Connection[Any]]:
         yield session
 
 
-@contextmanager
-def login_as(db: psycopg.Connection[Any], url: str, group: str) -> Iterator[str]:
-    """The same address for a login that is a member of this role and no more."""
-    db.execute(f"create role looks login password 'x' in role {group}".encode())
-    parts = urlsplit(url)
-    try:
-        yield parts._replace(netloc=f"looks:x@{parts.hostname}:{parts.port}").geturl()
-    finally:
-        db.execute("drop role looks")
-
-
 @dataclass(slots=True)
 class Network:
     """A way to a server that takes its time with answers, in seconds; it can be changed."""

@@ -14,7 +14,8 @@ from pgsched.store.doctor.checks import CHECKS
 from pgsched.store.doctor.examination import examine
 from pgsched.store.doctor.finding import Finding, Ground, Report, literal, warning
 from tests.conftest import Connection
-from tests.store.doctor.doctor_arrange import login_as, make_days, register, session_of_the_worker, slowed
+from tests.databases import login_as
+from tests.store.doctor.doctor_arrange import make_days, register, session_of_the_worker, slowed
 from tests.store.store_arrange import KEY, rotate
 
 pytestmark = [pytest.mark.oldest_postgresql]

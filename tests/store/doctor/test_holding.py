@@ -11,8 +11,8 @@ import pytest
 from psycopg import AsyncConnection
 
 from tests.conftest import Connection
-from tests.databases import Janitor
-from tests.store.doctor.doctor_arrange import login_as, look, seen
+from tests.databases import Janitor, login_as
+from tests.store.doctor.doctor_arrange import look, seen
 from tests.store.store_arrange import wait_until_blocked
 
 

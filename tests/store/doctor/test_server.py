@@ -4,7 +4,8 @@ import psycopg
 from psycopg import sql
 
 from tests.conftest import Connection
-from tests.store.doctor.doctor_arrange import login_as, look, seen
+from tests.databases import login_as
+from tests.store.doctor.doctor_arrange import look, seen
 
 
 async def test_a_database_without_connections_left_is_an_error(db: Connection, database_url: str) -> None:

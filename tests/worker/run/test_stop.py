@@ -122,7 +122,7 @@ async def test_the_next_of_an_ordering_key_waits_for_a_thread_that_goes_on(db: C
     assert calls == ["first begins", "first ends", "second begins", "second ends"]
 
 
-async def test_an_ordering_key_goes_on_when_the_lease_of_a_cancelled_call_is_over(db: Connection) -> None:
+async def test_an_ordering_key_goes_on_when_a_cancelled_lease_expires(db: Connection) -> None:
     await db.execute(
         "insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id, until)"
         " select 'default', 'one', 0, pgsched.new_id(), now() - interval '1 s'"
