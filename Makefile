@@ -31,7 +31,7 @@ run: $(VENV)/.run
 	@$(BIN)/pgsched up $(ARGS)
 
 demo: $(VENV)/.run
-	@$(BIN)/pgsched demo $(ARGS)
+	@$(BIN)/pgsched dev demo $(ARGS)
 
 test: lint types imports test-18 test-15
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _KEY_BYTES, _ID_BYTES, _NONCE_BYTES = 32, 8, 12
 _VERSION = b"\x01"
-_HOW = "write what pgsched secrets new-key prints; several are separated by commas, the newest first"
+_HOW = "write what pgsched admin secrets new-key prints; several are separated by commas, the newest first"
 
 
 class CannotOpen(PgschedError):

@@ -69,7 +69,7 @@ from pgsched.settings import Settings
 from pgsched.version import __version__
 
 _SCHEME = "key"
-_KEYS = "A key that pgsched keys create has made, psk_…; or a token of a provider that the setting oidc names."
+_KEYS = "A key that pgsched admin keys create has made, psk_…; or a token of a provider that the setting oidc names."
 LARGEST_REQUEST = 2 * 1024 * 1024
 """Bytes of a request's body."""
 

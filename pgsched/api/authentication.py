@@ -24,8 +24,8 @@ _OLDEST = 0.9  # seconds that a look-up may have taken for its answer to count
 _NOTED_EVERY = 60.0
 _MANY = 1000
 _HOW = (
-    "send the header Authorization: Bearer psk_…; keys are made by pgsched keys create, and pgsched up has written one "
-    "to authorization in its data directory (curl -H @.pgsched/authorization)"
+    "send the header Authorization: Bearer psk_…; keys are made by pgsched admin keys create, and pgsched up has "
+    "written one to authorization in its data directory (curl -H @.pgsched/authorization)"
 )
 
 

@@ -1,4 +1,4 @@
-"""`pgsched bench lateness`: how long after its instant each execution starts, at a steady rate of distinct instants."""
+"""`pgsched dev bench lateness`: how late each execution starts, at a steady rate of distinct instants."""
 
 from functools import partial
 from typing import Any

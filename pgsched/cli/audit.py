@@ -1,4 +1,4 @@
-"""``pgsched audit``: who changed what, and what was so before and after."""
+"""``pgsched admin audit``: who changed what, and what was so before and after."""
 
 from functools import partial
 from typing import Any

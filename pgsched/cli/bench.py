@@ -1,4 +1,4 @@
-"""`pgsched bench`: measurements anybody can repeat. The result on standard output, the progress on standard error."""
+"""`pgsched dev bench`: measurements anybody can repeat: the result on standard output, progress on standard error."""
 
 import json
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.options import no_password
 
 Command = Callable[..., Any]
@@ -55,7 +56,7 @@ def tell(result: dict[str, Any], as_json: bool) -> None:
         click.echo(f"{name.replace('_', ' '):32} {value}")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def bench() -> None:
     """Measure pgsched on a temporary database.
 

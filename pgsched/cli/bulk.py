@@ -10,6 +10,7 @@ import click
 
 from pgsched.cli.answers import Answer, changed, fill, listed, shown
 from pgsched.cli.asking import Ask
+from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.commands import command
 from pgsched.cli.following import Stage, then_followed, watch_option
 from pgsched.cli.naming import of_job
@@ -55,7 +56,7 @@ _of_many = options(
     actor_option,
 )
 
-bulk = click.Group("bulk", help="Cancel and reschedule many executions at a rate.")
+bulk = CommandGroup("bulk")
 
 
 @command(bulk, with_ask=True)

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from pgsched.cli.answers import Answer, changed, changes_in, fill, listed, shown
+from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.commands import command
 from pgsched.cli.options import actor_option, many_option, note_and_actor, page_options
 from pgsched.cli.parameters import Number
@@ -18,7 +19,7 @@ _CLEARABLE = (
     "on-time-share",
 )  # fmt: skip
 
-clients = click.Group("clients", help="List, show, set, hold and release clients, and rotate their signing secrets.")
+clients = CommandGroup("clients")
 
 
 @command(clients, "list")

@@ -10,6 +10,7 @@ import click
 from pgsched.cli.answers import Answer, changed, fill, listed, shown
 from pgsched.cli.asking import Ask
 from pgsched.cli.bulk import change_followed
+from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.commands import command
 from pgsched.cli.following import watch_option
 from pgsched.cli.naming import id_of_one, name_argument, of_job, of_one
@@ -43,7 +44,7 @@ _said = options(click.option("--note", metavar="TEXT", help="Reason, for the aud
 
 _one_or_many = options(name_argument, _filters)
 
-dead_letters = click.Group("dead-letters", help="List, show, replay and discard executions that failed for good.")
+dead_letters = CommandGroup("dead-letters")
 
 
 for _command in (list_replays, cancel_replay):

@@ -1,4 +1,4 @@
-"""``pgsched demo``: a whole installation for half a minute, with proof that everything arrived."""
+"""``pgsched dev demo``: a whole installation for half a minute, with proof that everything arrived."""
 
 import asyncio
 import dataclasses

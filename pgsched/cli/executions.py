@@ -7,19 +7,22 @@ from uuid import UUID
 import click
 
 from pgsched.cli.answers import Answer, changed, fill, listed, shown
+from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.commands import command
 from pgsched.cli.execution_edits import edit, reschedule
+from pgsched.cli.forecast import forecast
 from pgsched.cli.naming import of_job, of_one
 from pgsched.cli.options import actor_option, many_option, only_client, page_options, sort_option
+from pgsched.cli.ordering_keys import blocked, unblock
 from pgsched.cli.parameters import host_name, instant, label
 from pgsched.cli.why import reasons
 from pgsched.domain.states import STATUSES, each_once
 
 _COLUMNS = ("id", "client", "key", "status", "fire_at", "attempt", "finished_at", "target", "held_by", "reason")
 
-executions = click.Group("executions", help="List, show, explain, change and cancel executions.")
+executions = CommandGroup("executions")
 
-for _command in (edit, reschedule):
+for _command in (edit, reschedule, blocked, unblock, forecast):
     executions.add_command(_command)
 
 

@@ -1,4 +1,4 @@
-"""``pgsched forecast``: the minutes in which more falls due than the workers do."""
+"""``pgsched executions forecast``: the minutes in which more falls due than the workers do."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""``pgsched history``: days of history that are put away before they are dropped."""
+"""``pgsched admin history``: days of history that are put away before they are dropped."""
 
 import asyncio
 import gzip
@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from pgsched.cli.answers import Answer
+from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.commands import database_command
 from pgsched.cli.options import actor_option
 from pgsched.cli.reply import table
@@ -19,7 +20,7 @@ from pgsched.store import internal, verbs
 from pgsched.store.admin import archive as store
 from pgsched.store.core.transactions import Lend, lending
 
-history = click.Group("history", help="Archive days of history before they are dropped, and repair missing days.")
+history = CommandGroup("history")
 
 _TRIES, _APART = 100, 0.05
 _STEPS: dict[internal.Step, str] = {

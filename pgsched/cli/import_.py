@@ -1,4 +1,4 @@
-"""``pgsched import``: declarations for ``pgsched apply`` from what another scheduler has. It writes no file."""
+"""``pgsched jobs import``: declarations for ``pgsched apply`` from what another scheduler has. It writes no file."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from pgsched.cli.cloud_scheduler import declared_from, jobs_in
+from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.crontab import LeftOut, Line, lines_of
 from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.shell_command import address_of, calls, name_of, words_of
@@ -21,7 +22,7 @@ Found = tuple[str, Callable[[], Mapping[str, Any]]]
 """Where a job stands, for people, and what declares it; that raises a PgschedError for what cannot be declared."""
 
 
-@click.group("import")
+@click.group("import", cls=CommandGroup)
 def import_() -> None:
     """Turn the jobs of another scheduler into declarations, for `pgsched apply`."""
 

@@ -1,10 +1,11 @@
-"""``pgsched installation``: what is set for the installation as a whole."""
+"""``pgsched admin installation``: what is set for the installation as a whole."""
 
 from typing import Any
 
 import click
 
 from pgsched.cli.answers import Answer, changed, changes_in, shown
+from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.commands import database_command
 from pgsched.cli.options import actor_option
 from pgsched.store.admin import installation as store
@@ -18,7 +19,7 @@ _CLEARABLE = (
     "hold-after-absence",
 )
 
-installation = click.Group("installation", help="Show and change settings of the installation as a whole.")
+installation = CommandGroup("installation")
 
 
 @database_command(installation)

@@ -10,22 +10,25 @@ import click
 from pgsched.answers import Job
 from pgsched.cli.answers import Answer, fill
 from pgsched.cli.backfills import backfill, cancel_backfill, list_backfills
+from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.commands import command
 from pgsched.cli.edits import edit
 from pgsched.cli.groups import cancel, pause, resume
+from pgsched.cli.import_ import import_
 from pgsched.cli.naming import of_one
 from pgsched.cli.options import actor_option, many_option, only_client, page_options, sort_option
 from pgsched.cli.parameters import host_name, label
+from pgsched.cli.preview import preview
 from pgsched.cli.reply import listing, table
 from pgsched.domain.states import JOB_STATES
 from pgsched.store.lookup.rows import MOST_OUTCOMES
 
 _COLUMNS = ("id", "client", "key", "state", "schedule", "target", "labels", "reason")
 
-jobs = click.Group("jobs", help="List, show, edit, pause, resume, trigger and cancel recurring jobs.")
+jobs = CommandGroup("jobs")
 
 
-for _command in (edit, pause, resume, cancel, backfill, list_backfills, cancel_backfill):
+for _command in (edit, pause, resume, cancel, preview, backfill, list_backfills, cancel_backfill, import_):
     jobs.add_command(_command)
 
 

@@ -1,4 +1,4 @@
-"""``pgsched keys``: who may ask the API for what."""
+"""``pgsched admin keys``: who may ask the API for what."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from pgsched.cli.answers import Answer, changed, listed
+from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.commands import database_command
 from pgsched.cli.options import actor_option, page_options
 from pgsched.cli.parameters import instant
@@ -16,7 +17,7 @@ _COLUMNS = ("id", "subject", "clients", "scopes", "expires_at", "last_used_at", 
 _ONCE = "it is shown this once: keep it where only its user reads it"
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def keys() -> None:
     """Create, list, rotate, limit and revoke API keys."""
 

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from pgsched.cli.answers import Answer, changed, fill, listed
+from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.commands import command
 from pgsched.cli.options import actor_option, page_options
 from pgsched.domain.states import LIMIT_KINDS
@@ -13,7 +14,7 @@ from pgsched.domain.states import LIMIT_KINDS
 _COLUMNS = ("kind", "name", "rate", "per", "burst", "concurrency")
 _KIND = click.Choice(LIMIT_KINDS)
 
-limits = click.Group("limits", help="List, set and drop limits of clients, hosts, queues and keys.")
+limits = CommandGroup("limits")
 
 
 @command(limits, "list")

@@ -1,56 +1,62 @@
-"""The entry point. A command is imported when it is named, so that none waits for the imports of another."""
+"""The entry point, and the commands that it has."""
 
 import os
 import sys
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from io import TextIOWrapper
-from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
 import click
 
+from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.reply import Reply
 from pgsched.errors import InvalidInput, PgschedError
 from pgsched.version import __version__
 
-_COMMANDS = (
-    *("up", "migrate", "api", "worker", "schedule", "jobs", "executions", "bulk", "events", "dead-letters"),
-    *("clients", "queues", "limits", "workers", "keys"),
-    *("secrets", "targets", "ordering-keys", "installation", "history", "audit"),
-    *("status", "top", "doctor", "recover"),
-    *("forecast", "preview", "apply", "import", "demo", "bench", "completion"),
-)
-_MODULES = {"api": "processes", "worker": "processes", "import": "import_"}
-"""The modules of commands that do not have one of their own name."""
+_SECTIONS = {
+    "Run it": {
+        "up": ("up:up", "Start PostgreSQL, the API and workers in one terminal."),
+        "api": ("processes:api", "Serve the REST API and the dashboard."),
+        "worker": ("processes:worker", "Deliver what is due."),
+        "migrate": ("migrate:migrate", "Upgrade the database schema to this release."),
+    },
+    "Schedule": {
+        "schedule": ("schedule:schedule", "Schedule a call: now, later or repeatedly."),
+        "apply": ("apply:apply", "Create and change the jobs that a file or an app declares."),
+    },
+    "See and change": {
+        "jobs": ("jobs:jobs", "List, preview, edit, pause, trigger, cancel and import jobs."),
+        "executions": ("executions:executions", "List, explain, edit, cancel and forecast executions."),
+        "bulk": ("bulk:bulk", "Cancel and reschedule many executions at a rate."),
+        "dead-letters": ("dead_letters:dead_letters", "List, replay and discard executions that failed for good."),
+        "events": ("events:events", "List how executions ended, oldest first."),
+        "status": ("status:status", "Show counts, throughput, lateness and workers."),
+        "top": ("top:top", "Watch what is due, running and late."),
+    },
+    "Operate": {
+        "clients": ("clients:clients", "List, set, hold and release clients; rotate their secrets."),
+        "queues": ("queues:queues", "List, create, set, pause and drop queues."),
+        "limits": ("limits:limits", "Limit clients, hosts, queues and keys."),
+        "targets": ("targets:targets", "List, sideline and restore target hosts."),
+        "workers": ("workers:workers", "List, drain and resume workers."),
+        "doctor": ("doctor:doctor", "Find problems, and say what to do about them."),
+        "admin": ("admin:admin", "Manage API keys, secrets, audit, history and recovery."),
+    },
+    "Develop": {
+        "dev": ("dev:dev", "Try pgsched out, and measure it."),
+        "completion": ("completion:completion", "Print the script by which a shell completes commands."),
+    },
+}
 _NO_ARGUMENTS: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """Raised for a group without a command; click before 8.2 shows the help by itself."""
 
 
-class Commands(click.Group):
+class Commands(CommandGroup):
     """A group whose commands all end with one answer: see ``pgsched.cli.reply``.
 
     Exit status 0: done. 1: it failed. 2: the request is invalid. 130: Ctrl-C.
     """
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
-            return None
-        name = cmd_name.replace("-", "_")
-        module = import_module(f"pgsched.cli.{_MODULES.get(name, name)}")
-        found: click.Command = getattr(module, f"{name}_" if iskeyword(name) else name)
-        return found
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
-            raise click.UsageError(f"there is no command {args[0]!r}; the commands are {', '.join(_COMMANDS)}")
-        return super().resolve_command(ctx, args)
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
         words = list(sys.argv[1:] if args is None else args)
@@ -112,7 +118,9 @@ def _database_error(reply: Reply, error: Exception) -> int:
     return 2 if isinstance(found, InvalidInput) else 1
 
 
-@click.command(cls=Commands, context_settings={"help_option_names": ["--help"], "max_content_width": 100})
+@click.command(
+    cls=Commands, sections=_SECTIONS, context_settings={"help_option_names": ["--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, "--version", message="pgsched %(version)s")
 def cli() -> None:
     """At and cron for a whole company, on the PostgreSQL it already runs.

@@ -1,4 +1,4 @@
-"""``pgsched ordering-keys``: keys that wait for a decision."""
+"""``pgsched executions blocked`` and ``unblock``: ordering keys that wait for a decision."""
 
 from functools import partial
 from typing import Any
@@ -11,19 +11,17 @@ from pgsched.cli.options import actor_option, only_client, page_options
 
 _COLUMNS = ("client", "ordering_key", "queue", "waiting", "blocked_at", "execution_id", "reason")
 
-ordering_keys = click.Group("ordering-keys", help="List and unblock ordering keys that a failed execution blocks.")
 
-
-@command(ordering_keys)
+@command()
 @only_client
 @page_options()
 async def blocked(desk: Any, client: str | None, limit: int, after: str | None) -> Answer:
-    """List blocked ordering keys, newest first."""
+    """List the ordering keys that a failed execution blocks, newest first."""
     page, note = await fill(partial(desk.list_blocked, client=client), limit, after)
     return listed(page, _COLUMNS, "no ordering key is blocked", note=note)
 
 
-@command(ordering_keys)
+@command()
 @click.argument("client")
 @click.argument("ordering_key")
 @actor_option

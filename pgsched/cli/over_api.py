@@ -34,7 +34,7 @@ def ask_api(address: str, key: str | None, question: Callable[["OverApi"], Await
     except Unauthenticated as error:
         wrong = "is not taken" if key else "is not set"
         raise Unauthenticated(
-            f"{API_KEY} {wrong}: set it to a key that pgsched keys create has made; {error}"
+            f"{API_KEY} {wrong}: set it to a key that pgsched admin keys create has made; {error}"
         ) from error
 
 

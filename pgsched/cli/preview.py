@@ -1,4 +1,4 @@
-"""``pgsched preview``: when a schedule fires, without scheduling anything. Only for ``--job`` is anybody asked."""
+"""``pgsched jobs preview``: when a schedule fires, without scheduling anything. Only for a job is anybody asked."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -9,6 +9,7 @@ import click
 from pgsched.cli.answers import changes_in
 from pgsched.cli.asking import Ask, api_option, asking
 from pgsched.cli.configuration import DATABASE, settings_options
+from pgsched.cli.naming import id_of_one, key_option, name_argument
 from pgsched.cli.options import many_option, recurrence_options
 from pgsched.cli.parameters import instant
 from pgsched.cli.reply import Reply, json_option, table
@@ -16,15 +17,17 @@ from pgsched.errors import InvalidInput
 
 
 class _Job(NamedTuple):
-    name: str
+    name: str | None
+    key: str | None
     client: str | None
 
 
 @click.command()
 @settings_options(DATABASE)
 @api_option()
-@click.option("--job", metavar="ID-or-KEY", help="Preview this job, before and after the given change.")
-@click.option("--client", metavar="NAME", help="Whose key --job is, if several clients have it.")
+@name_argument
+@key_option
+@click.option("--client", metavar="NAME", help="Whose key it is, if several clients have it.")
 @click.option("--at", metavar="INSTANT", help="Once, at this instant.")
 @recurrence_options(is_new=True)
 @many_option("--rule", "How it recurs, such as max_runs=3.")
@@ -40,20 +43,24 @@ def preview(
     reply: Reply,
     /,
     api: str | None,
-    job: str | None,
+    name: str | None,
+    key: str | None,
     client: str | None,
     after: datetime | None,
     count: int,
     **given: Any,
 ) -> None:
-    """Show the next instants of a schedule, on its own clock and in UTC."""
+    """Show the next instants of a schedule, on its own clock and in UTC.
+
+    With a job, show its instants, and those that it would have with the given change.
+    """
     flags = {name: given.pop(name) for name in (*DATABASE, "config")}
     given["rules"] = dict(given["rules"]) or None
-    if job is not None:
-        _preview_job(reply, asking(flags, api), _Job(job, client), after, count, given)
+    if name is not None or key is not None:
+        _preview_job(reply, asking(flags, api), _Job(name, key, client), after, count, given)
         return
     if api is not None or client is not None:
-        raise InvalidInput("--api and --client go with --job: a schedule is previewed without asking anybody")
+        raise InvalidInput("--api and --client go with a job: a schedule is previewed without asking anybody")
     from pgsched.domain.preview import preview
 
     fires = preview(after=after or datetime.now(UTC).replace(microsecond=0), count=count, **given)
@@ -63,14 +70,13 @@ def preview(
 def _preview_job(reply: Reply, ask: Ask, job: _Job, after: datetime | None, count: int, given: dict[str, Any]) -> None:
     for name in ("at", "identity"):
         if given.pop(name) is not None:
-            raise InvalidInput(f"--{name} does not go with --job, which has its own: leave it out")
+            raise InvalidInput(f"--{name} does not go with a job, which has its own: leave it out")
     changed = any(value is not None for value in given.values())
     changes = changes_in(given) if changed else {}
 
     async def question(desk: Any) -> Any:
-        return await desk.preview_job(
-            await desk.identify("job", job.name, job.client), changes, start=after, count=count
-        )
+        id = await id_of_one(desk, "job", *job)
+        return await desk.preview_job(id, changes, start=after, count=count)
 
     found = ask(question)
     text = _text(found.before)

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from pgsched.cli.answers import Answer, cells, changed, changes_in, shown
+from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.commands import command
 from pgsched.cli.options import actor_option, many_option, note_and_actor, options
 from pgsched.cli.reply import table
@@ -18,7 +19,7 @@ _queue_options = options(
     ),
 )
 
-queues = click.Group("queues", help="List, show, create, set, pause, resume and drop queues.")
+queues = CommandGroup("queues")
 
 
 @command(queues, "list")

@@ -1,4 +1,4 @@
-"""``pgsched recover``: what a restored or copied database would fire, and the end of its hold."""
+"""``pgsched admin recover``: what a restored or copied database would fire, and the end of its hold."""
 
 from dataclasses import asdict
 from typing import Any
@@ -66,7 +66,8 @@ async def recover(connection: Any, settings: Settings, hold: bool, release: bool
 
 
 _NEXT = (
-    "nothing begins until it is released: pgsched recover --release, with --skip-older-than, --rate or --hold-client"
+    "nothing begins until it is released: pgsched admin recover --release, with --skip-older-than, --rate or "
+    "--hold-client"
 )
 
 

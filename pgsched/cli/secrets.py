@@ -1,4 +1,4 @@
-"""``pgsched secrets``: what options name and nobody may read.
+"""``pgsched admin secrets``: what options name and nobody may read.
 
 A value comes by standard input or a prompt: arguments are for everybody on the machine to read.
 """
@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from pgsched.cli.answers import Answer, changed, fill, listed
+from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.commands import command, database_command
 from pgsched.cli.options import actor_option, page_options
 from pgsched.cli.reply import Reply, json_option
@@ -17,9 +18,7 @@ from pgsched.sealing import KeyRing, new_key
 from pgsched.settings import Settings
 from pgsched.store.admin import secrets as store
 
-secrets = click.Group(
-    "secrets", help="Store, list and drop secrets that headers refer to, and rotate their encryption keys."
-)
+secrets = CommandGroup("secrets")
 
 
 @command(secrets)

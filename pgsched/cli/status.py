@@ -74,7 +74,7 @@ def _text(found: dict[str, Any]) -> str:
     parts = [listing({**counts, "oldest due": late, "time zone rules": found["tzdata"]})]
     if found["held_since"]:
         held = f"held for recovery since {found['held_since']:%Y-%m-%d %H:%M:%SZ}: {found['held_because']}"
-        parts.insert(0, f"{held}\nsee what would fire, and let it go on: pgsched recover")
+        parts.insert(0, f"{held}\nsee what would fire, and let it go on: pgsched admin recover")
     if found["last_hour"]:
         parts.append(table(_DONE, [_done(one) for one in found["last_hour"]]))
     if found["objectives"]:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from pgsched.cli.answers import Answer, changed, fill, listed
+from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.commands import command
 from pgsched.cli.options import actor_option, note_and_actor, only_client, page_options
 from pgsched.cli.parameters import instant
@@ -14,7 +15,7 @@ from pgsched.cli.parameters import instant
 _COLUMNS = ("host", "client", "state", "failing_since", "until", "openings", "held", "reason")
 _for_client = click.option("--client", metavar="NAME", help="Only for this client.  [default: for all]")
 
-targets = click.Group("targets", help="List, sideline and restore target hosts.")
+targets = CommandGroup("targets")
 
 
 @command(targets, "list")

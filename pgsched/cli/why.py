@@ -34,7 +34,7 @@ _HOLDERS = {
     "circuit": "The target host {name} fails, and is left alone until it recovers: see pgsched "
     "targets list, which says why.",
     "order": "Another execution under its ordering key {ordering_key} comes first, or blocks the key: see pgsched "
-    "ordering-keys blocked --client {client}.",
+    "executions blocked --client {client}.",
     "worker": "No worker can deliver it: none has {name}. See pgsched status.",
     "alone": "Worker processes ended while {name} ran, so it waits to be run apart from all others.",
     "error": "It is set aside ({reason}). Mend that, then reschedule or cancel it.",

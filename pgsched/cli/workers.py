@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from pgsched.cli.answers import Answer, cells, changed, shown
+from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.commands import command
 from pgsched.cli.options import note_and_actor
 from pgsched.cli.reply import table
@@ -12,7 +13,7 @@ from pgsched.cli.reply import table
 _COLUMNS = ("id", "name", "state", "queues", "in_hand", "concurrency", "release", "started_at", "reason")
 _NUMBER = click.argument("worker", type=click.IntRange(1, 2**31 - 1))
 
-workers = click.Group("workers", help="List, show, drain and resume workers.")
+workers = CommandGroup("workers")
 
 
 @command(workers, "list")

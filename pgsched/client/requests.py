@@ -197,7 +197,7 @@ def _is_number(value: Any) -> bool:
 def headers_of(api_key: str | None) -> dict[str, str]:
     """What every request has of the key, and that no page of another site has sent it."""
     if api_key is not None and not (isinstance(api_key, str) and _KEY.fullmatch(api_key)):
-        raise InvalidInput("api_key is no key of the API: write what pgsched keys create has printed")
+        raise InvalidInput("api_key is no key of the API: write what pgsched admin keys create has printed")
     key = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
     return {"X-Requested-With": "pgsched"} | key
 

@@ -105,7 +105,7 @@ class Assembly(Foundation):
     def _hold_changed(self) -> None:
         if self.roster.held is not None:
             self.dispatcher.unbegun.recall(lambda _: True)
-            self.events.emit("installation.held", why=self.roster.held, then="pgsched recover")
+            self.events.emit("installation.held", why=self.roster.held, then="pgsched admin recover")
         else:
             self.events.emit("installation.released")
 

@@ -1,4 +1,4 @@
-"""What ``pgsched import`` prints, read as ``pgsched apply`` reads it."""
+"""What ``pgsched jobs import`` prints, read as ``pgsched apply`` reads it."""
 
 import tomllib
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.cli.conftest import Run
 def declared(run: Run, *words: str, given: str) -> tuple[list[dict[str, Any]], list[str]]:
     """The jobs, and what was left out."""
     Path("there").write_text(given, encoding="utf-8")
-    answer = run("import", *words, "there")
+    answer = run("jobs", "import", *words, "there")
     assert answer.exit_code == 0, answer.stderr
     tables: list[dict[str, Any]] = tomllib.loads(answer.stdout)["jobs"]
     declared_in(tables, "there")

@@ -92,7 +92,7 @@ def test_a_job_is_edited_and_its_waiting_row_with_it(ask: Any, db: Db) -> None:
     assert shown["next_fire"] == answer["next_fire"]
     found = db.execute("select target, payload::text from pgsched.executions").fetchall()
     assert found == [("python:other", '{"n": 1.50}')]
-    [logged] = ask("audit", "--subject", id, "--action", "edit")["items"]
+    [logged] = ask("admin", "audit", "--subject", id, "--action", "edit")["items"]
     assert (logged["actor"], logged["after"]["every"], logged["before"]["cron"]) == ("ann", "01:30:00", "@daily")
     assert ask("jobs", "edit", id, "--every", "90m")["changed"] is False
 
@@ -100,7 +100,7 @@ def test_a_job_is_edited_and_its_waiting_row_with_it(ask: Any, db: Db) -> None:
 def test_an_interval_is_counted_from_another_anchor_and_that_is_previewed(ask: Any) -> None:
     id = ask("schedule", TARGET, "--every", "24h")["id"]
     moved = ("--anchor", "2026-01-01T03:00:00+01:00")
-    asked = ask("preview", "--job", id, "--from", "2030-03-01T00:00:00Z", "--count", "1", *moved)
+    asked = ask("jobs", "preview", id, "--from", "2030-03-01T00:00:00Z", "--count", "1", *moved)
     assert [row["at"] for row in asked["after"]] == ["2030-03-01T02:00:00Z"]
     assert ask("jobs", "edit", id, *moved)["next_fire"].endswith("T02:00:00Z")
     assert not ask("jobs", "edit", id, "--clear", "anchor")["next_fire"].endswith("T02:00:00Z")
@@ -166,7 +166,7 @@ def test_a_finished_job_is_found_by_its_state(ask: Any, db: Db) -> None:
 
 def test_an_edit_is_previewed(ask: Any, db: Db) -> None:
     id = ask("schedule", TARGET, "--cron", "30 2 * * *", "--timezone", "Europe/Berlin")["id"]
-    asked = ("preview", "--job", id, "--from", "2026-10-24T12:00:00Z", "--count", "1")
+    asked = ("jobs", "preview", id, "--from", "2026-10-24T12:00:00Z", "--count", "1")
     found = ask(*asked, "--cron", "30 4 * * *")
     assert [row["local"] for row in found["before"]] == ["2026-10-25T02:30:00+02:00"]
     assert [row["local"] for row in found["after"]] == ["2026-10-25T04:30:00+01:00"]
@@ -177,7 +177,7 @@ def test_an_edit_is_previewed(ask: Any, db: Db) -> None:
 
 def test_preview_heeds_rules(ask: Any) -> None:
     found = ask(
-        "preview", "--cron", "0 9 * * *", "--rule", 'exclude=["2026-03-02"]', "--rule", "max_runs=2",
+        "jobs", "preview", "--cron", "0 9 * * *", "--rule", 'exclude=["2026-03-02"]', "--rule", "max_runs=2",
         "--from", "2026-03-01T00:00:00Z",
     )  # fmt: skip
     assert [row["at"] for row in found["next"]] == ["2026-03-01T09:00:00Z", "2026-03-03T09:00:00Z"]
@@ -224,19 +224,19 @@ def test_status_counts_and_tells_how_late_the_oldest_is(ask: Any, db: Db) -> Non
 
 
 def test_forecast_marks_the_minutes_with_more_than_the_bound(ask: Any, run: Any) -> None:
-    assert ask("forecast") == {"minutes": [], "per_minute": 10_000, "busiest": None, "advice": None}
+    assert ask("executions", "forecast") == {"minutes": [], "per_minute": 10_000, "busiest": None, "advice": None}
     ask("schedule", TARGET, "--delay", "10m")
-    [minute] = ask("forecast", "--per-minute", "1")["minutes"]
+    [minute] = ask("executions", "forecast", "--per-minute", "1")["minutes"]
     assert (minute["due"], minute["hot"]) == (1, False)
     for _ in range(6):  # so that two are in one minute, also if it turns between them
         ask("schedule", TARGET, "--delay", "10m")
-    found = ask("forecast", "--per-minute", "1")
+    found = ask("executions", "forecast", "--per-minute", "1")
     assert [one["due"] for one in found["minutes"] if one["hot"]]
     assert "jitter" in found["advice"]
-    assert "2+" in run("forecast", "--per-minute", "1").output
-    assert "nothing falls due" in run("forecast", "--minutes", "2").output
+    assert "2+" in run("executions", "forecast", "--per-minute", "1").output
+    assert "nothing falls due" in run("executions", "forecast", "--minutes", "2").output
     for words in (["--minutes", "0"], ["--minutes", "241"], ["--per-minute", "0"], ["--per-minute", "100001"]):
-        assert run("forecast", *words).exit_code == 2
+        assert run("executions", "forecast", *words).exit_code == 2
 
 
 def test_what_workers_have_done_is_told_and_is_the_bound_of_the_forecast(ask: Any, run: Any, db: Db) -> None:
@@ -251,10 +251,10 @@ def test_what_workers_have_done_is_told_and_is_the_bound_of_the_forecast(ask: An
     assert "late p99" in run("status").output
     for _ in range(8):  # so that four are in one minute, also if it turns between them
         ask("schedule", TARGET, "--delay", "10m")
-    found = ask("forecast")
+    found = ask("executions", "forecast")
     assert (found["per_minute"], found["busiest"]) == (3, 3)
     assert any(one["hot"] for one in found["minutes"])
-    assert "in their busiest minute of the last 7 days workers made 3 attempts" in run("forecast").output
+    assert "in their busiest minute of the last 7 days workers made 3 attempts" in run("executions", "forecast").output
 
 
 @pytest.mark.parametrize(
@@ -291,6 +291,7 @@ def test_whether_a_clients_objective_was_met_is_told(ask: Any, run: Any, db: Db)
 
 def test_preview_shows_the_change_of_the_clocks(ask: Any) -> None:
     found = ask(
+        "jobs",
         "preview",
         "--cron",
         "30 2 * * *",
@@ -310,14 +311,14 @@ def test_preview_shows_the_change_of_the_clocks(ask: Any) -> None:
 
 
 def test_preview_draws_a_hashed_schedule_for_the_job_it_is_told(ask: Any) -> None:
-    asked = ("preview", "--cron", "H H * * *", "--from", "2026-03-01T00:00:00Z", "--count", "1", "--identity")
+    asked = ("jobs", "preview", "--cron", "H H * * *", "--from", "2026-03-01T00:00:00Z", "--count", "1", "--identity")
     first = ask(*asked, "default/nightly")
     assert ask(*asked, "default/nightly") == first
     assert ask(*asked, "default/weekly") != first
 
 
 def test_preview_of_an_interval_counts_from_its_beginning(ask: Any) -> None:
-    found = ask("preview", "--every", "90s", "--from", "2026-03-01T00:00:00Z", "--count", "2")
+    found = ask("jobs", "preview", "--every", "90s", "--from", "2026-03-01T00:00:00Z", "--count", "2")
     assert [row["at"] for row in found["next"]] == ["2026-03-01T00:01:30Z", "2026-03-01T00:03:00Z"]
 
 

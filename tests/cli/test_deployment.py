@@ -129,7 +129,7 @@ def test_prometheus_scrapes_what_compose_starts(
     services = _services()
     given = {name: _environment(server, services[name]) for name in ("migrate", "api", "worker")}
     assert run(*services["migrate"]["command"], env=given["migrate"]).exit_code == 0
-    made = run("keys", "create", "prometheus", "--scope", "read", "--json", env=given["worker"])
+    made = run("admin", "keys", "create", "prometheus", "--scope", "read", "--json", env=given["worker"])
     key = json.loads(made.stdout)["token"]
     answering = answer(start(*services["api"]["command"], "--port", "0", "--json", **given["api"]))
     words = [word.replace(":9464", ":0") for word in services["worker"]["command"]]

@@ -28,18 +28,18 @@ def test_a_host_is_sidelined_listed_and_restored(run: Run) -> None:
 
 def test_nothing_is_left_alone_or_blocked_at_first(run: Run) -> None:
     assert run("targets", "list").output == "no target is left alone\n"
-    assert run("ordering-keys", "blocked").output == "no ordering key is blocked\n"
+    assert run("executions", "blocked").output == "no ordering key is blocked\n"
 
 
 def test_a_blocked_key_is_listed_and_unblocked(run: Run, db: psycopg.Connection[Any]) -> None:
     db.execute(BLOCK.encode(), {"key": "account-42"})
-    assert "account-42" in run("ordering-keys", "blocked").output
-    page = json.loads(run("ordering-keys", "blocked", "--limit", "1", "--json").output)
+    assert "account-42" in run("executions", "blocked").output
+    page = json.loads(run("executions", "blocked", "--limit", "1", "--json").output)
     assert ([item["waiting"] for item in page["items"]], page["next"]) == ([1], None)
     last = page["items"][0]["execution_id"]
-    assert json.loads(run("ordering-keys", "blocked", "--after", last, "--json").output)["items"] == []
-    assert run("ordering-keys", "unblock", "payments", "account-42").output == "unblocked\n"
-    assert run("ordering-keys", "unblock", "payments", "account-42").output == "was not blocked\n"
+    assert json.loads(run("executions", "blocked", "--after", last, "--json").output)["items"] == []
+    assert run("executions", "unblock", "payments", "account-42").output == "unblocked\n"
+    assert run("executions", "unblock", "payments", "account-42").output == "was not blocked\n"
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_blocked_key_is_listed_and_unblocked(run: Run, db: psycopg.Connection[
         (["targets", "sideline", "shop.example", "--until", "2040-01-01"], "offset"),
         (["targets", "sideline", "shop.example", "--client", ""], "payments"),
         (["targets", "restore", ""], "1 to 300"),
-        (["ordering-keys", "blocked", "--after", "x"], "after"),
+        (["executions", "blocked", "--after", "x"], "after"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(run: Run, words: list[str], message: str) -> None:

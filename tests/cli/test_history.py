@@ -45,13 +45,13 @@ def test_a_day_is_dropped_only_once_it_was_archived(run: Run, db: psycopg.Connec
     db.execute(_ENDED, ["40 days"])
     db.execute(_ENDED, ["50 days"])  # of which there is no table
     assert _droppable(db) == (1, 3)
-    assert run("installation", "set", "--archive-history").output == "set\n"
+    assert run("admin", "installation", "set", "--archive-history").output == "set\n"
     assert _droppable(db) == (0, 0)
     [found] = [one for one in json.loads(run("doctor", "--json").stdout)["findings"] if "archived" in one["seen"]]
     assert (found["check"], found["severity"]) == ("days", "warning")
-    items = json.loads(run("history", "archive", str(tmp_path / "put away"), "--actor", "ann", "--json").stdout)[
-        "items"
-    ]
+    items = json.loads(
+        run("admin", "history", "archive", str(tmp_path / "put away"), "--actor", "ann", "--json").stdout
+    )["items"]
     assert {Path(one["file"]).name.partition("_")[0] for one in items} == {"history", "attempts"}
     day = (db.execute(_DAY).fetchone() or (None,))[0]
     with gzip.open(tmp_path / "put away" / f"history_{day:%Y%m%d}.csv.gz", "rt", newline="") as file:
@@ -59,7 +59,7 @@ def test_a_day_is_dropped_only_once_it_was_archived(run: Run, db: psycopg.Connec
     assert [(one["client_id"], one["status"]) for one in found] == [("shop", "succeeded")] * 3
     assert {json.loads(one["payload"]) for one in found} == {f'a "quoted", line\n{n}' for n in (1, 2, 3)}
     assert _droppable(db) == (1, 3)
-    assert run("history", "archive", str(tmp_path / "put away")).output == "no day is to be archived\n"
+    assert run("admin", "history", "archive", str(tmp_path / "put away")).output == "no day is to be archived\n"
     assert list((tmp_path / "put away").glob("*.partial")) == []
 
 
@@ -74,9 +74,15 @@ def test_what_ended_on_days_without_a_table_is_told_and_gets_one(run: Run, db: p
     db.execute("select pg_stat_force_next_flush()")
     told = [one["seen"] for one in json.loads(run("doctor", "--json").stdout)["findings"] if one["check"] == "days"]
     assert "3 rows of history without a table of their day" in told
-    assert json.loads(run("history", "adopt", "--json").stdout)["items"][0] == {"table": "history", "outcome": "apart"}
+    assert json.loads(run("admin", "history", "adopt", "--json").stdout)["items"][0] == {
+        "table": "history",
+        "outcome": "apart",
+    }
     db.execute(_SOON)
-    assert "the days that had no table have one" in run("history", "adopt").output
-    assert json.loads(run("history", "adopt", "--json").stdout)["items"][0] == {"table": "history", "outcome": "none"}
+    assert "the days that had no table have one" in run("admin", "history", "adopt").output
+    assert json.loads(run("admin", "history", "adopt", "--json").stdout)["items"][0] == {
+        "table": "history",
+        "outcome": "none",
+    }
     assert db.execute("select count(*) from only pgsched_internal.history_default").fetchone() == (0,)
     assert db.execute("select count(*) from pgsched.history").fetchone() == (3,)

@@ -142,6 +142,6 @@ def test_what_has_no_like_is_named_with_the_reason(run: Run, changes: dict[str, 
 )
 def test_what_is_no_list_of_jobs_is_refused(run: Run, given: str) -> None:
     Path("there").write_text(given)
-    answer = run("import", "cloud-scheduler", "there")
+    answer = run("jobs", "import", "cloud-scheduler", "there")
     assert answer.exit_code == 2
     assert "gcloud scheduler jobs list --format json" in answer.stderr

@@ -194,7 +194,7 @@ def test_a_plain_command_is_passed_on_whole(run: Run, command: str, name: str, w
 
 
 def _read(run: Run, *flags: str) -> Result:
-    return run("import", "crontab", "there", "--timezone", "UTC", "--target", "python:{name}", *flags)
+    return run("jobs", "import", "crontab", "there", "--timezone", "UTC", "--target", "python:{name}", *flags)
 
 
 @pytest.mark.parametrize(
@@ -262,18 +262,18 @@ def test_a_call_that_is_not_understood_is_no_command_of_a_target(run: Run) -> No
 
 def test_bytes_that_are_no_text_are_refused(run: Run) -> None:
     Path("there").write_bytes(b"\xff\xfe\x00")
-    assert run("import", "crontab", "there").exit_code == 2
+    assert run("jobs", "import", "crontab", "there").exit_code == 2
 
 
 def test_a_file_that_is_not_there_is_named(run: Run) -> None:
-    answer = run("import", "crontab", "nowhere")
+    answer = run("jobs", "import", "crontab", "nowhere")
     assert answer.exit_code == 1
     assert "nowhere" in answer.stderr
 
 
 def test_the_answer_in_json_has_both(run: Run) -> None:
     Path("there").write_text("@daily curl https://shop.example/a\n@daily ls\n")
-    answer = json.loads(run("import", "crontab", "--timezone", "UTC", "there", "--json").stdout)
+    answer = json.loads(run("jobs", "import", "crontab", "--timezone", "UTC", "there", "--json").stdout)
     assert [job["target"] for job in answer["jobs"]] == ["https://shop.example/a"]
     assert [one["where"] for one in answer["left"]] == ["line 2"]
 
@@ -295,5 +295,5 @@ def test_a_spider_that_asks_by_head_is_no_plain_get() -> None:
 def test_a_byte_order_mark_hides_no_line(tmp_path: Path) -> None:
     file = tmp_path / "crontab"
     file.write_bytes(b"\xef\xbb\xbf0 1 * * * curl https://shop.example/a\n")
-    found = CliRunner().invoke(cli, ["import", "crontab", str(file), "--timezone", "UTC"])
+    found = CliRunner().invoke(cli, ["jobs", "import", "crontab", str(file), "--timezone", "UTC"])
     assert 'target = "https://shop.example/a"' in found.stdout

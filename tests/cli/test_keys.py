@@ -1,4 +1,4 @@
-"""``pgsched keys``, and what an API without keys does."""
+"""``pgsched admin keys``, and what an API without keys does."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ from tests.store.store_arrange import column, row
 
 def test_a_key_is_made_listed_rotated_and_revoked(run: Run, database_url: str, db: Connection) -> None:
     def keys(*words: str) -> Any:
-        return json.loads(run("keys", *words, "--json", env=at(database_url)).stdout)
+        return json.loads(run("admin", "keys", *words, "--json", env=at(database_url)).stdout)
 
     made = keys("create", "shop", "--client", "shop", "--scope", "read", "--actor", "ann")
     token = Token.parse(made["token"])
@@ -39,7 +39,7 @@ def test_a_key_is_made_listed_rotated_and_revoked(run: Run, database_url: str, d
 
 
 def test_a_person_sees_the_token_alone_on_standard_output(run: Run, database_url: str) -> None:
-    made = run("keys", "create", "ann", "--scope", "admin", env=at(database_url))
+    made = run("admin", "keys", "create", "ann", "--scope", "admin", env=at(database_url))
     assert Token.parse(made.stdout.strip()) is not None
     assert "shown this once" in made.stderr
 
@@ -48,7 +48,7 @@ def test_a_person_sees_the_token_alone_on_standard_output(run: Run, database_url
     "words", [["--scope", "everything"], [], ["--scope", "read", "--expires-at", "2001-01-01T00:00:00Z"]]
 )
 def test_what_cannot_be_a_key_is_refused(run: Run, database_url: str, words: list[str]) -> None:
-    assert run("keys", "create", "ann", *words, env=at(database_url)).exit_code == 2
+    assert run("admin", "keys", "create", "ann", *words, env=at(database_url)).exit_code == 2
 
 
 def test_an_api_without_keys_does_not_start_where_others_reach_it(database_url: str) -> None:

@@ -75,16 +75,16 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "workers show": ("{worker}",),
     "workers drain": ("{worker}",),
     "workers resume": ("{worker}",),
-    "secrets put": ("{client}", "token"),
-    "secrets list": ("{client}",),
-    "secrets drop": ("{client}", "token"),
+    "admin secrets put": ("{client}", "token"),
+    "admin secrets list": ("{client}",),
+    "admin secrets drop": ("{client}", "token"),
     "targets list": ("--client", "{client}"),
     "targets sideline": ("other.example", "--client", "{client}"),
     "targets restore": ("shop.example", "--client", "{client}"),
-    "ordering-keys blocked": ("--client", "{client}"),
-    "ordering-keys unblock": ("{client}", "order-1"),
-    "audit": ("--client", "{client}", "--subject", "{job}"),
-    "preview": ("--job", "nightly", "--client", "{client}", "--every", "2h", "--from", "2030-01-01T00:00:00Z"),
+    "executions blocked": ("--client", "{client}"),
+    "executions unblock": ("{client}", "order-1"),
+    "admin audit": ("--client", "{client}", "--subject", "{job}"),
+    "jobs preview": ("nightly", "--client", "{client}", "--every", "2h", "--from", "2030-01-01T00:00:00Z"),
 }  # fmt: skip
 _SHOWS = {"list", "show", "backfills", "replays", "blocked", "audit", "preview"}
 _BLOCKED = """
@@ -196,7 +196,7 @@ def test_a_command_answers_as_over_the_database(
 @pytest.mark.parametrize("path", DATABASE_ONLY)
 def test_what_only_the_database_answers_says_so(run: Run, path: str) -> None:
     given = [f"x{n}" for n, one in enumerate(_ALL[path].params) if isinstance(one, click.Argument)]
-    scope = ("--scope", "read") if path == "keys create" else ()
+    scope = ("--scope", "read") if path == "admin keys create" else ()
     found = run(*path.split(), *given, *scope, "--api", "http://127.0.0.1:1")
     assert (found.exit_code, found.stdout) == (2, "")
     assert found.stderr == f"error: pgsched {path} asks the database itself: leave --api out, and give --database-url\n"
@@ -220,7 +220,7 @@ def test_an_address_that_is_none_is_refused(run: Run) -> None:
 def test_a_key_that_is_missing_wrong_or_too_narrow_says_what_to_do(run: Run, there: Db, address: str) -> None:
     there_is_none = _refused(run, "jobs", "list", "--api", address)
     assert there_is_none[0] == 1
-    assert "PGSCHED_API_KEY is not set: set it to a key that pgsched keys create has made" in there_is_none[1]
+    assert "PGSCHED_API_KEY is not set: set it to a key that pgsched admin keys create has made" in there_is_none[1]
     other = _refused(run, "jobs", "list", "--api", address, PGSCHED_API_KEY=str(make_key(there)) + "x")
     assert (other[0], "PGSCHED_API_KEY is not taken" in other[1]) == (1, True), other
     odd = _refused(run, "jobs", "list", "--api", address, PGSCHED_API_KEY="two words")
@@ -243,7 +243,7 @@ def test_a_team_sees_its_own_alone(run: Run, there: Db, address: str) -> None:
     mine, theirs = _things(there), _things(there)
     environment = {"PGSCHED_API": address, "PGSCHED_API_KEY": str(make_key(there, clients=[mine["client"]]))}
     assert run("executions", "why", "once", env=environment).exit_code == 0  # which other clients have, too
-    for path in ("jobs list", "executions list", "dead-letters list", "audit"):
+    for path in ("jobs list", "executions list", "dead-letters list", "admin audit"):
         items = json.loads(run(*path.split(), "--json", env=environment).stdout)["items"]
         assert {item["client"] for item in items} == {mine["client"]}, path
     for path, thing in (("jobs show", "job"), ("executions cancel", "waiting"), ("dead-letters discard", "letter")):

@@ -46,7 +46,7 @@ def _commands(command: click.Command, *path: str) -> Iterator[tuple[str, ...]]:
         context = click.Context(command)
         for name in command.list_commands(context):  # they are brought one by one, when they are asked for
             yield from _commands(command.get_command(context, name) or command, *path, name)
-    elif path[0] != "bench" and path[-1] in _LOOKS:
+    elif path[0] != "dev" and path[-1] in _LOOKS:
         yield path
 
 
@@ -60,8 +60,8 @@ def test_every_command_that_shows_something_needs_no_more_than_a_reader(
     commands = list(_commands(cli))
     assert len(commands) > 12
     for words in commands:
-        one = words[-1] in {"show", "backfills"} and words[0] != "installation"
-        subject = [shown[words[0]]] if one or words[0] == "secrets" else []
+        one = words[-1] in {"show", "backfills"} and words != ("admin", "installation", "show")
+        subject = [shown[words[-2]]] if one or words == ("admin", "secrets", "list") else []
         result = run(*words, *subject, "--json", env=at(reader_url))
         if result.exit_code != (1 if words == ("doctor",) else 0):  # no worker is there, and it says so
             refused[words] = result.output[-300:]
@@ -97,7 +97,7 @@ def client_url(db: Connection, database_url: str) -> Iterator[str]:
 _OF_CLIENTS = {
     *(("executions", "list"), ("executions", "show"), ("executions", "why"), ("jobs", "list"), ("jobs", "show")),
     *(("jobs", "backfills"), ("dead-letters", "list"), ("dead-letters", "show"), ("dead-letters", "replays")),
-    *(("bulk", "list"), ("bulk", "show"), ("ordering-keys", "blocked"), ("audit",)),
+    *(("bulk", "list"), ("bulk", "show"), ("executions", "blocked"), ("admin", "audit")),
 }
 
 
@@ -108,9 +108,9 @@ def test_a_client_asks_what_is_its_own_and_is_told_clearly_what_is_not(
     shown = {"jobs": job, "executions": execution, "dead-letters": _LETTER, "bulk": change}
     shown |= {"clients": "default", "queues": "default", "secrets": "default", "workers": "7"}
     answered, unclear = set(), {}
-    for words in {*_commands(cli), ("executions", "why"), ("audit",)} - {("doctor",), ("top",), ("events",)}:
-        one = words[-1] in {"show", "why", "backfills"} and words[0] != "installation"
-        subject = [shown[words[0]]] if one or words[0] == "secrets" else []
+    for words in {*_commands(cli), ("executions", "why"), ("admin", "audit")} - {("doctor",), ("top",), ("events",)}:
+        one = words[-1] in {"show", "why", "backfills"} and words != ("admin", "installation", "show")
+        subject = [shown[words[-2]]] if one or words == ("admin", "secrets", "list") else []
         result = run(*words, *subject, "--json", env=at(client_url))
         if result.exit_code == 0:
             answered.add(words)
@@ -130,6 +130,6 @@ def test_a_client_counts_what_a_backfill_would_run(db: Connection, client_url: s
 
 
 def test_a_client_sees_of_the_audit_log_what_is_its_own(db: Connection, client_url: str, run: Run) -> None:
-    items = json.loads(run("audit", "--json", env=at(client_url)).stdout)["items"]
+    items = json.loads(run("admin", "audit", "--json", env=at(client_url)).stdout)["items"]
     assert {item["name"] for item in items if item["kind"] == "client"} == {"default"}
     assert {item["kind"] for item in items} <= {"client", "job", "backfill", "bulk change", None}

@@ -29,16 +29,16 @@ def copied(db: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
 
 
 def test_a_copy_is_looked_at_and_stays_held(run: Run, copied: psycopg.Connection[Any]) -> None:
-    result = run("recover")
+    result = run("admin", "recover")
     assert "this is a copy" in result.output
     assert "shop.example" in result.output
-    assert "pgsched recover --release" in result.stderr
-    found = json.loads(run("recover", "--json").stdout)
+    assert "pgsched admin recover --release" in result.stderr
+    found = json.loads(run("admin", "recover", "--json").stdout)
     assert {(one["client"], one["executions"]) for one in found["overdue"]} == {("shop", 2), ("bank", 1)}
     assert (found["released"], len(found["oldest"])) == (False, 3)
     assert "held for recovery" in run("status").output
     [finding] = [one for one in json.loads(run("doctor", "--json").output)["findings"] if one["check"] == "recovery"]
-    assert (finding["severity"], "pgsched recover" in finding["do"]) == ("error", True)
+    assert (finding["severity"], "pgsched admin recover" in finding["do"]) == ("error", True)
     assert copied.execute("select count(*) from pgsched.executions where fire_at <= now()").fetchone() == (3,)
 
 
@@ -46,7 +46,7 @@ def test_it_is_released_without_what_is_too_old_at_a_rate_and_without_a_client(
     run: Run, copied: psycopg.Connection[Any]
 ) -> None:
     words = ("--skip-older-than", "1h", "--rate", "5", "--hold-client", "bank", "--note", "restored", "--actor", "ann")
-    found = json.loads(run("recover", "--release", *words, "--json").stdout)
+    found = json.loads(run("admin", "recover", "--release", *words, "--json").stdout)
     assert (found["released"], found["skipped"], found["spread"]) == (True, 2, 1)
     assert (
         copied.execute("select status::text, reason from pgsched.history").fetchall() == [("cancelled", "restored")] * 2
@@ -59,9 +59,9 @@ def test_it_is_released_without_what_is_too_old_at_a_rate_and_without_a_client(
 
 
 def test_one_that_is_not_held_is_held_by_hand(run: Run, copied: psycopg.Connection[Any]) -> None:
-    assert run("recover", "--release").output.startswith("released")
-    assert run("recover").output.startswith("not held")
-    assert "held since" in run("recover", "--hold", "--note", "a copy for staging").output
+    assert run("admin", "recover", "--release").output.startswith("released")
+    assert run("admin", "recover").output.startswith("not held")
+    assert "held since" in run("admin", "recover", "--hold", "--note", "a copy for staging").output
     assert copied.execute("select reason from pgsched.installation").fetchone() == ("a copy for staging",)
 
 
@@ -75,12 +75,13 @@ def test_one_that_is_not_held_is_held_by_hand(run: Run, copied: psycopg.Connecti
     ],
 )
 def test_what_cannot_be_meant_is_refused(run: Run, words: list[str], message: str) -> None:
-    result = run("recover", *words)
+    result = run("admin", "recover", *words)
     assert (result.exit_code, message in result.output) == (2, True), result.output
 
 
 def test_the_installation_is_set_and_shown(run: Run) -> None:
     words = (
+        "admin",
         "installation",
         "set",
         "--history-days",
@@ -92,5 +93,5 @@ def test_the_installation_is_set_and_shown(run: Run) -> None:
     )
     assert run(*words).output == "set\n"
     assert run(*words).output == "was so before\n"
-    found = json.loads(run("installation", "show", "--json").output)
+    found = json.loads(run("admin", "installation", "show", "--json").output)
     assert (found["history_days"], found["hold_after_restart"]) == (60, None)

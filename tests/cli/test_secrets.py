@@ -52,20 +52,32 @@ def test_a_secret_is_put_listed_sealed_anew_and_dropped(
     run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGSCHED_DATABASE_URL", database_url)
-    old, new = (run("secrets", "new-key").output.strip() for _ in range(2))
+    old, new = (run("admin", "secrets", "new-key").output.strip() for _ in range(2))
     there = {"PGSCHED_DATABASE_URL": database_url, "PGSCHED_SECRET_KEYS": old}
-    put = [pgsched("secrets", "put", "shop", "token", text="hush-hush\n", **there)["made"] for _ in range(2)]
+    put = [pgsched("admin", "secrets", "put", "shop", "token", text="hush-hush\n", **there)["made"] for _ in range(2)]
     assert put == [True, False]
-    assert "token" in run("secrets", "list", "shop").output
-    pgsched("secrets", "put", "shop", "token", "--host", "Shop.Example", "--host", "b.example:80", text="hush", **there)
-    [listed] = pgsched("secrets", "list", "shop", **there)["items"]
+    assert "token" in run("admin", "secrets", "list", "shop").output
+    pgsched(
+        "admin",
+        "secrets",
+        "put",
+        "shop",
+        "token",
+        "--host",
+        "Shop.Example",
+        "--host",
+        "b.example:80",
+        text="hush",
+        **there,
+    )
+    [listed] = pgsched("admin", "secrets", "list", "shop", **there)["items"]
     assert listed["hosts"] == ["b.example", "shop.example"]
     monkeypatch.setenv("PGSCHED_SECRET_KEYS", f"{new},{old}")
-    assert "1 sealed anew" in run("secrets", "reseal").output
+    assert "1 sealed anew" in run("admin", "secrets", "reseal").output
     monkeypatch.setenv("PGSCHED_SECRET_KEYS", old)
-    refused = run("secrets", "reseal")
+    refused = run("admin", "secrets", "reseal")
     assert (refused.exit_code, "its secret token" in refused.stderr) == (1, True)
-    assert "dropped" in run("secrets", "drop", "shop", "token").output
+    assert "dropped" in run("admin", "secrets", "drop", "shop", "token").output
     with psycopg.connect(database_url) as connection:
         assert connection.execute("select count(*) from pgsched_internal.secrets").fetchone() == (0,)
 

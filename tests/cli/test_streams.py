@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-COMMAND = [sys.executable, "-m", "pgsched.cli.main", "preview", "--cron", "0 9 * * *"]
+COMMAND = [sys.executable, "-m", "pgsched.cli.main", "jobs", "preview", "--cron", "0 9 * * *"]
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
@@ -19,7 +19,7 @@ def test_a_stream_that_is_closed_takes_what_is_written(closed: str, as_json: str
 
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
 def test_what_an_encoding_lacks_is_escaped(encoding: str) -> None:
-    words = [sys.executable, "-m", "pgsched.cli.main", "preview", "--cron", "0 9 * * \u017b\u00f3\u0142w"]
+    words = [sys.executable, "-m", "pgsched.cli.main", "jobs", "preview", "--cron", "0 9 * * \u017b\u00f3\u0142w"]
     ended = subprocess.run(
         words, env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}, capture_output=True, check=False
     )
@@ -31,8 +31,8 @@ def test_what_an_encoding_lacks_is_escaped(encoding: str) -> None:
 @pytest.mark.parametrize(
     ("words", "status"),
     [
-        (["import", "crontab", "-"], 0),
-        (["import", "cloud-scheduler", "-"], 2),
+        (["jobs", "import", "crontab", "-"], 0),
+        (["jobs", "import", "cloud-scheduler", "-"], 2),
         (["schedule", "python:note", "--payload", "-"], 2),
     ],
 )

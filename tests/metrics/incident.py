@@ -80,7 +80,7 @@ class House:
         self.feeding = threading.Thread(target=self.feed)
         self.ports = _free_ports(3)
         (place / "shop.py").write_text(_HANDLER)
-        self.key = json.loads(self._run("keys", "create", "prometheus", "--scope", "read"))["token"]
+        self.key = json.loads(self._run("admin", "keys", "create", "prometheus", "--scope", "read"))["token"]
         self.start_api()
         self.start_workers()
         self.feeding.start()

@@ -167,8 +167,8 @@ def test_what_is_printed_for_another_schedulers_jobs_is_toml_and_reads_as_the_sa
     jobs = [_CLOUD_JOB | {"httpTarget": _CLOUD_JOB["httpTarget"] | target} for target in targets]
     jobs[0]["httpTarget"]["body"] = b64encode(json.dumps(payload).encode()).decode()
     text = json.dumps(jobs)
-    done = CliRunner().invoke(cli, ["import", "cloud-scheduler", "--json", "-"], input=text)
-    shown = CliRunner().invoke(cli, ["import", "cloud-scheduler", "-"], input=text)
+    done = CliRunner().invoke(cli, ["jobs", "import", "cloud-scheduler", "--json", "-"], input=text)
+    shown = CliRunner().invoke(cli, ["jobs", "import", "cloud-scheduler", "-"], input=text)
     assert done.exit_code == shown.exit_code
     assert done.exit_code in (0, 2)
     if done.exit_code == 0:

@@ -110,7 +110,7 @@ def sealing(ring: KeyRing | None) -> KeyRing:
     """Raises Conflict where there is none."""
     if ring is None:
         raise Conflict(
-            "there are no keys to seal secrets with: set PGSCHED_SECRET_KEYS to what pgsched secrets new-key prints, "
-            "for the API, the workers and this command alike"
+            "there are no keys to seal secrets with: set PGSCHED_SECRET_KEYS to what pgsched admin secrets new-key "
+            "prints, for the API, the workers and this command alike"
         )
     return ring

@@ -72,8 +72,8 @@ async def recovery(ground: Ground) -> list[Finding]:
             f"the installation is held for recovery since {state.held_since:%Y-%m-%d %H:%M:%SZ}: {state.reason}",
             why="Nothing begins in any queue, so that a restored or copied database does not call what has been called "
             "already, or what the original still calls.",
-            do="Look at what would fire: pgsched recover, or GET /v1/recovery. Decide how it goes on: pgsched recover "
-            "--release, or POST /v1/recovery/release; docs/how-to/backup-and-restore.md.",
+            do="Look at what would fire: pgsched admin recover, or GET /v1/recovery. Decide how it goes on: "
+            "pgsched admin recover --release, or POST /v1/recovery/release; docs/how-to/backup-and-restore.md.",
         )
     ]
 

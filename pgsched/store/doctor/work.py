@@ -133,8 +133,8 @@ async def days(ground: Ground) -> list[Finding]:
                 f"{strays} without a table of their day",
                 why="Each new day has the default partition read to its end under a lock, and what is in there is "
                 "deleted row by row.",
-                do="Workers make a table of these days within an hour; pgsched history adopt does it at once, and says "
-                "what is in the way.",
+                do="Workers make a table of these days within an hour; pgsched admin history adopt does it at once, "
+                "and says what is in the way.",
             )
         )
     if overdue := await value(ground.connection, "doctor/days_overdue"):
@@ -143,7 +143,8 @@ async def days(ground: Ground) -> list[Finding]:
                 f"{counted(overdue, 'day')} of history {'is' if overdue == 1 else 'are'} a week older than what is "
                 "kept, and nobody has archived them",
                 why="The installation drops no day before it was archived, so history grows.",
-                do="Run pgsched history archive DIRECTORY each day, or pgsched installation set --no-archive-history.",
+                do="Run pgsched admin history archive DIRECTORY each day, or "
+                "pgsched admin installation set --no-archive-history.",
             )
         )
     return found
@@ -168,7 +169,7 @@ async def secrets(ground: Ground) -> list[Finding]:
         error(
             f"{counted(closed, 'secret')} cannot be opened: the key is not in secret_keys",
             why="Executions that need one of them fail.",
-            do="Add the former key to secret_keys, behind the newest; pgsched secrets reseal names the first it "
+            do="Add the former key to secret_keys, behind the newest; pgsched admin secrets reseal names the first it "
             "cannot open.",
         )
     ]

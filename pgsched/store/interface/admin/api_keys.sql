@@ -60,7 +60,7 @@ begin
   perform pgsched_internal.check_administers();
   select * into key from pgsched_internal.api_keys k where k.id = lock_key_of_api.id for update;
   if not found then
-    perform pgsched_internal.refuse('PS010', format('there is no key %L', left(lock_key_of_api.id, 100)), 'look it up by pgsched keys list');
+    perform pgsched_internal.refuse('PS010', format('there is no key %L', left(lock_key_of_api.id, 100)), 'look it up by pgsched admin keys list');
   end if;
   return key;
 end $$;

@@ -1,0 +1,55 @@
+"""Groups of commands: some are imported only once they are named, and help shows a whole sentence about each."""
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+Sections = Mapping[str, Mapping[str, tuple[str, str]]]
+"""Headings of the help, and under each its commands: their module and attribute in ``pgsched.cli``, as in
+``processes:worker``, and the line that the help has about them."""
+
+
+class CommandGroup(click.Group):
+    """A group whose commands may be listed by name alone. Such a command is imported when it is run, so that none waits
+    for the imports of another, and neither does the help."""
+
+    def __init__(self, name: str | None = None, *, sections: Sections | None = None, **attributes: Any) -> None:
+        super().__init__(name, **attributes)
+        self._sections: Sections = sections or {}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*(name for lines in self._sections.values() for name in lines), *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        for lines in self._sections.values():
+            if cmd_name in lines:
+                where, line = lines[cmd_name]
+                module, _, attribute = where.partition(":")
+                found: click.Command = getattr(import_module(f"pgsched.cli.{module}"), attribute)
+                found.help = found.help or line
+                return found
+        return super().get_command(ctx, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        names = self.list_commands(ctx)
+        if args and args[0] not in names and not args[0].startswith("-"):
+            raise click.UsageError(f"there is no command {args[0]!r}; the commands are {', '.join(names)}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, self.list_commands(ctx)))
+        for heading, lines in self._help_lines(ctx):
+            if lines:
+                with formatter.section(heading):
+                    formatter.write_dl([(name.ljust(width), line) for name, line in lines])
+
+    def _help_lines(self, ctx: click.Context) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+        for heading, lines in self._sections.items():
+            yield heading, [(name, line) for name, (_, line) in lines.items()]
+        # No limit would suit a sentence: click would cut it, and a line that is too long is wrapped as well.
+        own = [(name, self.commands[name].get_short_help_str(limit=1_000)) for name in super().list_commands(ctx)]
+        yield "Commands", own

@@ -1,0 +1,45 @@
+"""Help names each command once, uncut and under a heading, and imports none of them."""
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+from pgsched.cli.main import cli
+from tests.cli.conftest import Run
+from tests.cli.test_documented import COMMANDS
+
+_IMPORTED = """
+import sys
+from click.testing import CliRunner
+from pgsched.cli.main import cli
+assert CliRunner().invoke(cli, ["--help"]).exit_code == 0
+print(*sorted(name for name in sys.modules if name.startswith(("psycopg", "pgsched.store", "pgsched.cli"))))
+"""
+_GROUPS = sorted({path.rpartition(" ")[0].removeprefix("pgsched").strip() for path in COMMANDS})
+
+
+def test_there_are_at_most_22_commands_at_the_top() -> None:
+    assert len(cli.list_commands(click.Context(cli))) <= 22
+
+
+@pytest.mark.parametrize("path", _GROUPS)
+def test_no_line_of_help_is_cut(run: Run, path: str) -> None:
+    assert "..." not in run(*path.split(), "--help").output.partition("\n")[2]
+
+
+def test_each_line_of_the_first_help_fits_a_terminal(run: Run) -> None:
+    lines = run("--help", terminal_width=80).output.split("Run it:")[1].splitlines()
+    names = [line.split()[0] for line in lines if line.startswith("  ")]
+    assert names == cli.list_commands(click.Context(cli))
+
+
+def test_help_imports_no_command() -> None:
+    told = subprocess.run([sys.executable, "-c", _IMPORTED], capture_output=True, text=True, check=True).stdout
+    assert set(told.split()) == {f"pgsched.cli{name}" for name in ("", ".command_group", ".main", ".reply")}
+
+
+def test_a_command_that_a_group_has_not_names_those_it_has(run: Run) -> None:
+    refused = run("admin", "nothing")
+    assert (refused.exit_code, "there is no command 'nothing'; the commands are keys," in refused.stderr) == (2, True)
