@@ -3,7 +3,6 @@
 import asyncio
 import select
 import time
-from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import partial
@@ -91,15 +90,6 @@ class _Attempts:
             self._failures = 0
 
 
-class _LastBackFirst(deque[_Connection]):
-    """Lends the connection that came back last, not that which has rested longest: so while one is enough it is one
-    session that works, whose memory the server's processor has at hand. Lent in turn, the slowest requests take a fifth
-    longer."""
-
-    def popleft(self) -> _Connection:
-        return self.pop()
-
-
 class Database:
     """Lends connections between ``open`` and ``close``, which may come again. It starts, and keeps on, without a
     database: requests then get Unavailable.
@@ -137,7 +127,7 @@ class Database:
         return found
 
     def _made(self) -> AsyncConnectionPool[_Connection]:
-        pool: AsyncConnectionPool[_Connection] = AsyncConnectionPool(
+        return AsyncConnectionPool(
             self._url,
             connection_class=_Connection,
             min_size=1,
@@ -158,8 +148,6 @@ class Database:
                 "application_name": "pgsched api",
             },
         )
-        pool._pool = _LastBackFirst()  # it has no setting for that
-        return pool
 
     async def open(self) -> None:
         await self._pool.open(wait=False)

@@ -122,9 +122,14 @@ def _answer(
     return Response(problem, status_code=status, media_type=MEDIA_TYPE, headers=headers)
 
 
+def unread_problem(status: int, detail: str) -> Problem:
+    """The answer to a request that is not read."""
+    return _problem(status, InvalidInput, detail, instance="", faults=None)
+
+
 def unread(status: int, detail: str) -> bytes:
     """All of the answer, as HTTP/1.1 sends it, to what is no request that can be read; it ends the connection."""
-    body = msgspec.json.encode(_problem(status, InvalidInput, detail, instance="", faults=None))
+    body = msgspec.json.encode(unread_problem(status, detail))
     head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: {MEDIA_TYPE}\r\n"
     return f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body
 

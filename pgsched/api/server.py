@@ -6,12 +6,14 @@ import resource
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from typing import Any, cast
 
 import psycopg
 import uvicorn
 
 from pgsched.api.app import create_app
-from pgsched.api.patience import MOST, patient
+from pgsched.api.connections import MOST, Connections
+from pgsched.api.request_limits import limited
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.service import collect_seldom
@@ -21,6 +23,10 @@ from pgsched.store.core.pinned import AS_API, locally
 from pgsched.store.core.transactions import transaction
 
 _OWN_DESCRIPTORS = 200
+_IDLE = 130
+"""Seconds without a request after which a connection is closed. Common proxies close theirs before (nginx and AWS after
+60, Traefik 90, Caddy 120): a request that meets the moment in which the API closes one is lost, and a proxy does not
+send a POST again."""
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
 
@@ -58,13 +64,15 @@ def serve(settings: Settings, *, events: Events | None = None, listening: Callab
     """
     _check_keys(settings, events or Events())
     app = create_app(settings, events=events)
+    connections = Connections(
+        receive=settings.receive_timeout, send=settings.send_timeout, most=_connections_with_descriptors()
+    )
     config = uvicorn.Config(
-        app.state.requests.around(app),
-        http=patient(
-            receiving=settings.receive_timeout, sending=settings.send_timeout, most=_connections_with_descriptors()
-        ),
+        limited(app.state.requests.around(app)),
+        http=cast(Any, connections.protocol),
+        timeout_keep_alive=_IDLE,
         lifespan="on",
-        log_level="warning",
+        log_level="error",  # a warning is about what a client sent
         log_config=None,
         ws="none",
         access_log=False,

@@ -17,7 +17,7 @@ from tests.processes import serving_alone
 
 @pytest.fixture(scope="module")
 def behind(databases: Databases) -> Iterator[tuple[str, int]]:
-    """The database and the port of an API that is soon out of patience, behind one proxy after another."""
+    """The database and the port of an API with short limits, behind one proxy after another."""
     with databases.lent() as url:
         settings = Settings(database_url=url, port=0, receive_timeout=1.0, send_timeout=0.2)
         with serving_alone(settings) as (address, _):

@@ -24,7 +24,7 @@ from tests.processes import Process, serving_alone
 
 @pytest.fixture
 def served(database_url: str) -> Iterator[tuple[str, Process]]:
-    """One that is soon out of patience."""
+    """One with short limits."""
     settings = Settings(database_url=database_url, port=0, receive_timeout=1.0, send_timeout=0.2)
     with serving_alone(settings) as found:
         yield found
@@ -59,11 +59,10 @@ def test_a_request_that_does_not_come_to_an_end_is_cut(served: tuple[str, Proces
     [
         (b"GET /" + b"a" * 65_536, 431, "over 64 KiB: send what is large in the body"),
         (b"GET / HTTP/1.1\r\nhost: x\r\na: " + b"b" * 65_536, 431, "over 64 KiB"),
-        (b"hello\r\n\r\n", 400, "no request of HTTP/1.1"),
-        (b"GET / HTTP/1.1\r\nhost: x\r\ncontent-length: x\r\n\r\n", 400, "no request of HTTP/1.1"),
+        (b"GET / HTTP/1.1\r\nhost: x\r\nhost: y\r\n\r\n", 400, "two headers host"),
     ],
 )
-def test_what_is_no_request_is_told_so(served: tuple[str, Process], sent: bytes, status: int, said: str) -> None:
+def test_a_head_that_is_refused_is_told_so(served: tuple[str, Process], sent: bytes, status: int, said: str) -> None:
     parts = urlsplit(served[0])
     with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
         connection.sendall(sent)
@@ -76,20 +75,29 @@ def test_what_is_no_request_is_told_so(served: tuple[str, Process], sent: bytes,
     assert said in problem["detail"]
 
 
+@pytest.mark.parametrize("sent", [b"hello\r\n\r\n", b"GET / HTTP/1.1\r\nhost: x\r\ncontent-length: x\r\n\r\n"])
+def test_what_is_no_http_ends_the_connection(served: tuple[str, Process], sent: bytes) -> None:
+    parts = urlsplit(served[0])
+    with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
+        connection.sendall(sent)
+        answer = HTTPResponse(connection)
+        answer.begin()
+        answer.read()
+        assert (answer.status, connection.recv(1)) == (400, b"")
+
+
 def test_who_does_not_read_its_answers_is_cut(served: tuple[str, Process]) -> None:
     parts = urlsplit(served[0])
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.connect((parts.hostname, parts.port))
         mine = connection.getsockname()[1]
-        connection.sendall(b"GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n" * 50)
+        connection.sendall(b"GET /schema/openapi.json HTTP/1.1\r\nhost: x\r\n\r\n" * 50)
         _until(lambda: _is_held(parts.port, mine))
         _until(lambda: not _is_held(parts.port, mine))
 
 
-def test_requests_sent_ahead_are_answered_in_order_and_too_many_end_the_connection(
-    served: tuple[str, Process],
-) -> None:
+def test_requests_sent_ahead_are_answered_in_order_and_many_do_no_harm(served: tuple[str, Process]) -> None:
     parts = urlsplit(served[0])
     asked = b"GET /%s HTTP/1.1\r\nhost: localhost\r\n\r\n"
     with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
@@ -171,18 +179,14 @@ def _ask(connection: socket.socket) -> None:
     assert answer.startswith(b"HTTP/1.1 200")
 
 
-def test_idle_connections_are_kept_for_longer_than_proxies_keep_theirs_unless_there_are_many(
-    served: tuple[str, Process],
-) -> None:
+def test_idle_connections_are_kept(served: tuple[str, Process]) -> None:
+    """For longer than a request may take to arrive."""
     parts = urlsplit(served[0])
     with contextlib.ExitStack() as stack:
         kept = []
         for _ in range(201):  # each asks at once: one that is silent from the beginning is closed for that
             kept.append(stack.enter_context(socket.create_connection((parts.hostname, parts.port))))
             _ask(kept[-1])
-        [closed], _, _ = select.select(kept, [], [], 30)  # the first of them, after a few seconds
-        assert closed.recv(1) == b""
-        kept.remove(closed)
         assert select.select(kept, [], [], 6)[0] == []
         for connection in kept:
             _ask(connection)

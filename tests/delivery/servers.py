@@ -30,10 +30,16 @@ http {{
   client_body_temp_path {place}/b; proxy_temp_path {place}/p; fastcgi_temp_path {place}/f;
   uwsgi_temp_path {place}/u; scgi_temp_path {place}/s;
   keepalive_timeout {milliseconds}ms;
+  limit_conn_zone $binary_remote_addr zone=callers:1m;
   upstream behind {{ server 127.0.0.1:{behind}; keepalive 64; }}
-  server {{ listen 127.0.0.1:{port}; location / {{ {does} }} }}
+  server {{ listen 127.0.0.1:{port}; {limits} location / {{ {does} }} }}
 }}
 """
+_LIMITS = """
+client_header_timeout 10s; client_body_timeout 30s; send_timeout 30s; large_client_header_buffers 4 16k;
+client_max_body_size 2m; limit_conn callers 100;
+"""
+"""Those of the page on deployment."""
 _PASSES = """
 proxy_pass http://behind; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $http_host;
 proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; proxy_read_timeout 90s;
@@ -136,7 +142,7 @@ def _command(kind: str, place: Path, port: int, idle: float, behind: int) -> lis
     if name == "nginx":
         user = "user root;" if os.geteuid() == 0 else ""
         does = _PASSES if behind else "return 200 '{}';"
-        (place / "conf").write_text(_NGINX.format(**given, user=user, does=does))
+        (place / "conf").write_text(_NGINX.format(**given, user=user, does=does, limits=_LIMITS if behind else ""))
         return [
             str(debian_program(name, version)),
             "-p",

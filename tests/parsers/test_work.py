@@ -14,10 +14,11 @@ from litestar.types import Scope
 from uvicorn.server import ServerState
 
 from pgsched.api import lines
+from pgsched.api.connections import Connections
 from pgsched.api.pages.forms import read_form
 from pgsched.api.pages.session import cookie_in
-from pgsched.api.patience import patient
 from pgsched.api.problems import Unreadable
+from pgsched.api.request_limits import limited
 from pgsched.api.signing_keys import Unusable, answered
 from pgsched.cli import crontab, shell_command
 from pgsched.client.events import Following
@@ -92,11 +93,13 @@ def _request(pieces: Iterable[bytes]) -> None:
         await asyncio.Event().wait()
 
     async def take() -> None:
-        config = uvicorn.Config(cast(Any, app), lifespan="off", log_config=None)
-        protocol = patient(receiving=30, sending=30)(config=config, server_state=ServerState(), app_state={})
+        config = uvicorn.Config(cast(Any, limited(app)), lifespan="off", log_config=None, log_level="error")
+        connections = Connections(receive=30, send=30)
+        protocol = connections.protocol(config=config, server_state=ServerState(), app_state={})
         protocol.connection_made(_Line())
         for piece in pieces:
             protocol.data_received(piece)
+            await asyncio.sleep(0)
         protocol.connection_lost(None)
 
     asyncio.run(take())

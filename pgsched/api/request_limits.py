@@ -1,0 +1,109 @@
+"""Limits on requests that have begun: on their heads, on the time in which their bodies arrive, and on what comes late.
+
+Where the answer is there before all of the request, as where that is refused, the API first reads on, for two seconds
+at most: a connection that is closed with something unread takes the answer away from a client that has not read it yet.
+Then the answer ends the connection.
+"""
+
+import asyncio
+import contextlib
+from typing import Any
+
+import msgspec
+
+from pgsched.api.connections import CONNECTION
+from pgsched.api.counting import AsgiApp
+from pgsched.api.problems import MEDIA_TYPE, unread_problem
+
+_MOST_HEADERS, _LONGEST_URL, _MOST_PARAMETERS = 256, 32 * 1024, 500
+_LINGERS, _MOST_SURPLUS = 2.0, 4 * 1024 * 1024  # seconds and bytes of what comes after its answer is there
+_ONCE = (b"host", b"origin", b"authorization")
+"""Headers of which a proxy may read one and the API another, were there two."""
+_CLOSE = (b"connection", b"close")
+
+
+def limited(app: AsgiApp) -> AsgiApp:
+    """The application, served on connections of ``connections``."""
+
+    async def within_limits(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        request = _Request(scope, receive, send)
+        try:
+            if (problem := request.problem()) is None:
+                await app(scope, request.receive, request.send)
+            else:
+                await _refuse(request, *problem)
+        finally:
+            request.end()
+
+    return within_limits
+
+
+async def _refuse(request: "_Request", status: int, detail: str) -> None:
+    body = msgspec.json.encode(unread_problem(status, detail))
+    headers = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", b"%d" % len(body)), _CLOSE]
+    await request.send({"type": "http.response.start", "status": status, "headers": headers})
+    await request.send({"type": "http.response.body", "body": body})
+
+
+class _Request:
+    """One request. ``_is_whole`` says that all of it has been taken."""
+
+    __slots__ = ("_connection", "_is_answered", "_is_whole", "_names", "_receive", "_scope", "_send")
+
+    def __init__(self, scope: Any, receive: Any, send: Any) -> None:
+        self._scope, self._receive, self._send = scope, receive, send
+        self._connection = scope["state"][CONNECTION]
+        scope["headers"] = headers = list(scope["headers"])  # uvicorn adds those that come behind the body to its own
+        self._names = [name for name, _ in headers]
+        self._is_whole = not (b"content-length" in self._names or b"transfer-encoding" in self._names)
+        self._is_answered = False
+        self._connection.begin(has_body=not self._is_whole)
+
+    def problem(self) -> tuple[int, str] | None:
+        """The status and the reason with which the request is refused for its head."""
+        names, path, query = self._names, self._scope["raw_path"], self._scope["query_string"]
+        if len(names) > _MOST_HEADERS:
+            return 431, f"the request has over {_MOST_HEADERS} headers: leave some out"
+        if len(path) + len(query) > _LONGEST_URL or query.count(b"&") > _MOST_PARAMETERS:
+            return 431, f"the URL is over 32 KiB, or has over {_MOST_PARAMETERS} parameters: ask for less at a time"
+        for name in _ONCE:
+            if names.count(name) > 1:
+                return 400, f"the request has two headers {name.decode()}: send one"
+        return None
+
+    async def receive(self) -> Any:
+        if self._is_whole:
+            return await self._receive()
+        self._connection.ask()
+        message = await self._receive()
+        self._is_whole = not (message["type"] == "http.request" and message["more_body"])
+        self._connection.take(more=not self._is_whole)
+        return message
+
+    async def send(self, message: Any) -> None:
+        if message["type"] == "http.response.start":
+            if not self._is_whole:
+                await self._read_on()
+            if not self._is_whole or b"upgrade" in self._names:  # to nothing that is spoken here
+                message = message | {"headers": [*message["headers"], _CLOSE]}
+        await self._send(message)
+        if message["type"] == "http.response.body" and not message.get("more_body", False):
+            self.end()
+
+    async def _read_on(self) -> None:
+        if b"expect" in self._names:  # then nothing of a body was sent, and nothing will be
+            return
+        size = 0
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LINGERS):
+                while not self._is_whole and size < _MOST_SURPLUS:
+                    size += len((await self.receive()).get("body", b""))
+
+    def end(self) -> None:
+        """It is answered, or never will be."""
+        if not self._is_answered:
+            self._is_answered = True
+            self._connection.answer()
