@@ -30,13 +30,13 @@ class Page(msgspec.Struct, Generic[_Item], frozen=True, kw_only=True):
 
 class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
     """The execution or job under the key. ``outcome`` is created; replaced, if it replaced a waiting one; existing, if
-    the one that was there stays; or ended, if that succeeded lately and nothing was scheduled. ``next_fires`` is empty
+    the one that was there stays; or ended, if that succeeded lately and nothing was scheduled. ``fire_at`` is null
     for a paused job, and for an execution that runs, waits for others or has ended."""
 
     id: UUID
     kind: Literal["execution", "job"]
     outcome: Outcome
-    next_fires: list[datetime]
+    fire_at: datetime | None
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,9 +128,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobDetail(Job, frozen=True, kw_only=True):
-    """A recurring definition and when it fires next; nothing unless it is active."""
+    """A recurring definition and when it fires next; null unless it is active."""
 
-    next_fires: list[datetime]
+    fire_at: datetime | None
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,8 +176,8 @@ def jobs_of(rows: Sequence[JobRow], last: Sequence[LastOutcome]) -> list[Job]:
     return [job_of(row, found[row.id]) for row in rows]
 
 
-def job_detail(row: JobRow, next_fires: list[datetime]) -> JobDetail:
-    return JobDetail(**_of_job(row), next_fires=next_fires)
+def job_detail(row: JobRow, fire_at: datetime | None) -> JobDetail:
+    return JobDetail(**_of_job(row), fire_at=fire_at)
 
 
 def page_of(found: list[_Item], limit: int, after: Callable[[_Item], object]) -> Page[_Item]:

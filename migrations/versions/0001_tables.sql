@@ -292,7 +292,7 @@ create table pgsched_internal.job_moves (
 );
 
 -- What scheduling came to, and where.
-create type pgsched_internal.placement as (id uuid, outcome text, fires_at timestamptz, partition smallint);
+create type pgsched_internal.placement as (id uuid, outcome text, fire_at timestamptz, partition smallint);
 
 -- Who claims from a queue that is pulled, and what is handed out.
 create type pgsched_internal.consumer as (name text, token bigint, until timestamptz);

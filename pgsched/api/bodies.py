@@ -12,11 +12,11 @@ Duration = Annotated[str, Meta(description="ISO 8601 (PT1H30M, P1D) or short (1h
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One of at, delay, cron and every; with none of them it fires now. None of the four can be null: what was to be
-    computed, and was not, would fire now.
+    """One of fire_at, delay, cron and every; with none of them it fires now. None of the four can be null: what was
+    to be computed, and was not, would fire now.
     """
 
-    at: Instant | UnsetType = UNSET
+    fire_at: Instant | UnsetType = UNSET
     delay: Duration | UnsetType = UNSET
     cron: (
         Annotated[str, Meta(description="Five fields, six with seconds first, or a nickname such as @daily.")]
@@ -128,9 +128,9 @@ class PreviewEdit(EditJob, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One of at, cron and every."""
+    """One of fire_at, cron and every."""
 
-    at: Instant | None = None
+    fire_at: Instant | None = None
     cron: str | None = None
     timezone: str | None = None
     gap: str | None = None

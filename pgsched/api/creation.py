@@ -26,9 +26,6 @@ from pgsched.store.lookup.rows import JobRow
 from pgsched.store.schedule import calls
 from pgsched.store.schedule.order import Order, order_of
 
-SHOWN = 5
-"""The number of next instants in an answer."""
-
 _ONE_SHOT = {
     "target": "https://shop.example/settle",
     "payload": {"merchant": 42},
@@ -85,8 +82,7 @@ async def create(
             answer = await intake.database.ask(_place_job, order)
         else:
             placed = await intake.gathering.schedule(intake.database, order)
-            fires = [] if placed.fire_at is None else [placed.fire_at]
-            answer = Scheduled(id=placed.id, kind="execution", outcome=placed.outcome, next_fires=fires)
+            answer = Scheduled(id=placed.id, kind="execution", outcome=placed.outcome, fire_at=placed.fire_at)
     rooms = {"job": "jobs", "execution": "executions"}
     return Response(
         answer,
@@ -113,18 +109,23 @@ async def _place_job(connection: AsyncConnection[Any], order: Order) -> Schedule
         placed = await calls.schedule(connection, order)
         await plan_job(connection, placed.id)
         row = await get_job(connection, placed.id)
-        fires = await next_fires(connection, row) if row else []
-    return Scheduled(id=placed.id, kind="job", outcome=placed.outcome, next_fires=fires)
+        fire_at = await next_instant(connection, row) if row else None
+    return Scheduled(id=placed.id, kind="job", outcome=placed.outcome, fire_at=fire_at)
 
 
-async def next_fires(connection: AsyncConnection[Any], job: JobRow) -> list[datetime]:
+async def next_instant(connection: AsyncConnection[Any], job: JobRow) -> datetime | None:
+    """When a job fires next; None unless it is active."""
+    return next(iter(await next_instants(connection, job, 1)), None)
+
+
+async def next_instants(connection: AsyncConnection[Any], job: JobRow, count: int) -> list[datetime]:
     """The next instants of a job; none of one that is not active."""
     if job.state != "active":
         return []
     planned, now = await planned_instant(connection, job.id)
     try:
-        following = await asyncio.to_thread(lambda: job.recurrence().instants(planned or now, SHOWN))
+        following = await asyncio.to_thread(lambda: job.recurrence().instants(planned or now, count))
     except InvalidSchedule:  # inserted by SQL just now: the next planner marks it invalid
         return []
     fires = following if planned is None else [planned, *following]
-    return fires[: job.runs_left(SHOWN)]
+    return fires[: job.runs_left(count)]

@@ -10,7 +10,7 @@ from litestar.params import Body, JSONBody
 
 from pgsched.answers import JobDetail, Preview, job_detail
 from pgsched.api.bodies import EditJob, PreviewEdit, PreviewSpec
-from pgsched.api.creation import next_fires
+from pgsched.api.creation import next_instant
 from pgsched.api.jobs import found_job
 from pgsched.api.parameters import Actor, Forced, JobId, Pooled
 from pgsched.api.routing import acts, sets
@@ -47,7 +47,7 @@ async def edit_job(
             check_version(if_match, version_of_job(version))
         await edits.edit_job(connection, job_id, changes, actor=actor, force=force)
         row = await found_job(connection, job_id)
-        return tagged(job_detail(row, await next_fires(connection, row)), version_of_job(row.updated_at))
+        return tagged(job_detail(row, await next_instant(connection, row)), version_of_job(row.updated_at))
 
 
 @acts("/jobs/{job_id:str}/preview", "Preview an edit of a job", 404, 409, scope="read")
@@ -71,7 +71,7 @@ async def preview_spec(data: JSONBody[PreviewSpec], database: Pooled) -> Preview
             preview,
             after=start,
             count=data.count,
-            at=asked.at,
+            fire_at=asked.fire_at,
             cron=asked.cron,
             every=asked.every,
             timezone=asked.timezone,

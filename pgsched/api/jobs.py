@@ -8,7 +8,7 @@ from litestar.params import QueryParameter
 from psycopg import AsyncConnection
 
 from pgsched.answers import Changed, ChangedMany, Job, JobDetail, Page, Triggered, job_detail, job_of, jobs_of
-from pgsched.api.creation import next_fires
+from pgsched.api.creation import next_instant
 from pgsched.api.labels import Labels, labels_in
 from pgsched.api.paging import cursor, page, position
 from pgsched.api.parameters import (
@@ -68,12 +68,14 @@ async def list_jobs(
     return Page(items=items, next=cursor(found.next))
 
 
-@reads_version("/jobs/{job_id:str}", "Get a job and its next instants", 404)
+@reads_version("/jobs/{job_id:str}", "Get a job and its next instant", 404)
 async def get_job(job_id: JobId, database: Pooled, if_none_match: IfNoneMatch = None) -> Response[JobDetail]:
     """The ETag is the version to send to PATCH as If-Match."""
     async with database.connection() as connection:
         row = await found_job(connection, job_id)
-        return tagged(job_detail(row, await next_fires(connection, row)), version_of_job(row.updated_at), if_none_match)
+        return tagged(
+            job_detail(row, await next_instant(connection, row)), version_of_job(row.updated_at), if_none_match
+        )
 
 
 @removes("/jobs/{job_id:str}", "Cancel a job or an execution", 404, 409, scope="schedule")

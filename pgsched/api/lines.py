@@ -140,7 +140,7 @@ def _is_plain(data: CreateJob) -> bool:
         and data.after is None
         and timing.cron is timing.every is UNSET
         and timing.timezone is timing.gap is timing.overlap is None
-        and (timing.at is UNSET or timing.delay is UNSET)
+        and (timing.fire_at is UNSET or timing.delay is UNSET)
         and data.queue == "default"
         and data.on_conflict == "replace"
         and data.after_outcome == "success"
@@ -162,8 +162,8 @@ def _plain(data: CreateJob, start: Start) -> OneShot:
 
 
 def _instant(timing: Timing, start: Start) -> datetime:
-    if not isinstance(timing.at, UnsetType):
-        return instant_of(timing.at, "at")
+    if not isinstance(timing.fire_at, UnsetType):
+        return instant_of(timing.fire_at, "fire_at")
     return start.now if isinstance(timing.delay, UnsetType) else due(start, _after(timing.delay).delay)
 
 

@@ -69,7 +69,7 @@ def _told(change: Any) -> str:
 
 def _shown(change: Any) -> dict[str, Any]:
     plain = {name: getattr(change, name) for name in ("what", "client", "key", "id", "fields")}
-    return plain | {name: [fire.at for fire in getattr(change, name)] for name in ("before", "after")}
+    return plain | {name: [fire.fire_at for fire in getattr(change, name)] for name in ("before", "after")}
 
 
 def _left(changes: Sequence[Any]) -> str | None:

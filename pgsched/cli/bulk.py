@@ -73,7 +73,7 @@ async def cancel(desk: Any, ask: Ask, watch: bool, **given: Any) -> Answer:
 @command(bulk, with_ask=True)
 @_of_many
 @watch_option
-@click.option("--at", "fire_at", type=instant, metavar="INSTANT", help="New instant.")
+@click.option("--fire-at", type=instant, metavar="INSTANT", help="New instant.")
 @click.option("--by", "shift", type=_shift, metavar="DURATION", help="Move each by this much, e.g. 1h or -15m.")
 async def reschedule(
     desk: Any, ask: Ask, watch: bool, fire_at: datetime | None, shift: timedelta | None, **given: Any
@@ -83,7 +83,7 @@ async def reschedule(
     Prints the bulk change's id and the number of matches; workers carry it out.
     """
     if (fire_at is None) is (shift is None):
-        raise InvalidInput("when shall they fire? Give --at with an instant, or --by with a duration")
+        raise InvalidInput("when shall they fire? Give --fire-at with an instant, or --by with a duration")
     started = await desk.reschedule_many(fire_at=fire_at, shift=shift, **_wanted(given))
     return _started(started, ask if watch else None)
 

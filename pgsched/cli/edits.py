@@ -35,4 +35,4 @@ async def edit(desk: Any, id: UUID, force: bool, **given: Any) -> Answer:
     is_changed, planned = await desk.change_job(id, changes_in(given, "--cron '0 9 * * *'"), force=force)
     following = f", fires next at {planned.isoformat()}" if planned else ""
     text = f"changed{following}" if is_changed else "was so before"
-    return Answer({"id": id, "changed": is_changed, "next_fire": planned}, text)
+    return Answer({"id": id, "changed": is_changed, "fire_at": planned}, text)

@@ -19,7 +19,7 @@ from pgsched.cli.parameters import instant, label
 @payload_option
 @many_option("--option", "All delivery options it has.")
 @many_option("--label", "All labels it has.", label)
-@click.option("--at", "fire_at", type=instant, metavar="INSTANT", help="When it fires.")
+@click.option("--fire-at", type=instant, metavar="INSTANT", help="When it fires.")
 @click.option(
     "--clear", type=click.Choice(("payload", "options", "labels")), multiple=True, help="Remove this; repeatable."
 )
@@ -27,7 +27,7 @@ from pgsched.cli.parameters import instant, label
 @actor_option
 async def edit(desk: Any, id: UUID, note: str | None, **given: Any) -> Answer:
     """Change the given parts of an execution that has not started."""
-    changes = changes_in(given, "--at 2026-03-01T09:00:00Z")
+    changes = changes_in(given, "--fire-at 2026-03-01T09:00:00Z")
     is_changed, fire_at = await desk.change_execution(id, changes, note=note)
     following = f", fires at {fire_at.isoformat()}" if fire_at else ""
     text = f"changed{following}" if is_changed else "was so before"
@@ -36,7 +36,7 @@ async def edit(desk: Any, id: UUID, note: str | None, **given: Any) -> Answer:
 
 @command()
 @of_one("execution")
-@click.option("--at", "fire_at", type=instant, metavar="INSTANT", required=True, help="New instant.")
+@click.option("--fire-at", type=instant, metavar="INSTANT", required=True, help="New instant.")
 @actor_option
 async def reschedule(desk: Any, id: UUID, fire_at: datetime) -> Answer:
     """Move a waiting execution, or one waiting for a retry, to another instant."""

@@ -63,7 +63,7 @@ async def list_jobs(desk: Any, sort: str, limit: int, after: str | None, most: i
 async def show(desk: Any, id: UUID) -> Answer:
     """Show one job with its next instant."""
     job = await desk.get_job(id)
-    found = _shown(job) | {"next_fire": next(iter(job.next_fires), None)}
+    found = _shown(job)
     return Answer(found, listing({**found, "schedule": _summary(job)}))
 
 
@@ -86,7 +86,6 @@ def _shown(job: Job) -> dict[str, Any]:
     import msgspec
 
     shown = msgspec.structs.asdict(job)
-    shown.pop("next_fires", None)
     last = shown.pop("last_outcomes")
     return shown if last is None else shown | {"last_outcomes": [asdict(outcome) for outcome in last]}
 

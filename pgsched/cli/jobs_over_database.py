@@ -35,8 +35,7 @@ class JobsOverDatabase(SettingsOverDatabase):
         order = order_of(target, given | {"payload": text_of(given.get("payload"))})
         placed = await calls.schedule(self.connection, order)
         kind: Any = "job" if order.when.recurs else "execution"
-        fires = [] if placed.fire_at is None else [placed.fire_at]
-        return Scheduled(id=placed.id, kind=kind, outcome=placed.outcome, next_fires=fires)
+        return Scheduled(id=placed.id, kind=kind, outcome=placed.outcome, fire_at=placed.fire_at)
 
     async def list_jobs(
         self, *, sort: str, limit: int, after: str | None, last_outcomes: int = 0, **wanted: Any
@@ -58,7 +57,7 @@ class JobsOverDatabase(SettingsOverDatabase):
         if row is None:
             raise NotFound(f"there is no job {id}; see pgsched jobs list, and pgsched executions list for one-shots")
         planned, _ = await listings.planned_instant(self.connection, id)
-        return job_detail(row, [] if planned is None else [planned])
+        return job_detail(row, planned)
 
     async def change_job(self, id: UUID, changes: Mapping[str, Any], *, force: bool) -> tuple[bool, datetime | None]:
         """Whether anything is different now, and when it fires next."""

@@ -62,7 +62,7 @@ class OverApi(AsyncClient):
     async def change_job(self, id: UUID, changes: Mapping[str, Any], *, force: bool) -> tuple[bool, datetime | None]:
         """Whether anything is different now, and when it fires next."""
         before, after = await self.get_job(id), await self.edit(id, force=force, **changes)
-        return before.updated_at != after.updated_at, next(iter(after.next_fires), None)
+        return before.updated_at != after.updated_at, after.fire_at
 
     async def preview_job(self, id: UUID, changes: Mapping[str, Any], *, start: datetime | None, count: int) -> Any:
         return await self.preview(id, start=start, count=count, **changes)

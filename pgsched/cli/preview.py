@@ -28,7 +28,7 @@ class _Job(NamedTuple):
 @name_argument
 @key_option
 @click.option("--client", metavar="NAME", help="Whose key it is, if several clients have it.")
-@click.option("--at", metavar="INSTANT", help="Once, at this instant.")
+@click.option("--fire-at", metavar="INSTANT", help="Once, at this instant.")
 @recurrence_options(is_new=True)
 @many_option("--rule", "How it recurs, such as max_runs=3.")
 @click.option(
@@ -68,9 +68,9 @@ def preview(
 
 
 def _preview_job(reply: Reply, ask: Ask, job: _Job, after: datetime | None, count: int, given: dict[str, Any]) -> None:
-    for name in ("at", "identity"):
+    for name in ("fire_at", "identity"):
         if given.pop(name) is not None:
-            raise InvalidInput(f"--{name} does not go with a job, which has its own: leave it out")
+            raise InvalidInput(f"--{name.replace('_', '-')} does not go with a job, which has its own: leave it out")
     changed = any(value is not None for value in given.values())
     changes = changes_in(given) if changed else {}
 
@@ -89,11 +89,11 @@ def _preview_job(reply: Reply, ask: Ask, job: _Job, after: datetime | None, coun
 
 
 def _shown(fires: Iterable[Any]) -> list[dict[str, Any]]:
-    return [{"at": _utc(fire.at), "local": fire.local, "note": fire.note} for fire in fires]
+    return [{"fire_at": _utc(fire.fire_at), "local": fire.local, "note": fire.note} for fire in fires]
 
 
 def _text(fires: Iterable[Any]) -> str:
-    rows = [(fire.local, _utc(fire.at), fire.note or "") for fire in fires]
+    rows = [(fire.local, _utc(fire.fire_at), fire.note or "") for fire in fires]
     return table(("local", "utc", "note"), rows) if rows else "never again"
 
 

@@ -18,7 +18,7 @@ _NOT_SCHEDULED = {
 
 @command()
 @click.argument("target")
-@click.option("--at", metavar="INSTANT", help="Once, at this instant: ISO 8601 with an offset.")
+@click.option("--fire-at", metavar="INSTANT", help="Once, at this instant: ISO 8601 with an offset.")
 @click.option("--delay", metavar="DURATION", help="Once, after this time, e.g. 10m or PT10M.")
 @recurrence_options(is_new=True)
 @payload_option

@@ -27,7 +27,7 @@ from pgsched.store.jobs.backfills import Backfill, Backfilled
 from pgsched.store.lookup.rows import EditPreview
 from pgsched.store.schedule.order import check_given, names_after
 
-_TIMING = ("at", "delay", "cron", "every", "timezone", "gap", "overlap", "anchor")
+_TIMING = ("fire_at", "delay", "cron", "every", "timezone", "gap", "overlap", "anchor")
 
 
 class Recurring(TypedDict, total=False):
@@ -50,14 +50,14 @@ class Recurring(TypedDict, total=False):
 class ScheduleOptions(Recurring, total=False):
     """The options of ``schedule``.
 
-    ``payload`` is anything JSON; of ``at`` (a datetime with an offset, or RFC 3339), ``delay`` (timedelta, ``PT10M`` or
-    ``10m``), ``cron`` with ``timezone``, and ``every`` at most one. With none of them it fires now; none of them can be
-    None. A second call under the same ``client`` and ``key`` replaces what still waits, unless ``on_conflict`` is
-    ``keep``, ``reject`` or ``debounce``. With ``after``, ids or keys of executions, it waits until all of them have
-    succeeded, or ended where ``after_outcome`` is ``any``.
+    ``payload`` is anything JSON; of ``fire_at`` (a datetime with an offset, or RFC 3339), ``delay`` (timedelta,
+    ``PT10M`` or ``10m``), ``cron`` with ``timezone``, and ``every`` at most one. With none of them it fires now; none
+    of them can be None. A second call under the same ``client`` and ``key`` replaces what still waits, unless
+    ``on_conflict`` is ``keep``, ``reject`` or ``debounce``. With ``after``, ids or keys of executions, it waits until
+    all of them have succeeded, or ended where ``after_outcome`` is ``any``.
     """
 
-    at: datetime | str
+    fire_at: datetime | str
     delay: timedelta | str
     client: str
     key: str | None
@@ -96,7 +96,7 @@ class JobChanges(Recurring, total=False):
 class PreviewOptions(TypedDict, total=False):
     """A schedule to look at. ``client`` and ``key`` are those of the job it is meant for: ``H`` is drawn from them."""
 
-    at: datetime | str | None
+    fire_at: datetime | str | None
     cron: str | None
     every: timedelta | str | None
     timezone: str | None
@@ -121,7 +121,7 @@ class JobMethods:
 
     @method
     def get_job(self, job_id: Id, *, client: str | None = None) -> Call[JobDetail]:
-        """A job with its next instants."""
+        """A job with its next instant."""
         return Call("GET", _job(job_id), JobDetail, query={"client": client})
 
     @method

@@ -33,7 +33,7 @@ class Request(TypedDict, total=False):
 
     target: Required[str]
     payload: Any
-    at: datetime | str
+    fire_at: datetime | str
     delay: timedelta | str
     client: str | None
     key: str | None
@@ -153,7 +153,7 @@ def _order(
     *,
     target: str,
     payload: Any = None,
-    at: datetime | str | None = None,
+    fire_at: datetime | str | None = None,
     delay: timedelta | str | None = None,
     client: str | None = None,
     key: str | None = None,
@@ -163,16 +163,16 @@ def _order(
     on_conflict: str | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> OneShot:
-    if type(at) is not datetime or at.tzinfo is None or delay is not None:
-        find = _when if isinstance(at, Hashable) and isinstance(delay, Hashable) else when
-        asked = find(at=at, delay=delay)
-        at = asked.fire_at or due(start, asked.delay)
+    if type(fire_at) is not datetime or fire_at.tzinfo is None or delay is not None:
+        find = _when if isinstance(fire_at, Hashable) and isinstance(delay, Hashable) else when
+        asked = find(fire_at=fire_at, delay=delay)
+        fire_at = asked.fire_at or due(start, asked.delay)
     data = None if payload is None else encode(payload, "payload")
     choices = None if options is None else _object("options", options)
     check_body(data, choices)
     return OneShot(
         _text("target", target),
-        at,
+        fire_at,
         data,
         "default" if client is None else _text("client", client),
         key if key is None else _text("key", key),
@@ -185,8 +185,8 @@ def _order(
 
 
 @lru_cache(maxsize=1000)
-def _when(at: datetime | str | None, delay: timedelta | str | None) -> When:
-    return when(at=at, delay=delay)
+def _when(fire_at: datetime | str | None, delay: timedelta | str | None) -> When:
+    return when(fire_at=fire_at, delay=delay)
 
 
 def _object(name: str, value: Mapping[str, Any]) -> bytes:

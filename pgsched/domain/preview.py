@@ -14,7 +14,7 @@ def preview(
     *,
     after: datetime,
     count: int,
-    at: str | datetime | None = None,
+    fire_at: str | datetime | None = None,
     identity: str | None = None,
     rules: Mapping[str, Any] | None = None,
     **parts: Unpack[ScheduleParts],
@@ -23,9 +23,9 @@ def preview(
 
     ``identity`` is what an ``H`` in cron is drawn from. Raises InvalidSchedule for what makes no schedule.
     """
-    check_request(at=at, rules=rules, **parts)
+    check_request(fire_at=fire_at, rules=rules, **parts)
     if parts.get("cron") is None and parts.get("every") is None:
-        return Recurrence(specs=(from_parts(at=at, **parts),)).fires(after, count)
+        return Recurrence(specs=(from_parts(fire_at=fire_at, **parts),)).fires(after, count)
     found = parse_rules(rules)
     if parts.get("every") is not None and parts.get("anchor") is None and found.anchor is None:
         parts["anchor"] = after

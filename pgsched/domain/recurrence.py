@@ -161,7 +161,7 @@ class Recurrence:
     def _fire(self, at: datetime) -> Fire:
         local = at.astimezone(zone_named(self.timezone)).isoformat()
         notes = (clock_note(spec, at) for spec in self.specs if isinstance(spec, Cron) and _fires(spec, at))
-        return Fire(at=at, local=local, note=next((note for note in notes if note is not None), None))
+        return Fire(fire_at=at, local=local, note=next((note for note in notes if note is not None), None))
 
 
 def recurrence(

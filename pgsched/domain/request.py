@@ -15,18 +15,18 @@ _SOME_ANCHOR = datetime(2000, 1, 1, tzinfo=UTC)
 
 def check_request(
     *,
-    at: str | datetime | None = None,
+    fire_at: str | datetime | None = None,
     delay: str | timedelta | None = None,
     rules: bytes | str | Mapping[str, Any] | None = None,
     **parts: Unpack[ScheduleParts],
 ) -> None:
     """Raises InvalidSchedule, with what to write instead, for parts that make no schedule together.
 
-    What is None was not given; with none of ``at``, ``delay``, ``cron`` and ``every`` it fires now. That a job would
-    have no instant left because its bounds have passed cannot be told without the time of day.
+    What is None was not given; with none of ``fire_at``, ``delay``, ``cron`` and ``every`` it fires now. That a job
+    would have no instant left because its bounds have passed cannot be told without the time of day.
     """
     cron, every = parts.get("cron"), parts.get("every")
-    given = {"at": at, "delay": delay, "cron": cron, "every": every}
+    given = {"fire_at": fire_at, "delay": delay, "cron": cron, "every": every}
     kinds = [name for name, value in given.items() if value is not None]
     if len(kinds) > 1:
         raise InvalidSchedule(f"{' and '.join(kinds)} exclude each other: give one of them; with none it fires now")
@@ -38,8 +38,8 @@ def check_request(
     _only_with("cron", cron, timezone=parts.get("timezone"))
     if rules is not None:
         raise InvalidSchedule("rules go with cron or every only: leave them out, or give cron or every")
-    if at is not None:
-        instant_of(at, "at")
+    if fire_at is not None:
+        instant_of(fire_at, "fire_at")
     if delay is not None:
         _check_delay(delay)
 

@@ -47,7 +47,7 @@ class Also:
 
     cron: str | None = None
     every: str | None = None
-    at: str | None = None
+    fire_at: str | None = None
     timezone: str | None = None
     gap: str | None = None
     overlap: str | None = None
@@ -57,7 +57,13 @@ class Also:
         """The schedule of a job with this time zone, anchor and identity. Raises InvalidSchedule."""
         zone = timezone if self.timezone is None and self.cron is not None else self.timezone
         start = anchor if self.anchor is None and self.every is not None else self.anchor
-        parts = {"at": self.at, "cron": self.cron, "every": self.every, "gap": self.gap, "overlap": self.overlap}
+        parts = {
+            "fire_at": self.fire_at,
+            "cron": self.cron,
+            "every": self.every,
+            "gap": self.gap,
+            "overlap": self.overlap,
+        }
         return from_parts(**parts, timezone=zone, anchor=start, identity=identity)
 
 
@@ -151,9 +157,11 @@ def _check_bounds(rules: Rules) -> None:
     if rules.starts_at and rules.ends_at and rules.ends_at <= rules.starts_at:
         raise InvalidSchedule("ends_at must be later than starts_at: write a later ends_at, or leave it out")
     for item in rules.also:
-        at = instant_of(item.at, "at") if item.at is not None else None
+        at = instant_of(item.fire_at, "fire_at") if item.fire_at is not None else None
         if at and ((rules.starts_at and at < rules.starts_at) or (rules.ends_at and at >= rules.ends_at)):
-            raise InvalidSchedule(f"also names {item.at}, which is not between starts_at and ends_at: leave it out")
+            raise InvalidSchedule(
+                f"also names {item.fire_at}, which is not between starts_at and ends_at: leave it out"
+            )
 
 
 def _parser(key: str) -> Callable[[str, Any], Any]:
@@ -168,7 +176,7 @@ def _also(key: str, value: Any) -> tuple[Also, ...]:
 
 
 def _one_more(item: Any) -> Also:
-    wanted = 'each item of also must be an object such as {"cron": "0 9 * * SAT"}, {"every": "1h"} or {"at": …}'
+    wanted = 'each item of also must be an object such as {"cron": "0 9 * * SAT"}, {"every": "1h"} or {"fire_at": …}'
     if not isinstance(item, dict):
         raise InvalidSchedule(f"{wanted}; one is {shown(item)}")
     given = {name: text for name, text in item.items() if text is not None}

@@ -28,12 +28,12 @@ _Policy = TypeVar("_Policy", bound=StrEnum)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Once:
-    """One instant. Raises InvalidSchedule when ``at`` has no offset from UTC."""
+    """One instant. Raises InvalidSchedule when ``fire_at`` has no offset from UTC."""
 
-    at: datetime
+    fire_at: datetime
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "at", _in_utc(self.at, "at"))
+        object.__setattr__(self, "fire_at", _in_utc(self.fire_at, "fire_at"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +59,12 @@ Schedule = Once | Every | Cron
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fire:
-    """An instant for people to read: ``at`` in UTC, and ``local`` in ISO 8601 on the schedule's own clock.
+    """An instant for people to read: ``fire_at`` in UTC, and ``local`` in ISO 8601 on the schedule's own clock.
 
     ``note`` says when a change of the clocks has to do with it, such as "first of two 02:30".
     """
 
-    at: datetime
+    fire_at: datetime
     local: str
     note: str | None
 
@@ -78,7 +78,7 @@ def next_instant(schedule: Schedule, after: datetime) -> datetime | None:
     moment = _in_utc(after, "after")
     match schedule:
         case Once():
-            return schedule.at if schedule.at > moment else None
+            return schedule.fire_at if schedule.fire_at > moment else None
         case Every():
             return _next_multiple(schedule, moment)
         case Cron():  # without the fraction, all callers within a second share one search
@@ -100,7 +100,7 @@ class ScheduleParts(TypedDict, total=False):
 
 def from_parts(
     *,
-    at: str | datetime | None = None,
+    fire_at: str | datetime | None = None,
     cron: str | None = None,
     every: str | timedelta | None = None,
     timezone: str | None = None,
@@ -111,15 +111,15 @@ def from_parts(
 ) -> Schedule:
     """The schedule that a request, a command line or a row describes; what is None was not given.
 
-    Exactly one of ``at`` (ISO 8601 with offset), ``cron`` and ``every`` (a duration); ``timezone``, ``gap``
+    Exactly one of ``fire_at`` (ISO 8601 with offset), ``cron`` and ``every`` (a duration); ``timezone``, ``gap``
     and ``overlap`` go with cron only, ``anchor`` goes with every, and must. ``identity`` is what an ``H`` in cron is
     drawn from (``spread``), and must be there for one. Raises InvalidSchedule otherwise.
     """
-    _check_combination({"at": at, "cron": cron, "every": every})
+    _check_combination({"fire_at": fire_at, "cron": cron, "every": every})
     _check_companions("cron", cron, {"timezone": timezone, "gap": gap, "overlap": overlap})
     _check_companions("every", every, {"anchor": anchor})
-    if at is not None:
-        return Once(at=instant_of(at, "at"))
+    if fire_at is not None:
+        return Once(fire_at=instant_of(fire_at, "fire_at"))
     if cron is not None:
         return Cron(
             expression=cron if identity is None else spread(cron, identity),
@@ -146,7 +146,7 @@ def _next_multiple(every: Every, after: datetime) -> datetime | None:
 def _check_combination(kinds: dict[str, object]) -> None:
     given = [name for name, value in kinds.items() if value is not None]
     if not given:
-        raise InvalidSchedule("a schedule is missing: give one of at, cron and every")
+        raise InvalidSchedule("a schedule is missing: give one of fire_at, cron and every")
     if len(given) > 1:
         surplus = "both" if len(given) == 2 else "all of them"
         raise InvalidSchedule(f"give either {' or '.join(given)}, not {surplus}")

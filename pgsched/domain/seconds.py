@@ -30,7 +30,9 @@ def firing(schedule: Schedule, day: int) -> int:
     """A bit for each second of the day at which the schedule fires; an interval must be of whole seconds."""
     match schedule:
         case Once():
-            return within(1 << _second(schedule.at) % DAY, day, _second(schedule.at), _second(schedule.at) + 1)
+            return within(
+                1 << _second(schedule.fire_at) % DAY, day, _second(schedule.fire_at), _second(schedule.fire_at) + 1
+            )
         case Every():
             return _multiples(schedule, day)
         case Cron():

@@ -153,7 +153,7 @@ def _left(found: dict[int, int], excluded: Excluded | None, day: int) -> dict[in
 def _fraction(spec: Schedule) -> int:
     if isinstance(spec, Cron):
         return 0
-    return spec.anchor.microsecond if isinstance(spec, Every) else spec.at.microsecond
+    return spec.anchor.microsecond if isinstance(spec, Every) else spec.fire_at.microsecond
 
 
 def _first_of(found: dict[int, int], day: int) -> datetime:

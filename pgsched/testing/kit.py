@@ -147,7 +147,7 @@ class Kit:
         key: str | None = ANYTHING,
         client: str = ANYTHING,
         payload: Any | Callable[[Any], bool] = ANYTHING,
-        at: datetime | str | None = None,
+        fire_at: datetime | str | None = None,
         delay: timedelta | str | None = None,
         within: timedelta | str = timedelta(seconds=5),
         cron: str | None = ANYTHING,
@@ -156,16 +156,18 @@ class Kit:
     ) -> Waiting:
         """Asserts that this waits, and returns it. What is left out may be anything.
 
-        ``payload`` is compared as JSON, or is a function that says whether one will do. ``at``, or ``delay`` from now,
-        may differ by ``within``. ``connection`` is the test's own connection or session, where what was scheduled is
-        not committed. The failure names what is scheduled instead, the most similar first.
+        ``payload`` is compared as JSON, or is a function that says whether one will do. ``fire_at``, or ``delay`` from
+        now, may differ by ``within``. ``connection`` is the test's own connection or session, where what was scheduled
+        is not committed. The failure names what is scheduled instead, the most similar first.
         """
+        if delay is not None:
+            fire_at = self.now() + length_of(delay)
         expected = Expected(
             target=target,
             key=key,
             client=client,
             payload=payload,
-            at=self.now() + length_of(delay) if delay is not None else at if at is None else instant_of(at, "at"),
+            fire_at=None if fire_at is None else instant_of(fire_at, "fire_at"),
             within=length_of(within),
             cron=cron,
             every=every if every is ANYTHING or every is None else length_of(every),

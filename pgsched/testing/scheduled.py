@@ -24,7 +24,7 @@ ANYTHING: Any = ...
 
 
 class Waiting(NamedTuple):
-    """An execution that waits, or a recurring job. ``at`` is its next instant: None for what waits for other
+    """An execution that waits, or a recurring job. ``fire_at`` is its next instant: None for what waits for other
     executions or is held, and for a job that no worker has planned yet."""
 
     id: UUID
@@ -32,14 +32,15 @@ class Waiting(NamedTuple):
     key: str | None
     target: str
     payload: Any
-    at: datetime | None
+    fire_at: datetime | None
     cron: str | None
     every: timedelta | None
 
     def __str__(self) -> str:
-        when = self.at.isoformat() if self.at else "no instant yet"
+        when = self.fire_at.isoformat() if self.fire_at else "no instant yet"
         recurs = f" cron={self.cron!r}" if self.cron else f" every={format_duration(self.every)}" if self.every else ""
-        shown = f"{self.target} key={self.key!r} client={self.client!r} at={when}{recurs} payload={_json(self.payload)}"
+        named = f"{self.target} key={self.key!r} client={self.client!r}"
+        shown = f"{named} fire_at={when}{recurs} payload={_json(self.payload)}"
         return shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "…"
 
 
@@ -51,7 +52,7 @@ class Expected:
     key: str | None = ANYTHING
     client: str = ANYTHING
     payload: Any = ANYTHING
-    at: datetime | None = None
+    fire_at: datetime | None = None
     within: timedelta = timedelta(seconds=5)
     cron: str | None = ANYTHING
     every: timedelta | None = ANYTHING
@@ -68,8 +69,8 @@ class Expected:
             names += [] if self.payload(found.payload) else ["payload"]
         elif not callable(self.payload) and self.payload is not ANYTHING and found.payload != self._payload:
             names.append("payload")
-        if self.at is not None and (found.at is None or abs(found.at - self.at) > self.within):
-            names.append("at")
+        if self.fire_at is not None and (found.fire_at is None or abs(found.fire_at - self.fire_at) > self.within):
+            names.append("fire_at")
         return names
 
     @property
@@ -87,8 +88,8 @@ class Expected:
                 yield name, repr(value)
         if self.payload is not ANYTHING:
             yield "payload", _named(self.payload) if callable(self.payload) else _json(self.payload)
-        if self.at is not None:
-            yield "at", f"{self.at.isoformat()}, within {format_duration(self.within)}"
+        if self.fire_at is not None:
+            yield "fire_at", f"{self.fire_at.isoformat()}, within {format_duration(self.within)}"
 
 
 def matching(found: list[Waiting], expected: Expected) -> list[Waiting]:

@@ -81,20 +81,20 @@ BAD = [
     job("an empty client", 400, "client", client=""),
     job("a queue nobody has", 404, "pgsched.queues", queue="nowhere"),
     job("a field nobody knows", 400, "the fields are target, schedule", tarqet=_URL),
-    timed("a field of the schedule nobody knows", 400, "the fields are at, delay, cron", crom="* * * * *"),
+    timed("a field of the schedule nobody knows", 400, "the fields are fire_at, delay, cron", crom="* * * * *"),
     job("a schedule that is text", 400, "schedule: Expected object", schedule="* * * * *"),
-    timed("at and cron", 422, "exclude each other", at="2031-03-01T09:00:00Z", cron="* * * * *"),
+    timed("fire_at and cron", 422, "exclude each other", fire_at="2031-03-01T09:00:00Z", cron="* * * * *"),
     timed("cron and every", 422, "exclude each other", cron="* * * * *", every="1h"),
     timed("a zone without cron", 422, "goes with cron", timezone="Europe/Berlin", every="1h"),
     timed("a gap without cron", 422, "goes with cron", gap="skip", delay="1h"),
-    timed("an instant without an offset", 422, "offset", at="2031-03-01T09:00:00"),
-    timed("an instant that is none", 422, "ISO 8601", at="tomorrow"),
-    timed("an infinite instant", 422, "ISO 8601", at="infinity"),
-    timed("an instant as a number", 400, "schedule.at: Expected str", at=1900000000),
-    timed("the year 0", 422, "ISO 8601", at="0000-01-01T00:00:00Z"),
-    timed("the year 10000", 422, "ISO 8601", at="10000-01-01T00:00:00Z"),
-    timed("an instant that ends after the year 9999", 422, "year", at="9999-12-31T23:59:59-10:00"),
-    timed("a 30th of February", 422, "ISO 8601", at="2031-02-30T00:00:00Z"),
+    timed("an instant without an offset", 422, "offset", fire_at="2031-03-01T09:00:00"),
+    timed("an instant that is none", 422, "ISO 8601", fire_at="tomorrow"),
+    timed("an infinite instant", 422, "ISO 8601", fire_at="infinity"),
+    timed("an instant as a number", 400, "schedule.fire_at: Expected str", fire_at=1900000000),
+    timed("the year 0", 422, "ISO 8601", fire_at="0000-01-01T00:00:00Z"),
+    timed("the year 10000", 422, "ISO 8601", fire_at="10000-01-01T00:00:00Z"),
+    timed("an instant that ends after the year 9999", 422, "year", fire_at="9999-12-31T23:59:59-10:00"),
+    timed("a 30th of February", 422, "ISO 8601", fire_at="2031-02-30T00:00:00Z"),
     timed("a delay with no unit", 422, "write 10s", delay="10"),
     timed("a negative delay", 422, "longer than zero", delay="-PT1H"),
     timed("a delay of a million years", 422, "ten years", delay="P365000000D"),
@@ -136,9 +136,9 @@ BAD = [
     ),
     *(
         timed(f"nothing as {name}", 400, "Expected str, got null", **{name: None})
-        for name in ("at", "delay", "cron", "every")
+        for name in ("fire_at", "delay", "cron", "every")
     ),
-    timed("an instant and nothing as cron", 400, "Expected str, got null", at="2031-03-01T09:00:00Z", cron=None),
+    timed("an instant and nothing as cron", 400, "Expected str, got null", fire_at="2031-03-01T09:00:00Z", cron=None),
     of_payload("a payload nested too deeply", 400, "nested", b"[" * 100_000 + b"]" * 100_000),
     of_payload("a payload over its limit", 422, "1 MiB", b'"' + secrets.token_hex(800_000).encode() + b'"'),
     job("options that are a list", 400, "options: Expected object", options=[]),
@@ -211,8 +211,8 @@ async def test_a_bad_request_is_refused_with_what_to_write(
 
 
 async def test_a_fault_in_the_body_is_pointed_at(refusing: httpx.AsyncClient) -> None:
-    answer = await refusing.post("/v1/jobs", json={"target": _URL, "schedule": {"at": 5}})
-    assert answer.json()["errors"] == [{"detail": "Expected str, got int", "pointer": "#/schedule/at"}]
+    answer = await refusing.post("/v1/jobs", json={"target": _URL, "schedule": {"fire_at": 5}})
+    assert answer.json()["errors"] == [{"detail": "Expected str, got int", "pointer": "#/schedule/fire_at"}]
 
 
 async def test_a_fault_in_a_parameter_is_named(refusing: httpx.AsyncClient) -> None:

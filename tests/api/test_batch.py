@@ -22,24 +22,29 @@ Db = psycopg.Connection[tuple[Any, ...]]
 AT = "2040-03-01T09:00:00Z"
 TYPE = {"Content-Type": "application/x-ndjson"}
 KINDS: list[dict[str, Any]] = [
-    {"target": "notify:a", "schedule": {"at": AT}, "payload": {"n": 1.50}},
-    {"target": "notify:b", "schedule": {"at": AT}, "key": "k", "client": "shop", "options": {"timeout": "5s"}},
-    {"target": "notify:c", "schedule": {"at": AT}, "ordering_key": "o"},
+    {"target": "notify:a", "schedule": {"fire_at": AT}, "payload": {"n": 1.50}},
+    {"target": "notify:b", "schedule": {"fire_at": AT}, "key": "k", "client": "shop", "options": {"timeout": "5s"}},
+    {"target": "notify:c", "schedule": {"fire_at": AT}, "ordering_key": "o"},
     {"target": "python:report", "schedule": {"cron": "30 2 * * *", "timezone": "Europe/Berlin"}, "key": "report"},
-    {"target": "notify:d", "schedule": {"at": AT}, "key": "k", "client": "shop", "on_conflict": "keep"},
+    {"target": "notify:d", "schedule": {"fire_at": AT}, "key": "k", "client": "shop", "on_conflict": "keep"},
     {"target": "notify:e", "after": ["k"], "client": "shop", "key": "last"},
-    {"target": "notify:f", "schedule": {"at": AT}, "labels": {"team": "mail"}},
-    {"target": "https://shop.example", "schedule": {"at": AT}, "payload": "a", "options": {"body": {"format": "text"}}},
+    {"target": "notify:f", "schedule": {"fire_at": AT}, "labels": {"team": "mail"}},
+    {
+        "target": "https://shop.example",
+        "schedule": {"fire_at": AT},
+        "payload": "a",
+        "options": {"body": {"format": "text"}},
+    },
 ]
 BAD: list[Any] = [
     "no JSON",
     [],
     {},
     {"target": "notify:a", "paylod": 1},
-    {"target": "notify:a", "schedule": {"at": "tomorrow"}},
-    {"target": "notify:a", "schedule": {"at": None}},
-    {"target": "notify:a", "schedule": {"at": AT, "delay": "1h"}},
-    {"target": "notify:a", "schedule": {"at": AT, "timezone": "UTC"}},
+    {"target": "notify:a", "schedule": {"fire_at": "tomorrow"}},
+    {"target": "notify:a", "schedule": {"fire_at": None}},
+    {"target": "notify:a", "schedule": {"fire_at": AT, "delay": "1h"}},
+    {"target": "notify:a", "schedule": {"fire_at": AT, "timezone": "UTC"}},
     {"target": "notify:a", "schedule": {"delay": "soon"}},
     {"target": "notify:a", "rules": {"max_runs": 1}},
     {"target": "ftp://shop.example"},
@@ -65,7 +70,7 @@ def ndjson(bodies: Iterable[Any]) -> bytes:
 
 
 def plain(count: int) -> list[Any]:
-    return [{"target": "notify:a", "schedule": {"at": AT}, "payload": n} for n in range(count)]
+    return [{"target": "notify:a", "schedule": {"fire_at": AT}, "payload": n} for n in range(count)]
 
 
 async def send(api: httpx.AsyncClient, body: Any, mode: str = "all") -> httpx.Response:
@@ -113,7 +118,7 @@ async def test_a_line_becomes_what_a_request_becomes(api: httpx.AsyncClient, db:
 
 
 async def test_a_line_is_refused_as_a_request_is(api: httpx.AsyncClient, db: Db) -> None:
-    await api.post("/v1/jobs", json={"target": "notify:a", "key": "taken", "schedule": {"at": AT}})
+    await api.post("/v1/jobs", json={"target": "notify:a", "key": "taken", "schedule": {"fire_at": AT}})
     headers = {"Content-Type": "application/json"}
     alone = [(await api.post("/v1/jobs", content=json.dumps(body), headers=headers)).json() for body in BAD]
     found = results(await send(api, ndjson([*BAD, KINDS[0]]), "each"))

@@ -61,7 +61,7 @@ async def test_many_are_cancelled_looked_at_and_left(api: httpx.AsyncClient, db:
 async def test_many_are_moved_to_an_instant_or_by_a_length(
     api: httpx.AsyncClient, db: Connection, given: dict[str, str], expected: str
 ) -> None:
-    id = await create(api, client="shop", schedule={"at": "2031-03-01T09:00:00Z"})
+    id = await create(api, client="shop", schedule={"fire_at": "2031-03-01T09:00:00Z"})
     answer = await ask(api, verb="reschedule", **given)
     for _ in range(20):
         advance(db, uuid.UUID(answer.json()["id"]))

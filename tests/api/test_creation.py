@@ -23,7 +23,7 @@ async def test_without_a_schedule_it_fires_now(api: httpx.AsyncClient, db: Conne
     answer = await api.post("/v1/jobs", json={"target": "https://shop.example/settle"})
     assert (answer.status_code, answer.json()["kind"]) == (201, "execution")
     assert answer.headers["location"] == f"/v1/executions/{answer.json()['id']}"
-    fire_at = datetime.fromisoformat(answer.json()["next_fires"][0])
+    fire_at = datetime.fromisoformat(answer.json()["fire_at"])
     assert db.execute("select id::text, fire_at from pgsched.executions").fetchall() == [(answer.json()["id"], fire_at)]
 
 
@@ -34,23 +34,22 @@ async def test_a_delay_counts_from_the_databases_now(api: httpx.AsyncClient, db:
 
 
 async def test_an_instant_with_another_offset_is_answered_in_utc(api: httpx.AsyncClient) -> None:
-    answer = await create(api, schedule={"at": "2031-03-01T09:00:00+01:00"})
-    assert answer["next_fires"] == ["2031-03-01T08:00:00Z"]
+    answer = await create(api, schedule={"fire_at": "2031-03-01T09:00:00+01:00"})
+    assert answer["fire_at"] == "2031-03-01T08:00:00Z"
 
 
 async def test_a_cron_job_is_planned_when_the_answer_comes(api: httpx.AsyncClient, db: Connection) -> None:
     answer = await create(api, schedule={"cron": "30 2 * * *", "timezone": "Europe/Berlin"})
-    assert (answer["kind"], len(answer["next_fires"])) == ("job", 5)
+    assert answer["kind"] == "job"
     planned = db.execute("select job_id::text, fire_at from pgsched.executions").fetchall()
-    assert planned == [(answer["id"], datetime.fromisoformat(answer["next_fires"][0]))]
+    assert planned == [(answer["id"], datetime.fromisoformat(answer["fire_at"]))]
 
 
 async def test_an_interval_is_counted_from_its_creation(api: httpx.AsyncClient, db: Connection) -> None:
     answer = await create(api, schedule={"every": "15m"})
     anchor = db.execute("select anchor from pgsched.jobs").fetchone()
     assert anchor is not None
-    fires = [datetime.fromisoformat(text) for text in answer["next_fires"]]
-    assert fires == [anchor[0] + n * timedelta(minutes=15) for n in range(1, 6)]
+    assert datetime.fromisoformat(answer["fire_at"]) == anchor[0] + timedelta(minutes=15)
 
 
 async def test_clock_policies_are_kept_and_set_back_when_left_out(api: httpx.AsyncClient, db: Connection) -> None:
@@ -66,12 +65,12 @@ async def test_clock_policies_are_kept_and_set_back_when_left_out(api: httpx.Asy
 
 async def test_the_same_key_replaces_what_waits(api: httpx.AsyncClient, db: Connection) -> None:
     first = await create(api, key="settle-42", schedule={"delay": "1h"})
-    second = await create(api, key="settle-42", schedule={"at": "2031-03-01T09:00:00Z"})
+    second = await create(api, key="settle-42", schedule={"fire_at": "2031-03-01T09:00:00Z"})
     assert second == {
         "id": first["id"],
         "kind": "execution",
         "outcome": "replaced",
-        "next_fires": ["2031-03-01T09:00:00Z"],
+        "fire_at": "2031-03-01T09:00:00Z",
     }
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (1,)
 
@@ -84,7 +83,7 @@ async def test_a_key_that_has_ended_answers_with_what_became_of_it(api: httpx.As
         "id": first["id"],
         "kind": "execution",
         "outcome": "ended",
-        "next_fires": [],
+        "fire_at": None,
     }
 
 
@@ -133,16 +132,16 @@ async def test_a_paused_job_stays_paused_when_scheduled_again(api: httpx.AsyncCl
     job = await create(api, key="nightly", schedule={"every": "1h"})
     await api.post(f"/v1/jobs/{job['id']}/pause")
     again = await create(api, key="nightly", schedule={"every": "2h"})
-    assert again == {"id": job["id"], "kind": "job", "outcome": "replaced", "next_fires": []}
+    assert again == {"id": job["id"], "kind": "job", "outcome": "replaced", "fire_at": None}
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (0,)
 
 
 async def test_what_becomes_of_a_taken_key_is_chosen(api: httpx.AsyncClient, db: Connection) -> None:
-    made = await create(api, key="k", payload={"n": 1}, schedule={"at": "2031-03-01T09:00:00Z"})
+    made = await create(api, key="k", payload={"n": 1}, schedule={"fire_at": "2031-03-01T09:00:00Z"})
     kept = await create(api, key="k", payload={"n": 2}, schedule={"delay": "1h"}, on_conflict="keep")
     assert kept == made | {"outcome": "existing"}
-    moved = await create(api, key="k", schedule={"at": "2032-03-01T09:00:00Z"}, on_conflict="debounce")
-    assert (moved["id"], moved["next_fires"]) == (made["id"], ["2032-03-01T09:00:00Z"])
+    moved = await create(api, key="k", schedule={"fire_at": "2032-03-01T09:00:00Z"}, on_conflict="debounce")
+    assert (moved["id"], moved["fire_at"]) == (made["id"], "2032-03-01T09:00:00Z")
     refused = await api.post("/v1/jobs", json={"target": "python:a", "key": "k", "on_conflict": "reject"})
     assert (refused.status_code, refused.json()["code"]) == (409, "pgsched.conflict")
     assert db.execute("select payload, target from pgsched.executions").fetchall() == [
@@ -164,11 +163,11 @@ async def test_a_hashed_schedule_is_the_jobs_own_and_outlives_it(api: httpx.Asyn
     cron = {"cron": "H H * * *", "timezone": "Europe/Berlin"}
     made = await create(api, client="payments", key="nightly", schedule=cron)
     resolved = from_parts(cron=cron["cron"], timezone=cron["timezone"], identity="payments/nightly")
-    first = datetime.fromisoformat(made["next_fires"][0])
+    first = datetime.fromisoformat(made["fire_at"])
     assert next_instant(resolved, first - timedelta(seconds=1)) == first
     await api.delete(f"/v1/jobs/{made['id']}")
     again = await create(api, client="payments", key="nightly", schedule=cron)
-    assert again["next_fires"] == made["next_fires"]
+    assert again["fire_at"] == made["fire_at"]
     assert (await api.get(f"/v1/jobs/{again['id']}")).json()["schedule"]["cron"] == "H H * * *"
 
 
@@ -185,7 +184,7 @@ async def test_an_execution_waits_for_others_and_says_for_which(api: httpx.Async
     first = await create(api, schedule={"delay": "PT1H"}, key="extract")
     second = await create(api, schedule={"delay": "PT1H"})
     last = await create(api, after=["extract", second["id"]])
-    assert last["next_fires"] == []
+    assert last["fire_at"] is None
     detail = (await api.get(f"/v1/executions/{last['id']}")).json()
     assert (detail["status"], detail["fire_at"]) == ("held", None)
     assert sorted(detail["waits_for"]) == sorted([first["id"], second["id"]])
@@ -223,7 +222,7 @@ async def test_what_failed_is_scheduled_again_under_its_key(api: httpx.AsyncClie
     db.execute("delete from pgsched.executions")
     second = await create(api, key="settle-42", payload={"merchant": 42})
     assert second["id"] != first["id"]
-    assert (second["outcome"], len(second["next_fires"])) == ("created", 1)
+    assert (second["outcome"], second["fire_at"] is None) == ("created", False)
 
 
 async def test_the_key_of_a_job_is_refused_to_a_one_shot(api: httpx.AsyncClient) -> None:

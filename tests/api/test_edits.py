@@ -59,7 +59,7 @@ async def test_another_schedule_is_planned_in_the_same_transaction(api: httpx.As
     job = await create(api)
     answer = await api.patch(f"/v1/jobs/{job}", json={"schedule": _BERLIN})
     rows = db.execute("select fire_at from pgsched.executions").fetchall()
-    assert [row[0].isoformat().replace("+00:00", "Z") for row in rows] == answer.json()["next_fires"][:1]
+    assert [row[0].isoformat().replace("+00:00", "Z") for row in rows] == [answer.json()["fire_at"]]
     assert db.execute("select revision = planned_revision from pgsched.jobs").fetchone() == (True,)
 
 
@@ -99,7 +99,7 @@ async def test_an_invalid_job_is_mended(api: httpx.AsyncClient, db: Connection) 
     job = await create(api)
     db.execute("update pgsched.jobs set cron = '0 0 30-31 2 *', state = 'invalid', reason = 'never occurs'")
     found = (await api.patch(f"/v1/jobs/{job}", json={"schedule": {"cron": "@daily"}})).json()
-    assert (found["state"], found["reason"], len(found["next_fires"])) == ("active", None, 5)
+    assert (found["state"], found["reason"], found["fire_at"] is None) == ("active", None, False)
 
 
 async def test_a_finished_job_fires_again_where_its_schedule_is_changed(api: httpx.AsyncClient, db: Connection) -> None:
@@ -107,20 +107,20 @@ async def test_a_finished_job_fires_again_where_its_schedule_is_changed(api: htt
     db.execute("delete from pgsched.executions")
     db.execute("update pgsched.jobs set state = 'finished', runs = 2")
     found = (await api.patch(f"/v1/jobs/{job}", json={"rules": {"max_runs": 3}})).json()
-    assert (found["state"], found["runs"], len(found["next_fires"])) == ("active", 0, 3)
+    assert (found["state"], found["runs"], found["fire_at"] is None) == ("active", 0, False)
 
 
 async def test_an_interval_is_counted_from_another_anchor(api: httpx.AsyncClient) -> None:
     job = await create(api, schedule={"every": "24h"})
     found = (await api.patch(f"/v1/jobs/{job}", json={"schedule": {"anchor": "2026-01-01T03:00:00+01:00"}})).json()
-    assert {at.partition("T")[2] for at in found["next_fires"]} == {"02:00:00Z"}
+    assert found["fire_at"].endswith("T02:00:00Z")
 
 
 async def test_a_paused_job_stays_paused(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     await api.post(f"/v1/jobs/{job}/pause")
     found = (await api.patch(f"/v1/jobs/{job}", json={"schedule": {"every": "1h"}})).json()
-    assert (found["state"], found["next_fires"]) == ("paused", [])
+    assert (found["state"], found["fire_at"]) == ("paused", None)
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (0,)
 
 
@@ -129,7 +129,7 @@ async def test_a_paused_job_stays_paused(api: httpx.AsyncClient, db: Connection)
     ("status", "hint", "body"),
     [
         (400, "the fields are target, schedule", {"retries": 3}),
-        (400, "the fields are cron, every", {"schedule": {"at": "2030-01-01T00:00:00Z"}}),
+        (400, "the fields are cron, every", {"schedule": {"fire_at": "2030-01-01T00:00:00Z"}}),
         (400, "Expected", {"labels": {"team": 5}}),
         (404, "pgsched.queues", {"queue": "nowhere"}),
         (422, "takes the other's place", {"schedule": {"cron": "@daily", "every": "1h"}}),
@@ -181,7 +181,7 @@ async def test_a_preview_shows_both_sides_of_an_edit_and_changes_nothing(
     before = db.execute("select to_jsonb(j) from pgsched.jobs j").fetchone()
     found = (await api.post(f"/v1/jobs/{job}/preview", json=body)).json()
     assert found["before"][0] == {
-        "at": "2026-10-25T00:30:00Z",
+        "fire_at": "2026-10-25T00:30:00Z",
         "local": "2026-10-25T02:30:00+02:00",
         "note": "first of two 02:30: the clocks go back",
     }

@@ -105,15 +105,15 @@ async def test_a_held_one_has_no_instant(api: httpx.AsyncClient, db: Connection)
 
 
 async def test_filters_select_together(api: httpx.AsyncClient) -> None:
-    wanted = await create(api, client="shop", key="a", schedule={"at": "2031-03-01T09:00:00Z"})
-    await create(api, client="shop", key="b", schedule={"at": "2031-03-01T09:00:00Z"})
+    wanted = await create(api, client="shop", key="a", schedule={"fire_at": "2031-03-01T09:00:00Z"})
+    await create(api, client="shop", key="b", schedule={"fire_at": "2031-03-01T09:00:00Z"})
     await create(api, client="other", key="a")
     assert await listed(api, "client=shop&key=a&queue=default&status=scheduled") == [wanted]
     assert await listed(api, "queue=another") == []
 
 
 async def test_from_is_included_and_to_is_not(api: httpx.AsyncClient) -> None:
-    wanted = await create(api, schedule={"at": "2031-03-01T09:00:00Z"})
+    wanted = await create(api, schedule={"fire_at": "2031-03-01T09:00:00Z"})
     assert await listed(api, "from=2031-03-01T09:00:00Z&to=2031-03-01T09:00:01Z") == [wanted]
     assert await listed(api, "from=2031-03-01T10:00:00%2B01:00") == [wanted]
     assert await listed(api, "to=2031-03-01T09:00:00Z") == []

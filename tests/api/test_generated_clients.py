@@ -61,7 +61,7 @@ def test_a_client_in_typescript_compiles_and_does_what_it_says(
     copy(workshop / "generated.ts", workshop / "pgsched.ts")
     module("typescript/bin/tsc", "-p", str(workshop))
     assert json.loads(node(str(workshop / "client.ts"), address, key)) == {
-        "created": [201, "created", 5],
+        "created": [201, "created", True],
         "again": [200, "replaced"],
         "paused": True,
         "resumed": True,

@@ -46,7 +46,7 @@ def _body(count: int, broken: int | None = None) -> Iterator[bytes]:
 def _line(n: int) -> bytes:
     return (
         b'{"target":"https://shop.example/callback","payload":{"order":%d,"merchant":"merchant-%d"},'
-        b'"schedule":{"at":"2040-03-01T%02d:%02d:%02d.%03dZ"}}\n'
+        b'"schedule":{"fire_at":"2040-03-01T%02d:%02d:%02d.%03dZ"}}\n'
     ) % (n, n % 1000, n // 3_600_000 % 24, n // 60_000 % 60, n // 1000 % 60, n % 1000)
 
 

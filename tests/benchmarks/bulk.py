@@ -67,7 +67,7 @@ def _copy_into(table: sql.Identifier) -> Way:
 
 
 def _by_sdk(connection: psycopg.Connection[Any], count: int) -> None:
-    schedule_many(connection, ({"target": _TARGET, "payload": payload, "at": at} for payload, at in _rows(count)))
+    schedule_many(connection, ({"target": _TARGET, "payload": payload, "fire_at": at} for payload, at in _rows(count)))
 
 
 _WAYS: dict[str, tuple[sql.Identifier, Way]] = {

@@ -83,7 +83,7 @@ def _schedule(url: str) -> None:
 def _schedule_over_http() -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         id = "0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47"
-        return httpx.Response(201, json={"id": id, "kind": "job", "outcome": "created", "next_fires": []})
+        return httpx.Response(201, json={"id": id, "kind": "job", "outcome": "created", "fire_at": None})
 
     with pgsched.Client("http://pgsched.test", transport=httpx.MockTransport(answer)) as client:
         assert client.schedule("https://shop.example/report", payload={"for": "all"}, cron="@daily").kind == "job"

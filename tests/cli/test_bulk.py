@@ -49,7 +49,7 @@ def test_many_are_counted_cancelled_shown_and_stopped(run: Run, db: Db) -> None:
 def test_many_are_moved(run: Run, db: Db) -> None:
     schedule(db, client="shop")
     by = answer(run, "reschedule", "--client", "shop", "--by", "-15m")["id"]
-    at = answer(run, "reschedule", "--client", "shop", "--at", "2031-03-01T09:00:00Z")["id"]
+    at = answer(run, "reschedule", "--client", "shop", "--fire-at", "2031-03-01T09:00:00Z")["id"]
     assert (answer(run, "show", by)["shift"], answer(run, "show", at)["fire_at"]) == ("-PT900S", "2031-03-01T09:00:00Z")
     assert '{"client": "shop"}' in run("bulk", "list").output
 
@@ -64,7 +64,7 @@ def test_many_are_moved(run: Run, db: Db) -> None:
         ["cancel", "--label", "team"],
         ["reschedule", "--client", "shop"],
         ["reschedule", "--client", "shop", "--by", "soon"],
-        ["reschedule", "--client", "shop", "--by", "1h", "--at", "2031-03-01T09:00:00Z"],
+        ["reschedule", "--client", "shop", "--by", "1h", "--fire-at", "2031-03-01T09:00:00Z"],
     ],
 )
 def test_what_cannot_be_meant_is_refused(run: Run, db: Db, words: list[str]) -> None:

@@ -19,8 +19,8 @@ _DAY = ("--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z")
 _MORE: dict[str, tuple[str, ...]] = {
     "jobs edit": ("--every", "2h"),
     "jobs backfill": _DAY,
-    "executions edit": ("--at", "2030-01-01T00:00:00Z"),
-    "executions reschedule": ("--at", "2030-01-01T00:00:00Z"),
+    "executions edit": ("--fire-at", "2030-01-01T00:00:00Z"),
+    "executions reschedule": ("--fire-at", "2030-01-01T00:00:00Z"),
     "bulk reschedule": ("--by", "1h"),
 }
 

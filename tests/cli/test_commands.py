@@ -31,7 +31,7 @@ def ask(run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_an_execution_is_scheduled_with_all_that_was_said(ask: Any, db: Db) -> None:
     answer = ask(
-        "schedule", TARGET, "--at", "2030-03-01T09:00:00+01:00", "--payload", '{"merchant": 42}',
+        "schedule", TARGET, "--fire-at", "2030-03-01T09:00:00+01:00", "--payload", '{"merchant": 42}',
         "--client", "payments", "--key", "k", "--option", "timeout=5s", "--option", "max_attempts=3",
     )  # fmt: skip
     row = db.execute(
@@ -89,7 +89,7 @@ def test_a_job_is_edited_and_its_waiting_row_with_it(ask: Any, db: Db) -> None:
     shown = ask("jobs", "show", id)
     assert (shown["schedule"], shown["target"], shown["labels"]) == ({"every": "PT1H30M"}, "python:other", None)
     assert (shown["rules"], shown["options"]) == ({"on_overlap": "skip"}, {"timeout": "5s"})
-    assert shown["next_fire"] == answer["next_fire"]
+    assert shown["fire_at"] == answer["fire_at"]
     found = db.execute("select target, payload::text from pgsched.executions").fetchall()
     assert found == [("python:other", '{"n": 1.50}')]
     [logged] = ask("admin", "audit", "--subject", id, "--action", "edit")["items"]
@@ -101,9 +101,9 @@ def test_an_interval_is_counted_from_another_anchor_and_that_is_previewed(ask: A
     id = ask("schedule", TARGET, "--every", "24h")["id"]
     moved = ("--anchor", "2026-01-01T03:00:00+01:00")
     asked = ask("jobs", "preview", id, "--from", "2030-03-01T00:00:00Z", "--count", "1", *moved)
-    assert [row["at"] for row in asked["after"]] == ["2030-03-01T02:00:00Z"]
-    assert ask("jobs", "edit", id, *moved)["next_fire"].endswith("T02:00:00Z")
-    assert not ask("jobs", "edit", id, "--clear", "anchor")["next_fire"].endswith("T02:00:00Z")
+    assert [row["fire_at"] for row in asked["after"]] == ["2030-03-01T02:00:00Z"]
+    assert ask("jobs", "edit", id, *moved)["fire_at"].endswith("T02:00:00Z")
+    assert not ask("jobs", "edit", id, "--clear", "anchor")["fire_at"].endswith("T02:00:00Z")
 
 
 def test_an_execution_is_cancelled_with_a_note_and_by_somebody(ask: Any, db: Db) -> None:
@@ -144,7 +144,16 @@ def test_executions_are_listed_by_their_labels(ask: Any) -> None:
 
 def test_an_execution_is_edited_and_rescheduled_by_id_and_by_key(ask: Any) -> None:
     id = ask("schedule", TARGET, "--delay", "1h", "--key", "k", "--label", "team=a")["id"]
-    asked = ("--payload", '{"n": 1.50}', "--option", "timeout=5s", "--at", "2031-03-01T09:00:00Z", "--clear", "labels")
+    asked = (
+        "--payload",
+        '{"n": 1.50}',
+        "--option",
+        "timeout=5s",
+        "--fire-at",
+        "2031-03-01T09:00:00Z",
+        "--clear",
+        "labels",
+    )
     changed = {"id": id, "changed": True, "fire_at": "2031-03-01T09:00:00Z"}
     assert ask("executions", "edit", id, *asked, "--note", "see 42") == changed
     assert ask("executions", "edit", id, *asked) == changed | {"changed": False}
@@ -152,8 +161,8 @@ def test_an_execution_is_edited_and_rescheduled_by_id_and_by_key(ask: Any) -> No
     shown = ask("executions", "show", id)
     assert (shown["target"], shown["payload"], shown["labels"]) == ("python:other", {"n": 1.5}, None)
     at = "2032-03-01T09:00:00Z"
-    assert ask("executions", "reschedule", "--key", "k", "--at", at) == {"id": id, "fire_at": at}
-    assert ask("executions", "reschedule", id, "--at", at) == {"id": id, "fire_at": at}
+    assert ask("executions", "reschedule", "--key", "k", "--fire-at", at) == {"id": id, "fire_at": at}
+    assert ask("executions", "reschedule", id, "--fire-at", at) == {"id": id, "fire_at": at}
     assert ask("executions", "show", id)["fire_at"] == at
 
 
@@ -180,7 +189,7 @@ def test_preview_heeds_rules(ask: Any) -> None:
         "jobs", "preview", "--cron", "0 9 * * *", "--rule", 'exclude=["2026-03-02"]', "--rule", "max_runs=2",
         "--from", "2026-03-01T00:00:00Z",
     )  # fmt: skip
-    assert [row["at"] for row in found["next"]] == ["2026-03-01T09:00:00Z", "2026-03-03T09:00:00Z"]
+    assert [row["fire_at"] for row in found["next"]] == ["2026-03-01T09:00:00Z", "2026-03-03T09:00:00Z"]
 
 
 def test_an_execution_is_cancelled_once(ask: Any) -> None:
@@ -307,7 +316,7 @@ def test_preview_shows_the_change_of_the_clocks(ask: Any) -> None:
         "2026-10-25T02:30:00+02:00",
         "2026-10-26T02:30:00+01:00",
     ]
-    assert [row["at"] for row in found["next"]][:1] == ["2026-10-24T00:30:00Z"]
+    assert [row["fire_at"] for row in found["next"]][:1] == ["2026-10-24T00:30:00Z"]
 
 
 def test_preview_draws_a_hashed_schedule_for_the_job_it_is_told(ask: Any) -> None:
@@ -319,7 +328,7 @@ def test_preview_draws_a_hashed_schedule_for_the_job_it_is_told(ask: Any) -> Non
 
 def test_preview_of_an_interval_counts_from_its_beginning(ask: Any) -> None:
     found = ask("jobs", "preview", "--every", "90s", "--from", "2026-03-01T00:00:00Z", "--count", "2")
-    assert [row["at"] for row in found["next"]] == ["2026-03-01T00:01:30Z", "2026-03-01T00:03:00Z"]
+    assert [row["fire_at"] for row in found["next"]] == ["2026-03-01T00:01:30Z", "2026-03-01T00:03:00Z"]
 
 
 def test_migrate_is_harmless_when_repeated(run: Run, empty_database_url: str) -> None:

@@ -47,7 +47,7 @@ assert all(getattr(pgsched, name) for name in pgsched._HOMES)
 
 def answer(request):
     return httpx.Response(201, json={"id": "0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47", "kind": "job", "outcome": "created",
-                                     "next_fires": []})
+                                     "fire_at": None})
 
 with pgsched.Client("http://pgsched.test", transport=httpx.MockTransport(answer)) as client:
     assert client.schedule("https://shop.example/report", cron="@daily").kind == "job"

@@ -161,8 +161,8 @@ def test_an_address_with_a_login_is_refused_without_its_password(wrong: str) -> 
     [
         ({"delay": 60}, "delay is 60: write a timedelta, or text such as 90s"),
         ({"every": 60}, "every is 60: write a timedelta"),
-        ({"at": date(2031, 3, 1)}, r"at is datetime.date\(2031, 3, 1\): write a datetime with an offset"),
-        ({"at": 1_900_000_000}, "at is 1900000000: write a datetime"),
+        ({"fire_at": date(2031, 3, 1)}, r"fire_at is datetime.date\(2031, 3, 1\): write a datetime with an offset"),
+        ({"fire_at": 1_900_000_000}, "fire_at is 1900000000: write a datetime"),
     ],
 )
 def test_times_of_the_wrong_type_say_what_to_write(connection: psycopg.Connection[Any], asked: Any, said: str) -> None:

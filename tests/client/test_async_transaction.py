@@ -46,7 +46,7 @@ async def test_a_connection_of_asyncpg_schedules_if_and_only_if_its_transaction_
         key="settle-42",
         options={"timeout": "5s"},
     )
-    await schedule_async(connection, "notify:a", at=datetime(2031, 3, 1, tzinfo=UTC), after=[id])
+    await schedule_async(connection, "notify:a", fire_at=datetime(2031, 3, 1, tzinfo=UTC), after=[id])
     await schedule_async(connection, "notify:a", cron="0 9 * * *", timezone="Europe/Berlin", labels={"team": "pay"})
     await (transaction.commit() if commits else transaction.rollback())
     await connection.close()

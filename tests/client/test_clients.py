@@ -41,13 +41,13 @@ def test_an_execution_reads_back_as_it_was_asked_for(client: Client) -> None:
     asked = client.schedule(
         "https://shop.example/settle",
         payload={"merchant": 42, "name": "Müller"},
-        at=_AT,
+        fire_at=_AT,
         client="shop",
         key="settle-42",
         ordering_key="42",
         options={"timeout": "PT5S"},
     )
-    assert asked == Scheduled(id=asked.id, kind="execution", outcome="created", next_fires=[_AT])
+    assert asked == Scheduled(id=asked.id, kind="execution", outcome="created", fire_at=_AT)
     found = client.get_execution(asked.id)
     assert (found.payload, found.options) == ({"merchant": 42, "name": "Müller"}, {"timeout": "PT5S"})
     assert (found.client, found.key, found.ordering_key, found.fire_at) == ("shop", "settle-42", "42", _AT)
@@ -69,7 +69,7 @@ def test_a_job_reads_back_with_its_recurrence(client: Client) -> None:
     asked = client.schedule("notify:a", cron="30 2 * * *", timezone="Europe/Berlin", gap="skip", overlap="both")
     found = client.get_job(asked.id)
     assert asked.kind == "job"
-    assert found.next_fires == asked.next_fires
+    assert found.fire_at == asked.fire_at
     recurrence = JobSchedule(cron="30 2 * * *", timezone="Europe/Berlin", gap="skip", overlap="both")
     assert found.schedule == recurrence
 
@@ -109,7 +109,7 @@ def test_an_interval_is_counted_from_another_anchor(client: Client) -> None:
     job = client.schedule("notify:a", every="24h").id
     client.edit(job, anchor=_AT.replace(hour=2, minute=30))
     [fire] = client.preview(job, count=1).before
-    assert (fire.at.hour, fire.at.minute) == (2, 30)
+    assert (fire.fire_at.hour, fire.fire_at.minute) == (2, 30)
 
 
 def test_an_edit_is_previewed_before_it_is_made(client: Client) -> None:
@@ -123,10 +123,10 @@ def test_an_edit_is_previewed_before_it_is_made(client: Client) -> None:
 
 def test_a_schedule_is_previewed_that_is_no_job_yet(client: Client) -> None:
     found = client.preview_schedule(cron="0 9 * * *", rules={"exclude": ["2026-03-01"]}, start="2026-03-01T00:00:00Z")
-    assert [fire.at.day for fire in found] == [2, 3, 4, 5, 6]
-    [once] = client.preview_schedule(at=_AT)
-    assert once.at == _AT
-    assert client.preview_schedule(every=timedelta(hours=1), start=_AT, count=1)[0].at == _AT + timedelta(hours=1)
+    assert [fire.fire_at.day for fire in found] == [2, 3, 4, 5, 6]
+    [once] = client.preview_schedule(fire_at=_AT)
+    assert once.fire_at == _AT
+    assert client.preview_schedule(every=timedelta(hours=1), start=_AT, count=1)[0].fire_at == _AT + timedelta(hours=1)
 
 
 def test_many_jobs_are_listed_paused_resumed_and_cancelled_by_their_labels(client: Client) -> None:
@@ -190,8 +190,8 @@ def test_jobs_are_listed_and_iterated(client: Client) -> None:
 
 def test_executions_are_listed_by_what_they_are(client: Client) -> None:
     tenant = uuid.uuid4().hex
-    made = client.schedule("notify:a", at=_AT, client=tenant).id
-    later = client.schedule("notify:a", at=_AT + timedelta(days=1), client=tenant).id
+    made = client.schedule("notify:a", fire_at=_AT, client=tenant).id
+    later = client.schedule("notify:a", fire_at=_AT + timedelta(days=1), client=tenant).id
     oldest = client.list_executions(client=tenant, sort="oldest", limit=1)
     assert [execution.id for execution in oldest.items] == [made]
     assert [execution.id for execution in client.iter_executions(client=tenant, sort="oldest")] == [made, later]
@@ -203,8 +203,8 @@ def test_executions_are_listed_by_what_they_are(client: Client) -> None:
 
 def test_executions_and_dead_letters_are_listed_by_their_labels(client: Client) -> None:
     tenant = uuid.uuid4().hex
-    made = client.schedule("notify:a", at=_AT, client=tenant, labels={"team": "mail", "formula": "x=y"}).id
-    client.schedule("notify:a", at=_AT, client=tenant, labels={"team": "mail"})
+    made = client.schedule("notify:a", fire_at=_AT, client=tenant, labels={"team": "mail", "formula": "x=y"}).id
+    client.schedule("notify:a", fire_at=_AT, client=tenant, labels={"team": "mail"})
     [found] = client.iter_executions(client=tenant, labels={"team": "mail", "formula": "x=y"})
     assert (found.id, found.labels) == (made, {"team": "mail", "formula": "x=y"})
     assert client.list_dead_letters(client=tenant, labels={"team": "mail"}).items == []
@@ -230,7 +230,7 @@ def test_an_execution_that_waits_is_edited_by_id_and_by_key(client: Client) -> N
 def test_many_executions_are_counted_cancelled_and_moved(client: Client) -> None:
     tenant = uuid.uuid4().hex
     for team in ("mail", "sales"):
-        client.schedule("notify:a", at=_AT, client=tenant, labels={"team": team})
+        client.schedule("notify:a", fire_at=_AT, client=tenant, labels={"team": team})
     assert client.cancel_many(client=tenant, dry_run=True) == ChangingMany(id=None, matched=2, complete=True)
     asked = client.cancel_many(client=tenant, labels={"team": "mail"}, status=["scheduled"], rate=5, note="taken back")
     assert asked.id is not None
@@ -267,7 +267,7 @@ def test_more_executions_than_a_page_holds_are_iterated(client: Client, module_u
         (InvalidOptions, {"options": {"retries": 3}}),
         (InvalidSchedule, {"cron": "61 * * * *"}),
         (InvalidSchedule, {"cron": "* * * * *", "every": "1h"}),
-        (InvalidSchedule, {"at": datetime(2031, 3, 1)}),
+        (InvalidSchedule, {"fire_at": datetime(2031, 3, 1)}),
         (InvalidSchedule, {"delay": timedelta(seconds=-1)}),
         (InvalidPayload, {"payload": object()}),
         (InvalidPayload, {"payload": {1: "a number for a key"}}),
@@ -433,7 +433,7 @@ def test_an_execution_waits_for_others_by_id_and_key(client: Client) -> None:
     first = client.schedule("python:extract", delay="1h")
     second = client.schedule("python:load", delay="1h", key=key)
     last = client.schedule("python:report", after=[first.id, key], after_outcome="any")
-    assert last.next_fires == []
+    assert last.fire_at is None
     found = client.get_execution(last.id)
     assert found.status == "held"
     assert set(found.waits_for or ()) == {first.id, second.id}

@@ -44,8 +44,8 @@ REFUSED: list[tuple[type[Exception], Any]] = [
     (InvalidPayload, {"payload": {1, 2}}),
     (InvalidPayload, {"payload": "a\x00b"}),
     (InvalidPayload, {"payload": "x" * 1_048_576}),
-    (InvalidSchedule, {"at": datetime(2031, 3, 1)}),
-    (InvalidSchedule, {"at": AT, "delay": "1h"}),
+    (InvalidSchedule, {"fire_at": datetime(2031, 3, 1)}),
+    (InvalidSchedule, {"fire_at": AT, "delay": "1h"}),
     (InvalidSchedule, {"delay": "soon"}),
     (NotFound, {"queue": "nowhere"}),
 ]
@@ -68,7 +68,7 @@ def count(db: Connection) -> int:
 
 def numbered(first: int, last: int, **also: Any) -> Iterator[Request]:
     for n in range(first, last):
-        asked: Any = {"target": "python:remind", "payload": {"n": n}, "at": AT, **also}
+        asked: Any = {"target": "python:remind", "payload": {"n": n}, "fire_at": AT, **also}
         yield asked
 
 
@@ -100,11 +100,11 @@ def test_each_column_arrives_as_it_was_asked_for(database_url: str, db: Connecti
     db.execute("create table pgsched.executions_orders partition of pgsched.executions for values in"
                " (16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31)")  # fmt: skip
     requests: list[Request] = [
-        {"target": "notify:a", "at": AT},
-        {"target": "notify:b", "at": "2040-03-01T10:00:00+01:00", "client": "shop", "payload": ["ü"]},
-        {"target": "notify:c", "at": AT, "options": {"timeout": "5s"}, "key": "k", "ordering_key": "o"},
-        {"target": "notify:d", "at": AT, "queue": "orders", "payload": 0},
-        {"target": "notify:e", "at": AT, "labels": {"team": "mail"}},
+        {"target": "notify:a", "fire_at": AT},
+        {"target": "notify:b", "fire_at": "2040-03-01T10:00:00+01:00", "client": "shop", "payload": ["ü"]},
+        {"target": "notify:c", "fire_at": AT, "options": {"timeout": "5s"}, "key": "k", "ordering_key": "o"},
+        {"target": "notify:d", "fire_at": AT, "queue": "orders", "payload": 0},
+        {"target": "notify:e", "fire_at": AT, "labels": {"team": "mail"}},
     ]
     with psycopg.connect(database_url) as connection:
         assert len(schedule_many(connection, requests)) == 5
@@ -169,7 +169,7 @@ def test_a_key_that_is_taken_is_named(database_url: str, db: Connection) -> None
 
 
 def test_thousands_with_keys_stand_where_schedule_looks_for_them(database_url: str, db: Connection) -> None:
-    requests = (Request(target="notify:a", at=AT, key=f"k{n}") for n in range(6000))
+    requests = (Request(target="notify:a", fire_at=AT, key=f"k{n}") for n in range(6000))
     with psycopg.connect(database_url) as connection:
         assert len(schedule_many(connection, requests)) == 6000
         first = connection.execute("select id from pgsched.executions where key = 'k5999'").fetchone()
@@ -190,7 +190,7 @@ def test_the_ids_come_back_in_the_order_of_the_requests(database_url: str, db: C
 
 def test_on_conflict_decides_what_becomes_of_a_key_that_is_taken(database_url: str, db: Connection) -> None:
     def asked(n: int, key: str, on_conflict: str) -> Request:
-        return {"target": "python:remind", "payload": n, "at": AT, "key": key, "on_conflict": on_conflict}
+        return {"target": "python:remind", "payload": n, "fire_at": AT, "key": key, "on_conflict": on_conflict}
 
     with psycopg.connect(database_url) as connection:
         first = schedule_many(connection, [asked(0, "a", "reject"), asked(1, "b", "replace")])
@@ -253,7 +253,7 @@ def test_many_thousands_go_into_their_partitions(database_url: str, db: Connecti
 
 
 def test_a_large_payload_does_not_wait_for_many_of_its_partition(database_url: str, db: Connection) -> None:
-    requests = (Request(target="python:remind", payload="x" * 500_000, at=AT) for _ in range(60))
+    requests = (Request(target="python:remind", payload="x" * 500_000, fire_at=AT) for _ in range(60))
     with psycopg.connect(database_url) as connection:
         assert len(schedule_many(connection, requests)) == 60
     assert count(db) == 60

@@ -45,9 +45,16 @@ async def test_the_callers_transaction_decides(connection: Any, db: Connection, 
 async def test_each_column_arrives_whatever_codecs_the_application_has_set(connection: Any, db: Connection) -> None:
     await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=json.dumps, decoder=json.loads)
     requests: list[Request] = [
-        {"target": "notify:a", "at": AT, "client": "shop", "payload": ["ü"], "options": {"timeout": "5s"}},
-        {"target": "notify:b", "at": AT, "payload": "ü", "key": "k", "ordering_key": "o", "labels": {"team": "mail"}},
-        {"target": "notify:c", "at": AT, "options": {"timeout": "5s"}, "key": "m", "on_conflict": "keep"},
+        {"target": "notify:a", "fire_at": AT, "client": "shop", "payload": ["ü"], "options": {"timeout": "5s"}},
+        {
+            "target": "notify:b",
+            "fire_at": AT,
+            "payload": "ü",
+            "key": "k",
+            "ordering_key": "o",
+            "labels": {"team": "mail"},
+        },
+        {"target": "notify:c", "fire_at": AT, "options": {"timeout": "5s"}, "key": "m", "on_conflict": "keep"},
     ]
     await schedule_many_async(connection, requests)
     found = db.execute(
@@ -63,7 +70,7 @@ async def test_each_column_arrives_whatever_codecs_the_application_has_set(conne
 
 async def test_on_conflict_decides_what_becomes_of_a_key_that_is_taken(database_url: str, db: Connection) -> None:
     def asked(n: int, key: str, on_conflict: str) -> Request:
-        return {"target": "python:remind", "payload": n, "at": AT, "key": key, "on_conflict": on_conflict}
+        return {"target": "python:remind", "payload": n, "fire_at": AT, "key": key, "on_conflict": on_conflict}
 
     async with asyncpg.create_pool(database_url, min_size=1, max_size=1) as pool, pool.acquire() as lent:
         first = await schedule_many_async(lent, [asked(0, "a", "reject"), asked(1, "b", "replace")])

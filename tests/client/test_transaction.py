@@ -119,8 +119,8 @@ def test_it_waits_for_what_the_same_transaction_scheduled(opens: Opens, database
         (InvalidPayload, {"payload": "a\x00b"}),
         (InvalidPayload, {"payload": {1, 2}}),
         (InvalidSchedule, {"cron": "61 * * * *"}),
-        (InvalidSchedule, {"at": datetime(2031, 3, 1)}),
-        *((InvalidSchedule, {name: None}) for name in ("at", "delay", "cron", "every")),
+        (InvalidSchedule, {"fire_at": datetime(2031, 3, 1)}),
+        *((InvalidSchedule, {name: None}) for name in ("fire_at", "delay", "cron", "every")),
         (InvalidInput, {"key": "k" * 201}),
         (InvalidInput, {"key": "a\x00b"}),
         (NotFound, {"queue": "nowhere"}),
@@ -135,7 +135,7 @@ def test_each_refusal_has_its_own_error(module_url: str, kind: type[Exception], 
 
 def test_an_instant_is_kept_whatever_its_offset(database_url: str, db: Connection) -> None:
     with psycopg.connect(database_url) as connection:
-        schedule(connection, "notify:a", at="2031-03-01T10:00:00+01:00")
+        schedule(connection, "notify:a", fire_at="2031-03-01T10:00:00+01:00")
         schedule(connection, "notify:a", every=timedelta(hours=1))
     assert db.execute("select fire_at from pgsched.executions").fetchall() == [(datetime(2031, 3, 1, 9, tzinfo=UTC),)]
     assert db.execute("select every from pgsched.jobs").fetchall() == [(timedelta(hours=1),)]
@@ -184,7 +184,7 @@ def test_a_taken_key_is_refused_when_that_is_asked_for(database_url: str, opens:
 
 def test_the_outcome_says_what_a_call_came_to(opens: Opens, database_url: str, db: Connection) -> None:
     with opens(database_url) as transaction:
-        first = schedule_outcome(transaction, "https://shop.example/settle", key="k", at="2040-03-01T09:00:00Z")
+        first = schedule_outcome(transaction, "https://shop.example/settle", key="k", fire_at="2040-03-01T09:00:00Z")
         again = schedule_outcome(transaction, "https://shop.example/settle", key="k", on_conflict="keep")
     assert (first.outcome, again.outcome) == ("created", "existing")
     assert (first.id, first.fire_at) == (again.id, again.fire_at)

@@ -93,12 +93,12 @@ _own_anchors = st.sampled_from([{}, {"anchor": "2026-03-01T09:00:00.5Z"}, {"anch
 
 @st.composite
 def _also(draw: st.DrawFn, change: datetime) -> dict[str, str]:
-    kind = draw(st.sampled_from(["cron", "every", "at"]))
+    kind = draw(st.sampled_from(["cron", "every", "fire_at"]))
     if kind == "cron":
         return draw(_crons()) | draw(st.one_of(st.just({}), _zones.map(lambda zone: {"timezone": zone})))
     if kind == "every":
         return draw(_everies) | draw(_own_anchors)
-    return {"at": (change + timedelta(seconds=draw(st.integers(-90_000, 90_000)))).isoformat()}
+    return {"fire_at": (change + timedelta(seconds=draw(st.integers(-90_000, 90_000)))).isoformat()}
 
 
 @st.composite

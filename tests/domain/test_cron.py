@@ -392,7 +392,7 @@ def test_a_preview_tells_what_the_clocks_do(
 ) -> None:
     [fire] = Recurrence(specs=(_cron(expression, zone, policy),), timezone=zone).fires(_at(after), 1)
     assert (fire.local, fire.note) == (local, note)
-    assert fire.at == datetime.fromisoformat(local)
+    assert fire.fire_at == datetime.fromisoformat(local)
 
 
 def test_a_hundred_thousand_jobs_with_one_schedule_cost_one_search() -> None:

@@ -48,7 +48,7 @@ def _shown(found: list[datetime]) -> list[str]:
         ),
         (
             {"every": "12h", "anchor": "2025-12-31T06:00:00Z"},
-            {"also": [{"every": "1d"}, {"at": "2026-01-01T07:00:00Z"}]},
+            {"also": [{"every": "1d"}, {"fire_at": "2026-01-01T07:00:00Z"}]},
             ["01-01T06:00", "01-01T07:00", "01-01T18:00"],
         ),
         (
@@ -176,7 +176,7 @@ def test_an_instant_without_an_offset_is_refused(bounds: dict[str, Any] | None) 
 
 
 def test_people_see_the_clock_of_the_job_and_its_changes() -> None:
-    rules = {"also": [{"cron": "0 5 * * *", "timezone": "UTC"}, {"at": "2026-03-29T04:30:00Z"}]}
+    rules = {"also": [{"cron": "0 5 * * *", "timezone": "UTC"}, {"fire_at": "2026-03-29T04:30:00Z"}]}
     fires = _job(rules, cron="30 2 * * *", timezone="Europe/Berlin").fires(_at("2026-03-29T00:00"), 3)
     assert [(fire.local, fire.note) for fire in fires] == [
         ("2026-03-29T03:00:00+02:00", "shifted from 02:30: the clocks went forward"),

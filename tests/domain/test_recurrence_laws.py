@@ -59,7 +59,7 @@ def test_bounds_hold_for_what_comes_next_and_for_what_was_missed(
     assume(starts_at < ends_at)
     bounds = {"starts_at": starts_at.isoformat(), "ends_at": ends_at.isoformat()}
     expected = [at for at in one.instants() if starts_at <= at < ends_at]
-    also = [item for item in one.rules.get("also", []) if "at" not in item]
+    also = [item for item in one.rules.get("also", []) if "fire_at" not in item]
     assume(len(also) == len(one.rules.get("also", [])))
     bounded = Drawn(arguments=one.arguments, rules=one.rules | bounds, exclusions=one.exclusions, change=one.change)
     if not expected:

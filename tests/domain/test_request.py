@@ -20,7 +20,7 @@ def test_what_nobody_can_mean_is_refused(arguments: dict[str, Any]) -> None:
     "arguments",
     [
         {},
-        {"at": "2030-01-01T00:00:00Z"},
+        {"fire_at": "2030-01-01T00:00:00Z"},
         {"delay": "0s"},
         {"delay": "10m"},
         {"every": "1.5s"},
@@ -29,7 +29,10 @@ def test_what_nobody_can_mean_is_refused(arguments: dict[str, Any]) -> None:
         {"every": "1h", "rules": {"anchor": "2026-01-01T00:00:00Z", "ends_at": "2027-01-01T00:00:00Z"}},
         {"every": "1h", "rules": {"after_completion": True, "max_runs": 5, "pause_after": 3}},
         {"cron": "H H * * *", "timezone": "Asia/Tokyo", "gap": "skip", "rules": {}},
-        {"cron": "0 9 * * *", "rules": {"also": [{"every": "1h"}, {"at": "2030-01-01T00:00:00Z"}], "jitter": "5m"}},
+        {
+            "cron": "0 9 * * *",
+            "rules": {"also": [{"every": "1h"}, {"fire_at": "2030-01-01T00:00:00Z"}], "jitter": "5m"},
+        },
         {"cron": "0 9 * * *", "rules": {"starts_at": "2030-01-01T00:00:00Z", "ends_at": "2030-01-03T00:00:00Z"}},
         {"cron": "0 9 * * *", "rules": {"starts_at": None, "also": [{"cron": "H * * * *", "gap": None}]}},
         {"cron": "0 9 * * *", "rules": b'{"window": "30m", "on_overlap": "queue_one", "delete_after": "7d"}'},

@@ -18,7 +18,7 @@ def test_nothing_means_the_defaults(raw: Any) -> None:
 def test_all_rules_are_read() -> None:
     found = parse_rules(
         {
-            "also": [{"cron": "0 9 * * SAT", "timezone": "Asia/Tokyo"}, {"at": "2026-05-01T10:00:00+02:00"}],
+            "also": [{"cron": "0 9 * * SAT", "timezone": "Asia/Tokyo"}, {"fire_at": "2026-05-01T10:00:00+02:00"}],
             "exclude": [
                 "2026-12-25",
                 "2026-12-24/2026-12-31",
@@ -37,7 +37,7 @@ def test_all_rules_are_read() -> None:
         }
     )
     assert found == Rules(
-        also=(Also(cron="0 9 * * SAT", timezone="Asia/Tokyo"), Also(at="2026-05-01T10:00:00+02:00")),
+        also=(Also(cron="0 9 * * SAT", timezone="Asia/Tokyo"), Also(fire_at="2026-05-01T10:00:00+02:00")),
         exclude=(
             ExcludedDays(first=date(2026, 12, 25), last=date(2026, 12, 25)),
             ExcludedDays(first=date(2026, 12, 24), last=date(2026, 12, 31)),
@@ -72,7 +72,7 @@ def test_the_same_text_is_read_once() -> None:
     [
         ("{", "rules are not JSON"),
         ("[]", "write an object such as"),
-        ({"at": datetime}, "cannot be written as JSON"),
+        ({"fire_at": datetime}, "cannot be written as JSON"),
         ('{"also": [{"cron": "0 25 * * *"}]}', "in also: cron hour '25' cannot be read"),
         ('{"exclude": ["christmas"]}', "exclude 'christmas' is no date, and as a cron:"),
         ('{"exclude": ["2026-02-30"]}', "write one that exists, such as 2026-12-25"),

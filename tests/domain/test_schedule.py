@@ -191,14 +191,14 @@ def test_every_ends_with_the_calendar() -> None:
 
 
 def test_once_fires_until_it_has_passed() -> None:
-    once = Once(at=_at("2026-03-01T09:00"))
+    once = Once(fire_at=_at("2026-03-01T09:00"))
     assert next_instant(once, _at("2026-03-01T08:59:59")) == _at("2026-03-01T09:00")
     assert Recurrence(specs=(once,)).instants(_at("2026-03-01T09:00"), 5) == []
 
 
 def test_instants_are_in_utc_whatever_the_offset_asked_with() -> None:
     asked = datetime(2026, 3, 1, 10, tzinfo=ZoneInfo("Asia/Kolkata"))
-    for schedule in (Once(at=asked + HOUR), Every(interval=HOUR, anchor=asked), Cron(expression="0 * * * *")):
+    for schedule in (Once(fire_at=asked + HOUR), Every(interval=HOUR, anchor=asked), Cron(expression="0 * * * *")):
         following = next_instant(schedule, asked)
         assert following is not None
         assert following.tzinfo is UTC
@@ -214,7 +214,7 @@ def test_a_fraction_of_a_second_counts() -> None:
 @pytest.mark.parametrize(
     ("parts", "schedule"),
     [
-        ({"at": "2026-03-01T10:00:00+01:00"}, Once(at=_at("2026-03-01T09:00"))),
+        ({"fire_at": "2026-03-01T10:00:00+01:00"}, Once(fire_at=_at("2026-03-01T09:00"))),
         ({"cron": "@daily"}, Cron(expression="@daily", timezone="UTC", gap=Gap.SHIFT, overlap=Overlap.FIRST)),
         (
             {"every": HOUR, "anchor": _at("2026-03-01T09:00")},
@@ -229,17 +229,17 @@ def test_parts_make_a_schedule(parts: dict[str, Any], schedule: Schedule) -> Non
 @pytest.mark.parametrize(
     ("parts", "advice"),
     [
-        ({}, "give one of at, cron and every"),
-        ({"timezone": "UTC"}, "give one of at, cron and every"),
+        ({}, "give one of fire_at, cron and every"),
+        ({"timezone": "UTC"}, "give one of fire_at, cron and every"),
         ({"cron": "@daily", "every": "1h"}, "give either cron or every, not both"),
-        ({"at": "2026-03-01T09:00:00Z", "cron": "@daily"}, "give either at or cron, not both"),
-        ({"at": "2026-03-01T09:00:00Z", "cron": "@daily", "every": "1h"}, "not all of them"),
+        ({"fire_at": "2026-03-01T09:00:00Z", "cron": "@daily"}, "give either fire_at or cron, not both"),
+        ({"fire_at": "2026-03-01T09:00:00Z", "cron": "@daily", "every": "1h"}, "not all of them"),
         (
             {"every": "1h", "timezone": "UTC", "anchor": "2026-03-01T09:00:00Z"},
             "timezone goes with cron only",
         ),
-        ({"at": "2026-03-01T09:00:00Z", "timezone": "UTC"}, "timezone goes with cron only"),
-        ({"at": "2026-03-01T09:00:00Z", "gap": "skip"}, "gap goes with cron only"),
+        ({"fire_at": "2026-03-01T09:00:00Z", "timezone": "UTC"}, "timezone goes with cron only"),
+        ({"fire_at": "2026-03-01T09:00:00Z", "gap": "skip"}, "gap goes with cron only"),
         ({"every": "1h", "overlap": "both"}, "overlap goes with cron only"),
         ({"cron": "@daily", "anchor": "2026-03-01T09:00:00Z"}, "anchor goes with every only"),
         ({"cron": "@daily", "gap": "later"}, "write one of shift, skip"),
@@ -250,10 +250,10 @@ def test_parts_make_a_schedule(parts: dict[str, Any], schedule: Schedule) -> Non
         ({"every": "P1M", "anchor": "2026-03-01T09:00:00Z"}, "use cron"),
         ({"every": timedelta(days=4000), "anchor": "2026-03-01T09:00:00Z"}, "at most ten years"),
         ({"every": "1h", "anchor": "noon"}, "anchor 'noon' is no instant: write ISO 8601"),
-        ({"at": "tomorrow"}, "at 'tomorrow' is no instant: write ISO 8601"),
-        ({"at": "2026-03-01"}, "at 2026-03-01T00:00:00 has no offset: write 2026-03-01T00:00:00Z for UTC"),
-        ({"at": datetime(2026, 3, 1)}, "has no offset"),
-        ({"at": "0001-01-01T00:00:00+14:00"}, "is out of range"),
+        ({"fire_at": "tomorrow"}, "fire_at 'tomorrow' is no instant: write ISO 8601"),
+        ({"fire_at": "2026-03-01"}, "fire_at 2026-03-01T00:00:00 has no offset: write 2026-03-01T00:00:00Z for UTC"),
+        ({"fire_at": datetime(2026, 3, 1)}, "has no offset"),
+        ({"fire_at": "0001-01-01T00:00:00+14:00"}, "is out of range"),
     ],
 )
 def test_parts_that_make_no_schedule_are_refused_with_advice(parts: dict[str, Any], advice: str) -> None:

@@ -34,7 +34,7 @@ for await (const execution of page.executions("remind-42")) reminders.push(execu
 
 console.log(
   JSON.stringify({
-    created: [scheduled.response.status, scheduled.data.outcome, scheduled.data.next_fires.length],
+    created: [scheduled.response.status, scheduled.data.outcome, scheduled.data.fire_at !== null],
     again: [again.response.status, again.data?.outcome],
     paused: paused.data?.changed,
     resumed: resumed.data?.changed,

@@ -67,7 +67,13 @@ _OPTIONS: dict[str, Any] = {
     "keep_answer": True,
     "body": {"format": "text", "type": "text/csv; charset=utf-8"},
 }
-_ALSO = {"cron": "0 9 * * SAT", "every": "1h", "at": "2026-03-01T09:00:00Z", "timezone": "UTC", "anchor": "2026-01-01Z"}
+_ALSO = {
+    "cron": "0 9 * * SAT",
+    "every": "1h",
+    "fire_at": "2026-03-01T09:00:00Z",
+    "timezone": "UTC",
+    "anchor": "2026-01-01Z",
+}
 _RULES: dict[str, Any] = {
     "also": [_ALSO, {"every": "1h"}],
     "exclude": ["2026-12-25", "* 0-6 * * SAT,SUN"],
@@ -85,7 +91,13 @@ _RULES: dict[str, Any] = {
 }
 _JOB: dict[str, Any] = {
     "target": "https://shop.example/x",
-    "schedule": {"cron": "0 9 * * *", "every": "15m", "at": "2026-03-01T09:00:00Z", "delay": "5s", "timezone": "UTC"},
+    "schedule": {
+        "cron": "0 9 * * *",
+        "every": "15m",
+        "fire_at": "2026-03-01T09:00:00Z",
+        "delay": "5s",
+        "timezone": "UTC",
+    },
     "payload": {"order": 42},
     "client": "shop",
     "key": "settle-42",

@@ -80,7 +80,7 @@ READERS: list[tuple[Read, type[Exception], list[str]]] = [
     (length_of, InvalidSchedule, ["PT0S", "0s", "5m"]),
     (_cron, InvalidSchedule, ["*/5 9-17 * * MON-FRI", "0 0 L * *", "H H(0-7) * * *", "@daily", "0 30 2 15W * *"]),
     (lambda text: spread(text, "shop"), InvalidSchedule, ["H H * * *", "H/10 H(0-7)/2 1,H * *"]),
-    (lambda text: instant_of(text, "at"), InvalidSchedule, ["2026-03-01T09:00:00Z", "2026-W09-7T09+01:00"]),
+    (lambda text: instant_of(text, "fire_at"), InvalidSchedule, ["2026-03-01T09:00:00Z", "2026-W09-7T09+01:00"]),
     (zone_named, InvalidSchedule, ["Europe/Berlin", "Etc/GMT+5", "../../etc/passwd", "posix/UTC", "UTC"]),
     (parse_exclusion, InvalidSchedule, ["2026-12-25", "2026-12-24/2026-12-31", "* 0-6 * * SAT,SUN",
         "2026-12-24T18:00:00Z/2026-12-27T06:00:00Z"]),
@@ -184,4 +184,4 @@ def test_after_signing_in_nobody_is_led_to_another_site(text: str) -> None:
 @given(st.datetimes(datetime(1000, 1, 1), datetime(9000, 1, 1)))
 def test_an_instant_that_is_written_is_read_as_the_same(moment: datetime) -> None:
     aware = moment.replace(tzinfo=UTC)
-    assert instant_of(aware.isoformat(), "at") == instant_in("from", moment.isoformat()) == aware
+    assert instant_of(aware.isoformat(), "fire_at") == instant_in("from", moment.isoformat()) == aware

@@ -29,23 +29,23 @@ def test_what_is_expected_is_found(pgsched_kit: Kit, db: Connection) -> None:
     pgsched.schedule(db, "python:ship", payload={"order": 42}, delay="1d", key="ship-42")
     pgsched.schedule(db, "python:count", every="15m", key="poll")
     found = pgsched_kit.assert_scheduled("python:ship", key="ship-42", payload={"order": 42}, delay="1d")
-    pgsched_kit.assert_scheduled("python:ship", at=found.at, payload=lambda payload: payload["order"] > 40)
-    assert pgsched_kit.assert_scheduled("python:count", every="15m").at is None
+    pgsched_kit.assert_scheduled("python:ship", fire_at=found.fire_at, payload=lambda payload: payload["order"] > 40)
+    assert pgsched_kit.assert_scheduled("python:count", every="15m").fire_at is None
     pgsched_kit.assert_not_scheduled("python:ship", key="ship-43")
 
 
 def test_a_failure_says_what_is_scheduled_and_what_differs(pgsched_kit: Kit, db: Connection) -> None:
-    pgsched.schedule(db, "python:ship", payload={"order": 41}, at="2031-03-01T12:00:00Z", key="ship-41")
+    pgsched.schedule(db, "python:ship", payload={"order": 41}, fire_at="2031-03-01T12:00:00Z", key="ship-41")
     with pytest.raises(AssertionError) as caught:
-        pgsched_kit.assert_scheduled("python:ship", payload={"order": 42}, at="2031-03-01T13:00:00Z")
+        pgsched_kit.assert_scheduled("python:ship", payload={"order": 42}, fire_at="2031-03-01T13:00:00Z")
     assert str(caught.value).splitlines() == [
         "nothing that is scheduled matches. Expected:",
         "  target  python:ship",
         '  payload {"order":42}',
-        "  at      2031-03-01T13:00:00+00:00, within PT5S",
+        "  fire_at 2031-03-01T13:00:00+00:00, within PT5S",
         "Scheduled:",
-        "  python:ship key='ship-41' client='default' at=2031-03-01T12:00:00+00:00 payload={\"order\":41}",
-        "    differs in payload, at",
+        "  python:ship key='ship-41' client='default' fire_at=2031-03-01T12:00:00+00:00 payload={\"order\":41}",
+        "    differs in payload, fire_at",
     ]
     with pytest.raises(AssertionError, match="scheduled, although it should not be"):
         pgsched_kit.assert_not_scheduled("python:ship")

@@ -9,7 +9,7 @@ from uuid import UUID
 from litestar import Request, Response
 
 from pgsched.answers import job_of, jobs_of
-from pgsched.api.creation import next_fires
+from pgsched.api.creation import next_instants
 from pgsched.api.labels import labels_in
 from pgsched.api.pages.content import content, without_secrets
 from pgsched.api.pages.filters import filled, host_in, instant_in
@@ -28,7 +28,7 @@ from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import MOST_OUTCOMES, ExecutionFilter, JobFilter, JobRow
 
 _FIELDS = ("client", "key", "job_state", "host", "label")
-_RUNS, _BACKFILLS = 20, 5
+_RUNS, _BACKFILLS, _COMING = 20, 5, 5
 _IN_A_WEEK = 5_000
 """Jobs of which the week is worked out at once."""
 _LONGEST = 0.1  # seconds for that
@@ -85,7 +85,7 @@ async def show_job(request: Request[Any, Any, Any], job_id: JobId, database: Poo
         row = await listings.get_job(connection, job_id)
         if row is None:
             raise NotFound(f"there is no job {job_id}, or it is not of a client that you may see")
-        fires = await next_fires(connection, row)
+        fires = await next_instants(connection, row, _COMING)
         runs = await listings.list_executions(connection, ExecutionFilter(job=job_id), limit=_RUNS, contents=False)
         last = await listings.last_outcomes(connection, [job_id], MOST_OUTCOMES)
         filled = await backfills.begun(connection, job_id, limit=_BACKFILLS)

@@ -13,7 +13,7 @@ from pgsched.domain.schedule import instant_of
 from pgsched.errors import InvalidInput, InvalidSchedule
 from pgsched.store.core.text import check_no_bytes, check_text, encode
 
-_TIMING = ("at", "delay", "cron", "every", "timezone", "gap", "overlap")
+_TIMING = ("fire_at", "delay", "cron", "every", "timezone", "gap", "overlap")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ def order_of(target: str, given: Mapping[str, Any]) -> Order:
 
 def when(
     *,
-    at: str | datetime | None = None,
+    fire_at: str | datetime | None = None,
     delay: str | timedelta | None = None,
     cron: str | None = None,
     every: str | timedelta | None = None,
@@ -91,15 +91,17 @@ def when(
     overlap: str | None = None,
     rules: str | Mapping[str, Any] | None = None,
 ) -> When:
-    """At most one of ``at``, ``delay``, ``cron`` and ``every``; what is None was not given.
+    """At most one of ``fire_at``, ``delay``, ``cron`` and ``every``; what is None was not given.
 
     Raises InvalidSchedule, with what to write instead, for parts that make no schedule.
     """
     for name, text in (("cron", cron), ("timezone", timezone)):
         check_text(name, text)
-    check_request(at=at, delay=delay, cron=cron, every=every, timezone=timezone, gap=gap, overlap=overlap, rules=rules)
+    check_request(
+        fire_at=fire_at, delay=delay, cron=cron, every=every, timezone=timezone, gap=gap, overlap=overlap, rules=rules
+    )
     return When(
-        fire_at=None if at is None else instant_of(at, "at"),
+        fire_at=None if fire_at is None else instant_of(fire_at, "fire_at"),
         delay=None if delay is None else length_of(delay, "delay"),
         cron=cron,
         every=None if every is None else length_of(every, "every"),
@@ -112,7 +114,7 @@ def when(
 def check_given(options: Mapping[str, Any]) -> None:
     """Raises InvalidSchedule for a time that is given as None: a caller that failed to compute it would otherwise fire
     now."""
-    for name in ("at", "delay", "cron", "every"):
+    for name in ("fire_at", "delay", "cron", "every"):
         if name in options and options[name] is None:
             raise InvalidSchedule(f"{name} is None: give it, or leave it out to fire now")
 

@@ -30,8 +30,8 @@ def bodies_that_are_no_jobs(means: Means) -> None:
 @attack()
 def schedules_at_the_ends_of_their_types(means: Means) -> None:
     for schedule in (
-        {"at": "0001-01-01T00:00:00+14:00"}, {"at": "9999-12-31T23:59:59-14:00"}, {"at": "infinity"},
-        {"at": "10000-01-01T00:00:00Z"},
+        {"fire_at": "0001-01-01T00:00:00+14:00"}, {"fire_at": "9999-12-31T23:59:59-14:00"}, {"fire_at": "infinity"},
+        {"fire_at": "10000-01-01T00:00:00Z"},
         {"delay": "P9999999999D"}, {"delay": "PT" + "9" * 400 + "S"}, {"delay": "PT0." + "0" * 5000 + "1S"},
         {"delay": "-PT1S"},
         {"every": "PT1S"}, {"every": "P3650D"}, {"every": "PT0.000001S"}, {"cron": "* " * 3000},

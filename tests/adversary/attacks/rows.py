@@ -57,7 +57,7 @@ def _the_year_one_in_a_pulled_queue(means: Means) -> None:
 def _the_year_one_by_rest(means: Means) -> None:
     for instant in _EDGES[:5]:
         for more in ({}, {"ordering_key": "o"}, {"key": "k" + instant}):
-            means.post("/v1/jobs", client="mallory", target="python:mallory", schedule={"at": instant}, **more)
+            means.post("/v1/jobs", client="mallory", target="python:mallory", schedule={"fire_at": instant}, **more)
 
 
 def _edges_of_time_by_plain_inserts(means: Means) -> None:

@@ -125,7 +125,7 @@ async def test_rules_hold_for_the_past_too(db: Connection, planning: connect.Con
     job = schedule(
         db,
         cron="0 * * * *",
-        rules={"exclude": ["2026-03-01"], "also": [{"at": "2026-03-02T00:30:00Z"}], "jitter": "5m"},
+        rules={"exclude": ["2026-03-01"], "also": [{"fire_at": "2026-03-02T00:30:00Z"}], "jitter": "5m"},
     )
     id = start(db, job, hours=26, rate=100)
     while (await plan(planning, id)).more:

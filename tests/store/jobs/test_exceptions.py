@@ -148,5 +148,7 @@ async def test_a_preview_leaves_it_out_and_says_so(db: Session, worker: Connecti
     found = await edits.preview_job(planning, hourly, '{"payload": 2}', start=None, count=2)
     assert found.exceptions == [instant]
     assert (
-        [fire.at for fire in found.before] == [fire.at for fire in found.after] == [instant + HOUR, instant + 2 * HOUR]
+        [fire.fire_at for fire in found.before]
+        == [fire.fire_at for fire in found.after]
+        == [instant + HOUR, instant + 2 * HOUR]
     )

@@ -113,7 +113,7 @@ WORDS = [
 
 def _read(text: str) -> datetime | None:
     try:
-        return instant_of(text, "at")
+        return instant_of(text, "fire_at")
     except InvalidSchedule:
         return None
 

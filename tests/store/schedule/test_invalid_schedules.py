@@ -67,7 +67,7 @@ def test_the_command_line_refuses_each(store_url: str) -> None:
         rules = given.get("rules", {})
         if not isinstance(rules, dict):
             continue  # each rule is a flag of its own there
-        flags = [f"--{part}={value}" for part, value in given.items() if part != "rules"]
+        flags = [f"--{part.replace('_', '-')}={value}" for part, value in given.items() if part != "rules"]
         flags += [f"--rule={rule}={json.dumps(value)}" for rule, value in rules.items()]
         found = CliRunner().invoke(cli, ["schedule", TARGET, "--json", *flags], env=at(store_url))
         code = json.loads(found.stdout or "{}").get("error", {}).get("code")
@@ -91,7 +91,7 @@ async def test_sql_refuses_each_at_once_or_once_it_is_planned(db: Session, worke
 def _refused(db: Session, name: str, given: dict[str, Any]) -> Exception | None:
     """How a job of this key and schedule is refused; None where it is taken."""
     values = {
-        {"at": "fire_at"}.get(part, part): Jsonb(value) if part == "rules" else value
+        part: Jsonb(value) if part == "rules" else value
         for part, value in given.items()
         if part not in {"gap", "overlap"}
     }

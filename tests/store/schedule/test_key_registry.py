@@ -260,7 +260,7 @@ def outcome(db: Connection, **arguments: Any) -> tuple[Any, ...]:
     """The id, the outcome and whether there is an instant."""
     given = {"target": TARGET, "key": "k", "on_conflict": "replace", **arguments}
     names = ", ".join(f"{name} => %({name})s" for name in given)
-    query = f"select id, outcome, fires_at is not null from pgsched.schedule_outcome({names})"
+    query = f"select id, outcome, fire_at is not null from pgsched.schedule_outcome({names})"
     return row(db, query.encode(), given)
 
 

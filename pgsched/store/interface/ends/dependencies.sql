@@ -220,7 +220,7 @@ begin
       perform pgsched_internal.check_ended(before_id, after_outcome);
     end if;
   end loop;
-  placed.fires_at := case when not waits then instant end;
+  placed.fire_at := case when not waits then instant end;
   if not waits then
     update pgsched.executions e set fire_at = instant, scheduled_for = null where e.partition = placed.partition and e.id = placed.id;
     perform pgsched_internal.notify_wake(placed.partition, instant);

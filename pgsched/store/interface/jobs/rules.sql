@@ -103,19 +103,19 @@ create or replace function pgsched_internal.check_spec(spec jsonb) returns boole
   language plpgsql immutable parallel safe as $$
 declare
   given constant text[] := (case jsonb_typeof(spec) when 'object' then array(select jsonb_object_keys(spec)) end);
-  kind constant text := (select min(k) from unnest(given) k where k in ('cron', 'every', 'at') having count(*) = 1);
-  companions constant jsonb := '{"cron": ["cron", "timezone", "gap", "overlap"], "every": ["every", "anchor"], "at": ["at"]}';
+  kind constant text := (select min(k) from unnest(given) k where k in ('cron', 'every', 'fire_at') having count(*) = 1);
+  companions constant jsonb := '{"cron": ["cron", "timezone", "gap", "overlap"], "every": ["every", "anchor"], "fire_at": ["fire_at"]}';
 begin
   if kind is null or not companions -> kind @> to_jsonb(given)
      or spec ? 'every' and not pgsched_internal.is_duration(spec -> 'every', '1 s', '3653 days')
      or spec ? 'anchor' and not pgsched_internal.is_instant(spec -> 'anchor')
-     or spec ? 'at' and not pgsched_internal.is_instant(spec -> 'at')
+     or spec ? 'fire_at' and not pgsched_internal.is_instant(spec -> 'fire_at')
      or spec ? 'cron' and jsonb_typeof(spec -> 'cron') <> 'string'
      or spec ? 'timezone' and jsonb_typeof(spec -> 'timezone') <> 'string'
      or spec ? 'gap' and not coalesce(spec ->> 'gap' in ('shift', 'skip'), false)
      or spec ? 'overlap' and not coalesce(spec ->> 'overlap' in ('first', 'second', 'both'), false) then
     return pgsched_internal.refuse('PS002', format('also has %s', left(spec::text, 100)),
-      'write {"cron": "0 9 * * MON", "timezone": "Europe/Berlin"}, {"every": "1h"} or {"at": "2026-03-01T09:00:00Z"}');
+      'write {"cron": "0 9 * * MON", "timezone": "Europe/Berlin"}, {"every": "1h"} or {"fire_at": "2026-03-01T09:00:00Z"}');
   end if;
   return pgsched_internal.check_cron(spec ->> 'cron');
 end $$;

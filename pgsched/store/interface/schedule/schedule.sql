@@ -45,12 +45,12 @@ comment on function pgsched_internal.schedule_plain(text, jsonb, timestamptz, te
 -- What says when has defaults that nobody means, so that null is told from what was left out: what was to be computed, and was
 -- not, would fire now.
 create or replace function pgsched.schedule_outcome(
-  target text, payload jsonb default null, fire_at timestamptz default '4714-11-24 00:00:00+00 BC', delay interval default '-178000000 years',
+  target text, payload jsonb default null, inout fire_at timestamptz default '4714-11-24 00:00:00+00 BC', delay interval default '-178000000 years',
   cron text default '@once', every interval default '-178000000 years', timezone text default null, client text default 'default',
   key text default null, ordering_key text default null, queue text default 'default', options jsonb default null,
   on_conflict text default 'replace', rules jsonb default null, labels jsonb default null, after text[] default null,
   after_outcome text default 'success', gap text default null, overlap text default null,
-  out id uuid, out outcome text, out fires_at timestamptz) language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  out id uuid, out outcome text) language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   null_given constant text := case when schedule_outcome.fire_at is null then 'fire_at' when delay is null then 'delay'
                                    when cron is null then 'cron' when every is null then 'every' end;
@@ -86,13 +86,13 @@ begin
   else
     placed := pgsched_internal.schedule_plain(target, payload, instant, client, ordering_key, queue, options, labels);
   end if;
-  id := placed.id; outcome := placed.outcome; fires_at := placed.fires_at;
+  id := placed.id; outcome := placed.outcome; fire_at := placed.fire_at;
 end $$;
 comment on function pgsched.schedule_outcome(text, jsonb, timestamptz, interval, text, interval, text, text, text, text, text, jsonb, text, jsonb, jsonb, text[], text,
                                      text, text)
   is 'As pgsched.schedule, and says what it came to. The outcome is created; replaced, where it took the place of what waited under
 the key; existing, where what stands under the key was left as it is, because it runs or was to be kept; or ended, where that
-succeeded less than pgsched.key_retention ago and nothing was scheduled. fires_at is null for a job, and for what runs, waits
+succeeded less than pgsched.key_retention ago and nothing was scheduled. fire_at is null for a job, and for what runs, waits
 for others or has ended.';
 
 -- One expression, so that a call of it becomes one of the function above; its names are looked up when it is made.
@@ -114,11 +114,11 @@ pgsched.key_retention (24 hours) ago answers with its id instead of firing twice
 on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions,
 named by id or key, have succeeded, or with after_outcome => ''any'' until they have ended.';
 
-create or replace function pgsched_internal.schedule_together(client text, orders jsonb, out id uuid, out outcome text, out fires_at timestamptz)
+create or replace function pgsched_internal.schedule_together(client text, orders jsonb, out id uuid, out outcome text, out fire_at timestamptz)
   returns setof record language plpgsql volatile set search_path = pg_catalog, pg_temp set lock_timeout = '50ms' as $$
 begin
   return query
-    select placed.id, placed.outcome, placed.fires_at
+    select placed.id, placed.outcome, placed.fire_at
       from rows from (jsonb_to_recordset(orders) as (
              target text, payload text, fire_at timestamptz, delay interval, key text, ordering_key text, queue text, options text,
              on_conflict text, labels text)) with ordinality

@@ -1,5 +1,5 @@
 -- schedule: one execution or job. pgsched.schedule_outcome says what it locks. The casts are for drivers that send no types.
-select placed.id, placed.outcome, placed.fires_at
+select placed.id, placed.outcome, placed.fire_at
   from pgsched.schedule_outcome(
          target => cast(%(target)s as text), payload => cast(%(payload)s as jsonb),
          fire_at => coalesce(cast(%(fire_at)s as timestamptz), '4714-11-24 00:00:00+00 BC'),

@@ -1,6 +1,6 @@
 -- testing: what waits, and what recurs, the nearest first. The row of a job stands for its next instant. Locks nothing; reads all.
-select w.id, w.client_id, w.key, w.target, w.payload::text, w.at, w.cron, w.every
-  from (select e.id, e.client_id, e.key, e.target, e.payload, nullif(coalesce(e.scheduled_for, e.fire_at), 'infinity') as at,
+select w.id, w.client_id, w.key, w.target, w.payload::text, w.fire_at, w.cron, w.every
+  from (select e.id, e.client_id, e.key, e.target, e.payload, nullif(coalesce(e.scheduled_for, e.fire_at), 'infinity') as fire_at,
                null::text as cron, null::interval as every
           from pgsched.executions e
          where e.lease_token is null and (e.job_id is null or e.plan is null)
@@ -10,4 +10,4 @@ select w.id, w.client_id, w.key, w.target, w.payload::text, w.at, w.cron, w.ever
                j.cron, j.every
           from pgsched.jobs j
          where j.state in ('active', 'paused')) w
- order by w.at nulls last, w.id
+ order by w.fire_at nulls last, w.id

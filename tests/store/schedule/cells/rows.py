@@ -58,7 +58,7 @@ def _day_off(made: datetime) -> Arguments:
 
 SPECS = {
     "now": _once(),
-    "`at`": _at(),
+    "`fire_at`": _at(),
     "`delay`": _once(delay=HOUR),
     "`every: 1h`": _hourly(),
     "`every: 1h`, `after_completion`": _hourly(after_completion=True),
@@ -83,7 +83,7 @@ SPECS = {
     "`window: 20m`: `every: 1h`": Row(
         arguments=_hourly(window="20m").arguments, spread=(timedelta(minutes=20), "in its window")
     ),
-    "`relevant_for: 10m`: `at`": _at(relevant_for="10m"),
+    "`relevant_for: 10m`: `fire_at`": _at(relevant_for="10m"),
     "`relevant_for: 1m`: `every: 1h`": Row(
         arguments=lambda made: {"every": HOUR, "options": {"relevant_for": "1m"}},
     ),
