@@ -17,9 +17,9 @@ import psycopg
 from psycopg import AsyncConnection
 
 from pgsched.api.database import Database
-from pgsched.domain.notice import CHANNEL, parse_notice
+from pgsched.domain.notification import CHANNEL, parse_notice
 from pgsched.domain.partitions import queue_of
-from pgsched.domain.turns import Payers, Turns
+from pgsched.domain.round_robin import Payers, Turns
 from pgsched.errors import PgschedError, Unavailable
 from pgsched.events import Events
 from pgsched.store import internal

@@ -15,7 +15,7 @@ from pgsched.api.pace import Paces
 from pgsched.api.signing_keys import SigningKeys
 from pgsched.delivery.tls import trusting_context
 from pgsched.domain.api_key import Grant
-from pgsched.domain.identity import Provider, parse_providers
+from pgsched.domain.oidc import Provider, parse_providers
 from pgsched.errors import Unauthenticated
 from pgsched.events import Events
 from pgsched.settings import Settings

@@ -24,7 +24,7 @@ from pgsched.api.requests import ApiRequest
 from pgsched.api.routing import reads
 from pgsched.domain.api_key import Grant
 from pgsched.domain.duration import length_of
-from pgsched.domain.position import LONGEST, Horizon, Position
+from pgsched.domain.event_position import LONGEST, Horizon, Position
 from pgsched.domain.states import EndStatus
 from pgsched.errors import InvalidInput, InvalidSchedule, Unauthenticated, Unavailable
 from pgsched.store.lookup import events as ends

@@ -19,7 +19,7 @@ import msgspec
 from pgsched.api.database import Database
 from pgsched.api.shares import Shares
 from pgsched.domain.api_key import Grant
-from pgsched.domain.position import Horizon, Position
+from pgsched.domain.event_position import Horizon, Position
 from pgsched.errors import PgschedError, TooManyRequests
 from pgsched.events import Events
 from pgsched.store.lookup import events as ends

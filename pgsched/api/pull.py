@@ -22,7 +22,7 @@ from pgsched.api.parameters import ExecutionId, Holders, Pooled
 from pgsched.api.requests import ApiRequest
 from pgsched.api.routing import acts, settles
 from pgsched.domain.duration import length_of
-from pgsched.domain.turns import Payers
+from pgsched.domain.round_robin import Payers
 from pgsched.errors import InvalidInput, InvalidSchedule, PgschedError, StaleLease
 from pgsched.store import verbs
 from pgsched.store.pull import messages

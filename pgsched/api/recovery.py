@@ -20,12 +20,14 @@ from pgsched.domain.duration import length_of
 from pgsched.store import verbs
 from pgsched.store.admin import installation, recovery
 from pgsched.store.admin.recovery import Called, Overdue, OverdueExecution
-from pgsched.store.admin.releasing import Policy, Released
+from pgsched.store.admin.releasing import Policy, ReleasedInstallation
 
 _WITHIN = 15.0
 _CAREFULLY = {"skip_older_than": "PT1H", "rate": 50, "hold_clients": ["payments"], "note": "restored from last night"}
 _NAME = {"type": "string", "minLength": 1, "maxLength": 100}  # Litestar reads no bounds of a list's items
-_STILL_HELD = ResponseSpec(Released, generate_examples=False, description="Not all is done yet: ask again, as before.")
+_STILL_HELD = ResponseSpec(
+    ReleasedInstallation, generate_examples=False, description="Not all is done yet: ask again, as before."
+)
 
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +97,7 @@ async def release_installation(
         JSONBody[ReleasePolicy | None],
         Body(examples=[Example(summary="What is older than an hour is not called", value=_CAREFULLY)]),
     ] = None,
-) -> Response[Released]:
+) -> Response[ReleasedInstallation]:
     """An installation that is not held is held first. It is released once the whole policy is carried out. Workers
     cancel what is skipped, so at least one must run. The status is 202 if this takes longer than 15 seconds: repeat the
     request; finished steps stay done."""

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 
-from pgsched.domain.turns import Payers, Turns
+from pgsched.domain.round_robin import Payers, Turns
 
 _TO_ONE_FREE = 3
 

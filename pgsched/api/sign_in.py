@@ -28,7 +28,7 @@ from pgsched.api.pages.begun import Begun
 from pgsched.api.pages.provider import Providers
 from pgsched.api.signing_keys import Unusable, answered, asking, discovered
 from pgsched.delivery.tls import trusting_context
-from pgsched.domain.identity import Provider, SignIn, may_be_asked, parse_providers
+from pgsched.domain.oidc import Provider, SignIn, may_be_asked, parse_providers
 from pgsched.errors import InvalidSettings, Unauthenticated, Unavailable
 from pgsched.settings import Settings
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from pgsched.domain.identity import may_be_asked
+from pgsched.domain.oidc import may_be_asked
 from pgsched.errors import Unavailable
 from pgsched.events import Events
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import psycopg
 
-from pgsched.bench.callers import CONNECTIONS, PAYLOAD, call_alone
-from pgsched.bench.crew import crew
-from pgsched.bench.ground import loading
+from pgsched.bench.database import loading
+from pgsched.bench.http_senders import CONNECTIONS, PAYLOAD, call_alone
 from pgsched.bench.load import Progress, load, medians
 from pgsched.bench.receiver import CallbackReceiver, receiving
+from pgsched.bench.workers import benchmark_workers
 from pgsched.settings import Settings
 
 _LONGEST = 600
@@ -73,7 +73,7 @@ def _measure(
         allow_private_targets=True,
         lease=60.0,
     )
-    with crew(settings, processes=processes) as workers:
+    with benchmark_workers(settings, processes=processes) as workers:
         load(connection, _CALLBACKS, count, lambda _: None)
         started = time.monotonic()
         workers.go.set()

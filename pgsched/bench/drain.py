@@ -7,12 +7,12 @@ from typing import Any
 
 import psycopg
 
-from pgsched.bench.bare import run_bare
-from pgsched.bench.crew import crew
-from pgsched.bench.ground import loading
+from pgsched.bench.bare_loop import run_bare
+from pgsched.bench.database import loading
 from pgsched.bench.load import DUE, TRACED, WAITING, Progress, load, medians
-from pgsched.bench.report import Report
 from pgsched.bench.server_cpu import ServerCpu
+from pgsched.bench.worker_report import WorkerReport
+from pgsched.bench.workers import benchmark_workers
 from pgsched.settings import Settings
 
 _LONGEST = 600
@@ -69,7 +69,7 @@ def measure_drain(
 ) -> dict[str, Any]:
     """Schedules a backlog and drains it. ``tidy`` vacuums first. Raises AssertionError if any is missing or double."""
     cpu = ServerCpu(connection)
-    with crew(settings, processes=processes) as workers:
+    with benchmark_workers(settings, processes=processes) as workers:
         wal = wal_bytes(connection)
         loaded = load(connection, DUE if keep == "all" else TRACED, count, progress, tidy=tidy)
         before, started = cpu.seconds(), time.monotonic()
@@ -112,7 +112,7 @@ def wal_bytes(connection: psycopg.Connection[Any]) -> int:
     return int(row[0]) if row else 0
 
 
-def assert_history(connection: psycopg.Connection[Any], count: int, reports: list[Report]) -> None:
+def assert_history(connection: psycopg.Connection[Any], count: int, reports: list[WorkerReport]) -> None:
     """Each execution was delivered and stands in history once, by its id, and nothing due is left."""
     row = connection.execute(_FINISHED.encode()).fetchone()
     _assert_none_left(connection, count, reports)
@@ -120,7 +120,7 @@ def assert_history(connection: psycopg.Connection[Any], count: int, reports: lis
         raise AssertionError(f"in history, distinct and succeeded: {row}; scheduled {count}")
 
 
-def _assert_none_left(connection: psycopg.Connection[Any], count: int, reports: list[Report]) -> None:
+def _assert_none_left(connection: psycopg.Connection[Any], count: int, reports: list[WorkerReport]) -> None:
     left = connection.execute(_DUE_LEFT.encode()).fetchone()
     delivered = sum(report.delivered for report in reports)
     if left != (0,) or delivered != count:

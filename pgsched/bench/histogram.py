@@ -8,7 +8,7 @@ from typing import Self
 _EXACT_BITS = 8  # up to 256 a duration is kept as it is; from there on within 1/256 to 1/128 of it
 
 
-class Histogram:
+class DurationHistogram:
     """Durations in microseconds; the shortest and the longest are kept as they came, negative ones too."""
 
     __slots__ = ("_counts", "count", "highest", "lowest")
@@ -19,7 +19,7 @@ class Histogram:
         self.lowest, self.highest = math.inf, -math.inf
 
     @classmethod
-    def merged(cls, parts: Iterable["Histogram"]) -> Self:
+    def merged(cls, parts: Iterable["DurationHistogram"]) -> Self:
         """All that the parts hold."""
         whole = cls()
         for part in parts:
@@ -35,7 +35,7 @@ class Histogram:
         self.count += 1
         self._counts[_rounded(microseconds)] += 1
 
-    def merge(self, other: "Histogram") -> None:
+    def merge(self, other: "DurationHistogram") -> None:
         """Adds what another holds."""
         self._counts.update(other._counts)
         self.count += other.count
@@ -71,24 +71,24 @@ class ByMinute:
     __slots__ = ("minutes",)
 
     def __init__(self) -> None:
-        self.minutes: dict[int, Histogram] = {}
+        self.minutes: dict[int, DurationHistogram] = {}
 
     def add(self, microseconds: int, now: float) -> None:
         """Counts one duration; ``now`` is in seconds of one clock that all processes share."""
         minute = int(now // 60)
         histogram = self.minutes.get(minute)
         if histogram is None:
-            histogram = self.minutes[minute] = Histogram()
+            histogram = self.minutes[minute] = DurationHistogram()
         histogram.add(microseconds)
 
     def merge(self, other: "ByMinute") -> None:
         """Adds what another process counted in the same minutes."""
         for minute, histogram in other.minutes.items():
-            self.minutes.setdefault(minute, Histogram()).merge(histogram)
+            self.minutes.setdefault(minute, DurationHistogram()).merge(histogram)
 
-    def whole(self) -> Histogram:
+    def whole(self) -> DurationHistogram:
         """All minutes together."""
-        return Histogram.merged(self.minutes.values())
+        return DurationHistogram.merged(self.minutes.values())
 
     def worst_ms(self, percent: float) -> float | None:
         """The highest of the minutes' percentiles, in milliseconds. Minutes with few counts are left out."""

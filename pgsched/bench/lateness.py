@@ -5,13 +5,13 @@ from typing import Any
 
 import psycopg
 
-from pgsched.bench.crew import crew
+from pgsched.bench.database import loading
 from pgsched.bench.drain import assert_history
 from pgsched.bench.feed import schedule_evenly
-from pgsched.bench.ground import loading
 from pgsched.bench.histogram import ByMinute
 from pgsched.bench.load import WAITING, Progress, load, medians
-from pgsched.bench.report import together
+from pgsched.bench.worker_report import together
+from pgsched.bench.workers import benchmark_workers
 from pgsched.settings import Settings
 
 _LEAD = 3.0
@@ -67,7 +67,7 @@ def measure_lateness(
     ``scheduled_in_time`` is false where the load itself came too late for the workers to be punctual.
     """
     url, count = str(settings.database_url), rate * seconds
-    with crew(settings, processes=processes) as workers:
+    with benchmark_workers(settings, processes=processes) as workers:
         workers.go.set()
         fed = schedule_evenly(url, rate=rate, seconds=seconds, ahead=not feed, lead=lead, seed=seed)
         workers.await_settled(count, within=lead + seconds + _CATCH_UP)

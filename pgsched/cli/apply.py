@@ -52,7 +52,7 @@ async def apply(
 
 
 def _of_app(name: str) -> Sequence[DeclaredJob]:
-    from pgsched.cli.app import load_app
+    from pgsched.cli.load_app import load_app
 
     return load_app(name).declared
 

@@ -65,7 +65,7 @@ def bench() -> None:
     """
     from pgsched.bench.processes import CONTEXT
 
-    CONTEXT.set_forkserver_preload(["pgsched.bench.hand"])
+    CONTEXT.set_forkserver_preload(["pgsched.bench.worker"])
 
 
 @bench.command()

@@ -38,7 +38,7 @@ class _Retries(msgspec.Struct, rename="camel"):
     max_doublings: int = 5
 
 
-class Job(msgspec.Struct, rename="camel"):
+class CloudSchedulerJob(msgspec.Struct, rename="camel"):
     """A job of Cloud Scheduler, as far as it has a like."""
 
     name: str
@@ -51,16 +51,16 @@ class Job(msgspec.Struct, rename="camel"):
     retry_config: _Retries = msgspec.field(default_factory=_Retries)
 
 
-def jobs_in(text: str) -> list[Job]:
+def jobs_in(text: str) -> list[CloudSchedulerJob]:
     """The jobs. Raises InvalidInput for what is no list of them in JSON."""
     try:
-        return msgspec.json.decode(text, type=list[Job])
+        return msgspec.json.decode(text, type=list[CloudSchedulerJob])
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         wanted = "write what `gcloud scheduler jobs list --format json` prints"
         raise InvalidInput(f"this is no list of jobs of Cloud Scheduler ({error}): {wanted}") from None
 
 
-def declared_from(job: Job) -> dict[str, Any]:
+def declared_from(job: CloudSchedulerJob) -> dict[str, Any]:
     """The job as a declaration. Raises InvalidInput for what has no like, and says what that is."""
     call = job.http_target
     if call is None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
+from pgsched.cli.data_directory import running_url
 from pgsched.cli.options import no_password, options
 from pgsched.cli.own_secret_keys import kept_keys
 from pgsched.cli.reply import Command
-from pgsched.cli.running import running_url
 from pgsched.errors import InvalidSettings
 from pgsched.settings import Settings, load, unread
 

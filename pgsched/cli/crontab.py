@@ -36,7 +36,7 @@ _TOLD = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class CrontabEntry:
     """An entry of a crontab, with the time zone that a setting above it names."""
 
     number: int
@@ -54,7 +54,7 @@ class LeftOut:
     why: str
 
 
-def lines_of(text: str, *, with_user: bool) -> Iterator[Line | LeftOut]:
+def lines_of(text: str, *, with_user: bool) -> Iterator[CrontabEntry | LeftOut]:
     """The entries in order. ``with_user`` is the form of ``/etc/crontab``, with a user before the command.
 
     Raises InvalidInput for an entry of the other form.
@@ -76,7 +76,7 @@ def lines_of(text: str, *, with_user: bool) -> Iterator[Line | LeftOut]:
             yield LeftOut(number=number, why="this is no entry")
 
 
-def _entry(number: int, cron: str, command: str, timezone: str | None, *, with_user: bool) -> Line | LeftOut:
+def _entry(number: int, cron: str, command: str, timezone: str | None, *, with_user: bool) -> CrontabEntry | LeftOut:
     first, *rest = _BLANKS.split(command, maxsplit=1)
     if with_user and (not _LOGIN.fullmatch(first) or (_is_program(first) and not _is_account(first, rest))):
         raise InvalidInput(f"line {number} has {first!r:.80} where a user would stand: leave out --system")
@@ -91,7 +91,7 @@ def _entry(number: int, cron: str, command: str, timezone: str | None, *, with_u
         why = f"most crons ignore the step of {cron!r:.80}: write a range before it, such as 5-59/15, or the one value"
         return LeftOut(number=number, why=why)
     user, command = (first, rest[0]) if with_user else (None, command)
-    return Line(number=number, cron=cron, command=command, timezone=timezone, user=user)
+    return CrontabEntry(number=number, cron=cron, command=command, timezone=timezone, user=user)
 
 
 def _is_user(first: str, rest: list[str]) -> bool:

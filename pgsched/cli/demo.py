@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pgsched.cli.answers import Answer
+from pgsched.cli.demo_receiver import Receiver, receiving
 from pgsched.cli.migrate import bring_up
 from pgsched.cli.processes import worker_program
-from pgsched.cli.receiver import Receiver, receiving
 from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.supervisor import Supervisor
 from pgsched.embedded import EmbeddedPostgres

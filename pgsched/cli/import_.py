@@ -10,7 +10,7 @@ import click
 
 from pgsched.cli.cloud_scheduler import declared_from, jobs_in
 from pgsched.cli.command_group import CommandGroup
-from pgsched.cli.crontab import LeftOut, Line, lines_of
+from pgsched.cli.crontab import CrontabEntry, LeftOut, lines_of
 from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.shell_command import address_of, calls, name_of, words_of
 from pgsched.domain.declaration import declared_in
@@ -57,7 +57,7 @@ def crontab(
     _give(reply, [(f"line {line.number}", partial(given, line)) for line in lines], client)
 
 
-def _declared(line: Line | LeftOut, *, timezone: str | None, target: str | None) -> Mapping[str, Any]:
+def _declared(line: CrontabEntry | LeftOut, *, timezone: str | None, target: str | None) -> Mapping[str, Any]:
     if isinstance(line, LeftOut):
         raise InvalidInput(line.why)
     zone, words = line.timezone or timezone, words_of(line.command)
@@ -85,7 +85,7 @@ def _declared(line: Line | LeftOut, *, timezone: str | None, target: str | None)
     return {"key": key, "target": called, **scheduled, "payload": {"command": words, **user}}
 
 
-def _digest(line: Line) -> str:
+def _digest(line: CrontabEntry) -> str:
     """Tells entries apart whose commands have one name, by nothing but the entry: other lines may come and go."""
     parts = (line.timezone or "", line.cron, line.user or "", line.command)
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:8]

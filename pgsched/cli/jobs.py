@@ -12,9 +12,9 @@ from pgsched.cli.answers import Answer, fill
 from pgsched.cli.backfills import backfill, cancel_backfill, list_backfills
 from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.commands import command
-from pgsched.cli.edits import edit
 from pgsched.cli.groups import cancel, pause, resume
 from pgsched.cli.import_ import import_
+from pgsched.cli.job_edits import edit
 from pgsched.cli.naming import of_one
 from pgsched.cli.options import actor_option, many_option, only_client, page_options, sort_option
 from pgsched.cli.parameters import host_name, label

@@ -11,8 +11,8 @@ from uuid import UUID
 from pgsched.answers import Page
 from pgsched.cli.why import Around
 from pgsched.client.http import AsyncClient
+from pgsched.domain.event_position import Position
 from pgsched.domain.naming import id_or_key
-from pgsched.domain.position import Position
 from pgsched.errors import NotFound, Refused, Unauthenticated
 from pgsched.settings import API_KEY
 from pgsched.store.lookup.named import Kind

@@ -11,7 +11,7 @@ from pgsched.answers import DeadLetterDetail, ExecutionDetail, Page, page_of, wi
 from pgsched.cli.jobs_over_database import JobsOverDatabase, text_of
 from pgsched.cli.settings_over_database import does
 from pgsched.cli.why import Around
-from pgsched.domain.position import Position
+from pgsched.domain.event_position import Position
 from pgsched.domain.states import each_once
 from pgsched.errors import NotFound
 from pgsched.store import verbs

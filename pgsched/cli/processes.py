@@ -140,7 +140,7 @@ def shown(settings: Settings) -> Iterator["Shown | None"]:
 
 def _work(settings: Settings, reply: Reply, part: _Part, metrics: "Shown | None") -> None:
     from pgsched.cli.alone import Alone, teller
-    from pgsched.cli.app import load_app
+    from pgsched.cli.load_app import load_app
     from pgsched.process import run_worker
 
     _begin(settings)

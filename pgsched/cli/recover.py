@@ -14,7 +14,7 @@ from pgsched.errors import InvalidInput
 from pgsched.settings import Settings
 from pgsched.store import internal, verbs
 from pgsched.store.admin import installation, recovery
-from pgsched.store.admin.releasing import Policy, Released
+from pgsched.store.admin.releasing import Policy, ReleasedInstallation
 from pgsched.store.core.transactions import lending
 
 _BY_CLIENT = ("client", "queue", "executions", "in_hand", "of_jobs", "an_hour_late", "a_day_late", "oldest")
@@ -83,5 +83,5 @@ def _text(state: installation.Installation, found: recovery.Preview) -> str:
     return "\n\n".join(parts)
 
 
-def _released(done: Released) -> str:
+def _released(done: ReleasedInstallation) -> str:
     return f"released; {done.skipped:,} skipped, {done.spread:,} put off to fire at the rate"

@@ -17,17 +17,17 @@ import click
 
 from pgsched.cli.child import api_program
 from pgsched.cli.configuration import EVERYTHING, load_settings, settings_options
+from pgsched.cli.data_directory import Ownership, owned
 from pgsched.cli.database import explained
-from pgsched.cli.guard import keep_running
-from pgsched.cli.listening import with_free_port
+from pgsched.cli.free_port import with_free_port
 from pgsched.cli.logins import instead_of_superuser, own_logins
 from pgsched.cli.logs import Relay, decided
 from pgsched.cli.migrate import bring_up
-from pgsched.cli.own_key import own_key
+from pgsched.cli.own_api_key import own_key
 from pgsched.cli.own_secret_keys import own_secret_keys
+from pgsched.cli.postgres_restarts import keep_running
 from pgsched.cli.processes import shown, worker_program
 from pgsched.cli.reply import Reply, json_option
-from pgsched.cli.running import Ownership, owned
 from pgsched.cli.supervisor import Supervisor
 from pgsched.cli.welcome import Welcome, embedded_psql, plain_psql
 from pgsched.embedded import EmbeddedPostgres

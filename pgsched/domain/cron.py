@@ -17,7 +17,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from pgsched.domain.expression import FIRST_WALL_TIME, Matches, read
-from pgsched.domain.zone import LAST_YEAR, Span, spans, zone_named
+from pgsched.domain.zone import LAST_YEAR, OffsetSpan, spans, zone_named
 from pgsched.errors import InvalidSchedule
 
 _SECOND = timedelta(seconds=1)
@@ -98,7 +98,7 @@ def clock_note(cron: Cron, at: datetime) -> str | None:
     return f"{verb} {day}{_clock_face(skipped)}: the clocks went forward"
 
 
-def walls_in(span: Span, cron: Cron, *, fixed: bool) -> tuple[datetime, datetime]:
+def walls_in(span: OffsetSpan, cron: Cron, *, fixed: bool) -> tuple[datetime, datetime]:
     """The wall-clock times of the span at which ``cron`` may fire, from the first to before the second."""
     low, high = span.opens + span.offset, span.closes + span.offset
     if fixed and cron.overlap is Overlap.FIRST:
@@ -108,14 +108,14 @@ def walls_in(span: Span, cron: Cron, *, fixed: bool) -> tuple[datetime, datetime
     return low, high
 
 
-def shifts_to_opening(span: Span, cron: Cron, matches: Matches) -> bool:
+def shifts_to_opening(span: OffsetSpan, cron: Cron, matches: Matches) -> bool:
     """Whether a gap just before the span swallowed a time that therefore fires at the span's opening."""
     if span.before >= span.offset or not matches.fixed or cron.gap is not Gap.SHIFT:
         return False
     return matches.first_from(span.opens + span.before) < span.opens + span.offset
 
 
-def _first_in(span: Span, earliest: datetime, cron: Cron, matches: Matches) -> datetime | None:
+def _first_in(span: OffsetSpan, earliest: datetime, cron: Cron, matches: Matches) -> datetime | None:
     if span.opens >= earliest and shifts_to_opening(span, cron, matches):
         return span.opens
     low, high = walls_in(span, cron, fixed=matches.fixed)

@@ -10,8 +10,8 @@ from operator import itemgetter
 from pgsched.domain.cron import Cron
 from pgsched.domain.duration import LONGEST
 from pgsched.domain.schedule import instant_of
-from pgsched.domain.seconds import matching, within
-from pgsched.domain.wall import DAY, wall
+from pgsched.domain.seconds_of_day import matching, within
+from pgsched.domain.wall_clock import DAY, wall
 from pgsched.domain.zone import spans
 from pgsched.errors import InvalidSchedule
 

@@ -31,7 +31,7 @@ _VERSION = re.compile(r"\d{4}[a-z]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class OffsetSpan:
     """A stretch of constant offset from UTC: [opens, closes) in UTC, and the offsets on either side of it."""
 
     opens: datetime
@@ -41,7 +41,7 @@ class Span:
     following: timedelta
 
 
-def spans(timezone: str, instant: datetime) -> Iterator[Span]:
+def spans(timezone: str, instant: datetime) -> Iterator[OffsetSpan]:
     """The spans from the one that holds ``instant`` (naive, UTC) to the horizon; each ends with the year."""
     opens = datetime(instant.year - 1, 1, 1)
     zone = zone_named(timezone)
@@ -49,7 +49,7 @@ def spans(timezone: str, instant: datetime) -> Iterator[Span]:
     for year in range(opens.year, min(opens.year + 1 + HORIZON_YEARS, LAST_YEAR)):
         for closes, following in _changes(timezone, year):
             if closes > instant:
-                yield Span(opens=opens, closes=closes, before=before, offset=offset, following=following)
+                yield OffsetSpan(opens=opens, closes=closes, before=before, offset=offset, following=following)
             opens, before, offset = closes, offset, following
 
 

@@ -17,9 +17,9 @@ from importlib.util import find_spec
 
 from pgsched.testing.kit import Kit
 from pgsched.testing.ran import Ran
-from pgsched.testing.scheduled import Waiting
+from pgsched.testing.scheduled import ScheduledCall
 
 if find_spec("pytest"):
     from pgsched.testing.fixtures import pgsched_app, pgsched_database_url, pgsched_kit
 
-__all__ = ["Kit", "Ran", "Waiting", "pgsched_app", "pgsched_database_url", "pgsched_kit"]
+__all__ = ["Kit", "Ran", "ScheduledCall", "pgsched_app", "pgsched_database_url", "pgsched_kit"]

@@ -18,7 +18,7 @@ from pgsched.testing import scheduled
 from pgsched.testing.clock import Clock
 from pgsched.testing.inline import inline
 from pgsched.testing.ran import Ran
-from pgsched.testing.scheduled import ANYTHING, Expected, Waiting
+from pgsched.testing.scheduled import ANYTHING, Expected, ScheduledCall
 from pgsched.testing.stepped import SteppedWorker
 
 _MOST = 1_000
@@ -136,7 +136,7 @@ class Kit:
         self.travel_to(until if due is None else min(due, until))
         return True
 
-    def scheduled(self, connection_or_session: psycopg.Connection[Any] | Executes | None = None) -> list[Waiting]:
+    def scheduled(self, connection_or_session: psycopg.Connection[Any] | Executes | None = None) -> list[ScheduledCall]:
         """What is scheduled, the nearest first. A connection or session of the test sees what it has not committed."""
         return scheduled.read(self._session if connection_or_session is None else connection_or_session)
 
@@ -153,7 +153,7 @@ class Kit:
         cron: str | None = ANYTHING,
         every: timedelta | str | None = ANYTHING,
         connection: psycopg.Connection[Any] | Executes | None = None,
-    ) -> Waiting:
+    ) -> ScheduledCall:
         """Asserts that this waits, and returns it. What is left out may be anything.
 
         ``payload`` is compared as JSON, or is a function that says whether one will do. ``fire_at``, or ``delay`` from

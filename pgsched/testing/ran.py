@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pgsched.domain.digits import decode_json
 from pgsched.domain.execution import Execution
+from pgsched.domain.json_numbers import decode_json
 from pgsched.domain.outcome import Failed, Late, Outcome, Released, Succeeded, Undeliverable
 from pgsched.domain.policy import Options
 from pgsched.worker.settle.settler import Settler

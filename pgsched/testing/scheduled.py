@@ -11,9 +11,9 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from pgsched.client.transaction import Executes, execute_of
-from pgsched.domain.digits import decode_json
 from pgsched.domain.duration import format_duration
 from pgsched.domain.encoding import encode_json
+from pgsched.domain.json_numbers import decode_json
 from pgsched.store.core.sql import statement
 
 _MOST_SHOWN = 10
@@ -23,7 +23,7 @@ ANYTHING: Any = ...
 """Says that a test does not expect anything in particular."""
 
 
-class Waiting(NamedTuple):
+class ScheduledCall(NamedTuple):
     """An execution that waits, or a recurring job. ``fire_at`` is its next instant: None for what waits for other
     executions or is held, and for a job that no worker has planned yet."""
 
@@ -57,7 +57,7 @@ class Expected:
     cron: str | None = ANYTHING
     every: timedelta | None = ANYTHING
 
-    def differences(self, found: Waiting) -> list[str]:
+    def differences(self, found: ScheduledCall) -> list[str]:
         """The names of what is not as expected."""
         plain = ("target", "key", "client", "cron", "every")
         names = [
@@ -92,11 +92,11 @@ class Expected:
             yield "fire_at", f"{self.fire_at.isoformat()}, within {format_duration(self.within)}"
 
 
-def matching(found: list[Waiting], expected: Expected) -> list[Waiting]:
+def matching(found: list[ScheduledCall], expected: Expected) -> list[ScheduledCall]:
     return [one for one in found if not expected.differences(one)]
 
 
-def nothing_like(found: list[Waiting], expected: Expected) -> str:
+def nothing_like(found: list[ScheduledCall], expected: Expected) -> str:
     """Says that nothing matches, and what there is, the most similar first."""
     if not found:
         return f"nothing is scheduled. Expected:\n{expected}"
@@ -106,7 +106,7 @@ def nothing_like(found: list[Waiting], expected: Expected) -> str:
     return "\n".join([f"nothing that is scheduled matches. Expected:\n{expected}\nScheduled:", *lines, *more])
 
 
-def read(connection_or_session: psycopg.Connection[Any] | Executes) -> list[Waiting]:
+def read(connection_or_session: psycopg.Connection[Any] | Executes) -> list[ScheduledCall]:
     """What is scheduled, as this connection or session sees it: also what it has not committed."""
     text = statement("testing/scheduled")
     if isinstance(connection_or_session, psycopg.Connection):
@@ -116,12 +116,12 @@ def read(connection_or_session: psycopg.Connection[Any] | Executes) -> list[Wait
         from sqlalchemy import text as textual  # only those who use it wait for its import
 
         rows = execute(textual(text.replace(":", r"\:")), {}).all()
-    return [_waiting(*row) for row in rows]
+    return [_call(*row) for row in rows]
 
 
-def _waiting(id: Any, client: str, key: str | None, target: str, payload: str | None, *rest: Any) -> Waiting:
+def _call(id: Any, client: str, key: str | None, target: str, payload: str | None, *rest: Any) -> ScheduledCall:
     decoded = None if payload is None else decode_json(payload.encode())
-    return Waiting(id if isinstance(id, UUID) else UUID(str(id)), client, key, target, decoded, *rest)
+    return ScheduledCall(id if isinstance(id, UUID) else UUID(str(id)), client, key, target, decoded, *rest)
 
 
 def _json(value: Any) -> str:

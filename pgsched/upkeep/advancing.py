@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from uuid import UUID
 
-from pgsched.domain.turns import Turns
+from pgsched.domain.round_robin import Turns
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store import internal

@@ -19,7 +19,7 @@ from pgsched.api.app import create_app
 from pgsched.api.authentication import Authentication
 from pgsched.api.bearer import BearerTokens
 from pgsched.api.database import Database
-from pgsched.domain.identity import parse_providers
+from pgsched.domain.oidc import parse_providers
 from pgsched.errors import InvalidSettings, Refused, TooManyRequests, Unauthenticated, Unavailable
 from pgsched.events import Events
 from pgsched.settings import Settings

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsched.bench.histogram import ByMinute, Histogram
+from pgsched.bench.histogram import ByMinute, DurationHistogram
 from pgsched.bench.load import medians
-from pgsched.bench.report import Trace, account
+from pgsched.bench.worker_report import Trace, account
 from tests.benchmarks.measuring.memory import Sample, growth_per_hour
 
 
-def _histogram(values: list[int]) -> Histogram:
-    histogram = Histogram()
+def _histogram(values: list[int]) -> DurationHistogram:
+    histogram = DurationHistogram()
     for value in values:
         histogram.add(value)
     return histogram
@@ -28,7 +28,7 @@ def test_a_percentile_is_within_one_percent_of_the_exact_one(values: list[int], 
 
 @given(st.lists(st.integers(0, 10**9)), st.lists(st.integers(0, 10**9)))
 def test_merged_histograms_tell_what_one_would(one: list[int], other: list[int]) -> None:
-    merged = Histogram.merged([_histogram(one), _histogram(other)])
+    merged = DurationHistogram.merged([_histogram(one), _histogram(other)])
     assert merged.summary() == _histogram([*one, *other]).summary()
 
 

@@ -11,7 +11,7 @@ import click
 import orjson
 import psycopg
 
-from pgsched.bench.ground import ground
+from pgsched.bench.database import fresh_database
 from pgsched.bench.load import Progress, medians
 from pgsched.cli.bench import COUNT, ROUNDS, on_server, progress, tell
 from tests.benchmarks.requests import api_of
@@ -24,7 +24,7 @@ _MODES = ("all", "each")
 def run_batch(url: str | None, *, count: int, rounds: int = 1, progress: Progress = lambda _: None) -> dict[str, Any]:
     """Lines a second of one batch in each mode, from the first byte to the last id, and the API's peak memory. Then a
     batch whose last line but one is broken: it has to leave nothing."""
-    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection, api_of(own) as (address, pid):
+    with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection, api_of(own) as (address, pid):
         measured: list[dict[str, Any]] = []
         for number in range(rounds):
             found: dict[str, Any] = {}

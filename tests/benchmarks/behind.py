@@ -15,9 +15,9 @@ from typing import Any
 import click
 import psycopg
 
-from pgsched.bench.crew import crew
-from pgsched.bench.ground import ground
+from pgsched.bench.database import fresh_database
 from pgsched.bench.load import Progress
+from pgsched.bench.workers import benchmark_workers
 from pgsched.cli.bench import COUNT, NONE_OR_MORE, on_server, progress, tell, worker_processes
 from pgsched.settings import Settings
 
@@ -41,7 +41,7 @@ def run_behind(
 ) -> dict[str, Any]:
     """The median and the longest of the seconds until all of them have ended."""
     clients = [name for name in BESIDE[1:] if beside in (name, "all")]
-    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
+    with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.execute("set pgsched.notify = off")
         connection.execute(_CLIENTS)
         connection.execute(_LIMIT)
@@ -49,7 +49,10 @@ def run_behind(
         for client in clients:
             options = '{"priority": 5}' if client == "urgent" else "{}"
             connection.execute(_BACKLOG.encode(), [client, options, due])
-        with _spinning(spinning), crew(Settings(database_url=own, poll_interval=1.0), processes=processes) as workers:
+        with (
+            _spinning(spinning),
+            benchmark_workers(Settings(database_url=own, poll_interval=1.0), processes=processes) as workers,
+        ):
             workers.go.set()
             _seconds_until_found(connection)  # the workers have joined and know who is held back
             found = []

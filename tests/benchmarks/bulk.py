@@ -14,7 +14,7 @@ import orjson
 import psycopg
 from psycopg import sql
 
-from pgsched.bench.ground import ground
+from pgsched.bench.database import fresh_database
 from pgsched.bench.load import Progress, medians
 from pgsched.cli.bench import COUNT, ROUNDS, on_server, progress, tell
 from pgsched.client.many import schedule_many
@@ -39,7 +39,7 @@ Way = Callable[[psycopg.Connection[Any], int], None]
 def run_bulk(url: str | None, *, count: int, rounds: int = 1, progress: Progress = lambda _: None) -> dict[str, Any]:
     """Rows a second from one connection: ``insert … select``, COPY, the SDK's ``schedule_many``, and COPY into a bare
     table as the limit."""
-    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
+    with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.execute(_BARE)
         measured = [_round(connection, count, number, progress) for number in range(rounds)]
     return {"count": count} | medians(measured)

@@ -2,14 +2,14 @@
 
 import pytest
 
-from pgsched.bench import ground
+from pgsched.bench import database
 from tests.databases import Janitor
 
 
 @pytest.fixture(autouse=True)
 def _copied(janitor: Janitor, template: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that make a server of their own migrate as they do for everybody."""
-    make = ground.make
+    make = database.make
 
     def copy(url: str, own: str) -> None:
         if url != janitor.url:
@@ -17,4 +17,4 @@ def _copied(janitor: Janitor, template: str, monkeypatch: pytest.MonkeyPatch) ->
         else:
             janitor.make(own.rpartition("/")[2].partition("?")[0], template=template).init()
 
-    monkeypatch.setattr(ground, "make", copy)
+    monkeypatch.setattr(database, "make", copy)

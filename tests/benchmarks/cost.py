@@ -11,7 +11,7 @@ from typing import Any
 import click
 import psycopg
 
-from pgsched.bench.ground import ground
+from pgsched.bench.database import fresh_database
 from pgsched.bench.load import Progress
 from pgsched.cli.bench import COUNT, on_server, progress, tell
 from pgsched.domain.execution import Execution
@@ -53,7 +53,7 @@ def run_cost(
     ``server_*`` figures are None where the server does not tell: see ``measured_by``. Raises AssertionError unless each
     row that was scheduled was claimed once and settled once.
     """
-    with ground(url, settings=PRELOADED) as own, psycopg.connect(own, autocommit=True) as watcher:
+    with fresh_database(url, settings=PRELOADED) as own, psycopg.connect(own, autocommit=True) as watcher:
         told, statements = asyncio.run(_measure(watcher, own, batches, calls, progress))
     return {"calls": calls, "measured_by": told, "statements": statements}
 

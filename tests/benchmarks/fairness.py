@@ -11,9 +11,9 @@ from typing import Any
 import click
 import psycopg
 
-from pgsched.bench.crew import crew
-from pgsched.bench.ground import ground
+from pgsched.bench.database import fresh_database
 from pgsched.bench.load import Progress, medians
+from pgsched.bench.workers import benchmark_workers
 from pgsched.cli.bench import COUNT, ROUNDS, on_server, progress, tell, worker_processes
 from pgsched.settings import Settings
 
@@ -39,7 +39,7 @@ def run_fairness(
 ) -> dict[str, Any]:
     """The share of each client beside that which its weight asks for, in percent of what was served."""
     names = {f"client-{place}": weight for place, weight in enumerate(weights, 1)}
-    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
+    with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.execute("set pgsched.notify = off")
         for name, weight in names.items():
             connection.execute(_CLIENT, [name, weight])
@@ -61,7 +61,7 @@ def _round(
         progress(f"scheduling {backlog} executions of {name}")
         connection.execute(_BACKLOG, {"client": name, "place": place, "count": backlog})
     connection.execute("vacuum (analyze) pgsched.executions")
-    with crew(settings, processes=processes) as workers:
+    with benchmark_workers(settings, processes=processes) as workers:
         workers.go.set()
         while len(_served(connection)) < len(names):
             time.sleep(0.1)

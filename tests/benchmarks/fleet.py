@@ -10,10 +10,10 @@ from typing import Any
 import click
 import psycopg
 
-from pgsched.bench.crew import crew
+from pgsched.bench.database import loading
 from pgsched.bench.drain import assert_history, settings_of
-from pgsched.bench.ground import loading
 from pgsched.bench.load import Progress, medians
+from pgsched.bench.workers import benchmark_workers
 from pgsched.cli.bench import COUNT, ROUNDS, SEED, on_server, progress, tell, worker_processes
 from pgsched.settings import Settings
 
@@ -60,7 +60,7 @@ def _round(
     lead: float,
     progress: Progress,
 ) -> dict[str, Any]:
-    with crew(settings, processes=processes) as workers:
+    with benchmark_workers(settings, processes=processes) as workers:
         row = connection.execute(_INSTANT.encode(), [lead]).fetchone()
         assert row is not None
         at, due = row[0], time.monotonic() + row[0].timestamp() - float(row[1])

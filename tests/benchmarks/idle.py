@@ -6,8 +6,8 @@ from typing import Any
 import click
 import psycopg
 
-from pgsched.bench.crew import crew
-from pgsched.bench.ground import ground
+from pgsched.bench.database import fresh_database
+from pgsched.bench.workers import benchmark_workers
 from pgsched.cli.bench import COUNT, on_server, tell, worker_processes
 from pgsched.settings import Settings
 from tests.benchmarks.measuring.statements import PRELOADED, counts_statements, statements_sent
@@ -20,10 +20,10 @@ def run_idle(url: str | None, *, seconds: int, processes: int) -> dict[str, Any]
 
     The server counts them. Raises AssertionError where it has not loaded pg_stat_statements.
     """
-    with ground(url, settings=PRELOADED) as own, psycopg.connect(own, autocommit=True) as watcher:
+    with fresh_database(url, settings=PRELOADED) as own, psycopg.connect(own, autocommit=True) as watcher:
         if not counts_statements(watcher):
             raise AssertionError("the server does not count statements: it has not loaded pg_stat_statements")
-        with crew(Settings(database_url=own), processes=processes) as workers:
+        with benchmark_workers(Settings(database_url=own), processes=processes) as workers:
             workers.go.set()
             _wait_until_joined(watcher, processes)
             time.sleep(_SETTLING_IN)

@@ -13,10 +13,10 @@ from typing import Any
 import click
 import psycopg
 
-from pgsched.bench.crew import crew
-from pgsched.bench.ground import ground
+from pgsched.bench.database import fresh_database
 from pgsched.bench.load import Progress, medians
 from pgsched.bench.receiver import receiving
+from pgsched.bench.workers import benchmark_workers
 from pgsched.cli.bench import COUNT, ROUNDS, on_server, progress, tell, worker_processes
 from pgsched.settings import Settings
 
@@ -42,7 +42,7 @@ def run_outage(
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
     """``rate`` calls a second of each target; the one is ``down`` seconds, and calls go on for ``after`` seconds."""
-    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
+    with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.execute("set pgsched.notify = off")
         settings = Settings(database_url=own, allow_private_targets=True, recovery_rate=_RAMP)
         measured = [_round(connection, settings, rate, down, after, processes, progress) for _ in range(rounds)]
@@ -59,7 +59,7 @@ def _round(
     progress: Progress,
 ) -> dict[str, Any]:
     count = rate * (down + after)
-    with receiving() as sick, receiving() as well, crew(settings, processes=processes) as workers:
+    with receiving() as sick, receiving() as well, benchmark_workers(settings, processes=processes) as workers:
         sick.answer(_DOWN)
         targets = [sick.url, well.url]
         connection.execute(_CALLS.encode(), {"rate": rate, "count": count, "targets": targets})

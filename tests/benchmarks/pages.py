@@ -15,7 +15,7 @@ import psycopg
 
 from pgsched.api.app import create_app
 from pgsched.api.pages.session import COOKIE
-from pgsched.bench.ground import ground
+from pgsched.bench.database import fresh_database
 from pgsched.bench.load import Progress
 from pgsched.bench.processes import CONTEXT
 from pgsched.cli.bench import COUNT, on_server, progress, tell
@@ -92,7 +92,7 @@ def run_pages(
     those after it. Those of which either is over 200 ms are ``slow``; ``slowest`` is the one that took longest. What a
     browser finds amiss on them, while it takes ``pictures`` of each in that directory, is ``found``."""
     CONTEXT.set_forkserver_preload(["pgsched.api.server", "tests.benchmarks.requests"])  # there will be many of them
-    with ground(url) as own, psycopg.connect(own, autocommit=True) as db:
+    with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as db:
         started = time.monotonic()
         things = _filled(db, count)
         progress(f"{count} executions stand after {time.monotonic() - started:.0f} s")

@@ -36,8 +36,8 @@ def drain(count: int, rounds: int, processes: int, metrics: str | None) -> None:
     """One of the two: drains of the pgsched that is imported, each begun when a line comes in."""
     import psycopg
 
+    from pgsched.bench.database import fresh_database
     from pgsched.bench.drain import measure_drain, settings_of
-    from pgsched.bench.ground import ground
     from pgsched.bench.load import load
     from pgsched.settings import Settings
 
@@ -50,7 +50,7 @@ def drain(count: int, rounds: int, processes: int, metrics: str | None) -> None:
         return seconds
 
     _wait_for_the_other("imported")  # a checkout that is none is known before there are servers
-    with ground(None) as url, psycopg.connect(url, autocommit=True) as connection:
+    with fresh_database(None) as url, psycopg.connect(url, autocommit=True) as connection:
         connection.execute("set pgsched.notify = off")
         with patch("pgsched.bench.drain.load", load_and_wait):
             for _ in range(rounds):
@@ -86,8 +86,9 @@ def compare(before: Path, after: Path, asked: argparse.Namespace) -> list[tuple[
 def _drains_of(checkout: Path, asked: argparse.Namespace, *more: str) -> "Iterator[subprocess.Popen[str]]":
     given = [f"--{name}={getattr(asked, name)}" for name in ("count", "rounds", "processes")]
     place = checkout.resolve()
+    own = place / "tests" / "benchmarks" / Path(__file__).name  # its own, for the modules may have other names there
     with subprocess.Popen(
-        [sys.executable, "-P", __file__, "--one", *given, *more],  # not this folder's modules: those of the checkout
+        [sys.executable, "-P", own, "--one", *given, *more],
         cwd=place,
         env=os.environ | {"PYTHONPATH": str(place)},
         stdin=subprocess.PIPE,

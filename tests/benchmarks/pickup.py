@@ -13,7 +13,7 @@ from uuid import UUID
 import click
 import psycopg
 
-from pgsched.bench.ground import ground
+from pgsched.bench.database import fresh_database
 from pgsched.bench.load import Progress, medians
 from pgsched.cli.bench import COUNT, ROUNDS, on_server, progress, tell, worker_processes
 from pgsched.settings import Settings
@@ -36,7 +36,7 @@ def run_pickup(
     """Milliseconds from before COMMIT to the start of the handler, and the same from its answer on (``answered_…``);
     one execution at a time, random gaps between."""
     rng = random.Random(seed)
-    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
+    with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.prepare_threshold = 0
         settings = Settings(database_url=own)
         measured = [_measure(connection, settings, count, processes, rng, progress) for _ in range(rounds)]

@@ -10,8 +10,8 @@ from typing import Any
 import click
 import psycopg
 
+from pgsched.bench.database import loading
 from pgsched.bench.drain import measure_drain, settings_of
-from pgsched.bench.ground import loading
 from pgsched.bench.lateness import measure_lateness, settings_on_time
 from pgsched.bench.load import Progress
 from pgsched.cli.bench import COUNT, NONE_OR_MORE, SEED, on_server, progress, tell, worker_processes

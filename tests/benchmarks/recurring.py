@@ -11,10 +11,10 @@ from typing import Any
 import click
 import psycopg
 
-from pgsched.bench.crew import crew
+from pgsched.bench.database import loading
 from pgsched.bench.drain import assert_history, settings_of
-from pgsched.bench.ground import loading
 from pgsched.bench.load import DUE, Progress, load, medians
+from pgsched.bench.workers import benchmark_workers
 from pgsched.cli.bench import COUNT, ROUNDS, SEED, on_server, progress, tell, worker_processes
 from pgsched.settings import Settings
 
@@ -88,7 +88,7 @@ def _measure(
     connection: psycopg.Connection[Any], settings: Settings, jobs: int, processes: int, recurring: bool
 ) -> dict[str, Any]:
     count = jobs * _RUNS
-    with crew(settings, processes=processes) as workers:
+    with benchmark_workers(settings, processes=processes) as workers:
         if recurring:
             connection.execute(_ROWS.encode())
             connection.execute("vacuum (analyze) pgsched.executions")

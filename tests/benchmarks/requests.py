@@ -15,7 +15,7 @@ import click
 import psycopg
 
 from pgsched.api.server import serve
-from pgsched.bench.ground import ground
+from pgsched.bench.database import fresh_database
 from pgsched.bench.load import Progress, medians
 from pgsched.bench.processes import CONTEXT
 from pgsched.bench.server_cpu import SECONDS_A_TICK, ticks
@@ -64,7 +64,7 @@ def run_requests(
     there are, the more partitions: what looks a key up in all of them takes longer. The CPU time of the API's process
     for each tells two runs apart where the machine is shared with others.
     """
-    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
+    with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         token = str(make_key(connection)) if api_key else None
         for number in range(1, queues):
             connection.execute("select pgsched.create_queue(%s)", [f"queue-{number}"])

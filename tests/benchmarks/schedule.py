@@ -9,7 +9,7 @@ import click
 import psycopg
 
 import pgsched
-from pgsched.bench.ground import ground
+from pgsched.bench.database import fresh_database
 from pgsched.bench.load import Progress, medians
 from pgsched.cli.bench import COUNT, ROUNDS, on_server, progress, tell
 from tests.benchmarks.measuring.spread import spread
@@ -34,7 +34,7 @@ def run_schedule(
     an hour (``later``) and now, which notifies (``now``); through ``pgsched.schedule`` in a transaction of its own
     (``sdk``); and the limit, one row into a table without anything (``bare``).
     """
-    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
+    with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.prepare_threshold = 0
         connection.execute("create table bare (id uuid primary key default pgsched.new_id(), payload jsonb)")
         return {"count": count} | medians([_measure(connection, count, progress) for _ in range(rounds)])

@@ -10,12 +10,12 @@ from typing import Any
 import click
 import psycopg
 
-from pgsched.bench.crew import Crew, crew
+from pgsched.bench.database import fresh_database
 from pgsched.bench.drain import keep_of_client, settings_of
-from pgsched.bench.ground import ground
 from pgsched.bench.load import Progress, seeded
 from pgsched.bench.processes import CONTEXT, collect
-from pgsched.bench.report import Report
+from pgsched.bench.worker_report import WorkerReport
+from pgsched.bench.workers import BenchmarkWorkers, benchmark_workers
 from pgsched.cli.bench import COUNT, NONE_OR_MORE, SEED, on_server, progress, tell, worker_processes
 from tests.benchmarks.measuring.memory import Sample, growth_per_hour, sample
 
@@ -46,10 +46,10 @@ def run_soak(
     Growth is of the samples after ``warm_up``. ``feeder_was_the_limit`` is true where the backlog ran out although no
     rate was asked for. Raises AssertionError when an execution is lost or delivered twice.
     """
-    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
+    with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         keep_of_client(connection, "nothing")
         settings = settings_of(own)
-        with crew(settings, processes=processes) as workers:
+        with benchmark_workers(settings, processes=processes) as workers:
             fed, stop = CONTEXT.Value("q", 0), CONTEXT.Event()
             answers = CONTEXT.Queue()
             in_hand = processes * settings.concurrency
@@ -79,7 +79,7 @@ def _await_backlog(fed: Any, wanted: int, feeder: Any) -> None:
 
 
 def _watch(
-    workers: Crew, seconds: float, every: float, progress: Progress
+    workers: BenchmarkWorkers, seconds: float, every: float, progress: Progress
 ) -> tuple[dict[int, list[Sample]], list[float]]:
     """Samples by worker, and the rates between the samples."""
     samples: dict[int, list[Sample]] = {pid: [] for pid in workers.pids}
@@ -113,7 +113,7 @@ def _told(rates: list[float], samples: dict[int, list[Sample]], warm_up: float) 
     }
 
 
-def _assert_all(connection: psycopg.Connection[Any], count: int, reports: list[Report]) -> None:
+def _assert_all(connection: psycopg.Connection[Any], count: int, reports: list[WorkerReport]) -> None:
     left = connection.execute("select count(*) from pgsched.executions").fetchone()
     delivered = sum(report.delivered for report in reports)
     if left != (0,) or delivered != count:

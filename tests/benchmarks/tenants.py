@@ -10,12 +10,12 @@ from typing import Any
 import click
 import psycopg
 
-from pgsched.bench.crew import crew
+from pgsched.bench.database import fresh_database
 from pgsched.bench.feed import schedule_evenly
-from pgsched.bench.ground import ground
 from pgsched.bench.lateness import settings_on_time
 from pgsched.bench.load import Progress, load, medians, seeded
-from pgsched.bench.report import together
+from pgsched.bench.worker_report import together
+from pgsched.bench.workers import benchmark_workers
 from pgsched.cli.bench import COUNT, ROUNDS, SEED, on_server, progress, tell, worker_processes
 from pgsched.settings import Settings
 
@@ -57,7 +57,7 @@ def run_tenants(
 ) -> dict[str, Any]:
     """The other client's lateness alone, beside one that keeps to its limit (calm), and beside the backlog, in
     milliseconds; what the limit let pass a second."""
-    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
+    with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.execute("set pgsched.notify = off")
         settings = settings_on_time(own)
         measured = []
@@ -111,7 +111,7 @@ def _lateness(
 ) -> dict[str, Any]:
     count = rate * seconds
     mine = "select count(*) from pgsched.history where client_id = 'default'"
-    with crew(settings, processes=processes) as workers:
+    with benchmark_workers(settings, processes=processes) as workers:
         workers.go.set()
         schedule_evenly(str(settings.database_url), rate=rate, seconds=seconds, ahead=False, lead=_LEAD, seed=seed)
         while connection.execute(mine).fetchone() != (count,):

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import psycopg
 
-from pgsched.bench.ground import loading
+from pgsched.bench.database import loading
 from pgsched.bench.load import WAITING, Progress, load
 from pgsched.cli.bench import COUNT, SEED, on_server, progress, tell
 from pgsched.scheduler import Worker

@@ -15,7 +15,7 @@ from uuid import UUID
 import click
 import psycopg
 
-from pgsched.bench.ground import ground
+from pgsched.bench.database import fresh_database
 from pgsched.bench.load import Progress, medians
 from pgsched.bench.processes import CONTEXT
 from pgsched.cli.bench import COUNT, ROUNDS, on_server, progress, tell, worker_processes
@@ -61,7 +61,7 @@ def run_writers(
     before the call was sent, and from its acknowledgement, which the start of the handler may precede.
     """
     with (
-        ground(url) as own,
+        fresh_database(url) as own,
         psycopg.connect(own, autocommit=True) as connection,
         _crowd(own, writers) as crowd,
     ):

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pgsched.cli.demo import ONE_SHOTS, _judge
-from pgsched.cli.receiver import Receiver
+from pgsched.cli.demo_receiver import Receiver
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 END = START + timedelta(seconds=9)

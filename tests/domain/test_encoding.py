@@ -20,8 +20,8 @@ import pydantic
 import pytest
 
 from pgsched.delivery.payload_types import decoder_of
-from pgsched.domain.digits import decode_json
 from pgsched.domain.encoding import encode_json
+from pgsched.domain.json_numbers import decode_json
 
 
 @dataclasses.dataclass

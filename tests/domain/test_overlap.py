@@ -1,7 +1,7 @@
 import pytest
 
-from pgsched.domain.reckoning import OverlapDecision, decide_overlap
 from pgsched.domain.rules import OnOverlap, Rules
+from pgsched.domain.run_decisions import OverlapDecision, decide_overlap
 
 
 @pytest.mark.parametrize(

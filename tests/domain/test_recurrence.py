@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from pgsched.domain.instant_counts import Missed
 from pgsched.domain.recurrence import Recurrence, recurrence
 from pgsched.domain.rules import parse_rules
 from pgsched.domain.schedule import next_instant
-from pgsched.domain.tally import Missed
 from pgsched.errors import InvalidSchedule
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)

@@ -15,7 +15,7 @@ from shutil import copy
 import click
 import psycopg
 
-from pgsched.bench.ground import ground
+from pgsched.bench.database import fresh_database
 from pgsched.settings import Settings
 from tests.api.access_arrange import make_key, things_of_shop
 from tests.conftest import Connection
@@ -32,7 +32,7 @@ _NOT_ASKED = ("--exclude-checks", "use_after_free")  # what was cancelled, revok
 def fuzz(seconds: int, more: Sequence[str]) -> None:
     """MORE is passed on to schemathesis."""
     with (
-        ground(None) as url,
+        fresh_database(None) as url,
         psycopg.connect(url, autocommit=True) as db,
         serving_alone(Settings(database_url=url, port=0)) as (address, _),
         tempfile.TemporaryDirectory(prefix="pgsched-fuzz-") as directory,

@@ -25,8 +25,8 @@ from pgsched.delivery.mending import Mending
 from pgsched.domain.api_key import ANYBODY, Grant
 from pgsched.domain.body import parse_body
 from pgsched.domain.declaration import declared_in
-from pgsched.domain.digits import check_payload
-from pgsched.domain.identity import FromClaim, Provider, parse_providers
+from pgsched.domain.json_numbers import check_payload
+from pgsched.domain.oidc import FromClaim, Provider, parse_providers
 from pgsched.domain.policy import check_body, parse_defaults, parse_options
 from pgsched.domain.rules import parse_rules
 from pgsched.errors import (

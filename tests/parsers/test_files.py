@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pgsched.cli.cloud_scheduler import declared_from, jobs_in
-from pgsched.cli.crontab import Line, lines_of
+from pgsched.cli.crontab import CrontabEntry, lines_of
 from pgsched.cli.declared_file import jobs_of
 from pgsched.cli.main import cli
 from pgsched.cli.shell_command import address_of, name_of, words_of
@@ -140,7 +140,7 @@ def test_each_line_of_a_crontab_is_an_entry_or_said_not_to_be(text: str, with_us
     numbers = [line.number for line in lines]
     assert numbers == sorted(set(numbers))
     for line in lines:
-        if isinstance(line, Line) and (words := words_of(line.command)):
+        if isinstance(line, CrontabEntry) and (words := words_of(line.command)):
             address = address_of(words)
             assert name_of(words, address)
             assert address is None or address.startswith(("http:", "https:"))

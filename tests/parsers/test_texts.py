@@ -24,9 +24,9 @@ from pgsched.delivery.proxy import parse_proxy
 from pgsched.delivery.url import parse_url
 from pgsched.domain.api_key import Token
 from pgsched.domain.duration import format_duration, length_of, parse_duration, parse_shift
+from pgsched.domain.event_position import Position
 from pgsched.domain.exclusion import parse_exclusion
-from pgsched.domain.notice import parse_notice
-from pgsched.domain.position import Position
+from pgsched.domain.notification import parse_notice
 from pgsched.domain.schedule import from_parts, instant_of, next_instant
 from pgsched.domain.secret import parse_signing_secret
 from pgsched.domain.spread import spread

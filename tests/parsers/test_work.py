@@ -27,8 +27,8 @@ from pgsched.delivery.exchange import Exchange
 from pgsched.delivery.hiding import without
 from pgsched.delivery.host import OriginPlaces, PoolState
 from pgsched.delivery.url import Origin
-from pgsched.domain.digits import check_payload
-from pgsched.domain.notice import parse_notice
+from pgsched.domain.json_numbers import check_payload
+from pgsched.domain.notification import parse_notice
 from pgsched.domain.outcome import escaped, json_text
 from pgsched.domain.policy import parse_options
 from pgsched.errors import InvalidPayload

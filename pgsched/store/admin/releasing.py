@@ -23,7 +23,7 @@ _CANCELLED_A_SECOND, _MOMENT = 100_000, 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Released:
+class ReleasedInstallation:
     """How many executions were cancelled, and how many were put off to fire at the rate. ``released`` is false where
     there was no time to do all of it: the installation is still held."""
 
@@ -42,7 +42,7 @@ class Policy:
     note: str | None = None
     actor: str | None = None
 
-    async def carry_out(self, lend: Lend, *, cancels: bool = True, within: float = inf) -> Released:
+    async def carry_out(self, lend: Lend, *, cancels: bool = True, within: float = inf) -> ReleasedInstallation:
         """Holds the installation if nobody does, does what the policy says, and releases it. Unless it ``cancels``
         itself, workers do, as they do any bulk change.
 
@@ -62,7 +62,7 @@ class Policy:
         if is_done:
             async with lend() as connection:
                 await verbs.release_installation(connection, note=self.note, actor=self.actor)
-        return Released(released=is_done, skipped=skipped, spread=spread)
+        return ReleasedInstallation(released=is_done, skipped=skipped, spread=spread)
 
     async def _skip(self, lend: Lend, *, cancels: bool, until: float) -> tuple[int, bool]:
         if self.skip_older_than is None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
-from pgsched.domain.turns import Payers
+from pgsched.domain.round_robin import Payers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

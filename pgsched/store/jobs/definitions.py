@@ -13,12 +13,12 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
+from pgsched.domain.bounded_cache import Memo
 from pgsched.domain.definition import Definition
 from pgsched.domain.execution import Execution
-from pgsched.domain.memo import Memo
-from pgsched.domain.reckoning import Reckoning, reckon, reckon_late
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.rules import Rules
+from pgsched.domain.run_decisions import Reckoning, reckon, reckon_late
 from pgsched.domain.schedule import from_parts, next_instant
 from pgsched.domain.spread import spread
 from pgsched.errors import InvalidSchedule

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.reckoning import Reckoning, SkippedRange
 from pgsched.domain.rules import Rules
+from pgsched.domain.run_decisions import Reckoning, SkippedRange
 from pgsched.errors import InvalidSchedule
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import Tokens, Uuids, to_datetime, to_instant

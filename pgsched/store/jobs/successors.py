@@ -20,7 +20,7 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.execution import Execution
 from pgsched.domain.predecessor import LookAgain, SkipRun, WaitFor
-from pgsched.domain.reckoning import OverlapDecision, Reckoning, decide_overlap
+from pgsched.domain.run_decisions import OverlapDecision, Reckoning, decide_overlap
 from pgsched.store.core.sql import statement_in
 from pgsched.store.core.wire import LONG_AGO, Instants, Tokens, Uuids, to_instant
 from pgsched.store.ends.ends import finish_jobs, skip_claimed, skip_further

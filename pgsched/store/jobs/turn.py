@@ -5,8 +5,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.reckoning import SkippedRange
 from pgsched.domain.rules import Rules
+from pgsched.domain.run_decisions import SkippedRange
 from pgsched.store.core.wire import LAST, LONG_AGO
 from pgsched.store.jobs.definitions import ClaimedDefinition, fires_late
 from pgsched.store.live.putting_off import PutOff

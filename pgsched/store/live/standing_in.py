@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 
 from pgsched.domain.execution import Execution, by_partition
-from pgsched.domain.notice import CHANNEL, MOST_ROWS
+from pgsched.domain.notification import CHANNEL, MOST_ROWS
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import LONG_AGO, UNIX_TO_WIRE, Instants, Tokens
 from pgsched.store.live.executions import Group

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.position import Horizon, Position, Snapshot
+from pgsched.domain.event_position import Horizon, Position, TransactionSnapshot
 from pgsched.store.core.query import first, rows
 from pgsched.store.lookup.rows import Event, EventFilter
 
@@ -54,7 +54,7 @@ async def horizon(connection: AsyncConnection[Any]) -> Horizon:
     found = await first(connection, "lookup/horizon")
     assert found is not None
     snapshot, at = found
-    return Horizon(seen=Snapshot.parse(snapshot), newest=int(snapshot.split(":")[1]), at=at)
+    return Horizon(seen=TransactionSnapshot.parse(snapshot), newest=int(snapshot.split(":")[1]), at=at)
 
 
 async def read_events(

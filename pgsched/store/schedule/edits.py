@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from psycopg import AsyncConnection
 
-from pgsched.domain.digits import check_payload
+from pgsched.domain.json_numbers import check_payload
 from pgsched.domain.schedule import instant_of
 from pgsched.errors import NotFound
 from pgsched.store import verbs

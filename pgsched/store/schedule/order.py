@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from pgsched.domain.digits import check_payload
 from pgsched.domain.duration import length_of
+from pgsched.domain.json_numbers import check_payload
 from pgsched.domain.request import check_request
 from pgsched.domain.schedule import instant_of
 from pgsched.errors import InvalidInput, InvalidSchedule

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping
 
-from pgsched.domain.notice import MOST_ROWS, STOP, parse_notice
+from pgsched.domain.notification import MOST_ROWS, STOP, parse_notice
 from pgsched.store.core.wire import UNIX_TO_WIRE
 from pgsched.worker.claim.watch import RINGS, WITHIN
 

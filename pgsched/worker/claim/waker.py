@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from psycopg import AsyncConnection, OperationalError
 
-from pgsched.domain.notice import CHANNEL
+from pgsched.domain.notification import CHANNEL
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store.core.connect import Connection, Link

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from psycopg import AsyncConnection
 
-from pgsched.domain.position import Position
+from pgsched.domain.event_position import Position
 from pgsched.errors import InvalidInput
 from pgsched.store.lookup.events import horizon, read_events
 from pgsched.store.lookup.rows import Event

@@ -7,8 +7,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.domain.test_digits import TAKEN as NUMBERS_TAKEN
-from tests.domain.test_digits import TOO_LARGE, TOO_MANY
+from tests.domain.test_json_numbers import TAKEN as NUMBERS_TAKEN
+from tests.domain.test_json_numbers import TOO_LARGE, TOO_MANY
 from tests.store.store_arrange import Connection, counts, refused
 
 pytestmark = pytest.mark.oldest_postgresql

@@ -191,9 +191,7 @@ async def test_rows_behind_the_front_are_found_by_a_saturated_worker(
             await seconds_until_found(silent, client="late")
 
 
-async def test_missed_instants_follow_quickly_behind_a_limited_client(
-    db: Connection, running: Running, app: App
-) -> None:
+async def test_run_decisions_follow_quickly_behind_a_limited_client(db: Connection, running: Running, app: App) -> None:
     await db.execute(LIMIT.encode(), ["client:flood", "1 second"])
     await db.execute(FLOOD.encode(), [1])
     await db.execute(JOB)

@@ -11,8 +11,8 @@ from typing import NamedTuple, assert_never
 from pgsched.domain.cron import Cron, shifts_to_opening, walls_in
 from pgsched.domain.expression import Matches
 from pgsched.domain.schedule import Every, Once, Schedule
-from pgsched.domain.wall import ALL_DAY, DAY, Wall, wall, year_of
-from pgsched.domain.zone import Span, spans
+from pgsched.domain.wall_clock import ALL_DAY, DAY, Wall, wall, year_of
+from pgsched.domain.zone import OffsetSpan, spans
 
 _EPOCH = datetime(1970, 1, 1)
 _SECOND = timedelta(seconds=1)
@@ -115,8 +115,8 @@ def _firing_stretches(cron: Cron, year: int) -> tuple[tuple[OffsetStretch, ...],
     return tuple(found), tuple(openings)
 
 
-def _spans_of(timezone: str, year: int) -> list[Span]:
-    end, found = datetime(year + 1, 1, 1), list[Span]()
+def _spans_of(timezone: str, year: int) -> list[OffsetSpan]:
+    end, found = datetime(year + 1, 1, 1), list[OffsetSpan]()
     for span in spans(timezone, datetime(year, 1, 1)):
         if span.opens >= end:
             break

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
 
+from pgsched.domain.instant_counts import Missed
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.rules import OnMissed, OnOverlap, Rules
-from pgsched.domain.tally import Missed
 
 _MICROSECOND = timedelta(microseconds=1)
 _SKIP_CATCHES_UP = timedelta(minutes=1)

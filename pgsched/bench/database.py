@@ -25,7 +25,7 @@ _SERVER = {
 
 
 @contextmanager
-def ground(url: str | None, *, settings: Mapping[str, str] | None = None) -> Iterator[str]:
+def fresh_database(url: str | None, *, settings: Mapping[str, str] | None = None) -> Iterator[str]:
     """The address of a fresh, migrated database: on this server, or on an embedded one made for the occasion.
 
     ``settings`` are more of the embedded server's. The role needs CREATEDB. The database is dropped at the end, also
@@ -35,7 +35,7 @@ def ground(url: str | None, *, settings: Mapping[str, str] | None = None) -> Ite
         with (
             tempfile.TemporaryDirectory(prefix="pgsched-bench-") as directory,
             EmbeddedPostgres(Path(directory) / "postgres", settings=_SERVER | dict(settings or {})) as server,
-            ground(server.url) as own,
+            fresh_database(server.url) as own,
         ):
             yield own
         return
@@ -61,7 +61,7 @@ def make(url: str, own: str) -> None:
 def loading(url: str | None, seed: int) -> Iterator[tuple[str, psycopg.Connection[Any]]]:
     """The address of such a database, and a connection that loads it: workers are not notified, and what is drawn at
     random is the same in every run with this seed."""
-    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
+    with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.execute("set pgsched.notify = off")
         seeded(connection, seed)
         yield own, connection

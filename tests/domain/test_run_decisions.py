@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from pgsched.domain.reckoning import Reckoning, SkippedRange, reckon
 from pgsched.domain.recurrence import recurrence
 from pgsched.domain.rules import parse_rules
+from pgsched.domain.run_decisions import Reckoning, SkippedRange, reckon
 
 NINE = datetime(2026, 3, 1, 9, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -1,6 +1,6 @@
 """What is remembered up to a total size."""
 
-from pgsched.domain.memo import Memo
+from pgsched.domain.bounded_cache import Memo
 
 
 def test_what_was_put_is_known() -> None:

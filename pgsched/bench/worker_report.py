@@ -12,7 +12,7 @@ _WRITTEN_AT_ONCE = 16_384
 
 
 @dataclass(slots=True)
-class Report:
+class WorkerReport:
     """What one worker process did.
 
     ``last`` is the system-wide monotonic moment of its last settle, ``statements`` how many have claimed and settled;

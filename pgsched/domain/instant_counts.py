@@ -9,7 +9,7 @@ from itertools import groupby
 from pgsched.domain.cron import Cron
 from pgsched.domain.exclusion import Excluded
 from pgsched.domain.schedule import Every, Schedule
-from pgsched.domain.seconds import firing, within
+from pgsched.domain.seconds_of_day import firing, within
 from pgsched.domain.zone import LAST_YEAR
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgsched.domain import position
-from pgsched.domain.position import Horizon, Position, Snapshot
+from pgsched.domain import event_position
+from pgsched.domain.event_position import Horizon, Position, TransactionSnapshot
 from pgsched.errors import InvalidInput
 
 Row = tuple[int, UUID]
@@ -44,7 +44,7 @@ class _World:
         self.clock += 1
         xip = ",".join(map(str, sorted(self.open)))
         text = f"{min(self.open, default=self.newest)}:{self.newest}:{xip}"
-        return Horizon(seen=Snapshot.parse(text), newest=self.newest, at=self.clock)
+        return Horizon(seen=TransactionSnapshot.parse(text), newest=self.newest, at=self.clock)
 
     def read(self, at: Position, horizon: Horizon, limit: int, span: int) -> tuple[list[Row], Position]:
         """What the statement reads, and where it ends."""
@@ -75,8 +75,8 @@ def test_each_row_is_read_once_however_late_it_was_committed(
     most_open: int, steps: list[tuple[int, int]], limit: int, span: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(position, "MOST_OPEN", most_open)
-        patch.setattr(position, "_BEFORE", timedelta(0))
+        patch.setattr(event_position, "MOST_OPEN", most_open)
+        patch.setattr(event_position, "_BEFORE", timedelta(0))
         _read_along(_World(), steps, limit, span)
 
 
@@ -106,29 +106,29 @@ def _read_along(world: _World, steps: list[tuple[int, int]], limit: int, span: i
 
 
 def test_a_transaction_that_stays_open_holds_up_its_own_rows_alone() -> None:
-    before = Horizon(seen=Snapshot.parse("10:13:10"), newest=13, at=100)
-    after = Horizon(seen=Snapshot.parse("10:20:10,15"), newest=20, at=200)
+    before = Horizon(seen=TransactionSnapshot.parse("10:13:10"), newest=13, at=100)
+    after = Horizon(seen=TransactionSnapshot.parse("10:20:10,15"), newest=20, at=200)
     read = Position.of(before).up_to(after, 20)
-    assert read.seen == Snapshot(20, (10, 15))
+    assert read.seen == TransactionSnapshot(20, (10, 15))
     assert (read.since, read.at) == (100, 200)
     assert not read.late(after)
-    assert read.late(Horizon(seen=Snapshot(30), newest=30, at=300)) == [10, 15]
+    assert read.late(Horizon(seen=TransactionSnapshot(30), newest=30, at=300)) == [10, 15]
 
 
 def test_who_stands_where_more_is_seen_waits_for_as_much() -> None:
-    read = Position.of(Horizon(seen=Snapshot(20, (10,)), newest=20, at=100))
-    assert not read.is_within(Horizon(seen=Snapshot(20, (10, 15)), newest=20, at=99))
-    assert not read.is_within(Horizon(seen=Snapshot(19, (10,)), newest=19, at=99))
-    assert read.is_within(Horizon(seen=Snapshot(21, (20,)), newest=21, at=101))
-    partly = read.after(Horizon(seen=Snapshot(30), newest=30, at=101), 25, UUID(int=1))
-    assert not partly.is_within(Horizon(seen=Snapshot(30, (25,)), newest=30, at=102))
+    read = Position.of(Horizon(seen=TransactionSnapshot(20, (10,)), newest=20, at=100))
+    assert not read.is_within(Horizon(seen=TransactionSnapshot(20, (10, 15)), newest=20, at=99))
+    assert not read.is_within(Horizon(seen=TransactionSnapshot(19, (10,)), newest=19, at=99))
+    assert read.is_within(Horizon(seen=TransactionSnapshot(21, (20,)), newest=21, at=101))
+    partly = read.after(Horizon(seen=TransactionSnapshot(30), newest=30, at=101), 25, UUID(int=1))
+    assert not partly.is_within(Horizon(seen=TransactionSnapshot(30, (25,)), newest=30, at=102))
 
 
 def test_of_a_great_many_that_are_open_the_lowest_are_named() -> None:
     xip = ",".join(str(2 * one) for one in range(5, 1500))
-    found = Snapshot.parse(f"10:5000:{xip}")
-    assert (len(found.open), found.xmax) == (position.MOST_OPEN, 2 * (5 + position.MOST_OPEN))
-    assert len(str(Position(seen=found, since=1, at=2))) < position.LONGEST
+    found = TransactionSnapshot.parse(f"10:5000:{xip}")
+    assert (len(found.open), found.xmax) == (event_position.MOST_OPEN, 2 * (5 + event_position.MOST_OPEN))
+    assert len(str(Position(seen=found, since=1, at=2))) < event_position.LONGEST
 
 
 def test_a_beginning_is_before_everything() -> None:
@@ -151,7 +151,7 @@ def test_what_is_no_position_is_refused(text: str) -> None:
 
 
 def test_a_position_of_another_database_is_refused() -> None:
-    read = Position.of(Horizon(seen=Snapshot(20), newest=20, at=100))
+    read = Position.of(Horizon(seen=TransactionSnapshot(20), newest=20, at=100))
     with pytest.raises(InvalidInput, match="not of this database"):
-        read.check(Horizon(seen=Snapshot(19), newest=19, at=200))
-    read.check(Horizon(seen=Snapshot(15), newest=25, at=200))
+        read.check(Horizon(seen=TransactionSnapshot(19), newest=19, at=200))
+    read.check(Horizon(seen=TransactionSnapshot(15), newest=25, at=200))

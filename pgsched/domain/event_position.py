@@ -30,7 +30,7 @@ _HOW = "not the id of an event: send back the id of the last one that was read, 
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class TransactionSnapshot:
     """Sees the transactions below ``xmax`` but for those that are ``open``, in ascending order."""
 
     xmax: int
@@ -68,7 +68,7 @@ class Snapshot:
 class Horizon:
     """What can be read at an instant of the database; ``newest`` is the next number of a transaction."""
 
-    seen: Snapshot
+    seen: TransactionSnapshot
     newest: int
     at: int
 
@@ -80,7 +80,7 @@ class Position:
     ``at`` is when ``seen`` was taken, and those that it has open began at ``since`` or later, both in seconds.
     """
 
-    seen: Snapshot
+    seen: TransactionSnapshot
     since: int
     at: int
     transaction: int | None = None
@@ -93,7 +93,7 @@ class Position:
     @classmethod
     def beginning(cls, at: datetime) -> Self:
         """Nothing was read; what ended before this instant is not wanted."""
-        return cls(seen=Snapshot(0), since=int(at.timestamp()), at=int(at.timestamp()))
+        return cls(seen=TransactionSnapshot(0), since=int(at.timestamp()), at=int(at.timestamp()))
 
     @property
     def earliest(self) -> datetime:
@@ -102,7 +102,7 @@ class Position:
         return datetime.fromtimestamp(self.since, UTC) - min(_BEFORE, timedelta(seconds=self.since))
 
     @property
-    def place(self) -> tuple[Snapshot, int | None, UUID | None]:
+    def place(self) -> tuple[TransactionSnapshot, int | None, UUID | None]:
         """What was read, whenever that was: the same for all who have read the same."""
         return self.seen, self.transaction, self.id
 
@@ -137,7 +137,7 @@ class Position:
         since = self.since if any(one < self.seen.xmax for one in seen.open) else self.at if seen.open else horizon.at
         return replace(self, seen=seen, since=min(since, horizon.at), at=horizon.at, transaction=None, id=None)
 
-    def _whole(self) -> Snapshot:
+    def _whole(self) -> TransactionSnapshot:
         return self.seen if self.transaction is None else self.seen.with_one_more(self.transaction)
 
     def __str__(self) -> str:
@@ -154,7 +154,7 @@ class Position:
             raise InvalidInput(_HOW)
         since, after, xmax = (int(part, 16) for part in found.group(1, 2, 3))
         steps = [int(step, 16) for step in found[4].split("-")] if found[4] else []
-        seen = Snapshot(xmax, tuple(accumulate(steps)))
+        seen = TransactionSnapshot(xmax, tuple(accumulate(steps)))
         transaction = int(found[5], 16) if found[5] else None
         partly = transaction is None or transaction == xmax or transaction in seen.open
         if not partly or min(steps, default=1) < 1 or max(seen.open, default=-1) >= xmax or since + after > _LAST:

@@ -9,9 +9,9 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
 
-from pgsched.bench.hand import Signals, work
 from pgsched.bench.processes import CONTEXT, collect, running
-from pgsched.bench.report import Report, account
+from pgsched.bench.worker import Signals, work
+from pgsched.bench.worker_report import WorkerReport, account
 from pgsched.settings import Settings
 
 _DRAIN = 60
@@ -19,7 +19,7 @@ _STALLED = 60
 
 
 @dataclass(slots=True)
-class Crew:
+class BenchmarkWorkers:
     """The worker processes, and the signals to and from them."""
 
     signals: Signals
@@ -53,10 +53,10 @@ class Crew:
         """Whether no worker has ended before its time."""
         return all(process.is_alive() for process in self.processes)
 
-    def finish(self) -> list[Report]:
+    def finish(self) -> list[WorkerReport]:
         """Lets the workers drain and collects their reports. Raises AssertionError when one has died."""
         self.signals.done.set()
-        reports: list[Report] = collect(self.signals.reports, self.processes, within=_DRAIN)
+        reports: list[WorkerReport] = collect(self.signals.reports, self.processes, within=_DRAIN)
         for process in self.processes:
             process.join(30)
         return reports
@@ -67,7 +67,7 @@ class Crew:
 
 
 @contextmanager
-def crew(settings: Settings, *, processes: int) -> Iterator[Crew]:
+def benchmark_workers(settings: Settings, *, processes: int) -> Iterator[BenchmarkWorkers]:
     """Starts the processes and waits until each has joined; they claim from ``go`` on."""
     signals = Signals(
         ready=CONTEXT.Barrier(processes + 1),
@@ -81,7 +81,7 @@ def crew(settings: Settings, *, processes: int) -> Iterator[Crew]:
         with running(work, shares, patience=10) as started:
             try:
                 signals.ready.wait(60)
-                yield Crew(signals, Path(directory), started)
+                yield BenchmarkWorkers(signals, Path(directory), started)
             finally:
                 signals.done.set()
                 signals.go.set()

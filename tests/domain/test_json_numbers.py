@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from pgsched.domain.digits import check_payload, decode_json
+from pgsched.domain.json_numbers import check_payload, decode_json
 from pgsched.errors import InvalidPayload
 
 TOO_MANY = ("1e131000", '{"a": [1, {"b": -2E+50000}]}', "1e-16000", "0." + "1" * 10_000, "1" * 300 + "." + "0" * 9701)

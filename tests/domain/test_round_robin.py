@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from pgsched.domain.turns import Turns
+from pgsched.domain.round_robin import Turns
 
 A, B, BOTH = frozenset("a"), frozenset("b"), frozenset("ab")
 

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import uvloop
 
-from pgsched.bench.report import Report, Trace
+from pgsched.bench.worker_report import Trace, WorkerReport
 from pgsched.delivery.python import App
 from pgsched.events import Events, logging_listener
 from pgsched.metrics.files import Counting
@@ -24,7 +24,7 @@ from pgsched.settings import Settings
 
 @dataclass(slots=True)
 class Signals:
-    """Between the crew and its hands. ``counts`` has a place for each of them: how many it has settled."""
+    """Between a benchmark and its worker processes. ``counts`` has a place for each: how many it has settled."""
 
     ready: Any
     go: Event
@@ -40,7 +40,7 @@ def work(settings: Settings, number: int, signals: Signals, traces: Path) -> Non
 
 
 async def _work(settings: Settings, number: int, signals: Signals, path: Path) -> None:
-    report, loop = Report(), asyncio.get_running_loop()
+    report, loop = WorkerReport(), asyncio.get_running_loop()
     with path.open("wb") as file:
         trace = Trace(file)
         app = _handlers(report, trace, _ahead_of_server(settings))
@@ -69,7 +69,7 @@ def _directory_for_metrics(path: Path) -> Path:
     return directory
 
 
-def _handlers(report: Report, trace: Trace, ahead: float) -> App:
+def _handlers(report: WorkerReport, trace: Trace, ahead: float) -> App:
     app = App()
 
     @app.handler("noop")
@@ -106,7 +106,7 @@ def _ahead_of_server(settings: Settings) -> float:
 class _Counting(Observer):
     """Notes what the worker reports of its batches, and how many rows it has settled so far."""
 
-    def __init__(self, report: Report, settled: Any, number: int) -> None:
+    def __init__(self, report: WorkerReport, settled: Any, number: int) -> None:
         self._report, self._settled, self._number = report, settled, number
 
     def claimed(self, batch: BatchClaimed) -> None:
