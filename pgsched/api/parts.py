@@ -18,11 +18,11 @@ from pgsched.api.doctor import Doctor
 from pgsched.api.feed import Feed
 from pgsched.api.gathering import Gathering, Intake
 from pgsched.api.metrics import Metrics
-from pgsched.api.pages.coming import Coming
-from pgsched.api.pages.past import Looking
+from pgsched.api.pages.forecast import HourForecast
+from pgsched.api.pages.live import LiveView
 from pgsched.api.pages.provider import Providers
 from pgsched.api.pages.rendering import compile_templates
-from pgsched.api.pages.watching import Watching
+from pgsched.api.pages.throughput import ThroughputCharts
 from pgsched.api.parameters import actor
 from pgsched.domain.api_key import EVERYBODY
 from pgsched.events import Events
@@ -56,9 +56,9 @@ class Parts:
             "metrics": Metrics(everything, self._doctor, self.requests),
             "feed": self.feed,
             "browsers": browsers,
-            "watching": Watching(everything),
-            "looking": Looking(everything),
-            "counting": Coming(everything),
+            "live": LiveView(everything),
+            "throughput": ThroughputCharts(everything),
+            "forecast": HourForecast(everything),
             "providers": providers,
             "authentication": authentication,
         }

@@ -24,7 +24,7 @@ import httpx
 
 from pgsched.api.bearer import BearerTokens
 from pgsched.api.pace import Paces
-from pgsched.api.pages.begun import Begun
+from pgsched.api.pages.pending_sign_in import PendingSignIn
 from pgsched.api.pages.provider import Providers
 from pgsched.api.signing_keys import Unusable, answered, asking, discovered
 from pgsched.delivery.tls import trusting_context
@@ -62,8 +62,8 @@ class SignIns(Providers):
     def names(self) -> dict[str, str]:
         return {issuer: one.sign_in.name for issuer, one in self._providers.items() if one.sign_in}
 
-    async def begin(self, issuer: str, next: str, returns_to: str) -> tuple[Begun, str]:
-        provider, begun = self._provider(issuer), Begun.at(issuer, next)
+    async def begin(self, issuer: str, next: str, returns_to: str) -> tuple[PendingSignIn, str]:
+        provider, begun = self._provider(issuer), PendingSignIn.at(issuer, next)
         assert provider.sign_in is not None
         asked = {
             "response_type": "code",
@@ -78,7 +78,7 @@ class SignIns(Providers):
         address = (await self._endpoints(issuer)).authorization
         return begun, f"{address}{'&' if '?' in address else '?'}{urlencode(asked)}"
 
-    async def finish(self, begun: Begun, answer: Mapping[str, str], returns_to: str, caller: str) -> str:
+    async def finish(self, begun: PendingSignIn, answer: Mapping[str, str], returns_to: str, caller: str) -> str:
         provider = self._provider(begun.issuer)
         if not hmac.compare_digest(answer.get("state", "").encode(), begun.state.encode()):
             raise Unauthenticated("the answer belongs to another sign-in: begin again")
@@ -98,7 +98,7 @@ class SignIns(Providers):
             raise Unauthenticated("the token belongs to another sign-in: begin again")
         return token
 
-    def _count(self, begun: Begun, caller: str) -> None:
+    def _count(self, begun: PendingSignIn, caller: str) -> None:
         if begun.state in self._asked:
             raise Unauthenticated("the provider was asked about this sign-in before: begin again")
         self._paces.take(f"signing in from {caller}", _RETURNS, _RETURNS_AT_ONCE)
@@ -106,7 +106,7 @@ class SignIns(Providers):
         if len(self._asked) > _REMEMBERED:
             del self._asked[next(iter(self._asked))]
 
-    async def _token(self, provider: Provider, begun: Begun, code: str, returns_to: str) -> str:
+    async def _token(self, provider: Provider, begun: PendingSignIn, code: str, returns_to: str) -> str:
         assert provider.sign_in is not None
         form = {"grant_type": "authorization_code", "code": code, "redirect_uri": returns_to}
         form |= {"code_verifier": begun.verifier, "client_id": provider.sign_in.client_id}

@@ -1,4 +1,4 @@
-"""The pages of executions and dead letters: an execution's course, edits, and changes of all that a filter names."""
+"""The pages of executions and dead letters: an execution's timeline, edits, and changes of all that a filter names."""
 
 import html
 import re
@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from pgsched.api.pages import bulk
-from pgsched.api.pages.course import Known, course_of
+from pgsched.api.pages.timeline import Records, timeline_of
 from pgsched.store.admin.audit import AuditEntry
 from pgsched.store.ends.dependencies import Dependency
 from pgsched.store.lookup.rows import Attempt, Execution
@@ -39,11 +39,11 @@ def attempt(number: int, *, seconds: float, took: float | None = 0.5, error: str
 
 def told(found: Execution, now: float = 60.0, **known: Any) -> list[tuple[float | None, str]]:
     """When, in seconds after noon, and what."""
-    steps = course_of(found, Known(**known), NOON + timedelta(seconds=now))
+    steps = timeline_of(found, Records(**known), NOON + timedelta(seconds=now))
     return [(None if step.at is None else (step.at - NOON).total_seconds(), step.title) for step in steps]
 
 
-def test_a_course_has_each_wait_and_each_attempt_in_order() -> None:
+def test_a_timeline_has_each_wait_and_each_attempt_in_order() -> None:
     attempts = [attempt(1, seconds=5), attempt(2, seconds=20, took=2)]
     ended = row(status="succeeded", attempt=3, finished_at=NOON + timedelta(seconds=40))
     assert told(ended, attempts=attempts) == [
@@ -56,14 +56,14 @@ def test_a_course_has_each_wait_and_each_attempt_in_order() -> None:
     ]
 
 
-def test_a_course_has_each_gate_that_held_it_and_what_is_left_of_the_time() -> None:
+def test_a_timeline_has_each_gate_that_held_it_and_what_is_left_of_the_time() -> None:
     waits = (
         b'[{"held_by": "client:shop", "since": "2026-03-01T12:00:01Z", "until": "2026-03-01T12:00:03+00:00"},'
         b' {"held_by": "order", "since": "2026-03-01T12:00:03Z", "until": "2026-03-01T12:00:04.5Z"},'
         b' {"held_by": "circuit:a.example shop", "since": "2026-03-01T12:00:30Z"}]'
     )
     waiting = row(status="held", held_by="circuit:a.example shop", waits=waits)
-    steps = course_of(waiting, Known(attempts=[attempt(1, seconds=9)]), NOON + timedelta(seconds=40))
+    steps = timeline_of(waiting, Records(attempts=[attempt(1, seconds=9)]), NOON + timedelta(seconds=40))
     assert [(step.title, step.took and step.took.total_seconds()) for step in steps[1:]] == [
         ("Waited to begin", 5),
         ("Held until client shop was released or had room under its limit", 2),
@@ -73,7 +73,7 @@ def test_a_course_has_each_gate_that_held_it_and_what_is_left_of_the_time() -> N
     ]
 
 
-def test_a_course_has_what_it_waited_for_and_what_was_done_to_it() -> None:
+def test_a_timeline_has_what_it_waited_for_and_what_was_done_to_it() -> None:
     how: dict[str, Any] = dict.fromkeys(AuditEntry.__dataclass_fields__) | {"id": 1, "actor": "api", "login": "x"}
     done = AuditEntry(**how | {"at": NOON + timedelta(seconds=2), "action": "edit execution", "authenticated": "ann"})
     over = Dependency(after_id=uuid4(), outcome="success", status="succeeded", finished_at=NOON + timedelta(seconds=3))
@@ -105,7 +105,7 @@ def test_a_course_has_what_it_waited_for_and_what_was_done_to_it() -> None:
         ({"status": "failed", "finished_at": NOON}, "Failed"),
     ],
 )
-def test_a_course_ends_with_what_is_so_now(given: dict[str, Any], says: str) -> None:
+def test_a_timeline_ends_with_what_is_so_now(given: dict[str, Any], says: str) -> None:
     assert told(row(**given))[-1][1].startswith(says)
 
 

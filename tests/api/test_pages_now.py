@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from pgsched.api import doctor
-from pgsched.api.pages import coming
+from pgsched.api.pages import forecast
 from pgsched.store.doctor.examination import examine
 from pgsched.store.doctor.finding import Report
 from tests.api.access_arrange import make_key
@@ -92,7 +92,7 @@ async def test_the_coming_hour_is_counted_a_few_minutes_at_a_time(
     db.execute(
         "select pgsched.schedule('notify:x', fire_at => now() + n * interval '5 minutes') from generate_series(1, 3) n"
     )
-    monkeypatch.setattr(coming, "_LONGEST", 0.0)
+    monkeypatch.setattr(forecast, "_LONGEST", 0.0)
     assert "60 of the 60 minutes are still to be counted" in (await page.get("/")).text
     left, found = list[int](), ""
     while not left or "still to be counted" in found:

@@ -13,7 +13,7 @@ import pytest
 
 from pgsched.api import sign_in
 from pgsched.api.app import create_app
-from pgsched.api.pages.begun import Begun
+from pgsched.api.pages.pending_sign_in import PendingSignIn
 from pgsched.api.pages.session import BEGUN, COOKIE
 from pgsched.domain.oidc import parse_providers
 from pgsched.errors import InvalidSettings
@@ -118,11 +118,11 @@ def _answering(provider: Faked, token: str | None, status: int = 200) -> None:
     provider.answer = answer
 
 
-async def _begun(browser: httpx.AsyncClient, provider: Faked) -> tuple[dict[str, list[str]], Begun]:
+async def _begun(browser: httpx.AsyncClient, provider: Faked) -> tuple[dict[str, list[str]], PendingSignIn]:
     _answering(provider, None)
     there = await browser.get("/sign-in/at", params={"issuer": provider.issuer, "next": "//evil.test"})
     assert there.status_code == 303, there.text
-    begun = Begun.read(browser.cookies[BEGUN])
+    begun = PendingSignIn.read(browser.cookies[BEGUN])
     return parse_qs(urlsplit(there.headers["location"]).query), begun
 
 
@@ -193,7 +193,7 @@ async def test_made_up_answers_have_the_provider_asked_once_each_and_seldom(
     _answering(provider, None, status=400)
     statuses = Counter[int]()
     for number in range(5):
-        begun = Begun.at(provider.issuer, "/")
+        begun = PendingSignIn.at(provider.issuer, "/")
         for _ in range(2):
             browser.cookies.set(BEGUN, begun.written(), path="/sign-in")
             done = await browser.get("/sign-in/return", params={"state": begun.state, "code": f"c{number}"})

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsched.api.pages.begun import Begun
 from pgsched.api.pages.filters import execution_filter, instant_in, letter_filter, number_in
+from pgsched.api.pages.pending_sign_in import PendingSignIn
 from pgsched.api.pages.session import local
 from pgsched.api.problems import Unreadable
 from pgsched.api.versions import check_version
@@ -48,7 +48,7 @@ from tests.parsers.drawn import garbled, thoroughly
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)
 _TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 _KEY = "bKQ5dRl3GkTzMpqF0QmXoR2nW8sV1yJ7eH4cU6aN9iA="
-_BEGUN = Begun(issuer="https://login.example", state="s", nonce="n", verifier="v", next="/jobs")
+_BEGUN = PendingSignIn(issuer="https://login.example", state="s", nonce="n", verifier="v", next="/jobs")
 _POSITION = str(Position.beginning(_NOW))
 _PARTLY = "69a3a0c0.5.2f4.2f0-1-2.2f1.0198c5a47b1e7c3a9f523d1f0a6e2b47"
 _FIELDS = ("client", "target", "host", "job", "key", "reason", "status_code", "label")
@@ -97,7 +97,7 @@ READERS: list[tuple[Read, type[Exception], list[str]]] = [
     (lambda text: parse_retry_after(text, 1_772_355_600), NeverRaised, ["120", "Sun, 06 Nov 1994 08:49:37 GMT",
         "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "Sun, 06 Nov 1994 08:49:37 +9999"]),
     (lambda text: check_version(text, "5f"), Unreadable, ['"5f-0a"', 'W/"5f"', "*", '"1", "5f-"']),
-    (Begun.read, Unauthenticated, [_BEGUN.written()]),
+    (PendingSignIn.read, Unauthenticated, [_BEGUN.written()]),
     (local, NeverRaised, ["/jobs?key=a#b", "//evil.test", "https://evil.test", "/\\evil.test"]),
     (lambda text: instant_in("from", text), Unreadable, ["2026-03-01T09:00", "2026-03-01 09:00:00 01:00"]),
     (lambda text: number_in("rate", text, 1.0), Unreadable, ["10", "0.5", "inf", "nan", "1_0"]),

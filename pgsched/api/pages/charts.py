@@ -8,7 +8,7 @@ _SHORTEST = 60.0  # seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ChartLine:
     """One line of a chart: its points as SVG has them, and its last value; None as long as there is none."""
 
     name: str
@@ -24,7 +24,7 @@ class Chart:
     unit: str
     most: float
     span: float
-    lines: Sequence[Line]
+    lines: Sequence[ChartLine]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ def chart(title: str, unit: str, at: Sequence[float], **series: Sequence[float |
     most = _rounded_up(max((value or 0.0 for values in series.values() for value in values), default=0.0))
     span = max(at[-1] - at[0], _SHORTEST) if at else _SHORTEST
     lines = [
-        Line(name=name, points=_points(at, values, most, span), last=values[-1] if values else None)
+        ChartLine(name=name, points=_points(at, values, most, span), last=values[-1] if values else None)
         for name, values in series.items()
     ]
     return Chart(title=title, unit=unit, most=most, span=span, lines=lines)

@@ -11,7 +11,7 @@ from pgsched.api.access import check_clients, grant_of
 from pgsched.api.pages.client_states import hindrances_of
 from pgsched.api.pages.forms import Text, field_of, link_to, named, sent, struct_of
 from pgsched.api.pages.holders import bounds
-from pgsched.api.pages.now import Watched
+from pgsched.api.pages.now import Live
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import client_page, does, done, shows
 from pgsched.api.parameters import Actor, Pooled
@@ -30,7 +30,7 @@ _NOTHING = Edge()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class ClientShare:
     """What a client has of all that is in hand, and what it would have by its weight among those that have something
     due or in hand; both as parts of one, None where nobody has any."""
 
@@ -39,23 +39,23 @@ class Share:
     fair: float | None
 
 
-def share_of(client: str, edges: Sequence[Edge], weights: Mapping[str, int]) -> Share:
+def share_of(client: str, edges: Sequence[Edge], weights: Mapping[str, int]) -> ClientShare:
     """``weights`` are those of the clients that something is set for; the others have 1."""
     edge = next((one for one in edges if one.client == client), _NOTHING)
     in_hand = sum(one.in_hand for one in edges)
     all_weights = sum(weights.get(str(one.client), 1) for one in edges)
     fair = weights.get(client, 1) / all_weights if edge is not _NOTHING else None
-    return Share(edge=edge, has=edge.in_hand / in_hand if in_hand else None, fair=fair)
+    return ClientShare(edge=edge, has=edge.in_hand / in_hand if in_hand else None, fair=fair)
 
 
 @shows("/clients", scope="read")
 async def show_clients(
-    request: Request[Any, Any, Any], database: Pooled, watching: Watched, start: Text = None, after: Text = None
+    request: Request[Any, Any, Any], database: Pooled, live: Live, start: Text = None, after: Text = None
 ) -> Response[Any]:
     """Those that something is set for, from a name on; any other client has a page, too."""
     start = (start or "").strip() or None
-    edges = {one.client: one for one in await watching.clients(grant_of(request)) if one.client is not None}
-    busy = dict.fromkeys([*edges, *await watching.held_clients(grant_of(request))])
+    edges = {one.client: one for one in await live.clients(grant_of(request)) if one.client is not None}
+    busy = dict.fromkeys([*edges, *await live.held_clients(grant_of(request))])
     async with database.page() as connection:
         found = await clients.all_clients(connection, limit=_PAGE + 1, after=after or None, start=start)
         rows = found[:_PAGE]
@@ -81,11 +81,11 @@ async def show_clients(
 
 @shows("/client", scope="read")
 async def show_client(
-    request: Request[Any, Any, Any], database: Pooled, watching: Watched, name: Text = None
+    request: Request[Any, Any, Any], database: Pooled, live: Live, name: Text = None
 ) -> Response[Any]:
     grant, client = grant_of(request), named("client", name)
     check_clients(grant, [client])
-    edges = await watching.clients(grant)
+    edges = await live.clients(grant)
     async with database.connection() as connection:
         row = await _row_of(connection, client)
         hosts = await targets.sidelined(connection, limit=_SECTION, client=client)

@@ -1,4 +1,4 @@
-"""*Executions*: found by what they have, and each as the course that it took."""
+"""*Executions*: found by what they have, and each with its timeline."""
 
 from typing import Annotated, Any
 
@@ -6,13 +6,13 @@ from litestar import Request, Response
 from litestar.params import QueryParameter
 
 from pgsched.api.pages.content import content, without_secrets
-from pgsched.api.pages.course import Known, course_of
 from pgsched.api.pages.execution_changes import is_editable
 from pgsched.api.pages.filters import OF_EXECUTIONS, execution_filter, filled, statuses_in
 from pgsched.api.pages.forms import Text, link_to
 from pgsched.api.pages.gate_words import words_of
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import shows
+from pgsched.api.pages.timeline import Records, timeline_of
 from pgsched.api.paging import cursor, position
 from pgsched.api.parameters import ExecutionId, Pooled
 from pgsched.domain.states import LIVE_STATUSES, STATUSES
@@ -60,7 +60,7 @@ async def show_execution(request: Request[Any, Any, Any], execution_id: Executio
         row = await listings.get_execution(connection, execution_id)
         if row is None:
             raise NotFound(f"there is no execution {execution_id}, or it is not of a client that you may see")
-        known = Known(
+        known = Records(
             attempts=await listings.attempts_of(connection, row.id),
             dependencies=await dependencies.dependencies_of(connection, row.id),
             changes=await audit.changes(connection, AuditFilter(subject=row.id), limit=_MOST_CHANGES),
@@ -72,7 +72,7 @@ async def show_execution(request: Request[Any, Any, Any], execution_id: Executio
         request,
         "execution.html",
         row=row,
-        course=course_of(row, known, now),
+        timeline=timeline_of(row, known, now),
         progress=progress,
         letter=letter,
         is_live=row.status in LIVE_STATUSES,

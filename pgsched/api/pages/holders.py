@@ -11,7 +11,7 @@ from pgsched.store.lookup.now_lines import GateLine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
+class GateHolder:
     """The words for a line; ``why`` says since when, and what is known of the reason."""
 
     line: GateLine
@@ -20,14 +20,14 @@ class Holder:
     why: str | None
 
 
-def holder_of(line: GateLine) -> Holder:
+def holder_of(line: GateLine) -> GateHolder:
     """The words for a gate."""
     words = words_of(line.name)
     if line.target is None:
         why = _bound(line.found) if line.found else None
-        return Holder(line=line, text=_name(line) or words.name, link=words.page, why=why)
+        return GateHolder(line=line, text=_name(line) or words.name, link=words.page, why=why)
     text = f"{line.target.client or 'All clients'} → {line.target.host}"
-    return Holder(line=line, text=text, link="/targets", why=_why(line.target))
+    return GateHolder(line=line, text=text, link="/targets", why=_why(line.target))
 
 
 def _name(line: GateLine) -> str | None:

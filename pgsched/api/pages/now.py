@@ -11,51 +11,51 @@ from pgsched.api.access import grant_of
 from pgsched.api.doctor import Doctor
 from pgsched.api.pages.charts import chart
 from pgsched.api.pages.client_states import LATE
-from pgsched.api.pages.coming import Coming
 from pgsched.api.pages.database import PAGES_OF_CHECKS
+from pgsched.api.pages.forecast import HourForecast
 from pgsched.api.pages.holders import holder_of
-from pgsched.api.pages.past import SPANS, Looking
+from pgsched.api.pages.live import MOST_LETTERS, LiveView
 from pgsched.api.pages.rendering import HEADERS, html
 from pgsched.api.pages.routing import shows
-from pgsched.api.pages.watching import MOST_LETTERS, Watching
+from pgsched.api.pages.throughput import SPANS, ThroughputCharts
 from pgsched.domain.api_key import Grant
 
 _KEPT, _MOST_FINDINGS = 25.0, 5
-Watched = NamedDependency[Watching]
-Looked = NamedDependency[Looking]
-Counted = NamedDependency[Coming]
+Live = NamedDependency[LiveView]
+Charted = NamedDependency[ThroughputCharts]
+Forecasted = NamedDependency[HourForecast]
 Back = Annotated[Literal["1h", "6h", "24h"], QueryParameter(name="span")]
 
 
 @shows("/", scope="read")
 async def show_now(
-    request: Request[Any, Any, Any], watching: Watched, looking: Looked, counting: Counted, span: Back = "1h"
+    request: Request[Any, Any, Any], live: Live, throughput: Charted, forecast: Forecasted, span: Back = "1h"
 ) -> Response[Any]:
     """It is about all clients; whoever may see some has the executions of these as the first page. The coming hour is
     shown as far as it has been counted: the page asks for the rest."""
     if grant_of(request).clients is not None:
         return Redirect("/executions", status_code=303, headers=HEADERS)
-    past = await looking.look(grant_of(request), span)
-    of_now = await _of(watching, grant_of(request))
-    return html(request, "now.html", past=past, spans=SPANS, coming=counting.known(), **of_now)
+    past = await throughput.look(grant_of(request), span)
+    of_now = await _of(live, grant_of(request))
+    return html(request, "now.html", past=past, spans=SPANS, coming=forecast.known(), **of_now)
 
 
 @shows("/now", scope="read", everywhere=True)
-async def show_now_alone(request: Request[Any, Any, Any], watching: Watched) -> Response[Any]:
+async def show_now_alone(request: Request[Any, Any, Any], live: Live) -> Response[Any]:
     """The part of the page that is asked for every two seconds."""
-    return html(request, "now_part.html", **await _of(watching, grant_of(request)))
+    return html(request, "now_part.html", **await _of(live, grant_of(request)))
 
 
 @shows("/now/past", scope="read", everywhere=True)
-async def show_past(request: Request[Any, Any, Any], looking: Looked, span: Back = "1h") -> Response[Any]:
+async def show_past(request: Request[Any, Any, Any], throughput: Charted, span: Back = "1h") -> Response[Any]:
     """The part about the hours before, which is asked for twice a minute."""
-    return html(request, "past_part.html", past=await looking.look(grant_of(request), span))
+    return html(request, "throughput_part.html", past=await throughput.look(grant_of(request), span))
 
 
 @shows("/now/coming", scope="read", everywhere=True)
-async def show_coming(request: Request[Any, Any, Any], counting: Counted) -> Response[Any]:
+async def show_coming(request: Request[Any, Any, Any], forecast: Forecasted) -> Response[Any]:
     """The part about the coming hour, which is asked for until all of it has been counted, then twice a minute."""
-    return html(request, "coming_part.html", coming=await counting.look(grant_of(request)))
+    return html(request, "forecast_part.html", coming=await forecast.look(grant_of(request)))
 
 
 @shows("/now/findings", scope="admin", everywhere=True)
@@ -69,15 +69,15 @@ async def show_findings(request: Request[Any, Any, Any], doctor: NamedDependency
     return html(request, "findings_part.html", findings=wrong, most=_MOST_FINDINGS, pages=PAGES_OF_CHECKS)
 
 
-async def _of(watching: Watching, grant: Grant) -> dict[str, Any]:
-    shown, moments = await watching.look(grant)
+async def _of(live: LiveView, grant: Grant) -> dict[str, Any]:
+    shown, moments = await live.look(grant)
     at = [moment.at for moment in moments]
     rates = [line.ended for line in shown.queues if line.ended is not None]
     return {
         "shown": shown,
-        "letters": await watching.letters(grant),
+        "letters": await live.letters(grant),
         "most_letters": MOST_LETTERS,
-        "lost": await watching.lost(grant),
+        "lost": await live.lost(grant),
         "due": sum(line.edge.due for line in shown.queues),
         "in_hand": sum(line.edge.in_hand for line in shown.queues),
         "cut": any(line.edge.cut for line in shown.queues),

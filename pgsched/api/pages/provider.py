@@ -10,7 +10,7 @@ from litestar.response import Redirect
 from pgsched.api.access import PUBLIC, SCOPE
 from pgsched.api.authentication import Authentication
 from pgsched.api.browsers import Browsers
-from pgsched.api.pages.begun import Begun
+from pgsched.api.pages.pending_sign_in import PendingSignIn
 from pgsched.api.pages.rendering import HEADERS, html
 from pgsched.api.pages.session import (
     BEGUN,
@@ -36,12 +36,12 @@ class Providers:
         """What the buttons say, by issuer."""
         return {}
 
-    async def begin(self, issuer: str, next: str, returns_to: str) -> tuple[Begun, str]:
+    async def begin(self, issuer: str, next: str, returns_to: str) -> tuple[PendingSignIn, str]:
         """What the browser is to keep, and where it goes. Raises Unauthenticated for an issuer at which nobody signs
         in, and Unavailable."""
         raise Unauthenticated("nobody signs in at a provider here")
 
-    async def finish(self, begun: Begun, answer: Mapping[str, str], returns_to: str, caller: str) -> str:
+    async def finish(self, begun: PendingSignIn, answer: Mapping[str, str], returns_to: str, caller: str) -> str:
         """The identity token of who has signed in, from the address ``caller``. Raises Unauthenticated, Unavailable;
         TooManyRequests for a caller of whom the provider would be asked too often."""
         raise Unauthenticated("nobody signs in at a provider here")
@@ -75,7 +75,7 @@ async def finish_sign_in(
     browsers.check_page(request.method, request.headers)
     next = "/"
     try:
-        begun = Begun.read(cookie_in(request, cookie_name(request, BEGUN)))
+        begun = PendingSignIn.read(cookie_in(request, cookie_name(request, BEGUN)))
         next = local(begun.next)
         caller = request.client.host if request.client else ""
         token = await providers.finish(begun, dict(request.query_params), _returns_to(request), caller)

@@ -1,8 +1,8 @@
-"""The course of an execution: when it was scheduled, what it waited for, each attempt, and how it ended.
+"""The timeline of an execution: when it was scheduled, what it waited for, each attempt, and how it ended.
 
 It is told from what is kept: the row with the gates that held it, its failed attempts, what was done to it, and what it
 waited for. Time that none of these explains was spent on busy workers, a paused queue or a lock, which nobody writes
-down: of that the course has the length alone.
+down: of that the timeline has the length alone.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _BACKED_OFF = "The pause after a failure, and whatever else was in its way while
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class TimelineStep:
     """One step, from an instant that is None while it has not come. ``kind`` is good, bad, wait, did or plain; ``took``
     is how long it lasted."""
 
@@ -50,7 +50,7 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class Records:
     """What is kept of an execution beside its row."""
 
     attempts: Sequence[Attempt] = ()
@@ -58,13 +58,13 @@ class Known:
     changes: Sequence[AuditEntry] = ()
 
 
-def course_of(row: Execution, known: Known, now: datetime) -> list[Step]:
+def timeline_of(row: Execution, known: Records, now: datetime) -> list[TimelineStep]:
     """In the order in which it happened; what is yet to come is last."""
-    steps = [Step(at=row.created_at, kind="plain", title="Scheduled", text=_for_when(row))]
+    steps = [TimelineStep(at=row.created_at, kind="plain", title="Scheduled", text=_for_when(row))]
     steps += [_did(one) for one in known.changes]
     steps += [_waited_for(one) for one in known.dependencies if one.finished_at is not None]
     if row.scheduled_for is not None and row.scheduled_for <= now and row.scheduled_for > row.created_at:
-        steps.append(Step(at=row.scheduled_for, kind="plain", title="Due"))
+        steps.append(TimelineStep(at=row.scheduled_for, kind="plain", title="Due"))
     waits = _waits(row)
     steps += [_waited(one, one.until) for one in waits if one.until is not None]
     steps += _attempts(row, known.attempts, waits)
@@ -85,9 +85,9 @@ def _waits(row: Execution) -> list[Wait]:
     return msgspec.json.decode(row.waits, type=list[Wait]) if row.waits is not None else []
 
 
-def _waited(one: Wait, until: datetime) -> Step:
+def _waited(one: Wait, until: datetime) -> TimelineStep:
     took = max(until - one.since, timedelta(0))
-    return Step(at=one.since, kind="wait", title=words_of(one.held_by).held, took=took)
+    return TimelineStep(at=one.since, kind="wait", title=words_of(one.held_by).held, took=took)
 
 
 def _held_between(waits: Sequence[Wait], begin: datetime, end: datetime) -> timedelta:
@@ -96,24 +96,24 @@ def _held_between(waits: Sequence[Wait], begin: datetime, end: datetime) -> time
     return sum((until - since for since, until in within if until > since), timedelta(0))
 
 
-def _attempts(row: Execution, attempts: Sequence[Attempt], waits: Sequence[Wait]) -> list[Step]:
-    steps: list[Step] = []
+def _attempts(row: Execution, attempts: Sequence[Attempt], waits: Sequence[Wait]) -> list[TimelineStep]:
+    steps: list[TimelineStep] = []
     free = max(row.scheduled_for or row.created_at, row.created_at)
     for one in attempts:
         began = one.finished_at - (one.duration or timedelta(0))
         if (unexplained := began - free - _held_between(waits, free, began)) >= _NOTICED:
             title = f"Waited for attempt {one.attempt}" if steps else "Waited to begin"
             text = _BACKED_OFF if steps else _ENDED_WITHIN
-            steps.append(Step(at=free, kind="wait", title=title, text=text, took=unexplained))
+            steps.append(TimelineStep(at=free, kind="wait", title=title, text=text, took=unexplained))
         steps.append(_tried(one, began))
         free = one.finished_at
     return steps
 
 
-def _tried(one: Attempt, began: datetime) -> Step:
+def _tried(one: Attempt, began: datetime) -> TimelineStep:
     code = f"HTTP {one.status_code}: " if one.status_code else ""
     worker = f" on worker {one.worker}" if one.worker is not None else ""
-    return Step(
+    return TimelineStep(
         at=began,
         kind="bad",
         title=f"Attempt {one.attempt}{worker} failed",
@@ -123,52 +123,54 @@ def _tried(one: Attempt, began: datetime) -> Step:
     )
 
 
-def _did(one: AuditEntry) -> Step:
-    return Step(at=one.at, kind="did", title=one.action.capitalize(), text=f"by {one.authenticated or one.actor}")
+def _did(one: AuditEntry) -> TimelineStep:
+    return TimelineStep(
+        at=one.at, kind="did", title=one.action.capitalize(), text=f"by {one.authenticated or one.actor}"
+    )
 
 
-def _waited_for(one: Dependency) -> Step:
+def _waited_for(one: Dependency) -> TimelineStep:
     title = f"One that it waited for ended: {one.status}"
-    return Step(at=one.finished_at, kind="plain", title=title, links=[one.after_id])
+    return TimelineStep(at=one.finished_at, kind="plain", title=title, links=[one.after_id])
 
 
-def _end(row: Execution) -> Step:
+def _end(row: Execution) -> TimelineStep:
     kind = {"succeeded": "good", "failed": "bad"}.get(row.status, "plain")
     code = f"HTTP {row.status_code}" if row.status_code else None
     text = ": ".join(part for part in (code, row.reason) if part) or None
     again = f" in attempt {row.attempt}" if row.status == "succeeded" and row.attempt > 1 else ""
-    return Step(at=row.finished_at, kind=kind, title=f"{row.status.capitalize()}{again}", text=text)
+    return TimelineStep(at=row.finished_at, kind=kind, title=f"{row.status.capitalize()}{again}", text=text)
 
 
-def _now(row: Execution, known: Known, now: datetime) -> list[Step]:
+def _now(row: Execution, known: Records, now: datetime) -> list[TimelineStep]:
     if row.status == "running":
         until = f"lease until {row.lease_expires_at:%H:%M:%S} UTC" if row.lease_expires_at else None
         who = f"on worker {row.lease_owner}" if row.lease_owner is not None else "with a consumer or its target"
-        return [Step(at=None, kind="plain", title=f"Attempt {row.attempt} runs {who}", text=until)]
+        return [TimelineStep(at=None, kind="plain", title=f"Attempt {row.attempt} runs {who}", text=until)]
     if row.status == "held":
         return _held(row, [one.after_id for one in known.dependencies if one.finished_at is None], now)
     return _to_come(row, {one.error for one in known.attempts}, now)
 
 
-def _held(row: Execution, waits_for: Sequence[UUID], now: datetime) -> list[Step]:
+def _held(row: Execution, waits_for: Sequence[UUID], now: datetime) -> list[TimelineStep]:
     if row.held_by is not None:
         since = next((one.since for one in _waits(row) if one.until is None), None)
         took = None if since is None else max(now - since, timedelta(0))
-        return [Step(at=None, kind="wait", title=words_of(row.held_by).holds, text=row.reason, took=took)]
+        return [TimelineStep(at=None, kind="wait", title=words_of(row.held_by).holds, text=row.reason, took=took)]
     if waits_for:
-        return [Step(at=None, kind="wait", title="Waits for the end of others", links=waits_for)]
+        return [TimelineStep(at=None, kind="wait", title="Waits for the end of others", links=waits_for)]
     title = "Waits for the run of its job before it" if row.job_id else "Held by hand: it has no instant"
-    return [Step(at=None, kind="wait", title=title, text=row.reason)]
+    return [TimelineStep(at=None, kind="wait", title=title, text=row.reason)]
 
 
-def _to_come(row: Execution, known: set[str], now: datetime) -> list[Step]:
+def _to_come(row: Execution, known: set[str], now: datetime) -> list[TimelineStep]:
     again = f"attempt {row.attempt + 1} is" if row.attempt else "it is"
     steps = []
     if row.reason in _STALLS:
-        steps.append(Step(at=None, kind="wait", title=_STALLS[row.reason]))
+        steps.append(TimelineStep(at=None, kind="wait", title=_STALLS[row.reason]))
     elif row.reason is not None and row.reason not in known:
-        steps.append(Step(at=None, kind="wait", title=f"Put off: {row.reason.removeprefix('waits: ')}"))
+        steps.append(TimelineStep(at=None, kind="wait", title=f"Put off: {row.reason.removeprefix('waits: ')}"))
     if row.fire_at is not None and row.fire_at > now:
-        return [*steps, Step(at=row.fire_at, kind="wait", title=f"Waits until {again} due")]
+        return [*steps, TimelineStep(at=row.fire_at, kind="wait", title=f"Waits until {again} due")]
     title = "Due, and nothing on record holds it back"
-    return steps or [Step(at=None, kind="wait", title=title, text="Workers are behind, or busy.")]
+    return steps or [TimelineStep(at=None, kind="wait", title=title, text="Workers are behind, or busy.")]

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from pgsched.api.access import check_everywhere
 from pgsched.api.database import Database
-from pgsched.api.pages.kept import Kept
+from pgsched.api.pages.cached import Cached
 from pgsched.domain.api_key import Grant
 from pgsched.store import verbs
 from pgsched.store.admin.draining import FormerWorker, former_workers
@@ -36,7 +36,7 @@ class Moment:
     late: float
 
 
-class Watching:
+class LiveView:
     """Looks when somebody asks, and not more often than every second and a half. ``database`` acts for all clients."""
 
     def __init__(self, database: Database) -> None:
@@ -46,8 +46,8 @@ class Watching:
         self._shown: Shown | None = None
         self._at = float("-inf")
         self._moments: deque[Moment] = deque(maxlen=int(_SPAN / _EVERY))
-        self._letters = Kept(self._count_letters, seconds=_KEPT)
-        self._lost = Kept(self._find_lost, seconds=_KEPT)
+        self._letters = Cached(self._count_letters, seconds=_KEPT)
+        self._lost = Cached(self._find_lost, seconds=_KEPT)
 
     async def look(self, grant: Grant) -> tuple[Shown, Sequence[Moment]]:
         """The lines of now, and the moments before. Raises Refused, Unavailable."""

@@ -11,7 +11,7 @@ from pgsched.errors import Unauthenticated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
+class PendingSignIn:
     """What a browser keeps until it comes back from the provider."""
 
     issuer: str
@@ -21,7 +21,7 @@ class Begun:
     next: str
 
     @classmethod
-    def at(cls, issuer: str, next: str) -> "Begun":
+    def at(cls, issuer: str, next: str) -> "PendingSignIn":
         state, nonce = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
         return cls(issuer=issuer, state=state, nonce=nonce, verifier=secrets.token_urlsafe(48), next=next)
 
@@ -33,7 +33,7 @@ class Begun:
         return base64.urlsafe_b64encode(msgspec.json.encode(asdict(self))).decode()
 
     @classmethod
-    def read(cls, text: str | None) -> "Begun":
+    def read(cls, text: str | None) -> "PendingSignIn":
         """Raises Unauthenticated for what was not written here."""
         try:
             return msgspec.json.decode(base64.urlsafe_b64decode(text or ""), type=cls)

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 _Found = TypeVar("_Found")
 
 
-class Kept(Generic[_Found]):
+class Cached(Generic[_Found]):
     """Looks when somebody asks, one look at a time, and gives all who ask within so many seconds what it found."""
 
     def __init__(self, look: Callable[[], Awaitable[_Found]], *, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""What the page *now* shows of the hours before: what was done, over time, by queue and by client."""
+"""The throughput of the hours before, which the page *now* shows: over time, by queue and by client."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from functools import partial
 
 from pgsched.api.access import check_everywhere
 from pgsched.api.database import Database
+from pgsched.api.pages.cached import Cached
 from pgsched.api.pages.charts import Chart, chart
-from pgsched.api.pages.kept import Kept
 from pgsched.domain.api_key import Grant
 from pgsched.store import verbs
 from pgsched.store.lookup import throughput
@@ -28,7 +28,7 @@ class LastHour:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
+class Throughput:
     """What was done in a span, over time, and in the last hour."""
 
     span: str
@@ -36,19 +36,19 @@ class Past:
     hour: LastHour
 
 
-class Looking:
+class ThroughputCharts:
     """Looks when somebody asks, and not more often than every 20 seconds at the last hour and at each span.
     ``database`` acts for all clients."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._hour = Kept(self._last_hour, seconds=_KEPT)
-        self._charts = {span: Kept(partial(self._over_time, span), seconds=_KEPT) for span in SPANS}
+        self._hour = Cached(self._last_hour, seconds=_KEPT)
+        self._charts = {span: Cached(partial(self._over_time, span), seconds=_KEPT) for span in SPANS}
 
-    async def look(self, grant: Grant, span: str) -> Past:
+    async def look(self, grant: Grant, span: str) -> Throughput:
         """Raises Refused, Unavailable."""
         check_everywhere(grant)
-        return Past(span=span, charts=await self._charts[span].get(), hour=await self._hour.get())
+        return Throughput(span=span, charts=await self._charts[span].get(), hour=await self._hour.get())
 
     async def _over_time(self, span: str) -> list[Chart]:
         async with self._database.glance() as connection:

@@ -45,7 +45,7 @@ class _Counted:
     at: float
 
 
-class Coming:
+class HourForecast:
     """Counts when somebody asks: first the minutes that were not counted yet, then those counted longest ago, each not
     more often than every 20 seconds. ``database`` acts for all clients."""
 
