@@ -88,21 +88,6 @@ async def test_a_connection_that_cannot_be_checked_is_waited_for_no_longer_than_
                     pass
 
 
-async def test_the_connection_that_came_back_last_is_lent_first(database_url: str) -> None:
-    database = Database(database_url, Events())
-    await database.open()
-    try:
-        async with database.connection() as one, database.connection() as other:
-            assert one.info.backend_pid != other.info.backend_pid
-        lent = set[int]()
-        for _ in range(5):
-            async with database.connection() as again:
-                lent.add(again.info.backend_pid)
-        assert lent == {one.info.backend_pid}  # it came back after the other
-    finally:
-        await database.close()
-
-
 async def test_what_one_client_has_computed_keeps_no_other_waiting(database_url: str) -> None:
     shop, both, billing = (
         Grant(subject="test", clients=frozenset(clients), scopes=frozenset())
