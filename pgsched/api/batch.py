@@ -21,10 +21,10 @@ from litestar.response import Stream
 
 from pgsched.api.access import check_still, grant_of
 from pgsched.api.authentication import Authentication
+from pgsched.api.batch_scheduling import BatchRefused, ScheduledLine, begin, schedule_all, schedule_each
 from pgsched.api.database import Database
 from pgsched.api.lines import SLICE, RefusedLine, read
 from pgsched.api.parameters import Pooled
-from pgsched.api.placing import BatchRefused, Kept, begin, place_all, place_each
 from pgsched.api.problems import Answer, Fault, refused
 from pgsched.api.requests import ApiRequest, check_parameters
 from pgsched.api.routing import acts
@@ -57,14 +57,14 @@ class _Results:
         self._request = request
         self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 (closed once it was sent)
 
-    async def add(self, results: Sequence[Kept | RefusedLine]) -> None:
+    async def add(self, results: Sequence[ScheduledLine | RefusedLine]) -> None:
         """The loop serves others between slices of them."""
         for first in range(0, len(results), SLICE):
             self._file.write(b"".join(map(self._line, results[first : first + SLICE])))
             await asyncio.sleep(0)
 
-    def _line(self, result: Kept | RefusedLine) -> bytes:
-        if isinstance(result, Kept):
+    def _line(self, result: ScheduledLine | RefusedLine) -> bytes:
+        if isinstance(result, ScheduledLine):
             return b'{"line":%d,"id":"%s","kind":"%s","outcome":"%s"}\n' % (
                 result.number,
                 result.id.encode(),
@@ -126,7 +126,7 @@ async def _schedule_all(
         start = await begin(connection)
         async with aclosing(read(request.stream(), start, grant_of(request))) as lines:
             async for some in lines:
-                await results.add(await place_all(connection, some, start))
+                await results.add(await schedule_all(connection, some, start))
         await still_let_in()
 
 
@@ -142,7 +142,7 @@ async def _schedule_each(
                 try:
                     await still_let_in()
                     async with database.connection() as connection, connection.transaction():
-                        found = await place_each(connection, some, start)
+                        found = await schedule_each(connection, some, start)
                 except PgschedError as error:
                     broken = error
             await results.add(found if broken is None else [RefusedLine(line.number, broken) for line in some])

@@ -15,7 +15,7 @@ from psycopg import AsyncConnection
 
 from pgsched.answers import Scheduled
 from pgsched.api.bodies import CreateJob
-from pgsched.api.gathering import Intake
+from pgsched.api.group_commit import Intake
 from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.routing import makes
 from pgsched.domain.trace import traceparent_in
@@ -81,7 +81,7 @@ async def create(
         if order.when.recurs:
             answer = await intake.database.ask(_place_job, order)
         else:
-            placed = await intake.gathering.schedule(intake.database, order)
+            placed = await intake.group_commit.schedule(intake.database, order)
             answer = Scheduled(id=placed.id, kind="execution", outcome=placed.outcome, fire_at=placed.fire_at)
     rooms = {"job": "jobs", "execution": "executions"}
     return Response(

@@ -12,8 +12,8 @@ import psycopg
 from psycopg import AsyncConnection, IsolationLevel
 from psycopg_pool import AsyncConnectionPool
 
-from pgsched.api.impatience import Impatience
-from pgsched.api.shares import Shares
+from pgsched.api.deadlines import Deadline
+from pgsched.api.fair_shares import FairShares
 from pgsched.domain.api_key import NOBODY, Grant
 from pgsched.errors import SchemaMismatch
 from pgsched.events import Events
@@ -109,10 +109,10 @@ class Database:
         self._looking: asyncio.Task[None] | None = None
         self._pool = self._made()
         self._places, self._pages, self._batches = (
-            Shares(*(max(1, most * tenths // 10) for tenths in shares))
+            FairShares(*(max(1, most * tenths // 10) for tenths in shares))
             for shares in ((10, _EACH), (_LISTED, _LISTED_EACH), (_BATCHES, _BATCHES_EACH))
         )
-        self._computing = Shares(_COMPUTING, 1)
+        self._computing = FairShares(_COMPUTING, 1)
         self._grant, self._lender = NOBODY, self
 
     @property
@@ -179,7 +179,7 @@ class Database:
     async def computing(self) -> AsyncIterator[None]:
         """A place for what takes the processor for a while, without a connection: one for each client."""
         payers = self._grant.payers
-        async with Impatience(self._wait, "your other requests took the time that your client has"):
+        async with Deadline(self._wait, "your other requests took the time that your client has"):
             await self._computing.take(payers)
         try:
             yield
@@ -201,16 +201,16 @@ class Database:
             return await question(connection, *given, **named)
 
     @asynccontextmanager
-    async def _lend(self, longest: float, *more: Shares) -> AsyncIterator[AsyncConnection[Any]]:
-        taken, payers = list[Shares](), self._grant.payers
+    async def _lend(self, longest: float, *more: FairShares) -> AsyncIterator[AsyncConnection[Any]]:
+        taken, payers = list[FairShares](), self._grant.payers
         try:
             unreached = "the database cannot be reached: no connection was free"
-            async with Impatience(min(self._wait, longest), unreached) as patience:
+            async with Deadline(min(self._wait, longest), unreached) as deadline:
                 for shares in (*more, self._places):
                     await shares.take(payers)
                     taken.append(shares)
                 async with self._lender._pool.connection() as connection:
-                    patience.last(longest, "the database did not answer")
+                    deadline.extend(longest, "the database did not answer")
                     await _act(connection, self._grant)
                     try:
                         yield connection

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from pgsched.api.database import Database
-from pgsched.api.shares import Shares
+from pgsched.api.fair_shares import FairShares
 from pgsched.domain.api_key import Grant
 from pgsched.domain.event_position import Horizon, Position
 from pgsched.errors import PgschedError, TooManyRequests
@@ -48,7 +48,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class EventPage:
     """What comes after a position, of these clients, and where one stands then."""
 
     told: list[Told]
@@ -70,7 +70,7 @@ class Feed:
     def __init__(self, database: Database, events: Events) -> None:
         self._database, self._events = database, events
         self._readers = Counter[Clients]()
-        self._shares = Shares(MOST, MOST)
+        self._shares = FairShares(MOST, MOST)
         self._looking: asyncio.Task[None] | None = None
         self._forget()
 
@@ -79,7 +79,7 @@ class Feed:
         self.changed = asyncio.Event()
         self.closed = asyncio.Event()
         """Set when readers have to go: the process ends, or the database is another one."""
-        self._kept = OrderedDict[tuple[Any, ...], Page]()
+        self._kept = OrderedDict[tuple[Any, ...], EventPage]()
         self._bytes = 0
         self._position: Position | None = None
 
@@ -112,19 +112,21 @@ class Feed:
                 await self._looking
         self._looking = None
 
-    def kept(self, position: Position, clients: Clients) -> Page | None:
+    def kept(self, position: Position, clients: Clients) -> EventPage | None:
         """What comes next, where it is kept for such a reader."""
         page = self._kept.get(position.place)
         return page if page is not None and page.covers(clients) else None
 
-    async def read(self, grant: Grant, clients: Clients, position: Position, horizon: Horizon, span: int) -> Page:
+    async def read(self, grant: Grant, clients: Clients, position: Position, horizon: Horizon, span: int) -> EventPage:
         """What comes next, read for one reader alone, as the database lets the holder of its key see it."""
         database = self._database.acting(grant)
         async with database.page() as connection:
             found = await ends.read_events(
                 connection, position, horizon, clients=clients, limit=_OWN_PAGE, span=span or ends.SPAN
             )
-        return Page(told=[Told.of(event) for event in found.items], end=found.end, clients=clients, span=found.span)
+        return EventPage(
+            told=[Told.of(event) for event in found.items], end=found.end, clients=clients, span=found.span
+        )
 
     async def _look_on(self) -> None:
         pause = _EVERY
@@ -157,7 +159,7 @@ class Feed:
             clients = self._clients()
             database = self._database.acting(Grant(subject="", clients=clients, scopes=frozenset()))
             found = await database.ask(ends.read_events, position, now, clients=clients, limit=_PAGE, span=span)
-            page = Page(told=[Told.of(event) for event in found.items], end=found.end, clients=clients)
+            page = EventPage(told=[Told.of(event) for event in found.items], end=found.end, clients=clients)
             self._keep(position, page)
             self._position = position = found.end
             span, complete = found.span, found.complete
@@ -167,7 +169,7 @@ class Feed:
         wanted = list(self._readers)
         return None if None in wanted else frozenset().union(*(clients or () for clients in wanted))
 
-    def _keep(self, start: Position, page: Page) -> None:
+    def _keep(self, start: Position, page: EventPage) -> None:
         self._kept[start.place] = page
         self._bytes += page.size
         while self._bytes > _MOST_BYTES:

@@ -32,14 +32,14 @@ _SOME, _SOME_BYTES = 4_000, 4 * 1024 * 1024
 SLICE = 100  # lines that are read between two turns of the loop: a few milliseconds at the most for common ones
 
 
-class Line(NamedTuple):
+class BatchLine(NamedTuple):
     """A line by its number, from 1; None for one that is too long."""
 
     number: int
     text: bytes | None
 
 
-class WantedLine(NamedTuple):
+class LineOrder(NamedTuple):
     """What a line asks for."""
 
     number: int
@@ -53,10 +53,10 @@ class RefusedLine(NamedTuple):
     error: PgschedError
 
 
-async def cut(body: AsyncIterator[bytes]) -> AsyncIterator[list[Line]]:
+async def cut(body: AsyncIterator[bytes]) -> AsyncIterator[list[BatchLine]]:
     """Some thousand lines at a time, without the empty ones, up to the first that is too many."""
     number, size, is_long = 0, 0, False
-    some: list[Line] = []
+    some: list[BatchLine] = []
     rest = bytearray()  # of a line that has not come whole
     async for piece in body:
         first, *others = piece.split(b"\n")
@@ -66,9 +66,9 @@ async def cut(body: AsyncIterator[bytes]) -> AsyncIterator[list[Line]]:
             for text in (bytes(rest), *whole):
                 number += 1
                 if is_long or len(text) > LONGEST_LINE:
-                    some.append(Line(number, None))
+                    some.append(BatchLine(number, None))
                 elif text and not text.isspace():
-                    some.append(Line(number, text))
+                    some.append(BatchLine(number, text))
                 is_long = False
                 if (
                     number > MOST_LINES and some and some[-1].number == number
@@ -83,16 +83,16 @@ async def cut(body: AsyncIterator[bytes]) -> AsyncIterator[list[Line]]:
             yield some
             some, size = [], 0
     if is_long:
-        some.append(Line(number + 1, None))
+        some.append(BatchLine(number + 1, None))
     elif rest and not rest.isspace():
-        some.append(Line(number + 1, bytes(rest)))
+        some.append(BatchLine(number + 1, bytes(rest)))
     if some:
         yield some
 
 
 async def read(
     body: AsyncIterator[bytes], start: Start, grant: Grant
-) -> AsyncGenerator[list[WantedLine | RefusedLine], None]:
+) -> AsyncGenerator[list[LineOrder | RefusedLine], None]:
     """What the lines ask for, some thousand at a time; the next ones are read while the database has these."""
     following = asyncio.ensure_future(_read_some(some := cut(body), start, grant))
     try:
@@ -104,14 +104,14 @@ async def read(
         await asyncio.gather(following, return_exceptions=True)
 
 
-async def _read_some(some: AsyncIterator[list[Line]], start: Start, grant: Grant) -> list[WantedLine | RefusedLine]:
+async def _read_some(some: AsyncIterator[list[BatchLine]], start: Start, grant: Grant) -> list[LineOrder | RefusedLine]:
     """The loop serves others between slices of them."""
-    found: list[WantedLine | RefusedLine] = []
-    lines: list[Line] = await anext(some, [])
+    found: list[LineOrder | RefusedLine] = []
+    lines: list[BatchLine] = await anext(some, [])
     for first in range(0, len(lines), SLICE):
         for number, text in lines[first : first + SLICE]:
             try:
-                found.append(WantedLine(number, _read_line(number, text, start, grant)))
+                found.append(LineOrder(number, _read_line(number, text, start, grant)))
             except PgschedError as error:
                 found.append(RefusedLine(number, error))
         await asyncio.sleep(0)

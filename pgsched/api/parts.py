@@ -9,14 +9,14 @@ from litestar import Litestar, Request
 from litestar.di import Provide
 
 from pgsched.api.access import Guard, grant_of
-from pgsched.api.arrivals import Arrivals
 from pgsched.api.authentication import Authentication, Bearer
 from pgsched.api.browsers import Browsers
 from pgsched.api.counting import Requests
 from pgsched.api.database import Database
 from pgsched.api.doctor import Doctor
 from pgsched.api.feed import Feed
-from pgsched.api.gathering import Gathering, Intake
+from pgsched.api.group_commit import GroupCommit, Intake
+from pgsched.api.long_polls import LongPolls
 from pgsched.api.metrics import Metrics
 from pgsched.api.pages.forecast import HourForecast
 from pgsched.api.pages.live import LiveView
@@ -44,12 +44,12 @@ class Parts:
         authentication = Authentication(database, is_open=is_loopback(settings.host), bearer=bearer)
         browsers = Browsers(settings)
         self.guard = Guard(authentication, browsers, only_shown=self.is_read_only)
-        self._gathering, self._tracing = Gathering(), Tracing(settings, "pgsched-api")
+        self._group_commit, self._tracing = GroupCommit(), Tracing(settings, "pgsched-api")
         self.feed, self.requests = Feed(database, events), Requests()
         ring = KeyRing.parse(settings.secret_keys)
         self._doctor = Doctor(everything, database_url, ring)
         self._shared = {
-            "arrivals": Arrivals(database_url, everything, events),
+            "long_polls": LongPolls(database_url, everything, events),
             "holders": everything,
             "ring": ring,
             "doctor": self._doctor,
@@ -89,7 +89,7 @@ class Parts:
         return self._database.acting(grant_of(request))
 
     def _taking_in(self, request: Request[Any, Any, Any]) -> Intake:
-        return Intake(self.acting(request), self._gathering, self._tracing)
+        return Intake(self.acting(request), self._group_commit, self._tracing)
 
 
 def _always(part: object) -> Provide:

@@ -14,10 +14,10 @@ from litestar.params import JSONBody, PathParameter
 from msgspec import UNSET, Meta, UnsetType
 
 from pgsched.api.access import check_still, grant_of
-from pgsched.api.arrivals import Arrivals, Queue
 from pgsched.api.authentication import Authentication
 from pgsched.api.bodies import Duration
 from pgsched.api.database import Database
+from pgsched.api.long_polls import LongPolls, PolledQueue
 from pgsched.api.parameters import ExecutionId, Holders, Pooled
 from pgsched.api.requests import ApiRequest
 from pgsched.api.routing import acts, settles
@@ -31,7 +31,7 @@ from pgsched.store.pull.messages import Failure, Message
 _Answer = TypeVar("_Answer")
 LONGEST_WAIT = timedelta(seconds=60)
 QueueName = Annotated[str, PathParameter(description="A queue that consumers pull from.")]
-Waiting = NamedDependency[Arrivals]
+Waiting = NamedDependency[LongPolls]
 Token = Annotated[str, Meta(pattern=r"^[0-9]{1,19}$", description="The token returned with the execution.")]
 
 
@@ -101,7 +101,7 @@ async def claim(
     queue: QueueName,
     data: JSONBody[ClaimMessages],
     database: Pooled,
-    arrivals: Waiting,
+    long_polls: Waiting,
     authentication: NamedDependency[Authentication],
 ) -> Messages:
     """Returns executions, each with a lease and a token. Those not settled before the lease expires are handed out
@@ -120,13 +120,13 @@ async def claim(
     found = await ask()
     if not found and wait:
         number = await database.ask(messages.first_partition, queue)
-        async with arrivals.queue(queue, number or 0) as place:
+        async with long_polls.queue(queue, number or 0) as place:
             found = await _claim_later(request, place, ask_again, wait.total_seconds())
     return Messages(items=found)
 
 
 async def _claim_later(
-    request: ApiRequest, queue: Queue, ask: Callable[[], Awaitable[list[Message]]], seconds: float
+    request: ApiRequest, queue: PolledQueue, ask: Callable[[], Awaitable[list[Message]]], seconds: float
 ) -> list[Message]:
     """Waits for something to be due; no longer than the caller does."""
     until, payers = time.monotonic() + seconds, grant_of(request).payers
@@ -150,7 +150,7 @@ async def _claim_later(
     return []
 
 
-async def _turn(queue: Queue, payers: Payers, gone: asyncio.Future[Any], seconds: float) -> int | None:
+async def _turn(queue: PolledQueue, payers: Payers, gone: asyncio.Future[Any], seconds: float) -> int | None:
     """This request's turn to claim, 0 for its last moment; None where its caller is gone."""
     turn = asyncio.create_task(queue.wait(payers, seconds))
     await asyncio.wait({turn, gone}, return_when=asyncio.FIRST_COMPLETED)

@@ -9,7 +9,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from pgsched.api import arrivals, authentication
+from pgsched.api import authentication, long_polls
 from tests.api.access_arrange import make_key
 from tests.conftest import Connection
 from tests.databases import Databases, Janitor, lending_with
@@ -135,7 +135,7 @@ async def test_an_unknown_execution_is_not_found(api: Api) -> None:
 async def test_a_long_poll_is_told_of_what_comes_and_does_not_have_to_look(
     api: Api, db: Connection, waiting: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrivals, "_LOOK_EVERY", 60.0)  # three times as long as it waits
+    monkeypatch.setattr(long_polls, "_LOOK_EVERY", 60.0)  # three times as long as it waits
     [task] = await waiting()
     put(db)
     assert len(await task) == 1
@@ -182,7 +182,7 @@ async def test_of_many_long_polls_one_gets_the_one_that_comes(api: Api, db: Conn
 async def test_idle_polls_of_one_client_do_not_keep_another_from_its_message(
     api: Api, db: Connection, waiting: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrivals, "_LOOK_EVERY", 60.0)  # three times as long as they wait
+    monkeypatch.setattr(long_polls, "_LOOK_EVERY", 60.0)  # three times as long as they wait
     keys = [make_key(db, clients=["idle"], scopes=["operate"]) for _ in range(3)]
     theirs = make_key(db, clients=["shop"], scopes=["operate"])
 
@@ -215,7 +215,7 @@ async def test_long_polls_share_one_connection_and_ask_nothing_each(api: Api, db
     await waiting(50)
     assert value(db, LISTENERS) == 1
     asked = set[Any]()
-    until = time.monotonic() + 2 * arrivals._LOOK_EVERY
+    until = time.monotonic() + 2 * long_polls._LOOK_EVERY
     while time.monotonic() < until:  # each statement has a moment of its own
         asked |= set(db.execute(STATEMENTS).fetchall())
         await asyncio.sleep(0.01)

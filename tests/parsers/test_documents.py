@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsched.api import bodies
-from pgsched.api.lines import Line, cut, read
+from pgsched.api.lines import BatchLine, cut, read
 from pgsched.api.problems import Unreadable
 from pgsched.api.requests import read_body
 from pgsched.client.events import Following
@@ -203,7 +203,7 @@ async def test_a_batch_is_the_same_however_it_is_cut_and_each_line_is_wanted_or_
     text = end.join(lines)
     whole = [line async for some in cut(_pieces(text, [])) for line in some]
     assert [line async for some in cut(_pieces(text, lengths)) for line in some] == whole
-    expected = [Line(n, one) for n, one in enumerate(text.split(b"\n"), 1) if one.strip()]
+    expected = [BatchLine(n, one) for n, one in enumerate(text.split(b"\n"), 1) if one.strip()]
     assert whole == expected
     found = [one async for some in read(_pieces(text, lengths), _START, ANYBODY) for one in some]
     assert [one.number for one in found] == [line.number for line in whole]

@@ -95,7 +95,7 @@ async def test_a_session_of_a_client_is_bounded_and_noticed(database_url: str) -
 
 _MADE = re.compile(r"(?:psycopg|\b[A-Z]\w*)\.connect\(|ConnectionPool(?:\[.*\])?\($", re.M)
 _WHERE = {
-    "api/arrivals.py", "api/database.py", "delivery/completion.py", "store/core/connect.py", "store/core/sessions.py",
+    "api/long_polls.py", "api/database.py", "delivery/completion.py", "store/core/connect.py", "store/core/sessions.py",
     "store/core/transactions.py",
     # for as long as one question takes, and within a bound of time
     "store/admin/logins.py", "store/core/lineage.py", "store/core/pooling.py", "store/doctor/access.py",

@@ -1,4 +1,4 @@
-"""What the lines of a batch become in the database: loaded together, and looked into only where it refuses some."""
+"""Schedules the lines of a batch: loaded together, and looked into only where the database refuses some."""
 
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
@@ -7,7 +7,7 @@ import psycopg
 from psycopg import AsyncConnection, AsyncCursor
 from psycopg.rows import tuple_row
 
-from pgsched.api.lines import RefusedLine, WantedLine
+from pgsched.api.lines import LineOrder, RefusedLine
 from pgsched.errors import PgschedError, QueueFull, SchemaMismatch, Unavailable
 from pgsched.store.core.query import first
 from pgsched.store.core.refusals import refusal
@@ -18,7 +18,7 @@ from pgsched.store.schedule.bulk import Load, OneShot, Start, send
 _OF_THE_DATABASE = (Unavailable, SchemaMismatch)  # and not of a line
 
 
-class Kept(NamedTuple):
+class ScheduledLine(NamedTuple):
     """A line that is scheduled once the transaction commits."""
 
     number: int
@@ -35,19 +35,19 @@ class BatchRefused(Exception):
         self.refused = refused
 
 
-async def place_all(
-    connection: AsyncConnection[Any], wanted: list[WantedLine | RefusedLine], start: Start
-) -> list[Kept]:
+async def schedule_all(
+    connection: AsyncConnection[Any], wanted: list[LineOrder | RefusedLine], start: Start
+) -> list[ScheduledLine]:
     """Schedules all of the lines. Raises BatchRefused for the first that cannot be, and its transaction has to end."""
-    readable: list[WantedLine] = []
+    readable: list[LineOrder] = []
     unreadable: RefusedLine | None = None
     for line in wanted:
         if isinstance(line, RefusedLine):
             unreadable = line
             break
         readable.append(line)
-    found: list[Kept] = []
-    async for result in _placed(connection, readable, start):
+    found: list[ScheduledLine] = []
+    async for result in _scheduled(connection, readable, start):
         if isinstance(result, RefusedLine):
             raise BatchRefused(result)
         found.append(result)
@@ -56,13 +56,13 @@ async def place_all(
     return found
 
 
-async def place_each(
-    connection: AsyncConnection[Any], wanted: list[WantedLine | RefusedLine], start: Start
-) -> list[Kept | RefusedLine]:
+async def schedule_each(
+    connection: AsyncConnection[Any], wanted: list[LineOrder | RefusedLine], start: Start
+) -> list[ScheduledLine | RefusedLine]:
     """Schedules what can be of the lines; returns the result of each."""
-    found: list[Kept | RefusedLine] = [line for line in wanted if isinstance(line, RefusedLine)]
-    readable = [line for line in wanted if isinstance(line, WantedLine)]
-    found += [result async for result in _placed(connection, readable, start)]
+    found: list[ScheduledLine | RefusedLine] = [line for line in wanted if isinstance(line, RefusedLine)]
+    readable = [line for line in wanted if isinstance(line, LineOrder)]
+    found += [result async for result in _scheduled(connection, readable, start)]
     return sorted(found, key=lambda result: result.number)
 
 
@@ -73,9 +73,9 @@ async def begin(connection: AsyncConnection[Any]) -> Start:
     return Start._make(found)
 
 
-async def _placed(
-    connection: AsyncConnection[Any], lines: list[WantedLine], start: Start
-) -> AsyncIterator[Kept | RefusedLine]:
+async def _scheduled(
+    connection: AsyncConnection[Any], lines: list[LineOrder], start: Start
+) -> AsyncIterator[ScheduledLine | RefusedLine]:
     """The results in order. Where the database refuses the lines together, each half of them is tried by itself."""
     try:
         async with connection.transaction():
@@ -95,17 +95,17 @@ async def _placed(
         return
     middle = len(lines) // 2
     for half in (lines[:middle], lines[middle:]):
-        async for result in _placed(connection, half, start):
+        async for result in _scheduled(connection, half, start):
             yield result
 
 
-def _is_loaded(line: WantedLine) -> bool:
+def _is_loaded(line: LineOrder) -> bool:
     """Whether it is for the queue ``default``, as all that COPY loads."""
     return isinstance(line.order, OneShot) and line.order.on_conflict is None
 
 
-async def _together(connection: AsyncConnection[Any], lines: list[WantedLine], start: Start) -> list[Kept]:
-    found: list[Kept] = []
+async def _together(connection: AsyncConnection[Any], lines: list[LineOrder], start: Start) -> list[ScheduledLine]:
+    found: list[ScheduledLine] = []
     waiting: list[tuple[int, OneShot]] = []
     for number, order in lines:
         if isinstance(order, OneShot):
@@ -115,11 +115,13 @@ async def _together(connection: AsyncConnection[Any], lines: list[WantedLine], s
         waiting = []
         placed = await calls.schedule(connection, order)
         kind = "job" if order.when.recurs else "execution"
-        found.append(Kept(number, str(placed.id), kind, placed.outcome))
+        found.append(ScheduledLine(number, str(placed.id), kind, placed.outcome))
     return found + await _loaded(connection, waiting, start)
 
 
-async def _loaded(connection: AsyncConnection[Any], lines: list[tuple[int, OneShot]], start: Start) -> list[Kept]:
+async def _loaded(
+    connection: AsyncConnection[Any], lines: list[tuple[int, OneShot]], start: Start
+) -> list[ScheduledLine]:
     if not lines:
         return []
     orders = iter([order for _, order in lines])
@@ -129,7 +131,9 @@ async def _loaded(connection: AsyncConnection[Any], lines: list[tuple[int, OneSh
         await send(cursor, load)
     digits, outcomes = load.ids.hex(), load.outcomes
     return [
-        Kept(number, _written(digits[32 * place : 32 * place + 32]), "execution", outcomes.get(place, "created"))
+        ScheduledLine(
+            number, _written(digits[32 * place : 32 * place + 32]), "execution", outcomes.get(place, "created")
+        )
         for place, (number, _) in enumerate(lines)
     ]
 

@@ -28,20 +28,15 @@ _UNSURE = "08", "57", "58", "XX"
 """Classes of errors after which nobody knows whether the statement was committed, or that another would meet."""
 
 _Whose = tuple[Grant, str]
+_Waiting = tuple[Order, "asyncio.Future[Placed | None]"]
+"""An order and its answer, which is None where the order is to be tried by itself."""
 
 
-@dataclass(slots=True)
-class _Asked:
-    order: Order
-    placed: "asyncio.Future[Placed | None]"
-    """None where it is to be tried by itself."""
-
-
-class Gathering:
+class GroupCommit:
     """Schedules one-shots, those together that arrive together."""
 
     def __init__(self) -> None:
-        self._waiting: dict[_Whose, list[_Asked]] = {}
+        self._waiting: dict[_Whose, list[_Waiting]] = {}
         self._apart_until: dict[_Whose, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -56,43 +51,43 @@ class Gathering:
 
     def _ask(self, database: Database, whose: _Whose, order: Order) -> "asyncio.Future[Placed | None]":
         loop = asyncio.get_running_loop()
-        asked = _Asked(order, loop.create_future())
+        placed: asyncio.Future[Placed | None] = loop.create_future()
         if whose in self._waiting:
-            self._waiting[whose].append(asked)
+            self._waiting[whose].append((order, placed))
         else:
-            self._waiting[whose] = [asked]
+            self._waiting[whose] = [(order, placed)]
             task = loop.create_task(self._write(database, whose))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        return asked.placed
+        return placed
 
     async def _write(self, database: Database, whose: _Whose) -> None:
         """Schedules what has gathered, until nothing has."""
         while some := self._take(whose):
             try:
-                found = await database.ask(calls.schedule_together, [one.order for one in some])
+                found = await database.ask(calls.schedule_together, [order for order, _ in some])
             except Exception as error:
                 alone = leaves_nothing(error)
                 if alone:
                     self._keep_apart(whose)
-                for one in some:
-                    if one.placed.done():
+                for _, placed in some:
+                    if placed.done():
                         continue
                     if alone:
-                        one.placed.set_result(None)
+                        placed.set_result(None)
                     else:
-                        one.placed.set_exception(error)
-                        one.placed.exception()  # whoever asked may be gone
+                        placed.set_exception(error)
+                        placed.exception()  # whoever asked may be gone
             else:
-                for one, placed in zip(some, found, strict=True):
-                    if not one.placed.done():
-                        one.placed.set_result(placed)
+                for (_, placed), row in zip(some, found, strict=True):
+                    if not placed.done():
+                        placed.set_result(row)
 
-    def _take(self, whose: _Whose) -> list[_Asked]:
+    def _take(self, whose: _Whose) -> list[_Waiting]:
         waiting = self._waiting[whose]
         count = size = 0
-        for one in waiting[:_MOST]:
-            size += _size(one.order)
+        for order, _ in waiting[:_MOST]:
+            size += _size(order)
             if count and size > _MOST_CHARACTERS:
                 break
             count += 1
@@ -114,7 +109,7 @@ class Intake:
     own, which took a third of the time of such a request."""
 
     database: Database
-    gathering: Gathering
+    group_commit: GroupCommit
     tracing: Tracing
 
 

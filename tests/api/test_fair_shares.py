@@ -2,13 +2,13 @@
 
 import asyncio
 
-from pgsched.api.shares import Shares
+from pgsched.api.fair_shares import FairShares
 
 A, B, BOTH, OTHER = frozenset("a"), frozenset("b"), frozenset("ab"), frozenset("ac")
 
 
 async def test_a_client_has_its_share_whatever_sets_its_keys_are_for() -> None:
-    shares = Shares(10, 7)
+    shares = FairShares(10, 7)
     for payers in (A, BOTH, OTHER, A, BOTH, OTHER, A):
         await shares.take(payers)
     waiting = [asyncio.create_task(shares.take(payers)) for payers in (A, BOTH, OTHER) for _ in range(20)]
@@ -21,7 +21,7 @@ async def test_a_client_has_its_share_whatever_sets_its_keys_are_for() -> None:
 
 
 async def test_what_becomes_free_goes_to_whoever_has_least() -> None:
-    shares = Shares(2, 2)
+    shares = FairShares(2, 2)
     await shares.take(A)
     await shares.take(A)
     took = list[str]()
@@ -41,7 +41,7 @@ async def test_what_becomes_free_goes_to_whoever_has_least() -> None:
 
 
 async def test_one_that_is_given_to_whoever_is_gone_is_given_back() -> None:
-    shares = Shares(1, 1)
+    shares = FairShares(1, 1)
     await shares.take(A)
     task = asyncio.create_task(shares.take(B))
     await asyncio.sleep(0)
@@ -52,6 +52,6 @@ async def test_one_that_is_given_to_whoever_is_gone_is_given_back() -> None:
 
 
 def test_something_is_left_for_whoever_comes_next() -> None:
-    shares = Shares(200, 200)
+    shares = FairShares(200, 200)
     assert sum(shares.take_now(A) for _ in range(200)) == 150
     assert sum(shares.take_now(frozenset({f"c{number}"})) for number in range(50)) == 50

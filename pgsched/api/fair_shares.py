@@ -8,7 +8,7 @@ from pgsched.domain.round_robin import Payers, Turns
 _TO_ONE_FREE = 3
 
 
-class Shares:
+class FairShares:
     """At most ``most`` of something, and at most ``each`` for one client, whatever keys it comes with. Who waits gets
     the next in turn, those first who have least."""
 

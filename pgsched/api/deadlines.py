@@ -1,4 +1,4 @@
-"""How long a request may wait for the database, and for others that do."""
+"""The time that a request may wait for the database, and for other requests."""
 
 import asyncio
 from typing import Self
@@ -8,7 +8,7 @@ from pgsched.errors import Unavailable
 _CANCELLING = 0.5  # seconds in which a server that is still there cancels a statement
 
 
-class Impatience:
+class Deadline:
     """Has the block raise Unavailable when it takes longer, counted from its start. The driver then asks the server to
     cancel its statement, and would wait for that as long as for an answer: so it is stopped once more, and closes the
     connection.
@@ -29,8 +29,8 @@ class Impatience:
         self._timer = self._loop.call_at(self._started + self._seconds, self._look)
         return self
 
-    def last(self, seconds: float, otherwise: str) -> None:
-        """What counts from now on, also from the block's start. It is no shorter than what did."""
+    def extend(self, seconds: float, otherwise: str) -> None:
+        """Sets the bound that counts from now on, also from the block's start. It is no shorter than the one before."""
         self._seconds, self._otherwise = seconds, otherwise
 
     def _look(self) -> None:

@@ -8,7 +8,7 @@ import httpx
 import psycopg
 
 from pgsched.api.database import Database
-from pgsched.api.gathering import Gathering, leaves_nothing
+from pgsched.api.group_commit import GroupCommit, leaves_nothing
 from pgsched.domain.api_key import ANYBODY
 from pgsched.errors import NotFound, Unavailable
 from pgsched.events import Events
@@ -38,9 +38,9 @@ async def test_what_arrives_together_is_committed_together_and_each_has_its_own_
 async def test_one_statement_has_all_that_gathered_up_to_a_bound(database_url: str, db: Connection) -> None:
     database = Database(database_url, Events())
     await database.open()
-    gathering = Gathering()
+    group_commit = GroupCommit()
     orders = [order_of(TARGET, {"payload": json.dumps("x" * 30_000), "key": f"k-{n}"}) for n in range(50)]
-    placed = await asyncio.gather(*[gathering.schedule(database.acting(ANYBODY), order) for order in orders])
+    placed = await asyncio.gather(*[group_commit.schedule(database.acting(ANYBODY), order) for order in orders])
     await database.close()
     assert len({one.id for one in placed}) == 50
     groups = db.execute("select count(*) from pgsched.executions group by xmin::text order by 1").fetchall()

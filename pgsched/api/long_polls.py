@@ -32,7 +32,7 @@ _LOOK_EVERY = 1.0
 _REST = 3.0  # times as long as a look takes: whoever may connect may notify, and looks take a bounded share of the time
 
 
-class Queue:
+class PolledQueue:
     """The requests that wait for one queue: of each client those first that came first."""
 
     def __init__(self, name: str, number: int) -> None:
@@ -80,18 +80,18 @@ class Queue:
             self._turns.remove(payers, turn)
 
 
-class Arrivals:
+class LongPolls:
     """``queue`` lends a place to wait at. Nothing is open while nobody waits."""
 
     def __init__(self, url: str, database: Database, events: Events) -> None:
         self._url, self._database, self._events = url, database, events
-        self._queues: dict[str, Queue] = {}
+        self._queues: dict[str, PolledQueue] = {}
         self._listening: asyncio.Task[None] | None = None
 
     @asynccontextmanager
-    async def queue(self, name: str, number: int) -> AsyncIterator[Queue]:
+    async def queue(self, name: str, number: int) -> AsyncIterator[PolledQueue]:
         """``number`` is that of the queue's first partition."""
-        queue = self._queues.setdefault(name, Queue(name, number))
+        queue = self._queues.setdefault(name, PolledQueue(name, number))
         queue.users += 1
         if queue.task is None:
             queue.task = asyncio.create_task(self._look(queue))
@@ -108,7 +108,7 @@ class Arrivals:
                 self._listening.cancel()
                 self._listening = None
 
-    async def _look(self, queue: Queue) -> None:
+    async def _look(self, queue: PolledQueue) -> None:
         """Wakes a request when something is due."""
         while True:
             queue.told.clear()
