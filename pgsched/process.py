@@ -15,7 +15,7 @@ import psycopg
 from pgsched.delivery.channel import describe
 from pgsched.delivery.python import App
 from pgsched.delivery.threads import LoopsThreads
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.metrics.files import Counting
@@ -155,7 +155,7 @@ def run_worker(
     events: Events | None = None,
     ready: Callable[[], None] | None = None,
     start_alone: Start | None = None,
-    alone: Callable[[Execution | None], None] | None = None,
+    alone: Callable[[ClaimedExecution | None], None] | None = None,
     without: Sequence[str] = (),
     orders: Orders | None = None,
     counting: Counting | None = None,

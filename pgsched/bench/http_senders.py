@@ -18,7 +18,7 @@ import uvloop
 from pgsched.bench.processes import answers_of
 from pgsched.bench.receiver import CallbackReceiver
 from pgsched.delivery.http import HttpChannel
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import Succeeded
 from pgsched.domain.policy import parse_options
 
@@ -81,8 +81,8 @@ async def _channel(url: str, numbers: range, ready: Any) -> Spent:
     return spent
 
 
-def _execution(url: str, number: int) -> Execution:
-    return Execution(
+def _execution(url: str, number: int) -> ClaimedExecution:
+    return ClaimedExecution(
         partition=0,
         id=number.to_bytes(16, "big"),
         token=1,

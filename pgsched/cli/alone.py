@@ -13,7 +13,7 @@ from uuid import UUID
 
 from pgsched.cli.child import counting_words, longest_stop, program
 from pgsched.cli.supervisor import HAND_BACK, how_it_ended, kill_if_stopped, tell_to_stop
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.settings import Settings
 from pgsched.worker.run.process_exit import ExitStatus
 from pgsched.worker.run.witness import Ended, Running, Trying
@@ -76,11 +76,11 @@ def _how(status: int) -> str:
     return ExitStatus(status).words if status in {*ExitStatus} else how_it_ended(status)
 
 
-def teller(pipe: int) -> Callable[[Execution | None], None]:
+def teller(pipe: int) -> Callable[[ClaimedExecution | None], None]:
     """Returns a function that the process calls before it runs an execution, and with None when it is done."""
     said = b""
 
-    def tell(row: Execution | None) -> None:
+    def tell(row: ClaimedExecution | None) -> None:
         nonlocal said
         before, said = said, f"{row.partition} {row.uuid} {row.token} {row.client_id}".encode() if row else _NOTHING
         if said != before:

@@ -8,7 +8,7 @@ them to ``outcome_of``, so that exceptions become outcomes in one place.
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from typing import Any, Protocol
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import LONGEST_ERROR, Failed, Outcome, Postponed, Undeliverable
 from pgsched.domain.policy import Options
 from pgsched.domain.target import Scheme
@@ -24,7 +24,7 @@ _NOT_PULLED = "workers serve this queue, and queue: targets are for consumers: s
 class Channel(Protocol):
     """A way of delivering. A worker opens what a channel needs at the first attempt, not when it starts."""
 
-    async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
+    async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
         """One attempt. ``deadline`` is how many seconds from now the caller waits before it cancels; the channel must
         serve others after that. Raises NoPlace where it cannot begin now, and CancelledError only when it is cancelled:
         a library that raises it for a lost connection must not be heard."""
@@ -38,7 +38,7 @@ class Channel(Protocol):
 class Undelivered:
     """The channel of targets that this worker has no channel for."""
 
-    async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
+    async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
         """Leaves them to workers of a later release, which know schemes that this one does not."""
         scheme = execution.target.partition(":")[0]
         if scheme == Scheme.QUEUE:
@@ -68,7 +68,7 @@ class Channels:
         self._by_scheme: dict[str, Channel] = {Scheme.HTTP: http, Scheme.HTTPS: http, Scheme.PYTHON: python}
         self._by_scheme.update(others or {})
 
-    def deliver(self, execution: Execution, options: Options, deadline: float) -> Coroutine[Any, Any, Outcome]:
+    def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Coroutine[Any, Any, Outcome]:
         """One attempt by the channel that the target's scheme names."""
         scheme = execution.target.partition(":")[0]
         allowed = self._allowed(execution.client_id)

@@ -15,7 +15,7 @@ from psycopg.pq import PGconn
 from psycopg_pool import AsyncConnectionPool
 
 from pgsched.delivery.places import Places, alone
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.policy import parse_options
 from pgsched.errors import StaleLease
 from pgsched.store.core.pinned import KEPT_ALIVE, clear_handler, pin_handler
@@ -46,7 +46,7 @@ class TransactionalCompletion:
         self._opened = False
 
     @asynccontextmanager
-    async def settle_in_transaction(self, execution: Execution) -> AsyncIterator[AsyncConnection[Any]]:
+    async def settle_in_transaction(self, execution: ClaimedExecution) -> AsyncIterator[AsyncConnection[Any]]:
         """A connection in a transaction. On leaving it the execution is settled as succeeded in that transaction.
 
         Raises StaleLease, and undoes everything, when the execution was leased anew meanwhile.
@@ -81,7 +81,7 @@ async def _configure(session: AsyncConnection[Any]) -> None:
     await pin_handler(session)
 
 
-async def _settle(connection: AsyncConnection[Any], execution: Execution) -> int:
+async def _settle(connection: AsyncConnection[Any], execution: ClaimedExecution) -> int:
     """How many rows were settled: one, or none where another has the lease."""
     if parse_options(execution.options).on_success is None:
         groups = {execution.partition: Group([execution.id], [execution.token])}

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pgsched.delivery.channel import cause_of, cut, declared, describe, members_of
 from pgsched.delivery.own_context import own_context
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.gate import host_of
 from pgsched.domain.outcome import Failed, Outcome
 from pgsched.events import Events, Field
@@ -79,7 +79,7 @@ class FailureLog:
         self._all = _Allowance(_ALL_AT_ONCE, _ALL_A_SECOND, _ALL_AT_ONCE, time.monotonic())
         self._noted: set[bytes] = set()
 
-    def note(self, execution: Execution, error: BaseException | Raised, reason: str | None = None) -> None:
+    def note(self, execution: ClaimedExecution, error: BaseException | Raised, reason: str | None = None) -> None:
         """A handler failed by this exception; ``reason`` is why, where the exception does not say it."""
         if len(self._noted) >= _MOST_WATCHED:
             self._noted.clear()
@@ -90,7 +90,7 @@ class FailureLog:
         raised = error if isinstance(error, Raised) else own_context().run(Raised, error)
         self._tell("handler.failed", execution, reason or raised.reason, untold, traceback=traceback_of(raised))
 
-    def failed(self, execution: Execution, outcome: Failed) -> None:
+    def failed(self, execution: ClaimedExecution, outcome: Failed) -> None:
         """An attempt has this outcome. What ``note`` was told of is not told again."""
         if execution.id in self._noted:
             self._noted.discard(execution.id)
@@ -100,7 +100,7 @@ class FailureLog:
             code: dict[str, Field] = {} if outcome.status_code is None else {"status_code": outcome.status_code}
             self._tell("attempt.failed", execution, outcome.error, untold, **code)
 
-    def _tell(self, event: str, execution: Execution, reason: str, untold: int, **more: Field) -> None:
+    def _tell(self, event: str, execution: ClaimedExecution, reason: str, untold: int, **more: Field) -> None:
         self._events.emit(
             event,
             target=_shown(execution.target),

@@ -11,7 +11,7 @@ import orjson
 from pgsched.delivery.middleware import Middleware, within, within_thread
 from pgsched.delivery.payload_types import Decode, decoder_of
 from pgsched.delivery.reporting import DONE, Reporter, checked_checkpoint, checked_progress
-from pgsched.domain.execution import Execution, uuid_text
+from pgsched.domain.execution import ClaimedExecution, uuid_text
 from pgsched.errors import InvalidInput
 
 _SHORTEST = timedelta(seconds=0.1)
@@ -95,7 +95,7 @@ class Handler:
 
     def call(
         self,
-        execution: Execution,
+        execution: ClaimedExecution,
         reporter: Reporter | None = None,
         in_loop: Callable[[Any], Any] = lambda answer: answer,
         **given: Any,
@@ -113,7 +113,7 @@ class Handler:
             return call()
         return (within if self.is_async else within_thread)(self.around, context_of(execution, reporter), call)
 
-    def arguments(self, execution: Execution, reporter: Reporter | None = None) -> dict[str, Any]:
+    def arguments(self, execution: ClaimedExecution, reporter: Reporter | None = None) -> dict[str, Any]:
         """The payload and the context, as keyword arguments. Decodes the payload only if it is wanted. Raises
         FinalFailure for one that does not fit."""
         wanted: dict[str, Any] = {}
@@ -192,7 +192,7 @@ def checked_heartbeat(heartbeat: timedelta | None) -> float | None:
     return heartbeat.total_seconds()
 
 
-def context_of(execution: Execution, reporter: Reporter | None = None) -> Context:
+def context_of(execution: ClaimedExecution, reporter: Reporter | None = None) -> Context:
     """The context of an execution."""
     return Context(
         execution_id=execution.uuid,

@@ -30,7 +30,7 @@ from pgsched.delivery.request import compose
 from pgsched.delivery.tls import certificate_for
 from pgsched.delivery.tokens import LONGEST_ANSWER
 from pgsched.delivery.url import Url, parse_url
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.gate import host_of
 from pgsched.domain.outcome import LONGEST_ERROR, Deferred, Failed, Outcome, Released, Succeeded
 from pgsched.domain.policy import Options
@@ -70,7 +70,7 @@ class HttpChannel:
         proxy: Proxy | None = None,
         rng: random.Random | None = None,
         is_shared: Callable[[], bool] = alone,
-        leaves_alone: Callable[[Execution], bool] = lambda execution: False,
+        leaves_alone: Callable[[ClaimedExecution], bool] = lambda execution: False,
         get_secret: GetSecret = no_secrets,
         authorities: str | None = None,
     ) -> None:
@@ -89,7 +89,7 @@ class HttpChannel:
         self._leaves_alone = leaves_alone
         self._credentials = Credentials(get_secret, self._post_form, now, authorities)
 
-    async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
+    async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
         """Sends one request. An answer whose head has not come within ``deadline`` seconds is a failure worth another
         try. Raises NoPlace if all connections to the host are in use, or the rest is for other clients."""
         if self._leaves_alone(execution):
@@ -106,7 +106,7 @@ class HttpChannel:
             return outcome_of(error)
         return self._outcome(answer, options)
 
-    async def _call(self, execution: Execution, url: Url, options: Options, deadline: float) -> Exchange:
+    async def _call(self, execution: ClaimedExecution, url: Url, options: Options, deadline: float) -> Exchange:
         pool, asked, hop = self._pool, url, ""
         if self._has_routes:
             pool, asked, hop = self._route(url, execution.client_id)
@@ -132,7 +132,9 @@ class HttpChannel:
         )
         return in_plain_text(answer)
 
-    async def _call_with_secrets(self, execution: Execution, url: Url, options: Options, deadline: float) -> Exchange:
+    async def _call_with_secrets(
+        self, execution: ClaimedExecution, url: Url, options: Options, deadline: float
+    ) -> Exchange:
         """The same with its secrets put in, and left out of what is answered. A token that was withdrawn before its
         time is refused, with nothing done: then it is sent once more with a new one."""
         client, ends = execution.client_id, time.monotonic() + deadline

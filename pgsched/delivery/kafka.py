@@ -18,7 +18,7 @@ from typing import Any
 
 from pgsched.delivery.channel import outcome_of
 from pgsched.domain.capability import KAFKA
-from pgsched.domain.execution import Execution, instant_text, uuid_text
+from pgsched.domain.execution import ClaimedExecution, instant_text, uuid_text
 from pgsched.domain.outcome import Failed, Outcome, Succeeded, Undeliverable
 from pgsched.domain.policy import Options
 from pgsched.domain.trace import own_traceparent
@@ -115,7 +115,7 @@ class KafkaChannel:
         """Whether it knows brokers, and the extra ``pgsched[kafka]`` is installed."""
         return "bootstrap.servers" in self._config and find_spec("confluent_kafka") is not None
 
-    async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
+    async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
         """Sends one message. The caller may cancel the wait for its confirmation; the message may arrive all the
         same."""
         if self._producer is None and not self.can_send:  # another worker may know brokers, and have the extra
@@ -146,12 +146,12 @@ class KafkaChannel:
         return Failed(error=f"{said.name()}: {said.str()}", retryable=said.name() not in _FINAL)
 
 
-def _value(execution: Execution, options: Options) -> bytes:
+def _value(execution: ClaimedExecution, options: Options) -> bytes:
     payload = execution.payload or b""
     return options.body.of(payload) if payload and options.body is not None else payload
 
 
-def _of_event(execution: Execution, options: Options) -> list[tuple[str, str | bytes | None]]:
+def _of_event(execution: ClaimedExecution, options: Options) -> list[tuple[str, str | bytes | None]]:
     """The attributes, as the Kafka binding of CloudEvents has them, and what else says what the value is."""
     kind = "application/json" if options.body is None else options.body.type
     if options.cloudevent is None:
@@ -160,7 +160,7 @@ def _of_event(execution: Execution, options: Options) -> list[tuple[str, str | b
     return [("content-type", kind), *named]
 
 
-def _headers(execution: Execution, options: Options, rng: random.Random) -> list[tuple[str, str | bytes | None]]:
+def _headers(execution: ClaimedExecution, options: Options, rng: random.Random) -> list[tuple[str, str | bytes | None]]:
     """The same words, and the same trace, as a callback's."""
     return [
         ("pgsched-execution-id", execution.uuid),

@@ -9,7 +9,7 @@ from functools import partial
 
 from pgsched.delivery.channel import FinalFailure, outcome_of
 from pgsched.delivery.places import Places, alone
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import AlreadySettled, Outcome
 from pgsched.domain.policy import Options
 from pgsched.store.core.sessions import Sessions
@@ -36,7 +36,7 @@ class NotifyChannel:
         self._sessions, self._is_of_others = sessions, is_of_others
         self._places = Places("sessions that notify", sessions.most, is_shared=is_shared)
 
-    async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
+    async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
         """Sends one notification. Without a payload its text is empty."""
         channel, payload = execution.target[_PREFIX:], execution.payload or b""
         self._places.take(execution.client_id)

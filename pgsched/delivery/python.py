@@ -23,7 +23,7 @@ from pgsched.delivery.results import DONE, FinishedInLoop, finished, succeeded
 from pgsched.delivery.threads import Threads
 from pgsched.domain.capability import handler_of
 from pgsched.domain.declaration import DeclaredJob, JobTerms, checked
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Succeeded, Undeliverable, escaped
 from pgsched.domain.policy import Options
 from pgsched.domain.target import Scheme, parse_target
@@ -173,7 +173,7 @@ class PythonChannel:
         self._failures, self._tracebacks = failures, tracebacks
         self._reports, self._traces = reports, Traces()
 
-    async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
+    async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
         """One call of the handler. The caller ends it by cancelling when the deadline has passed. Raises NoPlace
         where a thread or a connection is needed and none is free."""
         handler = self._handlers.get(execution.target[_PREFIX:])
@@ -204,7 +204,7 @@ class PythonChannel:
     async def close(self) -> None:
         """Nothing is held open."""
 
-    def _ended_by(self, raised: Raised, execution: Execution) -> Outcome:
+    def _ended_by(self, raised: Raised, execution: ClaimedExecution) -> Outcome:
         if not isinstance(raised.outcome, Failed):
             return raised.outcome
         self._failures.note(execution, raised)
@@ -212,14 +212,14 @@ class PythonChannel:
             return raised.outcome
         return replace(raised.outcome, traceback=escaped(traceback_of(raised, self._tracebacks)))
 
-    def _called(self, handler: Handler, execution: Execution, **given: Any) -> Coroutine[Any, Any, Any]:
+    def _called(self, handler: Handler, execution: ClaimedExecution, **given: Any) -> Coroutine[Any, Any, Any]:
         """The coroutine of an async handler, with what it wants beside its payload."""
         if handler.wants_checkpoint or handler.heartbeat:
             return self._attended(handler, execution, given)
         called: Coroutine[Any, Any, Any] = handler.call(execution, self._reporter_of(handler, execution), **given)
         return called
 
-    async def _attended(self, handler: Handler, execution: Execution, given: dict[str, Any]) -> Any:
+    async def _attended(self, handler: Handler, execution: ClaimedExecution, given: dict[str, Any]) -> Any:
         if handler.wants_checkpoint:
             given["checkpoint"] = await self._checkpoint_of(execution)
         if handler.heartbeat is None:
@@ -233,17 +233,17 @@ class PythonChannel:
         return await beating(handler.heartbeat, call)
 
     def _reporter_of(
-        self, handler: Handler, execution: Execution, beat: Callable[[], None] = lambda: None
+        self, handler: Handler, execution: ClaimedExecution, beat: Callable[[], None] = lambda: None
     ) -> Reporter | None:
         """None for one that cannot say anything, since it has no context."""
         if self._reports is None or not (handler.context_name or handler.around):
             return None
         return Reporter(self._reports, execution, beat)
 
-    async def _checkpoint_of(self, execution: Execution) -> Any:
+    async def _checkpoint_of(self, execution: ClaimedExecution) -> Any:
         return None if self._reports is None else await self._reports.read(execution)
 
-    async def _in_transaction(self, handler: Handler, execution: Execution) -> Outcome:
+    async def _in_transaction(self, handler: Handler, execution: ClaimedExecution) -> Outcome:
         places = self._completion.places
         places.take(execution.client_id)
         try:
@@ -253,7 +253,7 @@ class PythonChannel:
             places.give_back(execution.client_id)
         return AlreadySettled()
 
-    async def _in_thread(self, handler: Handler, execution: Execution) -> Outcome:
+    async def _in_thread(self, handler: Handler, execution: ClaimedExecution) -> Outcome:
         """Calls the function in a thread, where its payload is decoded and its result encoded, too. If it returns an
         awaitable, the loop awaits that before its middleware is left."""
         given = {"checkpoint": await self._checkpoint_of(execution)} if handler.wants_checkpoint else {}

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from pgsched.delivery.channel import Verdict
 from pgsched.domain.encoding import encode_json
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import Failed, escaped, json_text
 from pgsched.errors import InvalidInput
 
@@ -21,11 +21,13 @@ LONGEST_NOTE = 200
 class Reports(Protocol):
     """Keeps what handlers say; see ``worker.run.reports``."""
 
-    def progress(self, execution: Execution, fraction: float, note: str | None) -> None: ...
+    def progress(self, execution: ClaimedExecution, fraction: float, note: str | None) -> None: ...
 
-    def checkpoint(self, execution: Execution, value: str, waiting: "asyncio.Future[None] | Future[None]") -> None: ...
+    def checkpoint(
+        self, execution: ClaimedExecution, value: str, waiting: "asyncio.Future[None] | Future[None]"
+    ) -> None: ...
 
-    async def read(self, execution: Execution) -> Any: ...
+    async def read(self, execution: ClaimedExecution) -> Any: ...
 
 
 class Done(Awaitable[None]):
@@ -41,7 +43,7 @@ DONE = Done()
 class Reporter:
     """Says what a handler says of one execution. ``beat`` is called at each word of it. To be made in the loop."""
 
-    def __init__(self, reports: Reports, execution: Execution, beat: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, reports: Reports, execution: ClaimedExecution, beat: Callable[[], None] = lambda: None) -> None:
         self._reports, self._execution, self._beat = reports, execution, beat
         self._loop = asyncio.get_running_loop()
 

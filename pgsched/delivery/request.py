@@ -15,7 +15,7 @@ from pgsched.delivery.signature import sign_by_each
 from pgsched.delivery.url import Url
 from pgsched.domain.body import Body
 from pgsched.domain.cloudevent import CloudEvent
-from pgsched.domain.execution import Execution, instant_text, uuid_text
+from pgsched.domain.execution import ClaimedExecution, instant_text, uuid_text
 from pgsched.domain.headers import check_header
 from pgsched.domain.policy import METHODS, Options
 from pgsched.domain.trace import own_traceparent
@@ -34,7 +34,7 @@ _SIGNED_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 
 def compose(
-    execution: Execution,
+    execution: ClaimedExecution,
     url: Url,
     options: Options,
     *,
@@ -76,12 +76,12 @@ def compose(
     return head if body is None else head + body
 
 
-def _event_lines(event: CloudEvent, execution: Execution) -> str:
+def _event_lines(event: CloudEvent, execution: ClaimedExecution) -> str:
     """The attributes, encoded as the HTTP binding of CloudEvents has it."""
     return "".join(f"ce-{name}: {quote(text, _IN_EVENTS)}\r\n" for name, text in event.attributes(execution))
 
 
-def _names(execution: Execution) -> str:
+def _names(execution: ClaimedExecution) -> str:
     """The header lines for its key and its job, where it has them."""
     key = "" if execution.key is None else f"pgsched-key: {quote(execution.key, _AS_THEY_ARE)}\r\n"
     return key if execution.job_id is None else f"{key}pgsched-job: {uuid_text(execution.job_id)}\r\n"

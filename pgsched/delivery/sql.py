@@ -14,7 +14,7 @@ import psycopg
 
 from pgsched.delivery.channel import outcome_of
 from pgsched.delivery.places import Places, alone
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import LONGEST_ERROR, AlreadySettled, Failed, Outcome
 from pgsched.domain.policy import Options
 from pgsched.store.core.sessions import Connection, SaidTooMuch, Sessions, cut
@@ -49,7 +49,7 @@ class SqlChannel:
         self._sessions, self._role_of = sessions, role_of
         self._places = Places("sessions in which functions are called", sessions.most, is_shared=is_shared)
 
-    async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
+    async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
         """Makes one call, which the server ends after ``deadline`` seconds."""
         role = self._role_of(execution.client_id)
         if role is None:
@@ -73,7 +73,7 @@ class SqlChannel:
         await self._sessions.close()
 
 
-async def _call(execution: Execution, role: str, deadline: float, connection: Connection) -> None:
+async def _call(execution: ClaimedExecution, role: str, deadline: float, connection: Connection) -> None:
     """Makes the call. psycopg waits until the server confirms a cancellation, which a function can prevent, so a timer
     cuts the connection of such a function."""
     guard = asyncio.get_running_loop().call_later(deadline + _GRACE, cut, connection)

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 
 from pgsched.delivery.channel import Channel
-from pgsched.domain.execution import Execution, uuid_text
+from pgsched.domain.execution import ClaimedExecution, uuid_text
 from pgsched.domain.outcome import Failed, Outcome, Postponed, Succeeded
 from pgsched.domain.policy import Options
 from pgsched.spans import Attempt, Attributes, Spans
@@ -21,7 +21,7 @@ class Traced:
     def __init__(self, channel: Channel, spans: Spans) -> None:
         self._channel, self._spans = channel, spans
 
-    async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
+    async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
         due = (execution.fire_at + _EPOCH) * 1000
         with self._spans.attempt(options.traceparent, due, _told(execution)) as attempt:
             given = replace(options, traceparent=attempt.traceparent)
@@ -37,7 +37,7 @@ class Traced:
         await self._channel.close()
 
 
-def _told(execution: Execution) -> Attributes:
+def _told(execution: ClaimedExecution) -> Attributes:
     told: Attributes = {
         "pgsched.execution": execution.uuid,
         "pgsched.client": execution.client_id,

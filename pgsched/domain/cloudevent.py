@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from pgsched.domain.execution import Execution, instant_text, uuid_text
+from pgsched.domain.execution import ClaimedExecution, instant_text, uuid_text
 from pgsched.domain.headers import shown
 from pgsched.errors import InvalidOptions
 
@@ -19,7 +19,7 @@ class CloudEvent:
     type: str
     source: str
 
-    def attributes(self, execution: Execution) -> list[tuple[str, str]]:
+    def attributes(self, execution: ClaimedExecution) -> list[tuple[str, str]]:
         """By their names. The id is the same on each attempt: who knows it has had the event."""
         named = [
             ("specversion", "1.0"),

@@ -17,7 +17,7 @@ KEPT_BACK = b'{"pgsched": "kept back"}'
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-class Execution(NamedTuple):
+class ClaimedExecution(NamedTuple):
     """One claimed row, its fields in the order in which the claim returns them.
 
     ``id`` and ``job_id`` are the sixteen bytes of a UUID; ``fire_at`` and ``scheduled_for`` are microseconds since
@@ -68,9 +68,9 @@ class Execution(NamedTuple):
         return None if self.payload is None else decode_json(self.payload)
 
 
-def by_partition(rows: Iterable[Execution]) -> dict[int, list[Execution]]:
+def by_partition(rows: Iterable[ClaimedExecution]) -> dict[int, list[ClaimedExecution]]:
     """The same rows, apart by partition."""
-    found: dict[int, list[Execution]] = defaultdict(list)
+    found: dict[int, list[ClaimedExecution]] = defaultdict(list)
     for row in rows:
         found[row.partition].append(row)
     return found

@@ -14,7 +14,7 @@ from pgsched.delivery.completion import TransactionalCompletion
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.python import App
 from pgsched.delivery.threads import Threads
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.metrics.files import Counting
@@ -67,7 +67,7 @@ class Trials:
     be run alone. ``process_exit`` ends a process that can no longer do its work, if the worker may end it."""
 
     start: Start | None = None
-    tell: Callable[[Execution | None], None] | None = None
+    tell: Callable[[ClaimedExecution | None], None] | None = None
     over: Callable[[], None] | None = None
     without: Sequence[str] = ()
     process_exit: ProcessExit | None = None

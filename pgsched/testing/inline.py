@@ -23,7 +23,7 @@ from pgsched.delivery.handlers import Handler
 from pgsched.delivery.own_context import own_context
 from pgsched.delivery.python import App
 from pgsched.delivery.results import finished, is_awaitable
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.errors import InvalidInput
 from pgsched.store.core.wire import microseconds
 from pgsched.store.schedule.calls import Placed
@@ -94,11 +94,11 @@ def _is_for_now(order: Order) -> bool:
     return order.target.startswith(_PREFIX) and order.when == _NOW and not order.after
 
 
-def _execution(order: Order, placed: Placed) -> Execution:
+def _execution(order: Order, placed: Placed) -> ClaimedExecution:
     """What a worker would have claimed."""
     assert placed.fire_at is not None
     instant = microseconds(placed.fire_at)
-    return Execution(
+    return ClaimedExecution(
         partition=0,
         id=UUID(str(placed.id)).bytes,
         token=0,
@@ -124,7 +124,7 @@ async def _called(call: Callable[[], Any]) -> Any:
     return await finished(call())
 
 
-def _finish(handler: Handler, execution: Execution) -> None:
+def _finish(handler: Handler, execution: ClaimedExecution) -> None:
     """Calls a handler to its end."""
     context = own_context()
     call = partial(handler.call, execution, None, _in_own_loop, **_nothing_kept(handler))

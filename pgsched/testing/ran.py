@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.json_numbers import decode_json
 from pgsched.domain.outcome import Failed, Late, Outcome, Released, Succeeded, Undeliverable
 from pgsched.domain.policy import Options
@@ -37,9 +37,9 @@ class Ran:
 class NotingSettler(Settler):
     """A settler that keeps each row with its outcome, in the order in which they come."""
 
-    noted: list[tuple[Execution, Outcome]]
+    noted: list[tuple[ClaimedExecution, Outcome]]
 
-    def add(self, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
+    def add(self, row: ClaimedExecution, options: Options, outcome: Outcome, seconds: float) -> None:
         self.noted.append((row, outcome))
         super().add(row, options, outcome, seconds)
 
@@ -49,7 +49,7 @@ def is_attempt(outcome: Outcome) -> bool:
     return not isinstance(outcome, Released | Undeliverable | Late)
 
 
-def ran(row: Execution, outcome: Outcome, *, status: str) -> Ran:
+def ran(row: ClaimedExecution, outcome: Outcome, *, status: str) -> Ran:
     answered = outcome.result if isinstance(outcome, Succeeded) else None
     return Ran(
         id=UUID(bytes=row.id),

@@ -17,16 +17,16 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Any
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.service import Signal
 
 _NEVER = float("-inf")
 _QUICKEST = 1e-5
 _MOST_WAITING = 4_000
 _MOST_TOKENS = 10_000
-_ID: Callable[[Any], bytes] = itemgetter(Execution._fields.index("id"))
-_TOKEN: Callable[[Any], int] = itemgetter(Execution._fields.index("token"))
-_CLIENT: Callable[[Any], str] = itemgetter(Execution._fields.index("client_id"))
+_ID: Callable[[Any], bytes] = itemgetter(ClaimedExecution._fields.index("id"))
+_TOKEN: Callable[[Any], int] = itemgetter(ClaimedExecution._fields.index("token"))
+_CLIENT: Callable[[Any], str] = itemgetter(ClaimedExecution._fields.index("client_id"))
 WEIGHT = 0.02
 """How much one attempt counts in the typical duration."""
 
@@ -36,7 +36,7 @@ class InHand:
     somebody counts them. ``eased`` says that there is more room."""
 
     def __init__(self) -> None:
-        self.rows: dict[bytes, Execution] = {}
+        self.rows: dict[bytes, ClaimedExecution] = {}
         self.claimed_at: dict[int, float] = {}
         """The monotonic moment at which the rows of a token were taken, of the last few thousand tokens."""
         self.announced: set[bytes] = set()
@@ -48,14 +48,14 @@ class InHand:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def take(self, rows: Sequence[Execution]) -> None:
+    def take(self, rows: Sequence[ClaimedExecution]) -> None:
         """Takes the rows of a claim. A row that is claimed again is in hand under its new token only."""
         self.rows.update(zip(map(_ID, rows), rows, strict=True))
         self.claimed_at |= dict.fromkeys(map(_TOKEN, rows), time.monotonic())
         while len(self.claimed_at) > _MOST_TOKENS:
             del self.claimed_at[next(iter(self.claimed_at))]
 
-    def has(self, row: Execution) -> bool:
+    def has(self, row: ClaimedExecution) -> bool:
         """Whether the row is in hand under this token."""
         held = self.rows.get(row.id)
         return held is not None and held.token == row.token
@@ -74,9 +74,9 @@ class InHand:
         self.eased()
         return [*map(_CLIENT, gone)]
 
-    def _leave_one_by_one(self, ids: Sequence[bytes], tokens: Sequence[int]) -> list[Execution | None]:
+    def _leave_one_by_one(self, ids: Sequence[bytes], tokens: Sequence[int]) -> list[ClaimedExecution | None]:
         """The same where some are not in hand any more, or under another token. An id may come twice."""
-        gone = list[Execution | None]()
+        gone = list[ClaimedExecution | None]()
         for id, token in zip(ids, tokens, strict=True):
             row = self.rows.get(id)
             if row is not None and row.token == token:

@@ -14,7 +14,7 @@ from datetime import timedelta
 
 import psycopg
 
-from pgsched.domain.execution import Execution, by_partition
+from pgsched.domain.execution import ClaimedExecution, by_partition
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store.core.connect import Connection, Link
@@ -106,7 +106,7 @@ class Renewer(Service):
             await self._check(connection, rows)
         return bool(doubted)
 
-    async def _check(self, connection: Connection, rows: Sequence[Execution]) -> None:
+    async def _check(self, connection: Connection, rows: Sequence[ClaimedExecution]) -> None:
         unbegun, asked_at = self._dispatcher.unbegun, time.monotonic()
         leased = await executions.still_leased(connection, Group.of(rows))
         gone = [row for row in rows if row.id not in leased]

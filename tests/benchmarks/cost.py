@@ -14,7 +14,7 @@ import psycopg
 from pgsched.bench.database import fresh_database
 from pgsched.bench.load import Progress
 from pgsched.cli.bench import COUNT, on_server, progress, tell
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection, connect
 from pgsched.store.jobs.definitions import Definitions
 from pgsched.store.jobs.successors import plan_successors
@@ -126,7 +126,7 @@ class _Bench:
         self._watcher.execute(_JOBS.encode(), [self._calls * batch])
         self._watcher.execute("vacuum (analyze) pgsched.jobs")
         cursor = await self._connection.cursor(binary=True).execute(_RECURRING.encode())
-        rows = [Execution._make([*row, None, None]) for row in await cursor.fetchall()]
+        rows = [ClaimedExecution._make([*row, None, None]) for row in await cursor.fetchall()]
 
         definitions = Definitions()
 

@@ -5,7 +5,7 @@ from collections import deque
 
 from pgsched.delivery.channel import Channel
 from pgsched.delivery.places import NoPlace, Places
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import Outcome
 from pgsched.domain.policy import Options
 
@@ -17,7 +17,7 @@ class Patient:
         self._channel = channel
         self._waiting: dict[Places, deque[asyncio.Future[None]]] = {}
 
-    async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
+    async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
         while True:
             try:
                 return await self._channel.deliver(execution, options, deadline)

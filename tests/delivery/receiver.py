@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pgsched.delivery.http import HttpChannel
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import Outcome
 from pgsched.domain.policy import Options
 
@@ -132,9 +132,9 @@ async def calling(**changes: Any) -> AsyncIterator[HttpChannel]:
         await channel.close()
 
 
-def execution(target: str, **changes: Any) -> Execution:
+def execution(target: str, **changes: Any) -> ClaimedExecution:
     """A claimed row that is valid as it is; due at 2026-09-21T14:13:20Z."""
-    row = Execution(
+    row = ClaimedExecution(
         partition=3,
         id=ID,
         token=11,

@@ -13,7 +13,7 @@ from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App, PythonChannel
 from pgsched.delivery.threads import THREAD_NAME, Threads
 from pgsched.delivery.verdicts import Fail, Retry, Snooze
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Postponed, Succeeded, Undeliverable
 from pgsched.domain.policy import Options
 from pgsched.errors import InvalidInput, StaleLease
@@ -29,7 +29,7 @@ class Transactions(TransactionalCompletion):
         self.stale, self.ended = stale, list[str]()
 
     @asynccontextmanager
-    async def settle_in_transaction(self, execution: Execution) -> AsyncIterator[Any]:
+    async def settle_in_transaction(self, execution: ClaimedExecution) -> AsyncIterator[Any]:
         try:
             yield "the connection"
         except BaseException:

@@ -14,7 +14,7 @@ from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App, PythonChannel
 from pgsched.delivery.reporting import LONGEST_CHECKPOINT
 from pgsched.delivery.threads import Threads
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import Failed, Outcome, Succeeded
 from pgsched.domain.policy import Options
 from pgsched.errors import InvalidInput, StaleLease
@@ -31,17 +31,19 @@ class Kept:
         self.value: Any = None
         self.is_stale = False
 
-    def progress(self, execution: Execution, fraction: float, note: str | None) -> None:
+    def progress(self, execution: ClaimedExecution, fraction: float, note: str | None) -> None:
         self.said.append((fraction, note))
 
-    def checkpoint(self, execution: Execution, value: str, waiting: "asyncio.Future[None] | Future[None]") -> None:
+    def checkpoint(
+        self, execution: ClaimedExecution, value: str, waiting: "asyncio.Future[None] | Future[None]"
+    ) -> None:
         if self.is_stale:
             waiting.set_exception(StaleLease("another worker has it"))
         else:
             self.value = value
             waiting.set_result(None)
 
-    async def read(self, execution: Execution) -> Any:
+    async def read(self, execution: ClaimedExecution) -> Any:
         return self.value
 
 

@@ -1,5 +1,5 @@
 from pgsched.delivery.channel import Channels
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import Failed, Outcome, Succeeded, Undeliverable
 from pgsched.domain.policy import Options
 from pgsched.domain.target import Scheme
@@ -12,7 +12,7 @@ class Noting:
     def __init__(self) -> None:
         self.targets, self.closed = list[str](), 0
 
-    async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
+    async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
         self.targets.append(execution.target)
         return Succeeded()
 

@@ -4,24 +4,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsched.domain.execution import Execution, instant_text, uuid_text
+from pgsched.domain.execution import ClaimedExecution, instant_text, uuid_text
 
 ROW = (3, bytes(range(16)), 7, 1, 0, 1_500_000, "shop", "queue:", b'{"n": 1}', None, None, None, None, None, None, None)
 
 
 def test_an_execution_is_made_from_a_row_as_it_comes() -> None:
-    execution = Execution._make(ROW)
+    execution = ClaimedExecution._make(ROW)
     assert execution.uuid == "00010203-0405-0607-0809-0a0b0c0d0e0f"
     assert execution.nominal == datetime(2000, 1, 1, 0, 0, 1, 500_000, tzinfo=UTC)
     assert execution.decode_payload() == {"n": 1}
 
 
 def test_a_whole_number_beyond_64_bits_is_decoded_exactly() -> None:
-    assert Execution._make(ROW)._replace(payload=b"[18446744073709551617]").decode_payload() == [2**64 + 1]
+    assert ClaimedExecution._make(ROW)._replace(payload=b"[18446744073709551617]").decode_payload() == [2**64 + 1]
 
 
 def test_no_payload_is_none() -> None:
-    assert Execution._make(ROW)._replace(payload=None).decode_payload() is None
+    assert ClaimedExecution._make(ROW)._replace(payload=None).decode_payload() is None
 
 
 def test_an_id_is_written_as_postgresql_writes_it() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.ends import dependencies
 from pgsched.store.jobs.jobs import plan_jobs
 from tests.interleavings.scenes import EMPTIED, Scene
@@ -37,7 +37,7 @@ class JobScene(Scene):
     rules: str = "{}"
     overlapping: bool = False
 
-    def name_of(self, row: Execution) -> str:
+    def name_of(self, row: ClaimedExecution) -> str:
         return f"{row.nominal:%H:%M}"
 
     async def set_up(self) -> None:

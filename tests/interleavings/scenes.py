@@ -5,7 +5,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import LiteralString
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection
 from pgsched.worker.gates.admission import Admission
 from tests.interleavings.stage import Actor
@@ -67,7 +67,7 @@ class Scene:
     most_calls: int | None = None
     one_by_one: bool = False
     changes: int = 0
-    going_on: dict[int, Execution] = field(default_factory=dict)
+    going_on: dict[int, ClaimedExecution] = field(default_factory=dict)
     now: int = 0
     partitions: tuple[int, ...] = ()
     gates: Admission = field(init=False)
@@ -79,17 +79,17 @@ class Scene:
     def __post_init__(self) -> None:
         self.gates = admission(self.url, LAST)
 
-    def name_of(self, row: Execution) -> str:
+    def name_of(self, row: ClaimedExecution) -> str:
         """What the account calls it."""
         return str(row.key)
 
-    def call(self, row: Execution, number: int) -> None:
+    def call(self, row: ClaimedExecution, number: int) -> None:
         self.called.append(self.name_of(row))
         others = [self.name_of(other) for other in self.going_on.values()]
         assert not self.one_by_one or not others, f"{self.name_of(row)} begins while the call of {others} goes on"
         self.going_on[number] = row
 
-    def count(self, row: Execution, number: int) -> None:
+    def count(self, row: ClaimedExecution, number: int) -> None:
         name = self.name_of(row)
         held = self.holders is None or self.holders.get(name) == number
         assert held, f"worker {number} ended {name}, which it did not hold"

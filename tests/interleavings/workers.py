@@ -8,7 +8,7 @@ from typing import LiteralString, Protocol
 import psycopg
 
 from pgsched.delivery.python import App
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.scheduler.assembly import Assembly
 from pgsched.scheduler.foundation import Trials
 from pgsched.settings import Settings
@@ -35,15 +35,15 @@ class Ledger(Protocol):
     now: int
     one_by_one: bool
     changes: int
-    going_on: dict[int, Execution]
+    going_on: dict[int, ClaimedExecution]
 
     @property
     def partitions(self) -> Sequence[int]: ...
 
-    def call(self, row: Execution, number: int) -> None:
+    def call(self, row: ClaimedExecution, number: int) -> None:
         """A call is made by the worker of this number; it goes on until its end was recorded, or refused."""
 
-    def count(self, row: Execution, number: int) -> None:
+    def count(self, row: ClaimedExecution, number: int) -> None:
         """A row's end was acknowledged to the worker of this number, which recorded it."""
 
     def withdraw(self) -> None:
@@ -109,7 +109,7 @@ def worker(
     return part
 
 
-async def is_as_it_was(actor: Actor, row: Execution, admission: Admission) -> bool:
+async def is_as_it_was(actor: Actor, row: ClaimedExecution, admission: Admission) -> bool:
     """Whether a row may begin, as its worker finds out that was told of a change."""
     connection, group = actor.connection, Group.of([row])
     if not await executions.still_leased(connection, group):
@@ -132,12 +132,12 @@ async def is_as_it_was(actor: Actor, row: Execution, admission: Admission) -> bo
 
 async def claim(
     actor: Actor, number: int, partitions: Sequence[int], admission: Admission, *, now: int
-) -> list[Execution]:
+) -> list[ClaimedExecution]:
     """Leases what is due and may begin; stands before the commit for a while."""
     connection = actor.connection
     admission.book.read(await gates.standing(connection))
 
-    async def admit(_: object, rows: list[Execution]) -> list[Execution]:
+    async def admit(_: object, rows: list[ClaimedExecution]) -> list[ClaimedExecution]:
         passed = await admission.admit(connection, rows)
         actor.knows.append(
             tuple(tuple((row.key, row.job_id and row.scheduled_for) for row in some) for some in (rows, passed))
@@ -150,12 +150,12 @@ async def claim(
     return (await executions.claim(connection, lease, shares, now=now, admit=admit)).rows
 
 
-def _told(row: Execution) -> tuple[object, ...]:
+def _told(row: ClaimedExecution) -> tuple[object, ...]:
     """What a worker knows of a row, ids apart: those differ from one way to the next."""
     return row.key, row.scheduled_for if row.job_id else None
 
 
-async def record(actor: Actor, row: Execution, ends: str) -> bool:
+async def record(actor: Actor, row: ClaimedExecution, ends: str) -> bool:
     """Records how a call ended; stands before the commit for a while. Whether the row still was this worker's, and has
     ended with that."""
     batch = Batch()

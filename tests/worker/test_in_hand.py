@@ -1,11 +1,11 @@
 """Rows leave the hand under their tokens, and attempts that stand for others are few, however large a batch becomes."""
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.worker.in_hand import InHand
 
 
-def row(id: bytes, token: int, client: str = "shop") -> Execution:
-    return Execution(0, id, token, 1, 0, 0, client, "python:do", None, None, None, None, None, None)
+def row(id: bytes, token: int, client: str = "shop") -> ClaimedExecution:
+    return ClaimedExecution(0, id, token, 1, 0, 0, client, "python:do", None, None, None, None, None, None)
 
 
 def test_rows_leave_under_their_own_tokens_alone() -> None:

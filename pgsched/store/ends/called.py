@@ -3,13 +3,13 @@
 from datetime import timedelta
 from typing import Any, LiteralString
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.sessions import STATEMENT_SECONDS, Connection
 from pgsched.store.core.sql import statement
 
 
 async def call_target(
-    connection: Connection, execution: Execution, function: tuple[str, str], role: str, within: timedelta
+    connection: Connection, execution: ClaimedExecution, function: tuple[str, str], role: str, within: timedelta
 ) -> None:
     """Calls the function, named by its schema and name, as the role, and settles the execution with its result.
 
@@ -36,7 +36,7 @@ async def call_target(
         await connection.execute(statement("ends/call_target"), call)
 
 
-async def notify_target(connection: Connection, execution: Execution, channel: str, payload: str) -> None:
+async def notify_target(connection: Connection, execution: ClaimedExecution, channel: str, payload: str) -> None:
     """Notifies the channel and settles the execution. Raises SQLSTATE PS013, with everything undone, when it was leased
     anew meanwhile."""
     parameters = {**_lease(execution), "channel": channel, "payload": payload}
@@ -53,5 +53,5 @@ def _preparations(connection: Connection, role: str, seconds: float) -> list[tup
     return found
 
 
-def _lease(execution: Execution) -> dict[str, Any]:
+def _lease(execution: ClaimedExecution) -> dict[str, Any]:
     return {"partition": execution.partition, "id": execution.uuid, "token": execution.token}

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.execution import Execution, by_partition
+from pgsched.domain.execution import ClaimedExecution, by_partition
 from pgsched.domain.partitions import PARTITION_BITS
 from pgsched.domain.policy import parse_options
 from pgsched.errors import InvalidInput
@@ -33,7 +33,7 @@ def new_token(partition: int) -> int:
     return secrets.randbits(63 - PARTITION_BITS) << PARTITION_BITS | partition
 
 
-async def with_own_tokens(connection: AsyncConnection[Any], rows: list[Execution]) -> list[Execution]:
+async def with_own_tokens(connection: AsyncConnection[Any], rows: list[ClaimedExecution]) -> list[ClaimedExecution]:
     """The same claimed rows, those that may be deferred each leased under a token of its own."""
     own = {row.id: new_token(row.partition) for row in rows if row.options and _may_be_deferred(row.options)}
     if not own:

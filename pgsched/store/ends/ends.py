@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.run_decisions import SkippedRange
 from pgsched.errors import InvalidSchedule, PgschedError
 from pgsched.store.core.refusals import refusal
@@ -16,7 +16,7 @@ from pgsched.store.core.sql import statement, statement_in
 Connection = AsyncConnection[Any]
 
 
-async def skip_claimed(connection: Connection, skipped: Sequence[tuple[Execution, SkippedRange]]) -> None:
+async def skip_claimed(connection: Connection, skipped: Sequence[tuple[ClaimedExecution, SkippedRange]]) -> None:
     """Moves claimed rows into history, each of them as the first of its range."""
     rows: dict[tuple[int, int], list[tuple[UUID, SkippedRange]]] = defaultdict(list)
     for row, passed in skipped:

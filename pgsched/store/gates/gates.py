@@ -7,7 +7,7 @@ from math import ceil
 from typing import NamedTuple
 from uuid import UUID
 
-from pgsched.domain.execution import Execution, by_partition
+from pgsched.domain.execution import ClaimedExecution, by_partition
 from pgsched.domain.gate import Gate
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.query import column, rows, value
@@ -115,7 +115,7 @@ class HeldRow(NamedTuple):
     gate: str
 
 
-async def hold(connection: Connection, held: Sequence[tuple[Execution, str]]) -> None:
+async def hold(connection: Connection, held: Sequence[tuple[ClaimedExecution, str]]) -> None:
     """Has claimed rows wait behind their gates instead."""
     partitions: dict[int, list[HeldRow]] = defaultdict(list)
     for row, gate in held:
@@ -134,7 +134,7 @@ async def hold_in(connection: Connection, partition: int, held: Sequence[HeldRow
     await connection.execute(statement_in("gates/hold", partition), parameters)
 
 
-async def appoint(connection: Connection, rows: Iterable[Execution]) -> None:
+async def appoint(connection: Connection, rows: Iterable[ClaimedExecution]) -> None:
     """Has claimed rows fire when their gates let them pass."""
     for partition, some in by_partition(rows).items():
         parameters = {
@@ -145,7 +145,7 @@ async def appoint(connection: Connection, rows: Iterable[Execution]) -> None:
         await connection.execute(statement_in("gates/appoint", partition), parameters)
 
 
-async def keep_at(connection: Connection, row: Execution, gate: str) -> None:
+async def keep_at(connection: Connection, row: ClaimedExecution, gate: str) -> None:
     """Has an execution that was held at another gate a moment ago wait at this one instead."""
     parameters = {"id": UUID(bytes=row.id), "gate": gate}
     await connection.execute(statement_in("gates/keep_at", row.partition), parameters)
@@ -197,7 +197,7 @@ async def claim_held(
     left: Sequence[str] = (),
     losses: int | None = None,
     without: Sequence[str] = (),
-) -> list[Execution]:
+) -> list[ClaimedExecution]:
     """Leases executions that a gate holds, those of the highest priority and the earliest first, without what needs
     capabilities that are ``left`` to other workers, without what was lost more often than ``losses`` times, and without
     these clients'."""
@@ -211,4 +211,4 @@ async def claim_held(
         },
         binary=True,
     )  # fmt: skip
-    return [Execution._make(row) for row in await cursor.fetchall()]
+    return [ClaimedExecution._make(row) for row in await cursor.fetchall()]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from psycopg import AsyncConnection, AsyncCursor
 
-from pgsched.domain.execution import Execution, by_partition
+from pgsched.domain.execution import ClaimedExecution, by_partition
 from pgsched.store.core.query import value
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import Tokens, Uuids
@@ -16,10 +16,10 @@ class KeyHeads(NamedTuple):
     """The ids of those claimed rows that are at the head of their keys, and the rows of which it is not known now."""
 
     heads: set[bytes]
-    undecided: list[Execution]
+    undecided: list[ClaimedExecution]
 
 
-async def whose_turn(connection: AsyncConnection[Any], rows: Iterable[Execution]) -> KeyHeads:
+async def whose_turn(connection: AsyncConnection[Any], rows: Iterable[ClaimedExecution]) -> KeyHeads:
     """Whose turn it is among claimed rows. Locks the order of their partitions, but for those where it is locked."""
     partitions = by_partition(rows)
     cursor = await connection.execute(statement("gates/try_orderings"), {"partitions": sorted(partitions)})

@@ -15,7 +15,7 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.bounded_cache import Memo
 from pgsched.domain.definition import Definition
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.rules import Rules
 from pgsched.domain.run_decisions import Reckoning, reckon, reckon_late
@@ -71,7 +71,7 @@ class ClaimedDefinition(Definition):
         second = instant - instant % 1_000_000  # without the fraction, all within a second share one search
         return _following(self.cron or "", self.timezone, self.gap, self.overlap, second)
 
-    def reckoned(self, row: Execution, now: int) -> Reckoning | int | None:
+    def reckoned(self, row: ClaimedExecution, now: int) -> Reckoning | int | None:
         """What becomes of the row and what follows: where it simply runs, the next instant as a count, or None.
 
         Raises InvalidSchedule.
@@ -87,7 +87,7 @@ class ClaimedDefinition(Definition):
         return reckon(self.recurrence(), rules, nominal, moment)
 
 
-def fires_late(row: Execution, rules: Rules) -> bool:
+def fires_late(row: ClaimedExecution, rules: Rules) -> bool:
     """Whether a row has waited for an earlier run, or stands for missed ones: it then fires later than planned."""
     spread = 0 if rules.spread is None else rules.spread // timedelta(microseconds=1)
     return row.fire_at > row.scheduled_for + spread
@@ -113,7 +113,7 @@ class Definitions:
         return self._counting.get(job_id, True)
 
     async def of_rows(
-        self, connection: AsyncConnection[Any], rows: Iterable[Execution]
+        self, connection: AsyncConnection[Any], rows: Iterable[ClaimedExecution]
     ) -> dict[bytes, ClaimedDefinition]:
         """The definitions of the rows' jobs, by the rows' ids; without those that are no more.
 
@@ -128,7 +128,7 @@ class Definitions:
         return known
 
     async def _read(
-        self, connection: AsyncConnection[Any], rows: list[Execution]
+        self, connection: AsyncConnection[Any], rows: list[ClaimedExecution]
     ) -> dict[bytes | None, ClaimedDefinition]:
         if len(self._counting) > _MOST_COUNTING:
             self._counting.clear()

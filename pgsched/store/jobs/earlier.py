@@ -6,7 +6,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.execution import Execution, by_partition, instant_text, uuid_text
+from pgsched.domain.execution import ClaimedExecution, by_partition, instant_text, uuid_text
 from pgsched.store import internal
 from pgsched.store.core.sql import statement_in
 from pgsched.store.core.wire import Instant, Instants, Uuids
@@ -15,7 +15,7 @@ Connection = AsyncConnection[Any]
 _MOST_TOLD = 200  # a notification has room for 8000 bytes
 
 
-async def earlier_runs(connection: Connection, rows: Iterable[Execution]) -> dict[bytes, bytes]:
+async def earlier_runs(connection: Connection, rows: Iterable[ClaimedExecution]) -> dict[bytes, bytes]:
     """Of each row whose job has an earlier run that is not over: the id of the latest such run."""
     cursors = []
     for partition, found in by_partition(rows).items():
@@ -28,7 +28,7 @@ async def earlier_runs(connection: Connection, rows: Iterable[Execution]) -> dic
     return {row[0]: row[1] for cursor in cursors for row in await cursor.fetchall()}
 
 
-async def queue(connection: Connection, row: Execution, earlier: bytes, *, carries_on: bool) -> bool | None:
+async def queue(connection: Connection, row: ClaimedExecution, earlier: bytes, *, carries_on: bool) -> bool | None:
     """Has a claimed row wait for the end of the run before it: False where that has ended by now, None where somebody
     else has it locked."""
     parameters = {
@@ -43,7 +43,7 @@ async def queue(connection: Connection, row: Execution, earlier: bytes, *, carri
     return None if await _any_left(connection, row) else False
 
 
-async def cancel_earlier(connection: Connection, row: Execution) -> bool:
+async def cancel_earlier(connection: Connection, row: ClaimedExecution) -> bool:
     """Ends what is left of the job's earlier runs; workers that have one in hand are told to stop it. False where one
     is left, since somebody else has it locked."""
     reason = f"overlap: the run of {instant_text(row.scheduled_for)} took its place"
@@ -56,19 +56,19 @@ async def cancel_earlier(connection: Connection, row: Execution) -> bool:
     return not await _any_left(connection, row)
 
 
-async def _any_left(connection: Connection, row: Execution) -> bool:
+async def _any_left(connection: Connection, row: ClaimedExecution) -> bool:
     parameters = {"job": UUID(bytes=row.job_id or b""), "before": Instant(row.scheduled_for)}
     cursor = await connection.execute(statement_in("jobs/earlier_left", row.partition), parameters)
     found = await cursor.fetchone()
     return bool(found and found[0])
 
 
-async def early_rows(connection: Connection, rows: Iterable[Execution]) -> set[bytes]:
+async def early_rows(connection: Connection, rows: Iterable[ClaimedExecution]) -> set[bytes]:
     """The ids of those claimed rows whose starts are still to come, by the database's clock."""
     return await _found(connection, "jobs/early_rows", rows)
 
 
-async def _found(connection: Connection, query: LiteralString, rows: Iterable[Execution]) -> set[bytes]:
+async def _found(connection: Connection, query: LiteralString, rows: Iterable[ClaimedExecution]) -> set[bytes]:
     ids: set[bytes] = set()
     for partition, found in by_partition(rows).items():
         named = {"ids": Uuids(row.id for row in found)}
@@ -77,7 +77,7 @@ async def _found(connection: Connection, query: LiteralString, rows: Iterable[Ex
     return ids
 
 
-async def as_planned(connection: AsyncConnection[Any], rows: Sequence[Execution]) -> list[Execution]:
+async def as_planned(connection: AsyncConnection[Any], rows: Sequence[ClaimedExecution]) -> list[ClaimedExecution]:
     """The rows, each with the start that it had before it was put off. In the database it is their start again, too:
     what begins there before it fires would count as not begun."""
     late = [row for row in rows if row.fire_at > row.start]

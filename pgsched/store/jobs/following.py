@@ -5,7 +5,7 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.execution import Execution, by_partition
+from pgsched.domain.execution import ClaimedExecution, by_partition
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import Tokens, Uuids
 from pgsched.store.jobs.definitions import ClaimedDefinition
@@ -20,7 +20,7 @@ async def count_runs(connection: AsyncConnection[Any], jobs: Sequence[bytes]) ->
 
 
 async def plan_completions(
-    connection: AsyncConnection[Any], rows: Sequence[tuple[Execution, ClaimedDefinition]]
+    connection: AsyncConnection[Any], rows: Sequence[tuple[ClaimedExecution, ClaimedDefinition]]
 ) -> None:
     """Has each job's next row wait for the end of the claimed one."""
     definitions = {row.id: definition for row, definition in rows}

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.predecessor import After, Decision, Other, OtherRun, WaitFor, decide
 from pgsched.errors import InvalidSchedule
 from pgsched.store import internal
@@ -18,7 +18,9 @@ Connection = AsyncConnection[Any]
 _MICROSECOND = timedelta(microseconds=1)
 
 
-async def decide_after(connection: Connection, row: Execution, definition: ClaimedDefinition, after: After) -> Decision:
+async def decide_after(
+    connection: Connection, row: ClaimedExecution, definition: ClaimedDefinition, after: After
+) -> Decision:
     """What becomes of a claimed row that comes after another job's run."""
     instant = to_datetime(row.scheduled_for)
     begin, end = after.period(instant, definition.timezone)
@@ -26,7 +28,7 @@ async def decide_after(connection: Connection, row: Execution, definition: Claim
     return decide(after, other, instant, begin)
 
 
-async def queue_after(connection: Connection, row: Execution, decided: WaitFor, *, carries_on: bool) -> None:
+async def queue_after(connection: Connection, row: ClaimedExecution, decided: WaitFor, *, carries_on: bool) -> None:
     """Has a claimed row wait for the end of another job's run; workers are told to look who waits."""
     parameters = {
         "id": UUID(bytes=row.id),

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.rules import Rules
 from pgsched.domain.run_decisions import Reckoning, SkippedRange
 from pgsched.errors import InvalidSchedule
@@ -43,7 +43,7 @@ class Reckoned(NamedTuple):
     Where it simply runs, the instant of its successor as a wire count, or None.
     """
 
-    row: Execution
+    row: ClaimedExecution
     definition: ClaimedDefinition
     rules: Rules
     reckoning: Reckoning | int | None
@@ -65,12 +65,12 @@ class Reckoned(NamedTuple):
 
 async def reckon_rows(
     connection: AsyncConnection[Any],
-    rows: Iterable[Execution],
+    rows: Iterable[ClaimedExecution],
     definitions: Mapping[bytes, ClaimedDefinition],
     now: int,
-) -> tuple[list[Reckoned], list[Execution]]:
+) -> tuple[list[Reckoned], list[ClaimedExecution]]:
     """What becomes of the rows whose jobs make sense, and the rows that there is no time for; all others run."""
-    found, left = list[Reckoned](), list[Execution]()
+    found, left = list[Reckoned](), list[ClaimedExecution]()
     known = [(row, definition) for row in rows if (definition := definitions.get(row.id))]
     known.sort(key=lambda one: one[1].weight)
     until, are_plain = time.thread_time() + _SECONDS, True

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.predecessor import LookAgain, SkipRun, WaitFor
 from pgsched.domain.run_decisions import OverlapDecision, Reckoning, decide_overlap
 from pgsched.store.core.sql import statement_in
@@ -44,7 +44,7 @@ class Planned(NamedTuple):
 
     instants: dict[int, int]
     idle: frozenset[bytes] = frozenset()
-    restored: Mapping[bytes, Execution] = MappingProxyType({})
+    restored: Mapping[bytes, ClaimedExecution] = MappingProxyType({})
 
 
 NOTHING_PLANNED = Planned({})
@@ -52,7 +52,7 @@ NOTHING_PLANNED = Planned({})
 
 async def plan_successors(
     connection: AsyncConnection[Any],
-    claimed: Sequence[Execution],
+    claimed: Sequence[ClaimedExecution],
     known: Definitions,
     *,
     now: int,

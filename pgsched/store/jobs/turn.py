@@ -4,14 +4,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.rules import Rules
 from pgsched.domain.run_decisions import SkippedRange
 from pgsched.store.core.wire import LAST, LONG_AGO
 from pgsched.store.jobs.definitions import ClaimedDefinition, fires_late
 from pgsched.store.live.putting_off import PutOff
 
-Successor = tuple[Execution, ClaimedDefinition, int, int]
+Successor = tuple[ClaimedExecution, ClaimedDefinition, int, int]
 """The claimed row that is followed, its job, the instant of the successor, and the earliest start of that."""
 
 
@@ -22,7 +22,7 @@ class Run(NamedTuple):
     it has none: whoever changed the job plans it.
     """
 
-    row: Execution
+    row: ClaimedExecution
     definition: ClaimedDefinition
     rules: Rules
     successor: int | None
@@ -40,13 +40,13 @@ class Turn:
     idle: set[bytes] = field(default_factory=set)
     locked: list[PutOff] = field(default_factory=list)
     successors: list[Successor] = field(default_factory=list)
-    skipped: list[tuple[Execution, SkippedRange]] = field(default_factory=list)
+    skipped: list[tuple[ClaimedExecution, SkippedRange]] = field(default_factory=list)
     further: list[tuple[UUID, SkippedRange]] = field(default_factory=list)
     ended: list[tuple[ClaimedDefinition, str]] = field(default_factory=list)
-    completing: list[tuple[Execution, ClaimedDefinition]] = field(default_factory=list)
+    completing: list[tuple[ClaimedExecution, ClaimedDefinition]] = field(default_factory=list)
     heard: dict[int, int] = field(default_factory=dict)
 
-    def put_off(self, row: Execution, rules: Rules, reason: str | None = None, until: int = LONG_AGO) -> None:
+    def put_off(self, row: ClaimedExecution, rules: Rules, reason: str | None = None, until: int = LONG_AGO) -> None:
         """Has a row read again a moment later, or at an instant."""
         self.idle.add(row.id)
         self.locked.append(PutOff(row, not fires_late(row, rules), reason, until))

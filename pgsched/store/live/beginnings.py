@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from pgsched.domain.execution import Execution, by_partition
+from pgsched.domain.execution import ClaimedExecution, by_partition
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.sql import statement_in
 from pgsched.store.live.executions import Answer, Group
 
 
-async def note(connection: Connection, rows: Sequence[Execution], *, begun: bool) -> set[bytes]:
+async def note(connection: Connection, rows: Sequence[ClaimedExecution], *, begun: bool) -> set[bytes]:
     """Notes that these rows, which may have one attempt only, have begun, or that they have not after all, for whoever
     takes them back from a lost worker.
 
@@ -18,7 +18,7 @@ async def note(connection: Connection, rows: Sequence[Execution], *, begun: bool
     return {id for cursor in cursors for (id,) in await cursor.fetchall()}
 
 
-async def bring_payloads(connection: Connection, rows: Sequence[Execution]) -> dict[bytes, bytes | None]:
+async def bring_payloads(connection: Connection, rows: Sequence[ClaimedExecution]) -> dict[bytes, bytes | None]:
     """The payloads that the claim kept back, so that few are in memory at a time, by the ids of their rows.
 
     Rows without an entry are not leased under their tokens any more."""
@@ -26,7 +26,7 @@ async def bring_payloads(connection: Connection, rows: Sequence[Execution]) -> d
     return {id: payload for cursor in cursors for id, payload in await cursor.fetchall()}
 
 
-async def _send(connection: Connection, name: str, rows: Sequence[Execution], **others: bool) -> list[Answer]:
+async def _send(connection: Connection, name: str, rows: Sequence[ClaimedExecution], **others: bool) -> list[Answer]:
     async with connection.pipeline():
         return [
             await connection.execute(

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.isolation import despite_brief_locks, is_of_a_row
 from pgsched.store.core.sql import statement_among
@@ -52,7 +52,7 @@ async def sift_held(
     partitions: Sequence[int],
     *,
     batch: int,
-    attempt: Callable[[list[Execution]], Awaitable[object]],
+    attempt: Callable[[list[ClaimedExecution]], Awaitable[object]],
 ) -> list[SetAside]:
     """Puts away what a gate holds and cannot be claimed from it, or with which the attempt fails that follows."""
 

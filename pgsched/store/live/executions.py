@@ -11,7 +11,7 @@ from typing import Any, LiteralString, NamedTuple
 import psycopg
 from psycopg import AsyncCursor
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.partitions import queue_of
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.sql import statement, statement_among, statement_in, statement_over, together
@@ -23,8 +23,9 @@ from pgsched.store.live.parking import SetAside
 from pgsched.store.live.row_filter import ALL_ROWS, PLAIN, RowFilter
 
 Answer = AsyncCursor[tuple[Any, ...]]
-_execution: Callable[[tuple[Any, ...]], Execution] = partial(tuple.__new__, Execution)  # as _make, in half the time
-_OPTIONS: Callable[[Execution], bytes | None] = attrgetter("options")
+# As _make, in half the time.
+_execution: Callable[[tuple[Any, ...]], ClaimedExecution] = partial(tuple.__new__, ClaimedExecution)
+_OPTIONS: Callable[[ClaimedExecution], bytes | None] = attrgetter("options")
 DEPTH = 1000
 """How many due rows of a priority are looked at for such as may be claimed."""
 
@@ -56,15 +57,15 @@ class Claimed(NamedTuple):
     ``sure_until`` is that of its lease, ``parked`` what it could not do (``store.live.careful``), and ``statements``
     how many took them, with begin and commit."""
 
-    taken: list[Execution]
-    rows: list[Execution]
+    taken: list[ClaimedExecution]
+    rows: list[ClaimedExecution]
     planned: dict[int, int]
     sure_until: float = float("inf")
     parked: tuple[SetAside, ...] = ()
     statements: int = 0
 
 
-Admit = Callable[[Connection, list[Execution]], Awaitable[list[Execution]]]
+Admit = Callable[[Connection, list[ClaimedExecution]], Awaitable[list[ClaimedExecution]]]
 """Which of the claimed rows may start, decided within the claim's transaction."""
 
 
@@ -118,8 +119,8 @@ async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], 
 
 
 async def carry_on(
-    connection: Connection, lease: Lease, taken: list[Execution], how: How
-) -> tuple[list[Execution], dict[int, int]]:
+    connection: Connection, lease: Lease, taken: list[ClaimedExecution], how: How
+) -> tuple[list[ClaimedExecution], dict[int, int]]:
     """What a claim does with the rows that it took, in its transaction: those that run, and what was planned."""
     running = taken
     recurring = [row for row in taken if (row.plan or 0) > 0 and row.attempt == 1]
@@ -184,7 +185,7 @@ class Group:
     tokens: list[int]
 
     @classmethod
-    def of(cls, rows: Iterable[Execution]) -> "Group":
+    def of(cls, rows: Iterable[ClaimedExecution]) -> "Group":
         """The group of these rows."""
         ids, tokens = zip(*[(row.id, row.token) for row in rows], strict=True)
         return cls(list(ids), list(tokens))

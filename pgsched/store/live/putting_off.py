@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.sql import statement_in
 from pgsched.store.core.wire import LONG_AGO, Instants, Tokens, Uuids
 
@@ -16,7 +16,7 @@ class PutOff(NamedTuple):
     """A claimed row that is to be read again a moment later, or at an instant (wire count); ``marked`` where its start
     would say something of it that is not so. The ``reason`` is told where it is not a lock."""
 
-    row: Execution
+    row: ClaimedExecution
     marked: bool = False
     reason: str | None = None
     until: int = LONG_AGO

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import Tokens, Uuids
@@ -17,7 +17,7 @@ class Recall(StrEnum):
     LOCKED = "locked"
 
 
-async def recall(connection: Connection, row: Execution) -> Recall:
+async def recall(connection: Connection, row: ClaimedExecution) -> Recall:
     """Has a row that has not begun follow its job, if that was edited, paused or cancelled since the row was
     planned."""
     parameters = {"partition": row.partition, "ids": Uuids([row.id]), "tokens": Tokens([row.token])}

@@ -15,7 +15,7 @@ from uuid import UUID
 import psycopg
 from psycopg import AsyncConnection
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.isolation import Culprit, by_halves, is_a_lock, is_of_a_row, took_too_long
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import Instant, Uuids
@@ -89,16 +89,16 @@ async def lock_due(
     return places
 
 
-async def lease_rows(connection: Connection, lease: Lease, places: Sequence[RowPlace]) -> list[Execution]:
+async def lease_rows(connection: Connection, lease: Lease, places: Sequence[RowPlace]) -> list[ClaimedExecution]:
     """Leases rows where they are."""
     partitions: dict[int, list[bytes]] = defaultdict(list)
     for place in places:
         partitions[place.partition].append(place.id)
-    rows: list[Execution] = []
+    rows: list[ClaimedExecution] = []
     for partition, ids in partitions.items():
         parameters = {"ids": Uuids(ids), "owner": lease.owner, "token": lease.token, "lease": lease.length}
         cursor = await connection.execute(statement_in("live/lease_rows", partition), parameters, binary=True)
-        rows += [Execution._make(row) for row in await cursor.fetchall()]
+        rows += [ClaimedExecution._make(row) for row in await cursor.fetchall()]
     return rows
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 
-from pgsched.domain.execution import Execution, by_partition
+from pgsched.domain.execution import ClaimedExecution, by_partition
 from pgsched.domain.notification import CHANNEL, MOST_ROWS
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import LONG_AGO, UNIX_TO_WIRE, Instants, Tokens
@@ -19,7 +19,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 _DEPTH = 1000  # of the due rows of a partition, in which a claim's rows are looked for
 
 
-def release(connection: Connection, rows: Iterable[Execution]) -> int:
+def release(connection: Connection, rows: Iterable[ClaimedExecution]) -> int:
     """Hands rows back as if they had not been claimed, but what somebody has locked; how many."""
     released = 0
     for partition, some in by_partition(rows).items():
@@ -44,7 +44,7 @@ def end_own_transactions(connection: Connection, instance: str) -> None:
     connection.execute(statement("live/end_own_transactions"), {"instance": instance})
 
 
-def announce(connection: Connection, rows: Iterable[Execution]) -> None:
+def announce(connection: Connection, rows: Iterable[ClaimedExecution]) -> None:
     """Tells the workers that these wait again."""
     earliest: dict[int, int] = {}
     for row in rows:
@@ -66,12 +66,12 @@ def renew_worker(connection: Connection, worker: int, term: timedelta) -> bool:
     return answer.fetchone() is not None
 
 
-def renew(connection: Connection, rows: Iterable[Execution], lease: timedelta) -> None:
+def renew(connection: Connection, rows: Iterable[ClaimedExecution], lease: timedelta) -> None:
     """Prolongs the leases that are past a third of their life."""
     for partition, some in by_partition(rows).items():
         connection.execute(statement_in("live/renew", partition), {**Group.of(some).parameters(), "lease": lease})
 
 
-def suspect(connection: Connection, row: Execution) -> None:
+def suspect(connection: Connection, row: ClaimedExecution) -> None:
     """Has it run alone once it is taken back from this worker."""
     connection.execute(statement_in("live/suspect", row.partition), Group.of([row]).parameters())

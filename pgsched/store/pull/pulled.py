@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg import AsyncConnection
 
-from pgsched.domain.execution import Execution, by_partition
+from pgsched.domain.execution import ClaimedExecution, by_partition
 from pgsched.domain.partitions import partitions_of
 from pgsched.store.core.isolation import is_of_a_row
 from pgsched.store.core.query import column
@@ -85,7 +85,7 @@ async def _pass_on(connection: AsyncConnection[Any], lease: Lease, what: Passing
         parameters |= {f"low_{partition}": Instant(what.low), f"batch_{partition}": what.batch}
     async with connection.transaction():
         cursor = await connection.execute(statement_over("live/claim", partitions, _PLANNED), parameters, binary=True)
-        rows = [Execution._make(row) for row in await cursor.fetchall()]
+        rows = [ClaimedExecution._make(row) for row in await cursor.fetchall()]
         if rows:
             first = [row for row in rows if row.attempt == 1]
             planned = await plan_successors(
@@ -95,7 +95,7 @@ async def _pass_on(connection: AsyncConnection[Any], lease: Lease, what: Passing
     return len(rows)
 
 
-async def _hand_back(connection: AsyncConnection[Any], rows: Sequence[Execution]) -> None:
+async def _hand_back(connection: AsyncConnection[Any], rows: Sequence[ClaimedExecution]) -> None:
     for partition, some in by_partition(rows).items():
         await executions.release(connection, partition, Group.of(some))
         first = Instant(min(row.fire_at for row in some))

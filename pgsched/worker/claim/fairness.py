@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.worker.claim.marks import Marks
 from pgsched.worker.claim.precedence import Precedence
 from pgsched.worker.directory import Directory
@@ -76,7 +76,7 @@ class Fairness:
         for client in held:
             self.apart.pop(client, None)
 
-    def observe(self, taken: Sequence[Execution], asked: int, now: int) -> None:
+    def observe(self, taken: Sequence[ClaimedExecution], asked: int, now: int) -> None:
         """Notes that a claim for all other clients asked for so many rows and took these."""
         self.is_behind = False
         if not self.known.are_several():

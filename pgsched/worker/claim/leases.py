@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import LiteralString
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.errors import Unavailable
 from pgsched.events import Events
 from pgsched.observer import BatchClaimed
@@ -90,7 +90,12 @@ class Leases:
         )
 
     def answered(
-        self, lease: Lease, rows: Sequence[Execution] | None = None, *, statements: int = 3, at_once: bool = False
+        self,
+        lease: Lease,
+        rows: Sequence[ClaimedExecution] | None = None,
+        *,
+        statements: int = 3,
+        at_once: bool = False,
     ) -> None:
         """Notes that a claim was answered. Observers are told of its rows, unless nothing was claimed (None)."""
         self._unanswered.remove(lease.token)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable, Sequence
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Share
 
@@ -30,7 +30,7 @@ class Marks:
         each = min(-(-budget // count), batch)
         return [Share(partition, self._lows.get(partition, LONG_AGO), each) for partition in asked]
 
-    def read_to(self, shares: Iterable[Share], rows: Iterable[Execution]) -> None:
+    def read_to(self, shares: Iterable[Share], rows: Iterable[ClaimedExecution]) -> None:
         """Notes the answer to a claim: the next one reads on from the last row of each partition."""
         last: dict[int, int] = {}
         for row in rows:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.partitions import queue_of
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Claimed, Share
@@ -55,7 +55,7 @@ class Precedence:
         self._owed += count * _BY_INSTANT
         return count
 
-    def went_by_instant(self, taken: Sequence[Execution], *, asked: int) -> None:
+    def went_by_instant(self, taken: Sequence[ClaimedExecution], *, asked: int) -> None:
         """Notes what a claim by instant took of the rows that it asked for."""
         self._owed = max(self._owed - len(taken), 0.0) if len(taken) >= asked else 0.0
         if any(row.options and _BELOW in row.options for row in taken):

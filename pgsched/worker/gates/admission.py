@@ -4,7 +4,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.gate import CLIENT, ORDER, Gate
 from pgsched.domain.passing import AHEAD, JUST_IN_TIME, Appointment, appoint
 from pgsched.service import Signal
@@ -56,7 +56,7 @@ class Admission:
         """The clients whose gates hold executions back."""
         return tuple(name.removeprefix(CLIENT) for name in self.holding if name.startswith(CLIENT))
 
-    async def admit(self, connection: Connection, rows: list[Execution]) -> list[Execution]:
+    async def admit(self, connection: Connection, rows: list[ClaimedExecution]) -> list[ClaimedExecution]:
         """The rows of a claim that may start now or within the look-ahead, each with its instant. The others are held,
         in the claim's transaction."""
         self.admitted = 0
@@ -73,7 +73,7 @@ class Admission:
             return rows
         return await self.let_pass(connection, rows, wanted, held, await self.lock(connection, wanted, held))
 
-    async def queue_up(self, connection: Connection, rows: list[Execution]) -> dict[bytes, str]:
+    async def queue_up(self, connection: Connection, rows: list[ClaimedExecution]) -> dict[bytes, str]:
         """The rows whose turn it is not under their ordering key. What cannot be decided for another's lock is put
         off."""
         ordered = [row for row in rows if row.ordering_key is not None]
@@ -84,7 +84,7 @@ class Admission:
             await self._put_off(connection, turns.undecided)
         return {row.id: ORDER for row in ordered if row.id not in turns.heads}
 
-    async def _put_off(self, connection: Connection, rows: list[Execution]) -> None:
+    async def _put_off(self, connection: Connection, rows: list[ClaimedExecution]) -> None:
         """Rows are read again beyond what claims look ahead: soon, or later as they are long overdue. They are no
         longer leased, so nothing holds them at a gate."""
         now, partitions = self._clock.now(), defaultdict[int, list[PostponedRow]](list)
@@ -95,7 +95,7 @@ class Admission:
         for partition, some in partitions.items():
             await postpone(connection, partition, some)
 
-    def undeliverable(self, rows: Iterable[Execution], held: Mapping[bytes, str]) -> dict[bytes, str]:
+    def undeliverable(self, rows: Iterable[ClaimedExecution], held: Mapping[bytes, str]) -> dict[bytes, str]:
         """The rows that this worker cannot deliver, each with the gate at which it waits for another worker."""
         found: dict[bytes, str] = {}
         for row in rows:
@@ -104,7 +104,7 @@ class Admission:
                 self._capabilities.note_held(gate)
         return found
 
-    def gates_of(self, rows: Iterable[Execution]) -> dict[bytes, list[str]]:
+    def gates_of(self, rows: Iterable[ClaimedExecution]) -> dict[bytes, list[str]]:
         return {row.id: names for row in rows if (names := self.book.gates_of(row)) and not self._terms.is_late(row)}
 
     async def lock(
@@ -136,16 +136,16 @@ class Admission:
     async def let_pass(
         self,
         connection: Connection,
-        rows: list[Execution],
+        rows: list[ClaimedExecution],
         wanted: dict[bytes, list[str]],
         held: dict[bytes, str],
         locked: dict[str, Gate],
-    ) -> list[Execution]:
+    ) -> list[ClaimedExecution]:
         passing = [row for row in rows if row.id not in held and row.id not in wanted]
         gated = [row for row in rows if row.id not in held and row.id in wanted]
         now = self._clock.now()
         on_the_way = [[locked[name] for name in wanted[row.id] if name in locked] for row in gated]
-        later = list[Execution]()
+        later = list[ClaimedExecution]()
         given = appoint([(row.fire_at, gates) for row, gates in zip(gated, on_the_way, strict=True)], now)
         for row, appointment in zip(gated, given, strict=True):
             if appointment.behind is None:
@@ -173,7 +173,7 @@ class Admission:
         self.has_news()
 
     async def _write(
-        self, connection: Connection, rows: Sequence[Execution], held: dict[bytes, str], locked: dict[str, Gate]
+        self, connection: Connection, rows: Sequence[ClaimedExecution], held: dict[bytes, str], locked: dict[str, Gate]
     ) -> None:
         await gates.note_draws(connection, locked.values())
         counting = [name for name, gate in locked.items() if gate.drawn and name in self.book.counting]
@@ -183,7 +183,7 @@ class Admission:
         if held:
             await gates.hold(connection, [(row, held[row.id]) for row in rows if row.id in held])
 
-    def _count(self, passing: Sequence[Execution], wanted: dict[bytes, list[str]]) -> None:
+    def _count(self, passing: Sequence[ClaimedExecution], wanted: dict[bytes, list[str]]) -> None:
         for row in passing:
             counting = [name for name in wanted.get(row.id, ()) if name in self.book.counting]
             self.tally.add(row.id, counting)

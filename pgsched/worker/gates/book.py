@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from math import inf
 
 from pgsched.domain.capability import WORKER
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.gate import CIRCUIT, CLIENT, HOST, KEY, circuits_of, host_of, key_name
 from pgsched.domain.partitions import queue_of
 from pgsched.domain.policy import parse_options
@@ -43,7 +43,7 @@ class Book:
         self._by_host = any(name.startswith((HOST, CIRCUIT)) for name in self.names)
         return frozenset(name for name, limits in self._limits.items() if _any_less(limits, before.get(name, _NONE)))
 
-    def gates_of(self, row: Execution) -> list[str]:
+    def gates_of(self, row: ClaimedExecution) -> list[str]:
         """The gates that an execution must pass."""
         wanted = [CLIENT + row.client_id]
         if queue_of(row.partition) in self._queues:

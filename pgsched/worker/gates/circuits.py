@@ -15,7 +15,7 @@ from datetime import timedelta
 import psycopg
 
 from pgsched.domain.circuit import OF_A_HOST, WINDOW, Window, asked_pause, is_healthy, is_target_fault
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.gate import RECOVERED, circuits_of, host_of, path_of
 from pgsched.domain.outcome import Failed, Outcome, error_text
 from pgsched.events import Events
@@ -79,14 +79,14 @@ class Circuits(Service):
     def _look_at_what_is_watched(self) -> None:
         self.is_watching = bool(self._windows or self._probes)
 
-    def leaves_alone(self, row: Execution) -> bool:
+    def leaves_alone(self, row: ClaimedExecution) -> bool:
         """Whether the target was found failing a moment ago, after this execution was claimed."""
         if not self._opened or row.id in self._probes or (host := host_of(row.target)) is None:
             return False
         now = time.monotonic()
         return any(self._opened.get(name, 0.0) > now for name in circuits_of(row.target, host, row.client_id))
 
-    def note(self, row: Execution, outcome: Outcome) -> None:
+    def note(self, row: ClaimedExecution, outcome: Outcome) -> None:
         """Counts how an attempt ended."""
         ill = is_target_fault(outcome)
         if not (ill or is_healthy(outcome)) or (host := host_of(row.target)) is None:

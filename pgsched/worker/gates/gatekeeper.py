@@ -16,7 +16,7 @@ from datetime import timedelta
 from functools import partial
 
 from pgsched.domain.capability import is_table_gate
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.gate import Gate
 from pgsched.domain.passing import AHEAD
 from pgsched.service import DutyCycle
@@ -166,7 +166,7 @@ class Gatekeeper(Claiming):
             self.leases.answered(lease)
             self.leases.tell(parked)
 
-    async def _try_out(self, connection: Connection, rows: list[Execution]) -> None:
+    async def _try_out(self, connection: Connection, rows: list[ClaimedExecution]) -> None:
         """Does with these rows what feeding does, in a transaction that is undone."""
         await self._admission.queue_up(connection, rows)
         self._admission.gates_of(rows)
@@ -209,7 +209,7 @@ class Gatekeeper(Claiming):
         elif name in held.values() and name not in locked:  # somebody else has it locked
             here.due = max(here.due, time.monotonic() + _TRY_AGAIN)
 
-    async def _claim_held(self, connection: Connection, lease: Lease, name: str, batch: int) -> list[Execution]:
+    async def _claim_held(self, connection: Connection, lease: Lease, name: str, batch: int) -> list[ClaimedExecution]:
         """Claims rows behind a gate, without those that this worker leaves to others, who feed from the gate as
         well."""
         left = self._capabilities.left_in(self._roster.open)

@@ -15,7 +15,7 @@ import psycopg
 from pgsched.delivery.channel import Channel, describe
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.places import NoPlace
-from pgsched.domain.execution import KEPT_BACK, Execution
+from pgsched.domain.execution import KEPT_BACK, ClaimedExecution
 from pgsched.domain.outcome import LATE, Failed, Outcome, Released, Succeeded
 from pgsched.domain.policy import Options
 from pgsched.domain.target import Scheme
@@ -72,7 +72,7 @@ class Attempts:
         pace: AttemptPace,
         unbegun: Unbegun,
         waiting: Waiting,
-        doubt: Callable[[Execution], None],
+        doubt: Callable[[ClaimedExecution], None],
     ) -> None:
         self._channel, self._settle, self._in_hand = equipment.channel, equipment.settle, equipment.in_hand
         self._terms, self._tenure, self._pace = equipment.terms, tenure, pace
@@ -80,12 +80,12 @@ class Attempts:
         self._events, self._failures = equipment.events, equipment.failures
         self._payloads, self._shares = equipment.payloads, equipment.shares
         self._goes_on, self._unbegun = equipment.goes_on, unbegun
-        self.lingering: dict[bytes, Execution] = {}
+        self.lingering: dict[bytes, ClaimedExecution] = {}
         """Rows that ended in the database while their functions go on in threads."""
         self.draining = False
         """Whether a cancellation ends the lane, too."""
 
-    async def plain(self, lane: Lane, row: Execution) -> None:
+    async def plain(self, lane: Lane, row: ClaimedExecution) -> None:
         """One attempt at a row whose payload is there."""
         started = lane.started = time.monotonic()
         if started > self._tenure.until:
@@ -132,7 +132,7 @@ class Attempts:
         self._settle(row, options, outcome, seconds)
 
     async def _once(
-        self, beginnings: Beginnings, lane: Lane, row: Execution, options: Options, seconds: float
+        self, beginnings: Beginnings, lane: Lane, row: ClaimedExecution, options: Options, seconds: float
     ) -> Outcome | None:
         """The only attempt that a row may have. Its beginning is committed before the target is called, unless its work
         is committed together with its end. If the beginning cannot be noted, the attempt does not begin; None if the
@@ -160,7 +160,7 @@ class Attempts:
             self._events.emit("database.lost", role="beginnings", error=str(error)[:200])
             return Released(after=_DATABASE_PAUSE)
 
-    async def shared(self, lane: Lane, row: Execution) -> None:
+    async def shared(self, lane: Lane, row: ClaimedExecution) -> None:
         """One attempt, where several clients share the lanes."""
         try:
             self._shares.take(row.client_id)
@@ -175,7 +175,7 @@ class Attempts:
         finally:
             self._shares.give_back(row.client_id)
 
-    async def large(self, lane: Lane, row: Execution) -> None:
+    async def large(self, lane: Lane, row: ClaimedExecution) -> None:
         """One attempt that first reads the payload which the claim kept back. Reading does not count as the attempt's
         time."""
         lane.execution, released, doubts = row, Released(), self._tenure.doubts
@@ -203,7 +203,7 @@ class Attempts:
             lane.execution, lane.stopped = None, False
         self._settle(row, DEFAULT, released, 0.0)
 
-    def _linger(self, row: Execution) -> None:
+    def _linger(self, row: ClaimedExecution) -> None:
         """Keeps a row until its function has returned: the next of its ordering key waits for that."""
         self.lingering[row.id] = row
         self._in_hand.keep_unrecorded([row.id])
@@ -214,7 +214,7 @@ class Attempts:
             del self.lingering[row.id]
             self._settle(row, DEFAULT, _ENDED, 0.0)
 
-    def _cancelled(self, lane: Lane, row: Execution, error: BaseException) -> Outcome:
+    def _cancelled(self, lane: Lane, row: ClaimedExecution, error: BaseException) -> Outcome:
         """The outcome of a cancellation: by the deadline, by an end in the database, or else by the handler itself."""
         if lane.expired or lane.stopped:
             lane.forgive()

@@ -8,7 +8,7 @@ through this module.
 
 import asyncio
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Link
 from pgsched.store.live import beginnings
 
@@ -20,10 +20,10 @@ class Beginnings:
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self._asked: list[tuple[Execution, bool, asyncio.Future[bool]]] = []
+        self._asked: list[tuple[ClaimedExecution, bool, asyncio.Future[bool]]] = []
         self._noting: asyncio.Task[None] | None = None
 
-    async def note(self, row: Execution, *, begun: bool = True) -> bool:
+    async def note(self, row: ClaimedExecution, *, begun: bool = True) -> bool:
         """Notes that this row has begun, or, if it found no place, that it has not. Returns whether that is committed;
         if not, another worker has the row, or somebody has locked it. Raises what the database raises."""
         answer = asyncio.get_running_loop().create_future()

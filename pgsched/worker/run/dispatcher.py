@@ -21,7 +21,7 @@ from contextvars import Context
 from datetime import timedelta
 
 from pgsched.delivery.own_context import UNUSED, context_of_lanes, own_context
-from pgsched.domain.execution import KEPT_BACK, Execution
+from pgsched.domain.execution import KEPT_BACK, ClaimedExecution
 from pgsched.domain.outcome import Released
 from pgsched.service import Signal
 from pgsched.worker.clock import DatabaseClock
@@ -127,7 +127,7 @@ class Dispatcher:
             waiting = min(waiting, self.concurrency)
         return self.capacity - len(self.in_hand) + len(self._upcoming.far) + waiting + len(self.in_hand.unrecorded)
 
-    def submit(self, rows: list[Execution], sure_until: float = float("inf")) -> None:
+    def submit(self, rows: list[ClaimedExecution], sure_until: float = float("inf")) -> None:
         """Takes claimed rows, whose leases hold until ``sure_until`` (monotonic). Rows that are due start now, the
         others at their instant."""
         self.tenure.claimed(sure_until)
@@ -136,7 +136,7 @@ class Dispatcher:
             rows = self.unbegun.sift(rows, sure_until)
         self._begin(rows)
 
-    def _begin(self, rows: Iterable[Execution]) -> None:
+    def _begin(self, rows: Iterable[ClaimedExecution]) -> None:
         now, start = self._clock.now(), self._rounds.add if self.shares.wanted else self._ready.append
         some_wait = False
         for row in rows:
@@ -210,7 +210,7 @@ class Dispatcher:
         return not self._attempts.draining and any(task is not None and task.done() for task in tasks)
 
     @property
-    def running(self) -> list[Execution]:
+    def running(self) -> list[ClaimedExecution]:
         """The rows that lanes are delivering."""
         return [lane.execution for lane in self._lanes if lane.execution is not None]
 
@@ -280,13 +280,13 @@ class Dispatcher:
             raise
         self._waking = False
 
-    def _doubt(self, row: Execution) -> None:
+    def _doubt(self, row: ClaimedExecution) -> None:
         """Hands back this row and all others that have not begun: other workers may have taken them."""
         self._events.emit("lease.doubted", count=len(self.unbegun) + 1)
         self._ready.appendleft(row)
         self.hand_back()
 
-    def _resume(self, row: Execution) -> None:
+    def _resume(self, row: ClaimedExecution) -> None:
         """Starts a row for which there is a place. Mostly a lane is about to end, and goes on with it."""
         self._ready.appendleft(row)
         if not self._resuming:

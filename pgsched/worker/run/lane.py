@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 
 
 @dataclass(slots=True, eq=False)
@@ -13,7 +13,7 @@ class Lane:
     worker has cancelled it: the watch did, or it was ended in the database."""
 
     task: asyncio.Task[None] | None = None
-    execution: Execution | None = None
+    execution: ClaimedExecution | None = None
     started: float = 0.0
     expires: float = float("inf")
     expired: bool = False

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from pgsched.delivery.places import NoPlace, Places, alone
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Link
 from pgsched.store.live import beginnings
 
@@ -27,7 +27,7 @@ class Payloads(Places):
     def __init__(self, link: Link, most_bytes: int, *, is_shared: Callable[[], bool] = alone) -> None:
         super().__init__("memory for large payloads", max(most_bytes // LARGEST, 1), is_shared=is_shared)
         self._link, self._most_bytes = link, max(most_bytes, LARGEST)
-        self._asked: list[tuple[Execution, asyncio.Future[Execution | None]]] = []
+        self._asked: list[tuple[ClaimedExecution, asyncio.Future[ClaimedExecution | None]]] = []
         self._reading: asyncio.Task[None] | None = None
         self.results: dict[bytes, int] = {}
         self.used = 0
@@ -41,7 +41,7 @@ class Payloads(Places):
         return -(-self._by_client.get(client, 0) // LARGEST)
 
     @asynccontextmanager
-    async def whole(self, row: Execution) -> AsyncIterator[Execution | None]:
+    async def whole(self, row: ClaimedExecution) -> AsyncIterator[ClaimedExecution | None]:
         """The row with its payload, whose bytes count until the block is left; None where another worker has it.
 
         Raises NoPlace where there are no bytes to spare, and what the database raises.
@@ -95,12 +95,12 @@ class Payloads(Places):
         self.used += count
         self.is_full = bool(self.results) and self.used >= self._most_bytes
 
-    async def _read(self, row: Execution) -> Execution | None:
+    async def _read(self, row: ClaimedExecution) -> ClaimedExecution | None:
         answer = asyncio.get_running_loop().create_future()
         self._asked.append((row, answer))
         if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(self._read_on())
-        found: Execution | None = await answer
+        found: ClaimedExecution | None = await answer
         return found
 
     async def _read_on(self) -> None:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.events import Events
 
 _TOLD = 10
@@ -50,7 +50,7 @@ class ProcessExit:
         self._events, self.after = events, after
         self._wound_at = float("-inf")
 
-    def now(self, status: ExitStatus, why: str, running: Iterable[Execution]) -> None:
+    def now(self, status: ExitStatus, why: str, running: Iterable[ClaimedExecution]) -> None:
         """Logs what is in hand, and ends the process. Callable in any thread; the process ends even if the log cannot
         be written."""
         faulthandler.dump_traceback_later(_UNTIL_TOLD, exit=True, file=_STANDARD_ERROR)
@@ -70,6 +70,6 @@ class ProcessExit:
         faulthandler.cancel_dump_traceback_later()
 
 
-def named(rows: Sequence[Execution]) -> str:
+def named(rows: Sequence[ClaimedExecution]) -> str:
     """The first of these rows, for the log."""
     return ", ".join(f"{row.target} {row.uuid} of {row.client_id}" for row in rows[:_TOLD])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.errors import StaleLease
 from pgsched.store.core.connect import Link
 from pgsched.store.live import reports
@@ -44,13 +44,13 @@ class Reports:
         self._sent_at = float("-inf")
         self._hurry = asyncio.Event()
 
-    def progress(self, execution: Execution, fraction: float, note: str | None) -> None:
+    def progress(self, execution: ClaimedExecution, fraction: float, note: str | None) -> None:
         """Notes how far an execution is."""
         if not self._is_closed:
             said = self._of(execution)
             said.report = said.report._replace(fraction=fraction, note=note)
 
-    def checkpoint(self, execution: Execution, value: str, waiting: Waiting) -> None:
+    def checkpoint(self, execution: ClaimedExecution, value: str, waiting: Waiting) -> None:
         """Keeps a value, JSON text, for later attempts; ``waiting`` is told when that is committed, or StaleLease where
         somebody else has the execution, or what the database raises."""
         if self._is_closed:
@@ -61,7 +61,7 @@ class Reports:
         said.waiting.append(waiting)
         self._hurry.set()
 
-    async def read(self, execution: Execution) -> Any:
+    async def read(self, execution: ClaimedExecution) -> Any:
         """The last checkpoint of an execution, None where there is none."""
         try:
             return await reports.checkpoint_of(await self._link.get(), UUID(bytes=execution.id))
@@ -80,7 +80,7 @@ class Reports:
         self._said.clear()
         await self._link.drop()
 
-    def _of(self, execution: Execution) -> _Said:
+    def _of(self, execution: ClaimedExecution) -> _Said:
         key = UUID(bytes=execution.id), execution.token
         if key not in self._said:
             self._said[key] = _Said(Report(key[0], execution.token))

@@ -25,7 +25,7 @@ from datetime import timedelta
 
 import psycopg
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.events import Events
 from pgsched.store.core.connect import connect_now
 from pgsched.store.live import standing_in
@@ -49,14 +49,14 @@ class Hand:
     in_hand: InHand
     unbegun: Unbegun
 
-    def give_up(self, void_until: float) -> list[Execution]:
+    def give_up(self, void_until: float) -> list[ClaimedExecution]:
         """Keeps the loop from starting a row before it has handed back those that have not begun. Returns these rows,
         or none where the loop has gone on and handed them back already."""
         self.tenure.give_up(void_until)
         rows = _copied(self.unbegun.copy)
         return rows if self.tenure.is_given_up else []
 
-    def begun(self, given_up: Iterable[Execution]) -> list[Execution]:
+    def begun(self, given_up: Iterable[ClaimedExecution]) -> list[ClaimedExecution]:
         """The rows in hand that have begun."""
         others = {row.id for row in given_up}
         return _copied(lambda: [row for row in list(self.in_hand.rows.values()) if row.id not in others])
@@ -84,10 +84,10 @@ class StandIn:
         self._longest, self._process_exit = longest, process_exit
         self._connection: Connection | None = None
         self._since = self._not_before = self._renew_at = float("-inf")
-        self._given_up: list[Execution] | None = None
+        self._given_up: list[ClaimedExecution] | None = None
         self._is_released = self._is_over = False
 
-    def step(self, hand: Hand, since: float, culprit: Execution | None, until: float | None) -> None:
+    def step(self, hand: Hand, since: float, culprit: ClaimedExecution | None, until: float | None) -> None:
         """Does what is due. The loop has stood still since ``since`` (monotonic), blocked by the attempt at
         ``culprit``, which has time until ``until``. An unknown culprit has as much time as a lease lasts."""
         if since != self._since:
@@ -121,7 +121,7 @@ class StandIn:
         self._renew_at = self._not_before = float("-inf")
         self._is_released = self._is_over = False
 
-    def _do_next(self, hand: Hand, culprit: Execution | None, until: float) -> None:
+    def _do_next(self, hand: Hand, culprit: ClaimedExecution | None, until: float) -> None:
         connection = self._connection
         if connection is None or connection.closed:
             connection = self._connection = connect_now(self._url, "standin")
@@ -140,7 +140,7 @@ class StandIn:
             else:
                 self._is_over = True
 
-    def _release(self, connection: Connection, rows: Sequence[Execution]) -> None:
+    def _release(self, connection: Connection, rows: Sequence[ClaimedExecution]) -> None:
         standing_in.end_own_transactions(connection, self._roster.instance)
         released = standing_in.release(connection, rows)
         if tokens := self._unanswered():
@@ -150,7 +150,7 @@ class StandIn:
         self._events.emit("loop.stood_in", released=released)
 
 
-def _copied(copy: Callable[[], list[Execution]]) -> list[Execution]:
+def _copied(copy: Callable[[], list[ClaimedExecution]]) -> list[ClaimedExecution]:
     """A copy of rows that the loop may change at the same moment, if it has just gone on."""
     for _ in range(_TRIES):
         with suppress(RuntimeError):

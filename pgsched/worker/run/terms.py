@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import is_late
 from pgsched.domain.policy import Options, parse_options, without_spans
 from pgsched.errors import InvalidInput
@@ -17,7 +17,7 @@ class Terms:
     def __init__(self, clock: DatabaseClock, defaults: Callable[[str, int], tuple[bytes, ...]]) -> None:
         self._clock, self.defaults = clock, defaults
 
-    def options_of(self, row: Execution) -> Options:
+    def options_of(self, row: ClaimedExecution) -> Options:
         """The row's own options, completed by the defaults of its client and queue; without any, ``DEFAULT`` itself."""
         defaults = self.defaults(row.client_id, row.partition)
         if row.options is None and not defaults:
@@ -26,7 +26,7 @@ class Terms:
             defaults = tuple(map(without_spans, defaults))
         return parse_options(row.options, *defaults)
 
-    def time_left(self, row: Execution, options: Options) -> tuple[float, bool]:
+    def time_left(self, row: ClaimedExecution, options: Options) -> tuple[float, bool]:
         """The seconds that an attempt may take now, and whether it must not begin."""
         age = self._clock.age(row.start)
         timeout = options.timeout_seconds
@@ -34,7 +34,7 @@ class Terms:
             timeout = min(timeout, options.deadline - age)
         return timeout, is_late(options, row.attempt, age)
 
-    def is_late(self, row: Execution) -> bool:
+    def is_late(self, row: ClaimedExecution) -> bool:
         """Whether the row is too late, so that its target will not be called."""
         try:
             return self.time_left(row, self.options_of(row))[1]

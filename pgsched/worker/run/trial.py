@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from pgsched.domain.capability import ALONE
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import FAR_OFF
 from pgsched.store.ends.deferred import with_own_tokens
@@ -46,7 +46,7 @@ class Trial(Claiming):
         gatekeeper: Gatekeeper,
         mine: Callable[[], frozenset[str]],
         directory: Directory,
-        tell: Callable[[Execution | None], None],
+        tell: Callable[[ClaimedExecution | None], None],
         over: Callable[[], None],
         goes_on: Callable[[], bool],
         without: Sequence[str] = (),
@@ -103,7 +103,7 @@ class Trial(Claiming):
             _, now, _ = await looking.next_due(await self._link.get(), lows)
             self._clock.observe(now, sent, time.monotonic())
 
-    async def _next_of(self, suspects: Suspects) -> Execution | None:
+    async def _next_of(self, suspects: Suspects) -> ClaimedExecution | None:
         """The first execution at this gate that may pass all others on its way: one of those with the fewest losses,
         unless none of them may pass. The rest waits on."""
         name, batch = suspects.name, self._batch
@@ -116,7 +116,7 @@ class Trial(Claiming):
                 connection, lease, name, own, batch=batch, losses=losses, without=self._without
             )
             found = len(rows)
-            passing: list[Execution] = []
+            passing: list[ClaimedExecution] = []
             while rows and not passing:
                 passing = await self._admit(connection, rows.pop(0), name)
             await gates.hold(connection, [(row, name) for row in rows])
@@ -125,7 +125,7 @@ class Trial(Claiming):
         self._batch = _FEWEST if passing or not found else min(self._batch * 4, _MOST)
         return passing[0] if passing else None
 
-    async def _admit(self, connection: Connection, row: Execution, name: str) -> list[Execution]:
+    async def _admit(self, connection: Connection, row: ClaimedExecution, name: str) -> list[ClaimedExecution]:
         """The execution, unless it may not pass. Then it stays at this gate, and not at one from which it would be run
         beside others."""
         passing = await self._admission.admit(connection, [row])

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from itertools import islice
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import Released
 from pgsched.service import Signal
 from pgsched.worker.in_hand import InHand
@@ -26,7 +26,7 @@ from pgsched.worker.run.terms import DEFAULT
 from pgsched.worker.run.upcoming import Rounds, Upcoming
 from pgsched.worker.run.waiting import Settle, Waiting
 
-Wanted = Callable[[Execution], bool]
+Wanted = Callable[[ClaimedExecution], bool]
 _NEVER = float("-inf")
 _MOST_NAMED, _MOST_RECALLS = 10_000, 100
 
@@ -47,7 +47,7 @@ class Unbegun:
     ) -> None:
         self._rounds, self._upcoming, self._waiting, self._in_hand = rounds, upcoming, waiting, in_hand
         self._settle, self._sure = settle, sure
-        self.kept_back: dict[bytes, Execution] = {}
+        self.kept_back: dict[bytes, ClaimedExecution] = {}
         self.asks: Signal[[]] = Signal()
         self.told_until = _NEVER
         """Claims whose leases are sure for no longer were asked for before the worker was last told of a change."""
@@ -59,11 +59,11 @@ class Unbegun:
     def __len__(self) -> int:
         return len(self._rounds) + len(self._upcoming) + self._waiting.count + len(self.kept_back)
 
-    def copy(self) -> list[Execution]:
+    def copy(self) -> list[ClaimedExecution]:
         """A copy of all rows. For a thread beside the loop; raises RuntimeError where something changes meanwhile."""
         return [*self._rounds, *self._upcoming.copy(), *self._waiting.copy(), *self.kept_back.values()]
 
-    def take_all(self) -> list[Execution]:
+    def take_all(self) -> list[ClaimedExecution]:
         """Removes all rows and returns them."""
         rows = [*self._rounds, *self._upcoming.take_all(), *self._waiting.take_all(), *self.kept_back.values()]
         self._rounds.clear()
@@ -90,7 +90,7 @@ class Unbegun:
         self._recalled.update(id for id, row in self.kept_back.items() if wanted(row))
         self._hand_back(self._take(wanted))
 
-    def sift(self, rows: list[Execution], sure_until: float) -> list[Execution]:
+    def sift(self, rows: list[ClaimedExecution], sure_until: float) -> list[ClaimedExecution]:
         """The rows of a claim that may begin."""
         named = {row.id for row in rows if row.id in self.named}
         recalls = [wanted for until, wanted in self._recalls if until >= sure_until]
@@ -100,16 +100,16 @@ class Unbegun:
         self._hand_back(row for row in rows if row.id in recalled - named)
         return [row for row in rows if row.id not in named and row.id not in recalled]
 
-    def may_begin(self, row: Execution, since: float) -> bool:
+    def may_begin(self, row: ClaimedExecution, since: float) -> bool:
         """Whether a row may begin that was taken from here at that moment (monotonic), and has waited in its lane. If
         not, it is kept back here, or was handed back."""
         return bool(self.sift([row], since + self._sure))
 
-    def take(self, ids: Collection[bytes]) -> list[Execution]:
+    def take(self, ids: Collection[bytes]) -> list[ClaimedExecution]:
         """Removes these rows, and returns them."""
         return [*self._take(lambda row: row.id in ids), *self._take_kept_back(ids)]
 
-    def let_go_on(self, ids: Iterable[bytes], asked_at: float) -> list[Execution]:
+    def let_go_on(self, ids: Iterable[bytes], asked_at: float) -> list[ClaimedExecution]:
         """Removes those of these rows that are kept back, and returns them, without those that were recalled
         meanwhile. What was named after the database was asked stays."""
         ids = [id for id in ids if self.named.get(id, _NEVER) <= asked_at + self._sure]
@@ -118,7 +118,7 @@ class Unbegun:
         self._hand_back(row for row in rows if row.id in recalled)
         return [row for row in rows if row.id not in recalled]
 
-    def _take_kept_back(self, ids: Collection[bytes]) -> list[Execution]:
+    def _take_kept_back(self, ids: Collection[bytes]) -> list[ClaimedExecution]:
         self._recalled.difference_update(ids)
         for id in ids:
             self.named.pop(id, None)
@@ -131,15 +131,15 @@ class Unbegun:
             del self.named[oldest[0]]
         self._recalls = [one for one in self._recalls if one[0] > now]
 
-    def _take(self, wanted: Wanted) -> list[Execution]:
+    def _take(self, wanted: Wanted) -> list[ClaimedExecution]:
         return [*self._rounds.take(wanted), *self._upcoming.take(wanted), *self._waiting.take(wanted)]
 
-    def _keep_back(self, rows: Iterable[Execution]) -> None:
+    def _keep_back(self, rows: Iterable[ClaimedExecution]) -> None:
         before = len(self.kept_back)
         self.kept_back.update((row.id, row) for row in rows)
         if len(self.kept_back) > before:
             self.asks()
 
-    def _hand_back(self, rows: Iterable[Execution]) -> None:
+    def _hand_back(self, rows: Iterable[ClaimedExecution]) -> None:
         for row in rows:
             self._settle(row, DEFAULT, Released(), 0.0)

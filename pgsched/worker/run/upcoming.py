@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.run.alarm import Alarm
 
@@ -24,10 +24,10 @@ class Upcoming:
     than claims look ahead: they take no room yet."""
 
     def __init__(
-        self, clock: DatabaseClock, *, ahead: float, due: Callable[[Execution], None], rung: Callable[[], None]
+        self, clock: DatabaseClock, *, ahead: float, due: Callable[[ClaimedExecution], None], rung: Callable[[], None]
     ) -> None:
         self._clock, self._ahead, self._due, self._rung = clock, int(ahead * 1e6), due, rung
-        self._rows: list[tuple[int, int, Execution]] = []
+        self._rows: list[tuple[int, int, ClaimedExecution]] = []
         self.far: set[bytes] = set()
         self._order = 0
         self._alarm: Alarm | None = None
@@ -39,7 +39,7 @@ class Upcoming:
     def start(self) -> None:
         self._alarm = Alarm(self._ring)
 
-    def add(self, row: Execution, now: int) -> None:
+    def add(self, row: ClaimedExecution, now: int) -> None:
         """Adds a row. ``set_alarm`` must be called after the last one."""
         self._order += 1
         if row.fire_at > now + self._ahead:
@@ -51,14 +51,14 @@ class Upcoming:
             moment = self._clock.monotonic(self._rows[0][0])
             self._alarm.set(max(moment, self._rang_at + _APART))
 
-    def take_all(self) -> list[Execution]:
+    def take_all(self) -> list[ClaimedExecution]:
         """Removes all rows and returns them."""
         rows = [row for _, _, row in self._rows]
         self._rows.clear()
         self.far.clear()
         return rows
 
-    def take(self, wanted: Callable[[Execution], bool]) -> list[Execution]:
+    def take(self, wanted: Callable[[ClaimedExecution], bool]) -> list[ClaimedExecution]:
         """Removes the rows for which this is so, and returns them."""
         rows = [row for _, _, row in self._rows if wanted(row)]
         if rows:
@@ -68,7 +68,7 @@ class Upcoming:
             self.far -= ids
         return rows
 
-    def copy(self) -> list[Execution]:
+    def copy(self) -> list[ClaimedExecution]:
         """A copy of all rows. For a thread beside the loop."""
         return [row for _, _, row in [*self._rows]]
 
@@ -93,20 +93,20 @@ class Rounds:
     if rows are left ``behind`` for it, by client. ``is_wanted`` says whether there are several clients."""
 
     def __init__(self, is_wanted: Callable[[], bool]) -> None:
-        self.now: deque[Execution] = deque()
+        self.now: deque[ClaimedExecution] = deque()
         self._is_wanted = is_wanted
         self._given: dict[str, int] = {}
-        self.behind: dict[str, deque[Execution]] = {}
+        self.behind: dict[str, deque[ClaimedExecution]] = {}
 
     def __len__(self) -> int:
         return len(self.now) + sum(map(len, self.behind.values()))
 
-    def __iter__(self) -> Iterator[Execution]:
+    def __iter__(self) -> Iterator[ClaimedExecution]:
         yield from self.now
         for rows in self.behind.values():
             yield from rows
 
-    def add(self, row: Execution) -> None:
+    def add(self, row: ClaimedExecution) -> None:
         """Adds a row to this round, or to a later one if its client has had its share of this one."""
         if not self._is_wanted() and not self.behind:
             self.now.append(row)
@@ -132,7 +132,7 @@ class Rounds:
             if not rows:
                 del self.behind[client]
 
-    def take_last(self) -> Execution:
+    def take_last(self) -> ClaimedExecution:
         """Removes and returns a row that would be among the last to start."""
         if not self.behind:
             return self.now.pop()
@@ -142,7 +142,7 @@ class Rounds:
             del self.behind[client]
         return row
 
-    def take(self, wanted: Callable[[Execution], bool]) -> list[Execution]:
+    def take(self, wanted: Callable[[ClaimedExecution], bool]) -> list[ClaimedExecution]:
         """Removes the rows for which this is so, and returns them."""
         taken = [row for row in self if wanted(row)]
         if taken:

@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 
 from pgsched.delivery.places import Places
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import NO_PLACE, Outcome, Released
 from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.worker.run.terms import DEFAULT
 
-_Rows = deque[tuple[float, Execution]]
-Settle = Callable[[Execution, Options, Outcome, float], None]
+_Rows = deque[tuple[float, ClaimedExecution]]
+Settle = Callable[[ClaimedExecution, Options, Outcome, float], None]
 _LONGEST_WAIT = 1.0
 _LEFT_ALONE = 1.0, 2.0  # seconds for which others may have it
 _OF_ITS_OWN_MAKING = 5.0, 10.0
@@ -31,14 +31,14 @@ _TELL_EVERY = 10.0
 class Waiting:
     """Gives ``resume`` each row for which there is a place again. Moments are monotonic seconds."""
 
-    def __init__(self, resume: Callable[[Execution], None]) -> None:
+    def __init__(self, resume: Callable[[ClaimedExecution], None]) -> None:
         self._resume = resume
         self._rows: dict[Places, dict[str, _Rows]] = {}
         self._resumed: dict[bytes, float] = {}
         self._wanted: dict[tuple[str, str], Places] = {}
         self.count = 0
 
-    def add(self, places: Places, row: Execution, now: float) -> None:
+    def add(self, places: Places, row: ClaimedExecution, now: float) -> None:
         """Takes a row that found no place. A row that was just resumed, and came too late, keeps its turn."""
         clients = self._rows.get(places)
         if clients is None:
@@ -53,7 +53,7 @@ class Waiting:
             rows.appendleft((since, row))
         self.count += 1
 
-    def join(self, row: Execution, now: float) -> bool:
+    def join(self, row: ClaimedExecution, now: float) -> bool:
         """Takes a row whose client waits with another for the places that its target needs; False if none does. Rows
         behind a full host so cost no attempt to begin each."""
         if row.id in self._resumed:
@@ -86,7 +86,7 @@ class Waiting:
                 free, may[client] = free - 1, may[client] - 1
                 self._resume_one(places, client)
 
-    def take_overdue(self, before: float) -> Iterator[tuple[Places, list[Execution]]]:
+    def take_overdue(self, before: float) -> Iterator[tuple[Places, list[ClaimedExecution]]]:
         """Removes the rows that have waited since before that moment, by their places."""
         for places, clients in [*self._rows.items()]:
             taken = []
@@ -98,7 +98,7 @@ class Waiting:
             if taken:
                 yield places, taken
 
-    def take(self, wanted: Callable[[Execution], bool]) -> list[Execution]:
+    def take(self, wanted: Callable[[ClaimedExecution], bool]) -> list[ClaimedExecution]:
         """Removes the rows for which this is so, and returns them."""
         taken = [row for row in self.copy() if wanted(row)]
         if taken:
@@ -110,11 +110,11 @@ class Waiting:
             self.count -= len(taken)
         return taken
 
-    def take_all(self) -> list[Execution]:
+    def take_all(self) -> list[ClaimedExecution]:
         """Removes all rows and returns them."""
         return [row for _, rows in self.take_overdue(float("inf")) for row in rows]
 
-    def copy(self) -> list[Execution]:
+    def copy(self) -> list[ClaimedExecution]:
         """A copy of all rows. For a thread beside the loop; raises RuntimeError where something changes meanwhile."""
         return [row for clients in self._rows.values() for rows in clients.values() for _, row in rows]
 
@@ -165,7 +165,7 @@ class Postponing:
                 self._told_at = now
                 self._tell(places, rows)
 
-    def _tell(self, places: Places, rows: Sequence[Execution]) -> None:
+    def _tell(self, places: Places, rows: Sequence[ClaimedExecution]) -> None:
         """Logs it, with the client of which most rows are postponed."""
         [(client, _)] = Counter(row.client_id for row in rows).most_common(1)
         reason = places.why(client)

@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.events import Events
 from pgsched.worker.run.lane import Lane
 from pgsched.worker.run.process_exit import ProcessExit
@@ -51,12 +51,12 @@ class AttemptWatch:
         if self.task:
             self.task.cancel()
 
-    def _have_stood_in(self, since: float, culprit: Execution | None) -> None:
+    def _have_stood_in(self, since: float, culprit: ClaimedExecution | None) -> None:
         until = next((lane.expires for lane in self._lanes if culprit and lane.execution is culprit), None)
         if self._stand_in is not None:
             self._stand_in.step(self._hand, since, culprit, until)
 
-    def _delivered_by(self, task: asyncio.Task[object]) -> Execution | None:
+    def _delivered_by(self, task: asyncio.Task[object]) -> ClaimedExecution | None:
         return next((lane.execution for lane in self._lanes if lane.task is task), None)
 
     async def _look_on(self) -> None:

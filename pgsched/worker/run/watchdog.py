@@ -13,7 +13,7 @@ import time
 import traceback
 from collections.abc import Callable
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.events import Events
 from pgsched.worker.run.process_exit import ExitStatus, ProcessExit
 
@@ -32,9 +32,9 @@ class Watchdog:
     def __init__(
         self,
         events: Events,
-        task_of: Callable[[asyncio.Task[object]], Execution | None],
+        task_of: Callable[[asyncio.Task[object]], ClaimedExecution | None],
         *,
-        stand_in: Callable[[float, Execution | None], None] = lambda since, culprit: None,
+        stand_in: Callable[[float, ClaimedExecution | None], None] = lambda since, culprit: None,
         rest: Callable[[], None] = lambda: None,
         process_exit: ProcessExit | None = None,
         after: float = BLOCKED_AFTER,
@@ -44,7 +44,7 @@ class Watchdog:
         self._turned_at = self._told_of = float("inf")
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
-        self.culprit: Execution | None = None
+        self.culprit: ClaimedExecution | None = None
         """The row whose handler blocked the loop when it was last found blocked."""
 
     def start(self) -> None:
@@ -104,7 +104,7 @@ class Watchdog:
             self._events.emit("loop.blocked", seconds=round(blocked, 3), **described, stack=stack[-_LONGEST_STACK:])
 
 
-def _described(row: Execution | None) -> dict[str, str]:
+def _described(row: ClaimedExecution | None) -> dict[str, str]:
     if row is None:
         return {}
     return {"target": row.target, "execution": row.uuid, "client": row.client_id}

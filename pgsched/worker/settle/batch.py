@@ -5,7 +5,7 @@ from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.isolation import clean
 from pgsched.store.ends.deferred import AcceptedRow
 from pgsched.store.gates.gates import HeldRow
@@ -37,23 +37,23 @@ class Batch:
         self.jobs: dict[bytes, bytes] = {}
         """The job of each row that ends, by its id, where the job counts the outcomes of its runs."""
 
-    def succeed(self, row: Execution, code: int | None) -> None:
+    def succeed(self, row: ClaimedExecution, code: int | None) -> None:
         self._add(self.groups["succeeded", code], row)
         if row.ordering_key is not None:
             self._end(row)
 
-    def succeed_with(self, row: Execution, code: int | None, result: str) -> None:
+    def succeed_with(self, row: ClaimedExecution, code: int | None, result: str) -> None:
         self.count += 1
         self.answered[row.partition].append(AnsweredRow(row.id, row.token, code, result))
         if row.ordering_key is not None:
             self._end(row)
 
-    def discard(self, row: Execution) -> None:
+    def discard(self, row: ClaimedExecution) -> None:
         self._add(self.groups[DISCARDED], row)
         if row.ordering_key is not None:
             self._end(row)
 
-    def release(self, row: Execution, *, by_drain: bool = False, ended: bool = False) -> None:
+    def release(self, row: ClaimedExecution, *, by_drain: bool = False, ended: bool = False) -> None:
         """Hands a row back, unless it has ended already. ``returning`` has the earliest instant of these rows in each
         partition."""
         if ended or not by_drain:
@@ -61,7 +61,7 @@ class Batch:
         self._add(self.groups[CUT_SHORT if by_drain else RELEASED], row)
         self.returning[row.partition] = min(row.fire_at, self.returning.get(row.partition, row.fire_at))
 
-    def finish(self, row: Execution, outcome: str, seconds: float | None, *, counts: bool, **told: Any) -> None:
+    def finish(self, row: ClaimedExecution, outcome: str, seconds: float | None, *, counts: bool, **told: Any) -> None:
         """Takes an outcome other than a plain success. ``counts`` says that the row's job counts its failures; ``told``
         are the further fields of ``Finished``."""
         self.count += 1
@@ -74,17 +74,17 @@ class Batch:
             Finished(id=row.id, token=row.token, outcome=outcome, seconds=seconds, **given)
         )
 
-    def postpone(self, row: Execution, after: timedelta, reason: str | None) -> None:
+    def postpone(self, row: ClaimedExecution, after: timedelta, reason: str | None) -> None:
         self.count += 1
         self._end_call(row)
         self.postponed[row.partition].append(PostponedRow(row.id, row.token, after.total_seconds(), reason))
 
-    def defer(self, row: Execution, seconds: float) -> None:
+    def defer(self, row: ClaimedExecution, seconds: float) -> None:
         self.count += 1
         self._end_call(row)
         self.deferred[row.partition].append(AcceptedRow(row.id, row.token, seconds))
 
-    def hold(self, row: Execution, gate: str) -> None:
+    def hold(self, row: ClaimedExecution, gate: str) -> None:
         """Makes a row wait behind a gate."""
         self.count += 1
         self._end_call(row)
@@ -179,16 +179,16 @@ class Batch:
             counts[client] += 1
         return [id for _, _, id in sorted(turns)]
 
-    def _end_call(self, row: Execution) -> None:
+    def _end_call(self, row: ClaimedExecution) -> None:
         """The row may have been cancelled: then the next of its ordering key waits until its call is over. One that
         goes on stays at the head of its key."""
         if row.ordering_key is not None:
             self._end(row)
 
-    def _end(self, row: Execution) -> None:
+    def _end(self, row: ClaimedExecution) -> None:
         self.keys[row.id] = (row.partition, row.client_id, str(row.ordering_key))
 
-    def _add(self, groups: ByPartition, row: Execution) -> None:
+    def _add(self, groups: ByPartition, row: ClaimedExecution) -> None:
         self.count += 1
         group = groups.get(row.partition)
         if group is None:

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import Deferred, Failed, Postponed, Succeeded
 from pgsched.domain.partitions import queue_of
 from pgsched.observer import AttemptsEnded, Ended, Timed
@@ -29,7 +29,7 @@ _OF_FINISHED: Mapping[str, str] = {
 class Measured(NamedTuple):
     """An attempt, how many seconds it took, and the monotonic moment at which it ended."""
 
-    row: Execution
+    row: ClaimedExecution
     seconds: float
     at: float
 
@@ -58,13 +58,13 @@ class Weighing:
             timed.append(self._timed(queue, row, seconds, at, weight))
         return AttemptsEnded(clients=clients, timed=timed)
 
-    def attempt_alone(self, row: Execution, seconds: float) -> AttemptsEnded:
+    def attempt_alone(self, row: ClaimedExecution, seconds: float) -> AttemptsEnded:
         """One attempt whose execution ended in the transaction of its handler."""
         queue = queue_of(row.partition)
         timed = [self._timed(queue, row, seconds, time.monotonic(), 1)]
         return AttemptsEnded(clients={Ended(queue, "succeeded"): [row.client_id]}, timed=timed, committed=1)
 
-    def _timed(self, queue: int, row: Execution, seconds: float, at: float, weight: int) -> Timed:
+    def _timed(self, queue: int, row: ClaimedExecution, seconds: float, at: float, weight: int) -> Timed:
         due, claimed = self._clock.monotonic(row.fire_at), self._claimed_at.get(row.token)
         late = max(at - seconds - due, 0.0)
         unclaimed = None if claimed is None else min(max(claimed - due, 0.0), late)

@@ -19,7 +19,7 @@ from functools import partial
 from typing import LiteralString, assert_never
 
 from pgsched.domain.capability import WORKER
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import (
     AlreadySettled,
     Deferred,
@@ -88,7 +88,7 @@ class Settler(Service):
         self.expected: Signal[[int, int]] = Signal()
         self.held: Signal[[str]] = Signal()
         self.ended: Signal[[]] = Signal()
-        self.failed: Signal[[Execution, Failed]] = Signal()
+        self.failed: Signal[[ClaimedExecution, Failed]] = Signal()
         self.counted: Signal[[AttemptsEnded]] = Signal()
         for observer in events.observers:
             self.counted.connect(observer.ended)
@@ -105,7 +105,7 @@ class Settler(Service):
         self._measured_one_in, self._mark = 1, 0
         self.settled_count = 0
 
-    def add(self, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
+    def add(self, row: ClaimedExecution, options: Options, outcome: Outcome, seconds: float) -> None:
         """Takes the outcome of a row. One of a lease that this process has itself replaced does not count."""
         if not self._in_hand.has(row):
             self.events.emit("lease.refused", count=1)
@@ -118,7 +118,7 @@ class Settler(Service):
         if batch.count >= self._mark:
             self._pass_mark(batch.count, row, outcome, seconds)
 
-    def _pass_mark(self, count: int, row: Execution, outcome: Outcome, seconds: float) -> None:
+    def _pass_mark(self, count: int, row: ClaimedExecution, outcome: Outcome, seconds: float) -> None:
         """Measures the attempt, and wakes the service where the batch is full. Between marks neither is looked at.
         Where a batch becomes much larger than the one before, every other attempt measured is forgotten."""
         if type(outcome) in MEASURED:
@@ -131,7 +131,7 @@ class Settler(Service):
         following = count + self._measured_one_in
         self._mark = self._batch if count < self._batch < following else following
 
-    def _put(self, batch: Batch, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
+    def _put(self, batch: Batch, row: ClaimedExecution, options: Options, outcome: Outcome, seconds: float) -> None:
         if type(outcome) is Failed or self._circuits.is_watching:
             self._circuits.note(row, outcome)
             if type(outcome) is Failed:
@@ -149,10 +149,10 @@ class Settler(Service):
                 return
         self._gather(batch, row, options, outcome, seconds)
 
-    def _counts(self, row: Execution) -> bool:
+    def _counts(self, row: ClaimedExecution) -> bool:
         return row.job_id is not None and self._definitions.counts_failures(row.job_id)
 
-    def _gather(self, batch: Batch, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
+    def _gather(self, batch: Batch, row: ClaimedExecution, options: Options, outcome: Outcome, seconds: float) -> None:
         """Puts an outcome other than a plain success where it is settled. What becomes of the row is decided there."""
         counts = self._counts(row)
         match outcome:

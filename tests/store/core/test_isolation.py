@@ -6,7 +6,7 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.events import Events
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.isolation import by_halves, is_of_a_row
@@ -76,7 +76,7 @@ def test_which_errors_a_single_row_can_cause(error: Exception, expected: bool) -
     assert is_of_a_row(error) is expected
 
 
-async def leased(db: Session, worker: Connection, *keys: str) -> list[Execution]:
+async def leased(db: Session, worker: Connection, *keys: str) -> list[ClaimedExecution]:
     """Rows under these keys, in the hand of worker 5, all in one partition."""
     for key in keys:
         schedule(db, fire_at="2020-01-01Z", ordering_key="together", client="shop", target=f"python:{key}")

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import executions
@@ -21,7 +21,7 @@ TOLD = {"on_success": "python:well", "on_failure": "python:alas", "on_expired": 
 PAYLOAD = "select payload from pgsched.executions where target like 'python:%'"
 
 
-async def leased(db: Session, worker: Connection, **arguments: Any) -> Execution:
+async def leased(db: Session, worker: Connection, **arguments: Any) -> ClaimedExecution:
     schedule(db, **{"fire_at": "2020-01-01Z", **arguments})
     lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0))
     shares = [Share(partition, LONG_AGO, 10) for partition in range(16)]
@@ -29,14 +29,14 @@ async def leased(db: Session, worker: Connection, **arguments: Any) -> Execution
     return found
 
 
-async def finish(worker: Connection, found: Execution, ended: str, **given: Any) -> int:
+async def finish(worker: Connection, found: ClaimedExecution, ended: str, **given: Any) -> int:
     code, result, reason = given.get("code"), given.get("result"), given.get("reason", "503")
     end = Finished(found.id, given.get("token", found.token), ended, code, result, reason, 1.0)
     row = await (await executions.settle_finished(worker, found.partition, [end])).fetchone()
     return int(row[0]) if row else 0
 
 
-def id_of(found: Execution) -> UUID:
+def id_of(found: ClaimedExecution) -> UUID:
     return UUID(bytes=found.id)
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.wire import to_datetime
 from tests.store.jobs.planning_instants import SCHEDULES, STARTS, Spec
 from tests.store.jobs.planning_model import Account, Era, JobModel
@@ -46,7 +46,7 @@ class Followed(RuleBasedStateMachine):
         self.gone: dict[UUID, JobModel] = {}
         self.triggered: set[UUID] = set()
         self.homes: list[int] = []
-        self.begun: list[Execution] = []
+        self.begun: list[ClaimedExecution] = []
         self.last_run: dict[tuple[UUID, int], int] = {}
 
     @invariant()
@@ -163,12 +163,12 @@ class Followed(RuleBasedStateMachine):
         await _halting(amid.claim, amid.after, begin)
         return await (made[0] if made else change)
 
-    async def claim(self, claimer: int, batch: int, lease: timedelta, ahead: timedelta) -> list[Execution]:
+    async def claim(self, claimer: int, batch: int, lease: timedelta, ahead: timedelta) -> list[ClaimedExecution]:
         rows = await self.world.claim(claimer, self.homes, batch=batch, lease=lease, ahead=ahead)
         self.begun += [row for row in rows if (row.plan or 0) > 0 and row.attempt == 1]  # not one that was handed back
         return rows
 
-    def _has_begun(self, row: Execution) -> None:
+    def _has_begun(self, row: ClaimedExecution) -> None:
         job = UUID(bytes=row.job_id or b"")
         last = self.last_run.get((job, row.plan or 0))
         assert last is None or last < row.scheduled_for, f"{to_datetime(row.scheduled_for)} runs out of order"

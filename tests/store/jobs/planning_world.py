@@ -10,7 +10,7 @@ from uuid import UUID
 import psycopg
 from psycopg.types.json import Jsonb
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.ends import dependencies
@@ -74,7 +74,7 @@ class World:
     def __init__(self, db: Session, hands: Sequence[Connection], planners: Sequence[Connection]) -> None:
         self.db, self.hands, self.planners = db, hands, planners
         self.now = self._seen = datetime.min
-        self.in_hand: dict[int, list[Execution]] = {}
+        self.in_hand: dict[int, list[ClaimedExecution]] = {}
         self.ended: dict[UUID, tuple[UUID, Account]] = {}
         self._tokens = 0
         self._looked: Looked | None = None
@@ -141,7 +141,7 @@ class World:
 
     async def claim(
         self, claimer: int, partitions: Sequence[int], *, batch: int, lease: timedelta, ahead: timedelta
-    ) -> list[Execution]:
+    ) -> list[ClaimedExecution]:
         self._tokens += 1
         terms = Lease(owner=claimer, token=self._tokens, length=lease, ahead=ahead)
         shares = [Share(partition, LONG_AGO, batch) for partition in partitions]
@@ -157,7 +157,7 @@ class World:
         ready = [row for row in rows if how == "release" or row.scheduled_for <= to_instant(self.now)]
         if len(ready) < len(rows):
             self.in_hand[claimer] = [row for row in rows if row not in ready]
-        found: dict[int, list[Execution]] = defaultdict(list)
+        found: dict[int, list[ClaimedExecution]] = defaultdict(list)
         for row in ready:
             found[row.partition].append(row)
         for partition, settled in found.items():

@@ -8,7 +8,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection
 from pgsched.store.jobs import jobs
 from pgsched.store.live import executions
@@ -30,7 +30,7 @@ def overdue(db: Session, **columns: Any) -> UUID:
     return hourly
 
 
-async def claim_beside(db: Session, worker: Connection, store_url: str, change: Change) -> list[Execution]:
+async def claim_beside(db: Session, worker: Connection, store_url: str, change: Change) -> list[ClaimedExecution]:
     """What a claim takes up, three hours late, after one that found the job locked by a change in the making."""
     with psycopg.connect(store_url) as changer:
         with psycopg.connect(store_url) as claiming:
@@ -44,7 +44,7 @@ async def claim_beside(db: Session, worker: Connection, store_url: str, change: 
     return (await claim(worker, now=LATER)).rows
 
 
-async def claim_after(db: Session, worker: Connection, store_url: str, change: Change) -> list[Execution]:
+async def claim_after(db: Session, worker: Connection, store_url: str, change: Change) -> list[ClaimedExecution]:
     """What a claim takes up that knows nothing of the job but how it is after the change."""
     pass_over(db, store_url, change)
     return (await claim(worker, now=LATER)).rows

@@ -6,7 +6,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Group
@@ -19,12 +19,12 @@ pytestmark = pytest.mark.oldest_postgresql
 AT = timedelta(seconds=1)
 
 
-async def at_second_instant(worker: Connection) -> list[Execution]:
+async def at_second_instant(worker: Connection) -> list[ClaimedExecution]:
     """What a claim takes up when the run of the first instant goes on and the second has come."""
     return (await claim(worker, now=BEGAN + HOUR + AT)).rows
 
 
-async def running(db: Session, worker: Connection, **rules: object) -> tuple[UUID, Execution]:
+async def running(db: Session, worker: Connection, **rules: object) -> tuple[UUID, ClaimedExecution]:
     """A job every hour whose run of BEGAN is in hand."""
     hourly = job(db, rules=rules) if rules else job(db)
     planned_row(db, hourly, BEGAN)
@@ -32,7 +32,7 @@ async def running(db: Session, worker: Connection, **rules: object) -> tuple[UUI
     return hourly, first
 
 
-async def settle(worker: Connection, execution: Execution) -> None:
+async def settle(worker: Connection, execution: ClaimedExecution) -> None:
     await executions.settle_succeeded(worker, None, {execution.partition: Group([execution.id], [execution.token])})
 
 
@@ -57,7 +57,7 @@ async def test_it_is_skipped_unless_the_job_says_otherwise(
     ]
 
 
-async def claimed_early(db: Session, worker: Connection, **rules: object) -> tuple[UUID, Execution, datetime]:
+async def claimed_early(db: Session, worker: Connection, **rules: object) -> tuple[UUID, ClaimedExecution, datetime]:
     """A job whose second instant is an hour away, and claimed already, while the run of the first is in hand."""
     instant = value(db, "select date_trunc('second', pgsched.now()) + interval '1 h'")
     hourly = job(db, anchor=instant - 10 * HOUR, rules=rules)

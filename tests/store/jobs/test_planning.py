@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.events import Events
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO, to_instant
@@ -49,14 +49,14 @@ def some_minutes_ago(db: Session) -> datetime:
     return moment
 
 
-async def claim_ahead(db: Session, worker: Connection) -> list[Execution]:
+async def claim_ahead(db: Session, worker: Connection) -> list[ClaimedExecution]:
     lease = Lease(owner=1, token=7, length=MINUTE, ahead=timedelta(seconds=0.9))
     shares = [Share(partition, LONG_AGO, 100) for partition in range(16)]
     now = to_instant(value(db, "select pgsched.now()"))
     return (await executions.claim(worker, lease, shares, now=now)).rows
 
 
-async def settle(worker: Connection, run: Execution) -> None:
+async def settle(worker: Connection, run: ClaimedExecution) -> None:
     await executions.settle_succeeded(worker, None, {run.partition: Group([run.id], [run.token])})
 
 

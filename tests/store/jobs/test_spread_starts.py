@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from psycopg.types.json import Jsonb
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection
 from pgsched.store.jobs import jobs
 from tests.store.jobs.jobs_arrange import HOUR, claim, job
@@ -32,7 +32,9 @@ def rows(db: Session) -> list[tuple[datetime, datetime, datetime | None]]:
     ).fetchall()
 
 
-async def claimed_late(db: Session, worker: Connection, options: dict[str, str], *, after_start: str) -> Execution:
+async def claimed_late(
+    db: Session, worker: Connection, options: dict[str, str], *, after_start: str
+) -> ClaimedExecution:
     """The run of a job, an hour after its instant and so long after its start."""
     spread_job(db, {"jitter": "1h"}, options=Jsonb(options))
     await jobs.plan_jobs(worker, batch=10)

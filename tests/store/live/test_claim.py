@@ -8,7 +8,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection, connect
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO, microseconds, to_instant
 from pgsched.store.live import careful, executions, looking
@@ -32,7 +32,7 @@ async def claim(
     token: int = 7,
     ahead: timedelta = timedelta(0),
     row_filter: RowFilter = ALL_ROWS,
-) -> list[Execution]:
+) -> list[ClaimedExecution]:
     lease = Lease(owner=1, token=token, length=timedelta(seconds=30), ahead=ahead)
     shares = [Share(partition, low, batch) for partition in partitions]
     return (await executions.claim(worker, lease, shares, now=0, row_filter=row_filter)).rows
@@ -248,7 +248,7 @@ async def test_a_claim_looks_for_the_row_at_fault_only_where_it_waited_for_a_row
     await worker.execute("set lock_timeout = '20ms'")
     tried: list[int] = []
 
-    async def admit(connection: Connection, rows: list[Execution]) -> list[Execution]:
+    async def admit(connection: Connection, rows: list[ClaimedExecution]) -> list[ClaimedExecution]:
         tried.append(len(rows))
         if len(tried) == 1:
             await (await connection.execute(needed.encode())).fetchall()

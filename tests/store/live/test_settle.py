@@ -6,7 +6,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import executions, unanswered
@@ -17,35 +17,35 @@ from tests.store.store_arrange import Connection as Session
 pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 
 
-async def claimed(db: Session, worker: Connection, *, token: int = 7, owner: int = 1) -> list[Execution]:
+async def claimed(db: Session, worker: Connection, *, token: int = 7, owner: int = 1) -> list[ClaimedExecution]:
     """Everything that is due, leased."""
     lease = Lease(owner=owner, token=token, length=timedelta(seconds=30), ahead=timedelta(0))
     shares = [Share(partition, LONG_AGO, 100) for partition in range(16)]
     return (await executions.claim(worker, lease, shares, now=0)).rows
 
 
-async def one(db: Session, worker: Connection, **arguments: object) -> Execution:
+async def one(db: Session, worker: Connection, **arguments: object) -> ClaimedExecution:
     """One leased row."""
     schedule(db, **{"fire_at": "2020-01-01Z", "client": "payments", **arguments})
     [found] = await claimed(db, worker)
     return found
 
 
-def group(*rows: Execution) -> Group:
+def group(*rows: ClaimedExecution) -> Group:
     return Group([row.id for row in rows], [row.token for row in rows])
 
 
-def stale(found: Execution) -> Execution:
+def stale(found: ClaimedExecution) -> ClaimedExecution:
     return found._replace(token=found.token - 1)
 
 
 def finished(
-    found: Execution, ended: str = "failed", *, result: str | None = None, reason: str | None = "503"
+    found: ClaimedExecution, ended: str = "failed", *, result: str | None = None, reason: str | None = "503"
 ) -> Finished:
     return Finished(found.id, found.token, ended, 503, result, reason, 1.5)
 
 
-async def settle(worker: Connection, how: str, found: Execution) -> int:
+async def settle(worker: Connection, how: str, found: ClaimedExecution) -> int:
     match how:
         case "succeeded":
             [answer] = await executions.settle_succeeded(worker, 200, {found.partition: group(found)})

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.events import Events
 from pgsched.store.core.connect import Link
 from pgsched.store.core.wire import LONG_AGO
@@ -17,8 +17,8 @@ NOW = 850_000_000_000_000
 OVERDUE = NOW - 60_000_000
 
 
-def rows(client: str, count: int, *, at: int = OVERDUE, partition: int = 0) -> list[Execution]:
-    blank = Execution(partition, b"", 1, 1, at, at, client, "python:x", None, None, None, None, None, None)
+def rows(client: str, count: int, *, at: int = OVERDUE, partition: int = 0) -> list[ClaimedExecution]:
+    blank = ClaimedExecution(partition, b"", 1, 1, at, at, client, "python:x", None, None, None, None, None, None)
     return [blank._replace(fire_at=at + number) for number in range(count)]
 
 
@@ -64,7 +64,7 @@ def test_a_client_that_fills_a_claim_with_overdue_rows_is_claimed_from_apart() -
         ([], 0),
     ],
 )
-def test_nobody_is_apart_while_there_is_room_for_all(taken: list[Execution], asked: int) -> None:
+def test_nobody_is_apart_while_there_is_room_for_all(taken: list[ClaimedExecution], asked: int) -> None:
     shares = fairness()
     shares.observe(taken, asked, NOW)
     assert not shares.apart

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from pgsched.delivery.python import App
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
 from pgsched.worker.claim.precedence import Precedence
@@ -13,7 +13,7 @@ from tests.worker.conftest import Connection, Running, until_history
 BACKLOG = """
 select count(pgsched.schedule('python:note', to_jsonb(%s::text), options => %s::jsonb,
          fire_at => now() - make_interval(secs => %s))) from generate_series(1, %s)"""
-ROW = Execution(0, b"", 0, 1, 0, 0, "default", "python:note", None, None, None, None, None, None)
+ROW = ClaimedExecution(0, b"", 0, 1, 0, 0, "default", "python:note", None, None, None, None, None, None)
 
 
 async def due(db: Connection, name: str, count: int, *, priority: int = 0, ago: int = 10) -> None:

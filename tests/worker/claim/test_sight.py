@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.worker.claim.sight import Sight, Wanted
@@ -25,8 +25,8 @@ def sight() -> Sight:
     return found
 
 
-def row(fire_at: int, *, partition: int = 1) -> Execution:
-    return Execution(
+def row(fire_at: int, *, partition: int = 1) -> ClaimedExecution:
+    return ClaimedExecution(
         partition=partition, id=b"", token=1, attempt=1, fire_at=fire_at, scheduled_for=fire_at, client_id="default",
         target="python:x", payload=None, options=None, job_id=None, plan=None, key=None, ordering_key=None,
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 import math
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.worker.claim.fairness import Stride
 from pgsched.worker.settle.batch import Batch
 
@@ -51,7 +51,7 @@ def test_a_claim_that_lost_the_rows_it_admitted_counts_as_theirs_in_full() -> No
 
 def succeeded(batch: Batch, number: int, ordering_key: str | None, client: str = "a") -> None:
     batch.succeed(
-        Execution(
+        ClaimedExecution(
             partition=number % 16, id=f"{number:016}".encode(), token=1, attempt=1, fire_at=0, scheduled_for=0,
             client_id=client, target="python:x", payload=None, options=None, job_id=None, plan=None, key=None,
             ordering_key=ordering_key,

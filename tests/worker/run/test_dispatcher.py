@@ -12,7 +12,7 @@ import pytest
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import Late, Outcome, Released, Succeeded
 from pgsched.domain.policy import Options
 from pgsched.events import Events
@@ -39,7 +39,7 @@ class Gate:
         self.opened.set()
         self.delivered: list[bytes] = []
 
-    async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
+    async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
         self.delivered.append(execution.id)
         if not self.opened.is_set():
             await self.opened.wait()
@@ -57,7 +57,7 @@ class Settled:
         self.dispatcher: Dispatcher
         self._arrived = asyncio.Event()
 
-    def take(self, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
+    def take(self, row: ClaimedExecution, options: Options, outcome: Outcome, seconds: float) -> None:
         self.outcomes.append((row.id, outcome))
         self.dispatcher.in_hand.leave([row.id], [row.token])
         self._arrived.set()
@@ -116,10 +116,10 @@ async def dispatcher(
     await made.drain(timedelta(seconds=5))
 
 
-def rows(count: int, *, fire_at: int = 0, token: int = 1) -> list[Execution]:
+def rows(count: int, *, fire_at: int = 0, token: int = 1) -> list[ClaimedExecution]:
     """So many rows that are due, or are at this instant."""
     return [
-        Execution(
+        ClaimedExecution(
             partition=0, id=f"{token:08}{n:08}".encode(), token=token, attempt=1, fire_at=fire_at,
             scheduled_for=fire_at, client_id="default", target="python:x", payload=None, options=None, job_id=None,
             plan=None, key=None, ordering_key=None,
@@ -188,7 +188,7 @@ async def test_one_lane_that_hangs_does_not_make_the_others_slow(
 
 
 async def slow_down(
-    dispatcher: Dispatcher, gate: Gate, settled: Settled, given: Sequence[Execution], *, back: int
+    dispatcher: Dispatcher, gate: Gate, settled: Settled, given: Sequence[ClaimedExecution], *, back: int
 ) -> list[bytes]:
     """Gives it rows as attempts become slow, and answers with those handed back, once they are so many."""
     await warm(dispatcher, settled)

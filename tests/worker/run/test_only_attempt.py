@@ -8,7 +8,7 @@ import pytest
 
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from tests.worker.apart import told, until_so
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
@@ -65,7 +65,7 @@ async def test_one_that_others_have_by_then_is_not_called(
     async with running(app) as worker:
         note_beginning = worker._beginnings.note
 
-        async def too_late(row: Execution, *, begun: bool = True) -> bool:
+        async def too_late(row: ClaimedExecution, *, begun: bool = True) -> bool:
             await db.execute("update pgsched.executions set lease_owner = 99, lease_token = 99")
             return bool(await note_beginning(row, begun=begun))
 
@@ -89,7 +89,7 @@ async def test_one_whose_lease_is_in_doubt_by_then_is_handed_back(
     async with running(app) as worker:
         note_beginning = worker._beginnings.note
 
-        async def while_others_keep_the_loop(row: Execution, *, begun: bool = True) -> bool:
+        async def while_others_keep_the_loop(row: ClaimedExecution, *, begun: bool = True) -> bool:
             found = await note_beginning(row, begun=begun)
             if not noted:
                 worker.dispatcher.tenure.give_up(time.monotonic())

@@ -1,11 +1,11 @@
 """Several clients' rows start in rounds: whoever has hundreds in hand does not keep the others waiting."""
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.worker.run.upcoming import Rounds
 
 
-def row(client: str, number: int) -> Execution:
-    return Execution(
+def row(client: str, number: int) -> ClaimedExecution:
+    return ClaimedExecution(
         partition=0, id=f"{client:8}{number:08}".encode(), token=1, attempt=1, fire_at=0, scheduled_for=0,
         client_id=client, target="python:x", payload=None, options=None, job_id=None, plan=None, key=None,
         ordering_key=None,

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from pgsched.delivery.failure_log import FailureLog
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import Outcome, Released, Succeeded
 from pgsched.domain.policy import Options
 from pgsched.events import Events
@@ -30,7 +30,7 @@ class Blocking:
     def __init__(self, seconds: float) -> None:
         self.seconds, self.delivered = seconds, list[bytes]()
 
-    async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
+    async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
         self.delivered.append(execution.id)
         if len(self.delivered) == 1:
             time.sleep(self.seconds)  # noqa: ASYNC251  as a handler does that must not
@@ -143,7 +143,7 @@ async def test_an_attempt_is_not_ended_for_the_time_in_which_another_blocked_the
 ) -> None:
     go, begun = asyncio.Event(), asyncio.Event()
 
-    async def deliver(execution: Execution, options: Options, deadline: float) -> Outcome:
+    async def deliver(execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
         if execution.options is None:
             await begun.wait()
             time.sleep(1.2)  # noqa: ASYNC251

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pgsched.delivery.python import App
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.events import Events
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
@@ -150,7 +150,7 @@ async def test_a_row_does_not_begin_whose_job_is_paused_as_its_lane_waits(
         name, unbegun = ("note" if waits_for == "note" else "_read"), worker.dispatcher.unbegun
         wait = getattr(waited, name)
 
-        async def late(row: Execution, **named: bool) -> Any:
+        async def late(row: ClaimedExecution, **named: bool) -> Any:
             await db.execute("select pgsched.pause(id) from pgsched.jobs")
             async with asyncio.timeout(20):
                 while row.id not in unbegun.named:  # noqa: ASYNC110  a notification is on its way

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from pgsched.domain.execution import Execution
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import is_late
 from pgsched.domain.policy import parse_options
 from pgsched.store.core.connect import Connection
@@ -54,7 +54,7 @@ class Stage:
     worker: Connection
     now: datetime = datetime(2025, 1, 1, tzinfo=UTC)
     token: int = 0
-    in_hand: list[Execution] = field(default_factory=list)
+    in_hand: list[ClaimedExecution] = field(default_factory=list)
     starts: dict[str, Start] = field(default_factory=dict)
     queued: set[str] = field(default_factory=set)
     claimed_last: datetime = datetime(2025, 1, 1, tzinfo=UTC)
@@ -69,7 +69,7 @@ class Stage:
         while (await dependencies.release(self.worker, most=10))[0]:
             pass
 
-    async def claim(self) -> list[Execution]:
+    async def claim(self) -> list[ClaimedExecution]:
         """The rows that run, of those due now; all that a worker decides when it takes up rows is decided."""
         due = column(self.db, _DUE, [self.now + _TICK])
         if not due:
@@ -84,7 +84,7 @@ class Stage:
         self.claimed_last = self.now
         return rows
 
-    async def settle(self, rows: Iterable[Execution]) -> None:
+    async def settle(self, rows: Iterable[ClaimedExecution]) -> None:
         """Each has succeeded; or expires, where it may not begin any more."""
         for row in rows:
             age = (self.starts[row.uuid].at - row.nominal).total_seconds()
@@ -132,7 +132,7 @@ class Stage:
         ids = [UUID(bytes=row.id) for row in self.in_hand]
         return int(value(self.db, "select count(*) from pgsched.executions where id = any (%s)", [ids]))
 
-    def _start(self, row: Execution, *, ended: bool) -> Start:
+    def _start(self, row: ClaimedExecution, *, ended: bool) -> Start:
         fire_at = to_datetime(row.fire_at)
         towards_it = "in its place" if ended else "beside it" if self._alive() else None
         if row.uuid in self.queued:
