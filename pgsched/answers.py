@@ -55,22 +55,6 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
     changed: bool
 
 
-class ChangedByKey(msgspec.Struct, frozen=True, kw_only=True):
-    """``changed`` is false where what the client had under the key was over before."""
-
-    client: str
-    key: str
-    changed: bool
-
-
-class RescheduledByKey(msgspec.Struct, frozen=True, kw_only=True):
-    """The new instant of what the client has under the key."""
-
-    client: str
-    key: str
-    fire_at: datetime
-
-
 class ChangedMany(msgspec.Struct, frozen=True, kw_only=True):
     """The number of jobs that were changed."""
 
@@ -82,13 +66,6 @@ class Triggered(msgspec.Struct, frozen=True, kw_only=True):
 
     id: UUID
     job_id: UUID
-
-
-class Rescheduled(msgspec.Struct, frozen=True, kw_only=True):
-    """The execution and its new instant."""
-
-    id: UUID
-    fire_at: datetime
 
 
 class JobSchedule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -10,7 +10,7 @@ create type pgsched.keep as enum ('all', 'failures', 'nothing');
 create function pgsched.now() returns timestamptz
   language sql stable parallel safe as 'select pg_catalog.now()';
 
-create function pgsched.new_id() returns uuid
+create function pgsched_internal.new_id() returns uuid
   language sql volatile parallel safe as 'select pg_catalog.gen_random_uuid()';
 
 create function pgsched_internal.authenticated() returns text
@@ -165,7 +165,7 @@ insert into pgsched.queues values ('default', 0);
 
 -- Exceptions are instants whose runs were cancelled before they came: a job does not fire then, whatever its schedule says.
 create table pgsched.jobs (
-  id               uuid primary key default pgsched.new_id(),
+  id               uuid primary key default pgsched_internal.new_id(),
   client_id        pgsched_internal.client_id not null default 'default',
   key              pgsched_internal.key,
   queue            text not null default 'default' references pgsched.queues,
@@ -229,7 +229,7 @@ create table pgsched.executions (
   lease_expires_at timestamptz,
   lease_token      bigint,
   begun            bigint,
-  id               uuid not null default pgsched.new_id(),
+  id               uuid not null default pgsched_internal.new_id(),
   job_id           uuid,
   lease_owner      integer,
   plan             integer,
@@ -517,7 +517,7 @@ create index results_to_record_execution on pgsched_internal.results_to_record (
 -- Up to reached, included, all are accounted for. The rows planned so far fire before paced_until; of the live rows
 -- of the job those with plan = 0 are the backfill's.
 create table pgsched.backfills (
-  id          uuid primary key default pgsched.new_id(),
+  id          uuid primary key default pgsched_internal.new_id(),
   job_id      uuid not null references pgsched.jobs on delete cascade,
   starts_at   timestamptz not null,
   ends_at     timestamptz not null,
@@ -542,7 +542,7 @@ create index backfills_job on pgsched.backfills (job_id);
 -- have been looked at: dead letters in the order of their ids, executions in that of their partitions before. It is paced up to
 -- paced_until, and what was replayed so far fires before that.
 create table pgsched.bulk_changes (
-  id          uuid primary key default pgsched.new_id(),
+  id          uuid primary key default pgsched_internal.new_id(),
   verb        text not null constraint verb_is_replay_cancel_or_reschedule check (verb in ('replay', 'cancel', 'reschedule')),
   clients     text[],
   filter      jsonb not null,

@@ -147,27 +147,3 @@ class PreviewSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
     count: Count = 5
     start: Instant | None = msgspec.field(name="from", default=None)
-
-
-class Reschedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The new instant of the execution."""
-
-    fire_at: Instant
-
-
-_ClientName = Annotated[str, Meta(min_length=1, max_length=100)]
-_KeyName = Annotated[str, Meta(min_length=1, max_length=200)]
-
-
-class CancelByKey(Note, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a client has under a key, and why it is cancelled."""
-
-    key: _KeyName
-    client: _ClientName = "default"
-
-
-class RescheduleByKey(Reschedule, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a client has under a key, and its new instant."""
-
-    key: _KeyName
-    client: _ClientName = "default"

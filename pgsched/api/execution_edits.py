@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from litestar import Response
 from litestar.openapi.spec import Example
-from litestar.params import Body, QueryParameter
+from litestar.params import Body
 from msgspec import UNSET, Meta, UnsetType
 
 from pgsched.answers import ExecutionDetail
@@ -14,14 +14,12 @@ from pgsched.api.executions import in_detail
 from pgsched.api.parameters import Actor, ExecutionId, Pooled
 from pgsched.api.routing import sets
 from pgsched.api.versions import IfMatch, check_version, version_of_execution
-from pgsched.store.schedule.edits import CHANGEABLE, Named, changes_of
+from pgsched.store.schedule.edits import CHANGEABLE, changes_of, edit, read
 
 _OTHERWISE = Example(
     summary="Another payload, an hour later",
     value={"payload": {"order": 43}, "fire_at": "2026-03-01T10:00:00Z"},
 )
-_Key = Annotated[str, QueryParameter(name="key", description="What has this key.")]
-_Owner = Annotated[str, QueryParameter(name="client", description="Whose key it is.")]
 
 
 class EditExecution(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -47,26 +45,12 @@ Edit = Annotated[EditExecution, Body(examples=[_OTHERWISE])]
 async def edit_execution(
     execution_id: ExecutionId, data: Edit, database: Pooled, actor: Actor, if_match: IfMatch = None
 ) -> Response[ExecutionDetail]:
-    """Only a one-shot that has not started. With If-Match, it is changed only if nobody has changed it since it was
-    read."""
-    return await _edit(database, Named(id=execution_id), data, actor, if_match)
-
-
-@sets("/executions", "Change a waiting execution by its key", 404, 409, 412, scope="schedule")
-async def edit_by_key(
-    key: _Key, data: Edit, database: Pooled, actor: Actor, client: _Owner = "default", if_match: IfMatch = None
-) -> Response[ExecutionDetail]:
-    """Only a one-shot that has not started."""
-    return await _edit(database, Named(client=client, key=key), data, actor, if_match)
-
-
-async def _edit(
-    database: Pooled, named: Named, data: EditExecution, actor: str, if_match: str | None
-) -> Response[ExecutionDetail]:
+    """Only a one-shot that has not started. One that waits for a retry can be given another fire_at, and nothing else.
+    With If-Match, it is changed only if nobody has changed it since it was read."""
     changes = data.changes()
     async with database.connection() as connection, connection.transaction():
         if if_match is not None:
-            await named.edit(connection, "{}")  # which locks it
-            check_version(if_match, version_of_execution(await named.read(connection)))
-        await named.edit(connection, changes, note=data.note, actor=actor)
-        return await in_detail(connection, await named.read(connection))
+            await edit(connection, execution_id, "{}")  # which locks it
+            check_version(if_match, version_of_execution(await read(connection, execution_id)))
+        await edit(connection, execution_id, changes, note=data.note, actor=actor)
+        return await in_detail(connection, await read(connection, execution_id))

@@ -4,11 +4,10 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from litestar import Response
-from litestar.params import JSONBody, QueryParameter
+from litestar.params import QueryParameter
 from psycopg import AsyncConnection
 
-from pgsched.answers import Changed, ChangedByKey, ExecutionDetail, Page, Rescheduled, RescheduledByKey, with_attempts
-from pgsched.api.bodies import CancelByKey, Reschedule, RescheduleByKey
+from pgsched.answers import Changed, ExecutionDetail, Page, with_attempts
 from pgsched.api.labels import Labels, labels_in
 from pgsched.api.paging import page, position
 from pgsched.api.parameters import (
@@ -106,37 +105,6 @@ async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: A
             raise NotFound(f"{execution_id} is a job: DELETE /v1/jobs/{execution_id}")
         changed = await verbs.cancel(connection, execution_id, note=note_in(data), actor=actor)
     return Changed(id=execution_id, changed=changed)
-
-
-@acts(
-    "/executions/{execution_id:str}/reschedule",
-    "Reschedule a waiting one-shot",
-    404,
-    409,
-    scope="schedule",
-)
-async def reschedule(
-    execution_id: ExecutionId, database: Pooled, actor: Actor, data: JSONBody[Reschedule]
-) -> Rescheduled:
-    """An execution of a recurring job keeps the instant of its schedule."""
-    fire_at = instant_of(data.fire_at, "fire_at")
-    await database.ask(verbs.reschedule, execution_id, fire_at=fire_at, actor=actor)
-    return Rescheduled(id=execution_id, fire_at=fire_at)
-
-
-@acts("/jobs/cancel", "Cancel an execution or job by its key", 404, 409, scope="schedule")
-async def cancel_by_key(database: Pooled, actor: Actor, data: JSONBody[CancelByKey]) -> ChangedByKey:
-    """Cancels a waiting or running execution, or a job."""
-    changed = await database.ask(verbs.cancel, client=data.client, key=data.key, note=data.note, actor=actor)
-    return ChangedByKey(client=data.client, key=data.key, changed=changed)
-
-
-@acts("/executions/reschedule", "Reschedule a one-shot by its key", 404, 409, scope="schedule")
-async def reschedule_by_key(database: Pooled, actor: Actor, data: JSONBody[RescheduleByKey]) -> RescheduledByKey:
-    """Only a waiting one-shot."""
-    fire_at = instant_of(data.fire_at, "fire_at")
-    await database.ask(verbs.reschedule, client=data.client, key=data.key, fire_at=fire_at, actor=actor)
-    return RescheduledByKey(client=data.client, key=data.key, fire_at=fire_at)
 
 
 async def in_detail(

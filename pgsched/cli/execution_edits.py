@@ -1,6 +1,5 @@
-"""``pgsched executions edit`` and ``reschedule``: changing what waits."""
+"""``pgsched executions edit``."""
 
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -26,19 +25,9 @@ from pgsched.cli.parameters import instant, label
 @click.option("--note", metavar="TEXT", help="Reason, for the audit log.")
 @actor_option
 async def edit(desk: Any, id: UUID, note: str | None, **given: Any) -> Answer:
-    """Change the given parts of an execution that has not started."""
+    """Change the given parts of an execution that has not started, or move one that waits for a retry."""
     changes = changes_in(given, "--fire-at 2026-03-01T09:00:00Z")
     is_changed, fire_at = await desk.change_execution(id, changes, note=note)
     following = f", fires at {fire_at.isoformat()}" if fire_at else ""
     text = f"changed{following}" if is_changed else "was so before"
     return Answer({"id": id, "changed": is_changed, "fire_at": fire_at}, text)
-
-
-@command()
-@of_one("execution")
-@click.option("--fire-at", type=instant, metavar="INSTANT", required=True, help="New instant.")
-@actor_option
-async def reschedule(desk: Any, id: UUID, fire_at: datetime) -> Answer:
-    """Move a waiting execution, or one waiting for a retry, to another instant."""
-    await desk.reschedule(id, fire_at)
-    return Answer({"id": id, "fire_at": fire_at}, f"fires at {fire_at.isoformat()}")

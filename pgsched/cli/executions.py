@@ -9,7 +9,7 @@ import click
 from pgsched.cli.answers import Answer, changed, fill, listed, shown
 from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.commands import command
-from pgsched.cli.execution_edits import edit, reschedule
+from pgsched.cli.execution_edits import edit
 from pgsched.cli.forecast import forecast
 from pgsched.cli.naming import of_job, of_one
 from pgsched.cli.options import actor_option, many_option, only_client, page_options, sort_option
@@ -22,7 +22,7 @@ _COLUMNS = ("id", "client", "key", "status", "fire_at", "attempt", "finished_at"
 
 executions = CommandGroup("executions")
 
-for _command in (edit, reschedule, blocked, unblock, forecast):
+for _command in (edit, blocked, unblock, forecast):
     executions.add_command(_command)
 
 

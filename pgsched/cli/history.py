@@ -3,7 +3,7 @@
 import asyncio
 import gzip
 import os
-from datetime import date
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from pgsched.cli.options import actor_option
 from pgsched.cli.reply import table
 from pgsched.own_files import check_directory, open_own
 from pgsched.settings import Settings
-from pgsched.store import internal, verbs
+from pgsched.store import internal
 from pgsched.store.admin import archive as store
 from pgsched.store.core.transactions import Lend, lending
 
@@ -55,9 +55,22 @@ async def archive(connection: Any, settings: Settings, directory: Path, most: in
                 await _write(lend, parent, day, file)
                 written.append({"day": day, "file": str(file), "bytes": file.stat().st_size})
             async with lend() as marking:
-                await verbs.mark_archived(marking, day, actor=actor)
+                await internal.mark_archived(marking, day, actor=actor)
     lines = [[one["day"], one["file"], one["bytes"]] for one in written]
     return Answer({"items": written}, table(("day", "file", "bytes"), lines) if lines else "no day is to be archived")
+
+
+@database_command(history)
+@click.argument("first", metavar="DAY", type=click.DateTime(["%Y-%m-%d"]))
+@click.argument("last", metavar="[LAST]", required=False, type=click.DateTime(["%Y-%m-%d"]))
+@actor_option
+async def mark(connection: Any, first: datetime, last: datetime | None, actor: str | None) -> Answer:
+    """Mark days that you have archived in another way, so that workers may drop them."""
+    if last and last < first:
+        raise click.UsageError("the last day is before the first")
+    days = [first.date() + timedelta(n) for n in range(((last or first) - first).days + 1)]
+    marked = [day for day in days if await internal.mark_archived(connection, day, actor=actor)]
+    return Answer({"marked": marked}, f"{len(marked)} marked" if marked else "they were marked before")
 
 
 @database_command(history, with_settings=True)

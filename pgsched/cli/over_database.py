@@ -62,18 +62,14 @@ class OverDatabase(JobsOverDatabase):
             raise NotFound(f"{id} is a job: use pgsched jobs cancel")
         return await verbs.cancel(self.connection, id, note=note, actor=self.actor)
 
-    async def reschedule(self, id: UUID, fire_at: datetime) -> None:
-        await verbs.reschedule(self.connection, id, fire_at=fire_at, actor=self.actor)
-
     async def change_execution(
         self, id: UUID, changes: Mapping[str, Any], *, note: str | None
     ) -> tuple[bool, datetime | None]:
         """Whether anything is different now, and when it fires."""
-        from pgsched.store.schedule.edits import Named, changes_of
+        from pgsched.store.schedule.edits import changes_of, edit, read
 
-        named = Named(id=id)
-        is_changed = await named.edit(self.connection, changes_of(changes), note=note, actor=self.actor)
-        return is_changed, (await named.read(self.connection)).fire_at
+        is_changed = await edit(self.connection, id, changes_of(changes), note=note, actor=self.actor)
+        return is_changed, (await read(self.connection, id)).fire_at
 
     async def cancel_many(
         self, *, rate: float, note: str | None, dry_run: bool, status: Sequence[str] | None, **wanted: Any

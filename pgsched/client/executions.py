@@ -1,7 +1,6 @@
 """The methods of both clients for executions."""
 
 from collections.abc import Mapping, Sequence
-from types import NoneType
 from typing import Any, TypedDict, Unpack
 
 from pgsched.answers import ExecutionDetail, Page
@@ -68,31 +67,11 @@ class ExecutionMethods:
     def edit_execution(
         self, execution_id: Id, *, client: str | None = None, **changed: Unpack[ExecutionChanges]
     ) -> Call[ExecutionDetail]:
-        """Changes the given parts of a one-shot that has not started."""
+        """Changes the given parts of a one-shot that has not started. One that waits for a retry takes another
+        ``fire_at``, and nothing else."""
         check_names(changed, ExecutionChanges)
         query = {"client": client}
         return Call("PATCH", _one(execution_id), ExecutionDetail, query=query, body=body(changed))
-
-    @method
-    def edit_execution_by_key(
-        self, key: str, *, client: str = "default", **changed: Unpack[ExecutionChanges]
-    ) -> Call[ExecutionDetail]:
-        """The same for the one-shot that the client has under the key."""
-        check_names(changed, ExecutionChanges)
-        query = {"client": client, "key": key}
-        return Call("PATCH", path("executions"), ExecutionDetail, query=query, body=body(changed))
-
-    @method
-    def reschedule(self, execution_id: Id, fire_at: Instant, *, client: str | None = None) -> Call[None]:
-        """Moves a waiting one-shot to another instant."""
-        query = {"client": client}
-        return Call("POST", _one(execution_id, "reschedule"), NoneType, query=query, body={"fire_at": fire_at})
-
-    @method
-    def reschedule_by_key(self, key: str, fire_at: Instant, *, client: str = "default") -> Call[None]:
-        """Moves the waiting one-shot that the client has under the key."""
-        asked = {"client": client, "key": key, "fire_at": fire_at}
-        return Call("POST", path("executions", "reschedule"), NoneType, body=asked)
 
 
 def _one(id: Id, *verb: str) -> str:

@@ -142,12 +142,6 @@ class JobMethods:
         return Call("DELETE", _job(id), bool, "changed", query={"client": client, "note": note})
 
     @method
-    def cancel_by_key(self, key: str, *, client: str = "default", note: str | None = None) -> Call[bool]:
-        """Cancels the execution or job that the client has under the key; false if it had ended before."""
-        asked = {"client": client, "key": key, "note": note}
-        return Call("POST", path("jobs", "cancel"), bool, "changed", body=asked)
-
-    @method
     def pause(self, job_id: Id, *, client: str | None = None, note: str | None = None) -> Call[bool]:
         """Plans nothing more until the job is resumed; false if it was paused before."""
         query = {"client": client}

@@ -7,7 +7,7 @@ A ``bool`` says whether the call changed anything. ``note`` and ``actor`` go to 
 log names the role that the session acts as. JSON is passed as text.
 """
 
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -32,25 +32,16 @@ async def cancel(
     actor: str | None = None,
 ) -> bool: ...
 @verb
-async def reschedule(
+async def edit(
     connection: Connection,
     id: UUID | None = None,
+    changes: str = "{}",
     *,
     client: str | None = None,
     key: str | None = None,
-    fire_at: datetime,
-    actor: str | None,
-) -> None: ...
-@verb
-async def edit_execution(
-    connection: Connection,
-    id: UUID | None = None,
-    *,
-    client: str | None = None,
-    key: str | None = None,
-    changes: str,
     note: str | None = None,
-    actor: str | None,
+    actor: str | None = None,
+    force: bool = False,
 ) -> bool: ...
 
 
@@ -63,14 +54,6 @@ async def pause(connection: Connection, job_id: UUID, *, note: str | None, actor
 async def resume(connection: Connection, job_id: UUID, *, note: str | None, actor: str | None) -> bool: ...
 @verb
 async def trigger(connection: Connection, job_id: UUID, *, actor: str | None) -> UUID: ...
-@verb
-async def edit(
-    connection: Connection, job_id: UUID, changes: str, *, actor: str | None, force: bool = False
-) -> bool: ...
-@verb
-async def mark_declared(
-    connection: Connection, job_id: UUID, declared_by: str | None, *, actor: str | None
-) -> bool: ...
 @verb
 async def pause_all(
     connection: Connection, client: str | None, labels: str | None, *, note: str | None, actor: str | None
@@ -211,7 +194,5 @@ async def set_installation(connection: Connection, changes: str, *, actor: str |
 async def hold_installation(connection: Connection, *, note: str | None, actor: str | None) -> bool: ...
 @verb
 async def release_installation(connection: Connection, *, note: str | None, actor: str | None) -> bool: ...
-@verb
-async def mark_archived(connection: Connection, day: date, *, actor: str | None) -> bool: ...
 @verb
 async def now(connection: Connection) -> datetime: ...

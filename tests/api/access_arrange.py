@@ -25,9 +25,6 @@ _BODIES: dict[str, dict[str, Any]] = {
     "create": {"target": "python:note", "client": "shop"},
     "create_many": {"target": "python:note", "client": "shop"},
     "start_backfill": {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"},
-    "reschedule": {"fire_at": "2030-01-01T00:00:00Z"},
-    "cancel_by_key": {"client": "shop", "key": f"{MARK}-waiting"},
-    "reschedule_by_key": {"client": "shop", "key": f"{MARK}-waiting", "fire_at": "2030-01-01T00:00:00Z"},
     "claim": {"worker": "svc"},
     "complete": {"token": "1"},
     "fail": {"token": "1", "error": "no"},
@@ -46,7 +43,6 @@ _BODIES: dict[str, dict[str, Any]] = {
     "put_key_rate": {"rate": 5},
     "edit_job": {"target": "python:other"},
     "edit_execution": {"target": "python:other"},
-    "edit_by_key": {"target": "python:other"},
     "preview_edit": {"target": "python:other"},
     "put_client": {"weight": 5},
     "patch_client": {"keep": "failures"},
@@ -58,10 +54,9 @@ _QUERIES = {
     "resume_all": "client=shop",
     "cancel_all": "client=shop",
     "discard_all": "client=shop",
-    "edit_by_key": f"client=shop&key={MARK}-waiting",
 }
 _NAMES_A_CLIENT = {
-    "create", "edit_by_key", "change_many", "create_many", "cancel_by_key", "reschedule_by_key", "replay_all",
+    "create", "change_many", "create_many", "replay_all",
     "sideline", "restore", "unblock", "preview_spec", "pause_all", "resume_all", "cancel_all", "discard_all",
     "get_client", "put_client", "patch_client", "drop_client", "hold_client", "release_client",
     "rotate_signing_secret", "drop_signing_secret", "list_secrets", "put_secret", "drop_secret",
@@ -154,7 +149,10 @@ def things_of_shop(db: Connection) -> dict[str, list[str]]:
     call(db, "set_limit", kind="client", name="shop", rate=100)
     call(db, "set_limit", kind="host", name=f"{MARK}.example", rate=100)
     call(db, "sideline", host=f"{MARK}.example", client="shop")
-    db.execute("insert into pgsched.blocked_keys values ('shop', %s, 0, pgsched.new_id(), %s)", [f"{MARK}-order", MARK])
+    db.execute(
+        "insert into pgsched.blocked_keys values ('shop', %s, 0, pgsched_internal.new_id(), %s)",
+        [f"{MARK}-order", MARK],
+    )
     key = make_key(db, clients=["shop"], subject=MARK)
     worker = value(db, _WORKER.encode())
     found: dict[str, list[UUID | str]] = {

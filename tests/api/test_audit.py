@@ -14,7 +14,7 @@ from tests.conftest import Connection
 from tests.store.ends.dead_letter_arrange import dead_letter
 from tests.store.store_arrange import call, schedule
 
-_BLOCKED = "insert into pgsched.blocked_keys values ('shop', 'order-1', 0, pgsched.new_id(), 'no')"
+_BLOCKED = "insert into pgsched.blocked_keys values ('shop', 'order-1', 0, pgsched_internal.new_id(), 'no')"
 
 
 async def test_a_page_tells_who_changed_what_and_how_it_was(api: httpx.AsyncClient, db: Connection) -> None:
@@ -77,15 +77,15 @@ def _done_to_shop(db: Connection) -> dict[str, Any]:
     )
     verbs: dict[str, dict[str, Any]] = {
         "cancel": {"id": waiting[0]},
-        "reschedule": {"id": waiting[1], "fire_at": "2040-01-01Z"},
-        "edit_execution": {"id": waiting[2], "changes": {"labels": {"a": "b"}}},
+        "move": {"verb": "edit", "id": waiting[1], "changes": {"fire_at": "2040-01-01T00:00:00Z"}},
+        "edit execution": {"verb": "edit", "id": waiting[2], "changes": {"labels": {"a": "b"}}},
         "replay": {"id": letters[0]},
         "discard": {"id": letters[1]},
         "discard_all": {"filter": {"client": "shop"}},
         "trigger": {"job_id": job},
         "pause": {"job_id": job},
         "resume": {"job_id": job},
-        "edit": {"job_id": job, "changes": {"target": "python:other"}},
+        "edit": {"id": job, "changes": {"target": "python:other"}},
         "cancel_backfill": {"id": started},
         "cancel_executions": {"filter": {"client": "shop", "key": "none"}},
         "reschedule_executions": {"filter": {"client": "shop", "key": "none"}, "shift": "1 hour"},
@@ -99,8 +99,8 @@ def _done_to_shop(db: Connection) -> dict[str, Any]:
         "release_client": {"client": "shop"},
         "cancel_all": {"client": "shop"},
     }
-    for verb, given in verbs.items():
-        call(db, verb, **given, actor=verb)
+    for actor, given in verbs.items():
+        call(db, given.pop("verb", actor), **given, actor=actor)
     return {"backfill": {}} | verbs
 
 

@@ -182,14 +182,6 @@ BAD = [
         body=b'{"a": 1}',
     ),
     Bad(name="a note with NUL", status=422, says="NUL", path=f"/v1/jobs/{_ID}/pause", body=b'{"note": "\\u0000"}'),
-    Bad(name="no instant to move to", status=400, says="fire_at", path=f"/v1/executions/{_ID}/reschedule", body=b"{}"),
-    Bad(
-        name="an instant to move to without offset",
-        status=422,
-        says="fire_at 2031-03-01T09:00:00 has no offset",
-        path=f"/v1/executions/{_ID}/reschedule",
-        body=b'{"fire_at": "2031-03-01T09:00:00"}',
-    ),
 ]
 
 

@@ -20,7 +20,6 @@ _BODIES: dict[str, dict[str, Any]] = {
     "preview_edit": {"target": "python:other"},
     "start_backfill": {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"},
     "edit_execution": {"target": "python:other"},
-    "reschedule": {"fire_at": "2030-01-01T00:00:00Z"},
 }
 _SETTLED = {"complete", "fail", "extend", "release"}
 
@@ -53,7 +52,7 @@ async def _ask(api: httpx.AsyncClient, name: str, method: str, path: str, part: 
 
 async def test_every_route_takes_a_key(api: httpx.AsyncClient, db: Connection, database_url: str) -> None:
     routes = _routes(app_of(database_url))
-    assert len(routes) == 17
+    assert len(routes) == 16
     for name, (method, path) in routes.items():
         key = f"k-{name}"
         _make(db, name, path, key, "one")

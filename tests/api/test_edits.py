@@ -77,7 +77,7 @@ async def test_a_payload_goes_along_digit_for_digit_and_null_takes_it_away(
 
 async def test_a_declared_job_is_edited_by_force_only(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
-    db.execute("select pgsched.mark_declared(%s, 'jobs.toml')", [job])
+    db.execute('select pgsched.edit(%s, \'{"declared_by": "jobs.toml"}\')', [job])
     refused = await api.patch(f"/v1/jobs/{job}", json={"target": "notify:b"})
     assert (refused.status_code, refused.json()["code"]) == (409, "pgsched.conflict")
     assert "declared by 'jobs.toml'" in refused.json()["detail"]

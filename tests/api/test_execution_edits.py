@@ -22,7 +22,7 @@ async def test_what_is_named_is_changed_and_the_answer_has_it_as_it_is_now(
     assert (found["payload"], found["fire_at"]) == ({"n": 1.50}, "2031-03-01T09:00:00Z")
     assert (found["labels"], found["target"], found["attempts"]) == ({"team": "mail"}, "notify:a", [])
     logged = db.execute("select action, detail from pgsched.audit_log").fetchall()
-    assert logged == [("edit execution", {"note": "see 42"})]
+    assert logged == [("edit", {"note": "see 42"})]
 
 
 async def test_digits_stay_and_null_takes_away(api: httpx.AsyncClient) -> None:
@@ -35,18 +35,17 @@ async def test_digits_stay_and_null_takes_away(api: httpx.AsyncClient) -> None:
     assert (await api.patch(f"/v1/executions/{id}", json={"payload": None})).json()["payload"] is None
 
 
-async def test_what_a_client_has_under_a_key_is_changed(api: httpx.AsyncClient) -> None:
-    id = await create(api, client="shop", key="k")
-    answer = await api.patch("/v1/executions?client=shop&key=k", json={"payload": 5})
-    assert (answer.json()["id"], answer.json()["payload"]) == (id, 5)
-    assert (await api.patch("/v1/executions?key=k", json={"payload": 5})).status_code == 404
-    assert (await api.patch("/v1/executions", json={"payload": 5})).status_code == 400
+async def test_a_job_is_no_execution_to_change(api: httpx.AsyncClient, db: Connection) -> None:
+    id = await create(api, schedule={"every": "1h"})
+    assert (await api.patch(f"/v1/executions/{id}", json={"target": "python:other"})).status_code == 404
+    waiting = await create(api)
+    assert (await api.patch(f"/v1/jobs/{waiting}", json={"target": "python:other"})).status_code == 404
+    assert db.execute("select count(*) from pgsched.audit_log where action = 'edit'").fetchone() == (0,)
 
 
-@pytest.mark.parametrize("path", ["/v1/executions/{}", "/v1/executions?client=shop&key=k"])
-async def test_a_version_that_nobody_has_read_is_not_changed(api: httpx.AsyncClient, db: Connection, path: str) -> None:
+async def test_a_version_that_nobody_has_read_is_not_changed(api: httpx.AsyncClient, db: Connection) -> None:
     id = await create(api, client="shop", key="k", payload={"n": 1})
-    place = path.format(id)
+    place = f"/v1/executions/{id}"
     read = (await api.get(f"/v1/executions/{id}")).headers["ETag"]
     first = await api.patch(place, json={"payload": {"n": 2}}, headers={"If-Match": read})
     assert (first.status_code, first.headers["ETag"] != read) == (200, True)
@@ -76,7 +75,7 @@ async def test_an_execution_that_somebody_knows_is_not_sent_again(api: httpx.Asy
 async def test_what_has_begun_is_not_changed(api: httpx.AsyncClient, db: Connection) -> None:
     id = await create(api, key="k")
     db.execute("update pgsched.executions set lease_token = 1, lease_owner = 1, lease_expires_at = now()")
-    for place in (f"/v1/executions/{id}", "/v1/executions?key=k"):
+    for place in (f"/v1/executions/{id}", "/v1/executions/k"):
         for headers in ({}, {"If-Match": "*"}):
             answer = await api.patch(place, json={"payload": 5}, headers=headers)
             assert (answer.status_code, "is running" in answer.json()["detail"]) == (409, True)

@@ -21,8 +21,8 @@ _dialect = postgresql.psycopg.dialect()  # type: ignore[no-untyped-call]
 _FINISHED = """
 insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt, client_id,
                              target, status_code, result, reason)
-values (now(), '2026-03-01 09:00+00', '2026-03-01 09:00+00', now(), pgsched.new_id(), %s, 0, 1, 'shop', 'notify:a', 200,
-        '{"a": 1.10}', null) returning id::text
+values (now(), '2026-03-01 09:00+00', '2026-03-01 09:00+00', now(), pgsched_internal.new_id(), %s, 0, 1, 'shop',
+        'notify:a', 200, '{"a": 1.10}', null) returning id::text
 """
 
 
@@ -191,19 +191,6 @@ async def test_a_running_one_is_cancelled_with_a_note(api: httpx.AsyncClient, db
     assert (found["status"], found["reason"], found["attempt"]) == ("cancelled", "paid by now", 1)
 
 
-async def test_what_a_client_has_under_a_key_is_cancelled_and_moved(api: httpx.AsyncClient) -> None:
-    one = {"client": "shop", "key": "order/42"}
-    execution = await create(api, **one)
-    moved = await api.post("/v1/executions/reschedule", json=one | {"fire_at": "2031-03-01T10:00:00+01:00"})
-    assert moved.json() == one | {"fire_at": "2031-03-01T09:00:00Z"}
-    answers = [(await api.post("/v1/jobs/cancel", json=one | {"note": "paid"})).json() for _ in range(2)]
-    assert answers == [one | {"changed": True}, one | {"changed": False}]
-    found = (await api.get(f"/v1/executions/{execution}")).json()
-    assert (found["status"], found["reason"], found["fire_at"]) == ("cancelled", "paid", "2031-03-01T09:00:00Z")
-    for path, more in (("/v1/jobs/cancel", {}), ("/v1/executions/reschedule", {"fire_at": "2031-03-01T10:00:00Z"})):
-        assert (await api.post(path, json={"key": "nothing"} | more)).status_code == 404
-
-
 async def test_a_job_is_not_cancelled_as_an_execution(api: httpx.AsyncClient) -> None:
     job = await create(api, schedule={"every": "1h"})
     answer = await api.post(f"/v1/executions/{job}/cancel")
@@ -213,17 +200,15 @@ async def test_a_job_is_not_cancelled_as_an_execution(api: httpx.AsyncClient) ->
 
 async def test_a_waiting_one_is_moved(api: httpx.AsyncClient, db: Connection) -> None:
     execution = await create(api)
-    answer = await api.post(f"/v1/executions/{execution}/reschedule", json={"fire_at": "2031-03-01T10:00:00+01:00"})
-    assert answer.json() == {"id": execution, "fire_at": "2031-03-01T09:00:00Z"}
-    found = (await api.get(f"/v1/executions/{execution}")).json()
+    found = (await api.patch(f"/v1/executions/{execution}", json={"fire_at": "2031-03-01T10:00:00+01:00"})).json()
     assert (found["fire_at"], found["scheduled_for"]) == ("2031-03-01T09:00:00Z", "2031-03-01T09:00:00Z")
-    assert db.execute("select action from pgsched.audit_log where action <> 'insert'").fetchall() == [("reschedule",)]
+    assert db.execute("select action from pgsched.audit_log where action <> 'insert'").fetchall() == [("edit",)]
 
 
 async def test_a_refused_change_is_not_logged(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api, schedule={"every": "1h"})
     planned = (await listed(api, f"job={job}"))[0]
-    answer = await api.post(f"/v1/executions/{planned}/reschedule", json={"fire_at": "2031-03-01T09:00:00Z"})
+    answer = await api.patch(f"/v1/executions/{planned}", json={"fire_at": "2031-03-01T09:00:00Z"})
     assert (answer.status_code, answer.json()["code"]) == (409, "pgsched.conflict")
     assert db.execute("select count(*) from pgsched.audit_log where action <> 'insert'").fetchone() == (0,)
 
@@ -231,7 +216,7 @@ async def test_a_refused_change_is_not_logged(api: httpx.AsyncClient, db: Connec
 async def test_an_unknown_execution_is_not_found_by_any_route(api: httpx.AsyncClient) -> None:
     nobody = f"/v1/executions/{uuid.uuid4()}"
     answers = [await api.get(nobody), await api.post(f"{nobody}/cancel")]
-    answers.append(await api.post(f"{nobody}/reschedule", json={"fire_at": "2031-03-01T09:00:00Z"}))
+    answers.append(await api.patch(nobody, json={"fire_at": "2031-03-01T09:00:00Z"}))
     assert {(answer.status_code, answer.json()["code"]) for answer in answers} == {(404, "pgsched.not_found")}
 
 

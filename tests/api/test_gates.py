@@ -11,7 +11,7 @@ BLOCK = """
 with failed as (
   insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt,
                                client_id, target)
-  values (now(), now(), now(), now(), pgsched.new_id(), 'failed', 0, 1, 'payments', 'python:x') returning id
+  values (now(), now(), now(), now(), pgsched_internal.new_id(), 'failed', 0, 1, 'payments', 'python:x') returning id
 ), waits as (
   insert into pgsched.executions (client_id, target, fire_at, ordering_key, gate, partition)
   values ('payments', 'python:x', 'infinity', %(key)s::text, 'order',

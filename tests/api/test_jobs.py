@@ -62,7 +62,7 @@ async def test_jobs_are_listed_with_the_last_outcomes_of_each(api: httpx.AsyncCl
     for n, status in enumerate(("succeeded", "failed", "skipped")):
         db.execute(
             "insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition,"
-            " attempt, client_id, target, job_id) values (now(), now(), %s, now(), pgsched.new_id(), %s, 0, 1,"
+            " attempt, client_id, target, job_id) values (now(), now(), %s, now(), pgsched_internal.new_id(), %s, 0, 1,"
             " 'default', 'notify:a', %s)",
             [f"2026-03-0{3 - n} 09:00+00", status, job],
         )

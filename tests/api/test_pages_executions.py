@@ -75,10 +75,10 @@ def test_a_timeline_has_each_gate_that_held_it_and_what_is_left_of_the_time() ->
 
 def test_a_timeline_has_what_it_waited_for_and_what_was_done_to_it() -> None:
     how: dict[str, Any] = dict.fromkeys(AuditEntry.__dataclass_fields__) | {"id": 1, "actor": "api", "login": "x"}
-    done = AuditEntry(**how | {"at": NOON + timedelta(seconds=2), "action": "edit execution", "authenticated": "ann"})
+    done = AuditEntry(**how | {"at": NOON + timedelta(seconds=2), "action": "edit", "authenticated": "ann"})
     over = Dependency(after_id=uuid4(), outcome="success", status="succeeded", finished_at=NOON + timedelta(seconds=3))
     assert told(row(), changes=[done], dependencies=[over])[1:3] == [
-        (2, "Edit execution"),
+        (2, "Edit"),
         (3, "One that it waited for ended: succeeded"),
     ]
 
@@ -150,9 +150,9 @@ async def test_a_waiting_execution_is_edited_unless_somebody_else_has(page: http
     )
     wrong = await page.post(path, data=fields((await page.get(path)).text) | {"payload": "{"})
     assert (wrong.status_code, "payload is not JSON" in wrong.text) == (400, True)
-    assert value(db, "select count(*) from pgsched.audit_log where action = 'edit execution'") == 1
+    assert value(db, "select count(*) from pgsched.audit_log where action = 'edit'") == 1
     seen = (await page.get(f"/executions/{id}")).text
-    assert ("Edit execution" in seen, "by ann" in seen, "hush" in seen) == (True, True, False)
+    assert ("Edit" in seen, "by ann" in seen, "hush" in seen) == (True, True, False)
 
 
 async def test_a_large_payload_is_cut_and_left_out_of_forms(page: httpx.AsyncClient, db: Connection) -> None:

@@ -126,7 +126,7 @@ async def test_cron_takes_the_place_of_every_and_back(page: httpx.AsyncClient, d
 
 async def test_a_declared_job_is_changed_only_if_that_is_meant(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, every="1 hour", key="hourly")
-    call(db, "mark_declared", job_id=id, declared_by="shop.jobs:app")
+    call(db, "edit", id=id, changes={"declared_by": "shop.jobs:app"})
     shown = (await page.get(f"/jobs/{id}/edit")).text
     assert "Declared by <strong>shop.jobs:app" in shown
     form = fields(shown) | {"target": "notify:b"}

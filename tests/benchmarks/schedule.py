@@ -36,7 +36,7 @@ def run_schedule(
     """
     with fresh_database(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.prepare_threshold = 0
-        connection.execute("create table bare (id uuid primary key default pgsched.new_id(), payload jsonb)")
+        connection.execute("create table bare (id uuid primary key default pgsched_internal.new_id(), payload jsonb)")
         return {"count": count} | medians([_measure(connection, count, progress) for _ in range(rounds)])
 
 

@@ -18,7 +18,8 @@ from pgsched.settings import Settings
 _ENDED = """
 insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt, client_id,
                              target, payload)
-select f, f, f, f, pgsched.new_id(), 'succeeded', n % 16, 1, 'default', 'https://shop.example/callback', '{"order": 42}'
+select f, f, f, f, pgsched_internal.new_id(), 'succeeded', n % 16, 1, 'default',
+       'https://shop.example/callback', '{"order": 42}'
   from generate_series(1, %(count)s::bigint) n, lateral (select now() - random() * interval '1 hour') t(f)"""
 _AT_ONCE = 1_000_000
 

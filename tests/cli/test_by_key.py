@@ -20,7 +20,6 @@ _MORE: dict[str, tuple[str, ...]] = {
     "jobs edit": ("--every", "2h"),
     "jobs backfill": _DAY,
     "executions edit": ("--fire-at", "2030-01-01T00:00:00Z"),
-    "executions reschedule": ("--fire-at", "2030-01-01T00:00:00Z"),
     "bulk reschedule": ("--by", "1h"),
 }
 
@@ -78,7 +77,7 @@ def _words(path: str, name: str, *more: str) -> list[str]:
 
 
 def test_every_command_that_takes_an_id_of_what_has_keys_is_tried() -> None:
-    assert len(NAMED) == 23
+    assert len(NAMED) == 22
     ids = {
         (path, one.name)
         for path, command in _ALL.items()

@@ -142,7 +142,7 @@ def test_executions_are_listed_by_their_labels(ask: Any) -> None:
     assert ask("dead-letters", "list", "--label", "team=mail")["items"] == []
 
 
-def test_an_execution_is_edited_and_rescheduled_by_id_and_by_key(ask: Any) -> None:
+def test_an_execution_is_edited_by_id_and_by_key(ask: Any) -> None:
     id = ask("schedule", TARGET, "--delay", "1h", "--key", "k", "--label", "team=a")["id"]
     asked = (
         "--payload",
@@ -160,10 +160,6 @@ def test_an_execution_is_edited_and_rescheduled_by_id_and_by_key(ask: Any) -> No
     assert ask("executions", "edit", "--key", "k", "--target", "python:other")["id"] == id
     shown = ask("executions", "show", id)
     assert (shown["target"], shown["payload"], shown["labels"]) == ("python:other", {"n": 1.5}, None)
-    at = "2032-03-01T09:00:00Z"
-    assert ask("executions", "reschedule", "--key", "k", "--fire-at", at) == {"id": id, "fire_at": at}
-    assert ask("executions", "reschedule", id, "--fire-at", at) == {"id": id, "fire_at": at}
-    assert ask("executions", "show", id)["fire_at"] == at
 
 
 def test_a_finished_job_is_found_by_its_state(ask: Any, db: Db) -> None:

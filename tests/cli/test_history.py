@@ -21,7 +21,7 @@ select pgsched_internal.make_day(d.parent, d.day), pgsched_internal.attach_day(d
 _ENDED = """
 insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt, client_id,
                              target, payload)
-select f, f, f, f, pgsched.new_id(), 'succeeded', 0, 1, 'shop',
+select f, f, f, f, pgsched_internal.new_id(), 'succeeded', 0, 1, 'shop',
        'python:settle', to_jsonb('a "quoted", line' || chr(10) || n)
   from generate_series(1, 3) n, lateral (select pgsched.now() - %s::interval - n * interval '1 second') t(f)"""
 _DROPPED = "select count(*)::int from pgsched_internal.days_to_drop(30)"
@@ -63,10 +63,15 @@ def test_a_day_is_dropped_only_once_it_was_archived(run: Run, db: psycopg.Connec
     assert list((tmp_path / "put away").glob("*.partial")) == []
 
 
-def test_a_day_that_is_not_over_cannot_be_marked(db: psycopg.Connection[Any]) -> None:
-    with pytest.raises(psycopg.Error) as refused:
-        db.execute("select pgsched.mark_archived((pgsched.now() at time zone 'UTC')::date)")
-    assert refused.value.sqlstate == "PS002"
+def test_days_that_were_archived_in_another_way_are_marked(run: Run) -> None:
+    assert run("admin", "history", "mark", "2020-01-30", "2020-02-02").output == "4 marked\n"
+    assert json.loads(run("admin", "history", "mark", "2020-02-02", "--json").stdout) == {"marked": []}
+    assert run("admin", "history", "mark", "2020-02-02", "2020-02-01").exit_code == 2
+
+
+def test_a_day_that_is_not_over_cannot_be_marked(run: Run) -> None:
+    refused = run("admin", "history", "mark", "2999-01-01")
+    assert (refused.exit_code, "is no day that is over" in refused.stderr) == (2, True)
 
 
 def test_what_ended_on_days_without_a_table_is_told_and_gets_one(run: Run, db: psycopg.Connection[Any]) -> None:

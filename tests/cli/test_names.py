@@ -44,6 +44,6 @@ def test_a_limit_of_any_key_is_set_and_dropped(run: Run, db: Connection) -> None
 
 def test_an_ordering_key_of_any_name_is_unblocked(run: Run, db: Connection) -> None:
     for name in NAMES:
-        db.execute("insert into pgsched.blocked_keys values (%s, %s, 0, pgsched.new_id(), 'no')", [name, name])
+        db.execute("insert into pgsched.blocked_keys values (%s, %s, 0, pgsched_internal.new_id(), 'no')", [name, name])
         assert run("executions", "unblock", "--", name, name).output == "unblocked\n"
     call(db, "unblock", client="default", ordering_key="none")

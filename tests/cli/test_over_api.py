@@ -39,7 +39,6 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "executions show": ("{waiting}",),
     "executions why": ("once", "--client", "{client}"),
     "executions edit": ("{waiting}", *_AT, "--payload", "2"),
-    "executions reschedule": ("{waiting}", *_AT),
     "executions cancel": ("{waiting}", "--note", "sold out"),
     "events": ("--client", "{client}", "--since", "3h"),
     "bulk cancel": ("--client", "{client}", "--key", "none"),
@@ -89,7 +88,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
 _SHOWS = {"list", "show", "backfills", "replays", "blocked", "audit", "preview"}
 _BLOCKED = """
 insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id)
-values (%s, 'order-1', 0, pgsched.new_id())"""
+values (%s, 'order-1', 0, pgsched_internal.new_id())"""
 _WORKER = """
 insert into pgsched.workers (name, queues, release, lease, expires_at)
 values ('w', '{default}', '0', '30 s', now() + interval '1 hour') returning id"""
@@ -196,7 +195,8 @@ def test_a_command_answers_as_over_the_database(
 
 @pytest.mark.parametrize("path", DATABASE_ONLY)
 def test_what_only_the_database_answers_says_so(run: Run, path: str) -> None:
-    given = [f"x{n}" for n, one in enumerate(_ALL[path].params) if isinstance(one, click.Argument)]
+    arguments = [one for one in _ALL[path].params if isinstance(one, click.Argument)]
+    given = ["2026-03-01" if isinstance(one.type, click.DateTime) else f"x{n}" for n, one in enumerate(arguments)]
     scope = ("--scope", "read") if path == "admin keys create" else ()
     found = run(*path.split(), *given, *scope, "--api", "http://127.0.0.1:1")
     assert (found.exit_code, found.stdout) == (2, "")

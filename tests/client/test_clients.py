@@ -169,8 +169,7 @@ def test_an_edit_that_cannot_be_meant_raises_its_own_error(client: Client, kind:
 
 def test_an_execution_is_moved_and_cancelled(client: Client) -> None:
     execution = client.schedule("notify:a", delay="1h").id
-    client.reschedule(execution, _AT)
-    assert client.get_execution(execution).fire_at == _AT
+    assert client.edit_execution(execution, fire_at=_AT).fire_at == _AT
     assert client.cancel(execution)
     assert client.get_execution(execution).status == "cancelled"
 
@@ -217,7 +216,7 @@ def test_an_execution_that_waits_is_edited_by_id_and_by_key(client: Client) -> N
     id = client.schedule("notify:a", delay="1h", client=tenant, key="k", payload={"n": 1}, labels={"team": "a"}).id
     found = client.edit_execution(id, payload={"n": 2}, labels=None, fire_at=_AT, note="see 42")
     assert (found.payload, found.labels, found.fire_at) == ({"n": 2}, None, _AT)
-    assert client.edit_execution_by_key("k", client=tenant, target="notify:b").target == "notify:b"
+    assert client.edit_execution("k", client=tenant, target="notify:b").target == "notify:b"
     with pytest.raises(InvalidTarget):
         client.edit_execution(id, target="ftp://shop.example")
     with pytest.raises(TypeError, match="queue"):
@@ -396,7 +395,7 @@ async def test_asyncio_has_the_same_verbs(async_client: AsyncClient) -> None:
     assert await async_client.pause_all(labels={"team": tenant}) == 1
     assert await async_client.resume_all(labels={"team": tenant}) == 1
     triggered = await async_client.trigger(job)
-    await async_client.reschedule(execution, _AT)
+    assert (await async_client.edit_execution(execution, fire_at=_AT)).fire_at == _AT
     assert isinstance(await async_client.get_job(job), Job)
     assert isinstance(await async_client.get_execution(execution), Execution)
     assert [found.id for found in (await async_client.list_jobs(client=tenant)).items] == [job]

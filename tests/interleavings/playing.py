@@ -14,9 +14,12 @@ from tests.interleavings.scenes import Scene
 from tests.interleavings.stage import PATIENCE, Part, Stage
 from tests.interleavings.workers import client, reaper, worker
 
-CANCEL = "select pgsched.cancel('shop', 'a')"
-MOVE = "select pgsched.reschedule('shop', 'a', now() + interval '1 hour')"
-EDIT = "select pgsched.edit_execution('shop', 'a', '{\"target\": \"python:y\"}')"
+CANCEL = "select pgsched.cancel(client => 'shop', key => 'a')"
+MOVE = (
+    "select pgsched.edit(client => 'shop', key => 'a',"
+    " changes => jsonb_build_object('fire_at', now() + interval '1 hour'))"
+)
+EDIT = "select pgsched.edit(client => 'shop', key => 'a', changes => '{\"target\": \"python:y\"}')"
 EDIT_JOB = 'select pgsched.edit((select id from pgsched.jobs), \'{"target": "python:y"}\')'
 HOLD = "select pgsched_internal.shut_gate('client:shop', 'infinity', 'stop')"
 PAUSE = "select pgsched.pause((select id from pgsched.jobs))"

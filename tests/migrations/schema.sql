@@ -94,7 +94,7 @@ column pgsched.audit_log.12 login name not null default SESSION_USER
 column pgsched.audit_log.13 process integer not null default pg_backend_pid()
 column pgsched.audit_log.14 transaction xid8 not null default pg_current_xact_id()
 column pgsched.audit_log.15 client_id text
-column pgsched.backfills.01 id uuid not null default pgsched.new_id()
+column pgsched.backfills.01 id uuid not null default pgsched_internal.new_id()
 column pgsched.backfills.02 job_id uuid not null
 column pgsched.backfills.03 starts_at timestamp with time zone not null
 column pgsched.backfills.04 ends_at timestamp with time zone not null
@@ -116,7 +116,7 @@ column pgsched.blocked_keys.05 reason text
 column pgsched.blocked_keys.06 blocked_at timestamp with time zone not null default pgsched.now()
 column pgsched.blocked_keys.07 until timestamp with time zone
 column pgsched.blocked_keys.08 token bigint
-column pgsched.bulk_changes.01 id uuid not null default pgsched.new_id()
+column pgsched.bulk_changes.01 id uuid not null default pgsched_internal.new_id()
 column pgsched.bulk_changes.02 verb text not null
 column pgsched.bulk_changes.03 clients text[]
 column pgsched.bulk_changes.04 filter jsonb not null
@@ -184,7 +184,7 @@ column pgsched.executions.05 held_until timestamp with time zone
 column pgsched.executions.06 lease_expires_at timestamp with time zone
 column pgsched.executions.07 lease_token bigint
 column pgsched.executions.08 begun bigint
-column pgsched.executions.09 id uuid not null default pgsched.new_id()
+column pgsched.executions.09 id uuid not null default pgsched_internal.new_id()
 column pgsched.executions.10 job_id uuid
 column pgsched.executions.11 lease_owner integer
 column pgsched.executions.12 plan integer
@@ -242,7 +242,7 @@ column pgsched.installation.06 hold_after_promotion interval default '00:10:00':
 column pgsched.installation.07 hold_after_absence interval
 column pgsched.installation.08 held_since timestamp with time zone
 column pgsched.installation.09 reason text
-column pgsched.jobs.01 id uuid not null default pgsched.new_id()
+column pgsched.jobs.01 id uuid not null default pgsched_internal.new_id()
 column pgsched.jobs.02 client_id pgsched_internal.client_id not null default 'default'::text
 column pgsched.jobs.03 key pgsched_internal.key
 column pgsched.jobs.04 queue text not null default 'default'::text
@@ -916,9 +916,7 @@ policy worker_set on pgsched_internal.facts for * to {pgsched_worker} using ((na
 
 -- functions
 function pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) returns void volatility v parallel u
-function pgsched.cancel(text,text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
-function pgsched.cancel(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
+function pgsched.cancel(uuid,text,text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.cancel_all(text,jsonb,text,text) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.cancel_backfill(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.cancel_bulk_change(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -936,29 +934,21 @@ function pgsched.drop_limit(text,text,text) returns boolean volatility v paralle
 function pgsched.drop_queue(text,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=1s
 function pgsched.drop_secret(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.drop_signing_secret(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.edit(uuid,jsonb,text,boolean) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
-function pgsched.edit_execution(text,text,jsonb,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
-function pgsched.edit_execution(uuid,jsonb,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
+function pgsched.edit(uuid,jsonb,text,text,text,text,boolean) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.extend(uuid,bigint,interval) returns timestamp with time zone volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.fail(uuid,bigint,text,boolean,interval) returns pgsched.execution_status volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.hold_client(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.hold_installation(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.mark_archived(date,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.mark_declared(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
-function pgsched.new_id() returns uuid volatility v parallel s
 function pgsched.now() returns timestamp with time zone volatility s parallel s
 function pgsched.partition_for(text,text,text,text) returns smallint volatility v parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched.pause(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.pause_all(text,jsonb,text,text) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.pause_queue(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.quantile(integer[],double precision) returns double precision volatility i parallel s
 function pgsched.release(uuid,bigint) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.release_client(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.release_installation(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.replay(uuid,text,jsonb,jsonb,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.replay_all(jsonb,double precision,text,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.reschedule(text,text,timestamp with time zone,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
-function pgsched.reschedule(uuid,timestamp with time zone,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.reschedule_executions(jsonb,timestamp with time zone,interval,double precision,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.restore(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.resume(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
@@ -972,14 +962,11 @@ function pgsched.set_client(text,jsonb,text) returns boolean volatility v parall
 function pgsched.set_installation(jsonb,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.set_limit(text,text,integer,interval,integer,integer,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.set_queue(text,jsonb,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.settle_called(smallint,uuid,bigint,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.sideline(text,text,timestamp with time zone,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.signing_secrets(text) returns SETOF record volatility s parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.status_of(text,text) returns SETOF pgsched.status volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.status_of(uuid) returns SETOF pgsched.status volatility v parallel u security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off
+function pgsched.status_of(uuid,text,text) returns SETOF pgsched.status volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.trigger(uuid,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.unblock(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
-function pgsched.wait_for(uuid,uuid,text,interval) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched_internal.account_from_claimed(uuid,integer,uuid[]) returns void volatility v parallel u
 function pgsched_internal.accounted_to(pgsched.jobs,boolean) returns timestamp with time zone volatility s parallel s
 function pgsched_internal.acting_role() returns name volatility s parallel s
@@ -1005,6 +992,7 @@ function pgsched_internal.bound_strays(text,text,date,date) returns void volatil
 function pgsched_internal.bring_along(uuid) returns void volatility v parallel u
 function pgsched_internal.buckets() returns double precision[] volatility i parallel s
 function pgsched_internal.bury(smallint,uuid,text) returns void volatility v parallel u
+function pgsched_internal.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) returns void volatility v parallel u
 function pgsched_internal.cancel_locked(pgsched.executions,text,text) returns void volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.cancel_waiting(text,text,integer) returns integer volatility v parallel u
 function pgsched_internal.canonical_host(text) returns text volatility i parallel s
@@ -1055,6 +1043,7 @@ function pgsched_internal.check_lists(jsonb) returns boolean volatility i parall
 function pgsched_internal.check_may_set(text) returns boolean volatility s parallel u
 function pgsched_internal.check_may_sideline(text) returns boolean volatility s parallel u
 function pgsched_internal.check_members(jsonb,text[]) returns boolean volatility i parallel s
+function pgsched_internal.check_named(uuid,text,text) returns boolean volatility i parallel s
 function pgsched_internal.check_no_circle(uuid,uuid) returns boolean volatility v parallel u
 function pgsched_internal.check_on_conflict(text,text,boolean) returns boolean volatility i parallel s
 function pgsched_internal.check_options(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
@@ -1105,6 +1094,8 @@ function pgsched_internal.due_in(smallint,integer,text[],text[],uuid[]) returns 
 function pgsched_internal.due_in_if_any(smallint,integer,text[],text[],uuid[]) returns record volatility v parallel u
 function pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],uuid[]) returns record volatility v parallel u
 function pgsched_internal.duration_text(double precision) returns text volatility i parallel s
+function pgsched_internal.edit_execution(uuid,jsonb,text,text) returns boolean volatility v parallel u
+function pgsched_internal.edit_job(uuid,jsonb,text,text,boolean) returns boolean volatility v parallel u
 function pgsched_internal.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
 function pgsched_internal.edited_execution(pgsched.executions,jsonb) returns pgsched.executions volatility s parallel u
 function pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) returns pgsched.execution_status volatility v parallel u
@@ -1190,16 +1181,17 @@ function pgsched_internal.live_execution(smallint,uuid) returns pgsched.executio
 function pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zone) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.lock_backfilled(smallint,uuid,timestamp with time zone,timestamp with time zone) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.lock_dead_letter(uuid,boolean) returns pgsched.history volatility v parallel u
+function pgsched_internal.lock_editable(uuid,jsonb) returns pgsched.executions volatility v parallel u
 function pgsched_internal.lock_execution(uuid) returns pgsched.executions volatility v parallel u
 function pgsched_internal.lock_job(uuid) returns pgsched.jobs volatility v parallel u
 function pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) returns SETOF uuid volatility v parallel u
 function pgsched_internal.lock_key(text,text,uuid,smallint) returns pgsched_internal.keys volatility v parallel u
 function pgsched_internal.lock_key_of_api(text) returns pgsched_internal.api_keys volatility v parallel u
+function pgsched_internal.lock_live_named(text,text) returns uuid volatility v parallel u
 function pgsched_internal.lock_named(text,text) returns uuid volatility v parallel u
 function pgsched_internal.lock_planned(smallint,uuid) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.lock_queue(text) returns pgsched.queues volatility v parallel u
 function pgsched_internal.lock_unbegun(smallint,pgsched.jobs) returns SETOF pgsched.executions volatility v parallel u
-function pgsched_internal.lock_unbegun(uuid) returns pgsched.executions volatility v parallel u
 function pgsched_internal.lock_under(pgsched_internal.keys,text) returns pgsched.executions volatility v parallel u
 function pgsched_internal.lock_waiting(smallint,uuid) returns pgsched.executions volatility v parallel u
 function pgsched_internal.log_change(text,text,uuid,jsonb,jsonb,text) returns void volatility v parallel u
@@ -1210,6 +1202,7 @@ function pgsched_internal.look_up_keys(text[]) returns TABLE(id text, hash bytea
 function pgsched_internal.lose_in_hand(pgsched.executions) returns boolean volatility v parallel u
 function pgsched_internal.make_day(text,date) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=50ms
 function pgsched_internal.make_partition(integer,boolean) returns void volatility v parallel u
+function pgsched_internal.mark_archived(date,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.mark_awaited(uuid,uuid,text) returns boolean volatility v parallel u
 function pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) returns void volatility v parallel u
 function pgsched_internal.mark_ends(integer) returns void volatility v parallel u
@@ -1223,6 +1216,7 @@ function pgsched_internal.may_still_run(pgsched.executions,pgsched.jobs,boolean)
 function pgsched_internal.move_to(pgsched.executions,timestamp with time zone) returns void volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) returns boolean volatility s parallel s
 function pgsched_internal.my_clients() returns text[] volatility s parallel s
+function pgsched_internal.new_id() returns uuid volatility v parallel s
 function pgsched_internal.new_id_in(smallint) returns uuid volatility v parallel s
 function pgsched_internal.new_token(smallint) returns bigint volatility v parallel s
 function pgsched_internal.next_of_many(pgsched.bulk_changes) returns text volatility s parallel u
@@ -1253,6 +1247,7 @@ function pgsched_internal.partitions_per_queue() returns integer volatility i pa
 function pgsched_internal.put_away(smallint,uuid,text) returns void volatility v parallel u
 function pgsched_internal.put_job(uuid,text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) returns pgsched.jobs volatility v parallel u
 function pgsched_internal.put_secret(text,text,bytea,text[],text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.quantile(integer[],double precision) returns double precision volatility i parallel s
 function pgsched_internal.queue_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.queue_number_of(integer) returns integer volatility i parallel s
 function pgsched_internal.queue_to_tell(smallint,text) returns smallint volatility s parallel s
@@ -1263,7 +1258,7 @@ function pgsched_internal.record_in_hand(pgsched.executions,pgsched_internal.res
 function pgsched_internal.record_result(pgsched_internal.results_to_record) returns boolean volatility v parallel u
 function pgsched_internal.record_results(integer) returns integer volatility v parallel u
 function pgsched_internal.refuse(text,text,text) returns boolean volatility v parallel s set search_path=pg_catalog, pg_temp
-function pgsched_internal.refuse_begun(pgsched.executions) returns void volatility v parallel u
+function pgsched_internal.refuse_begun(pgsched.executions,jsonb) returns void volatility v parallel u
 function pgsched_internal.refuse_declared(pgsched.jobs,text) returns void volatility v parallel u
 function pgsched_internal.refuse_full(integer) returns void volatility s parallel u
 function pgsched_internal.refuse_taken(pgsched_internal.keys,text) returns void volatility v parallel u
@@ -1293,6 +1288,7 @@ function pgsched_internal.seconds_since(integer) returns double precision volati
 function pgsched_internal.set_aside(smallint,uuid,text,boolean) returns void volatility v parallel u
 function pgsched_internal.set_key_rate(text,integer,integer,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.setting(text,text) returns text volatility s parallel s
+function pgsched_internal.settle_called(smallint,uuid,bigint,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.shown(text,jsonb) returns jsonb volatility i parallel s
 function pgsched_internal.shut_gate(text,timestamp with time zone,text) returns boolean volatility v parallel u
 function pgsched_internal.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
@@ -1301,6 +1297,7 @@ function pgsched_internal.slot_for(text,text,text) returns smallint volatility i
 function pgsched_internal.spread_of(jsonb) returns interval volatility i parallel s
 function pgsched_internal.spread_overdue(smallint,timestamp with time zone,timestamp with time zone,interval,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.stalls() returns jsonb volatility s parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.status_by_id(uuid) returns SETOF pgsched.status volatility v parallel u set enable_seqscan=off
 function pgsched_internal.still_in_hand(smallint,uuid,bigint) returns pgsched.executions volatility v parallel u
 function pgsched_internal.still_to_wait_for(pgsched.history) returns jsonb volatility v parallel u
 function pgsched_internal.stray_days(text) returns record volatility s parallel u security definer set search_path=pg_catalog, pg_temp
@@ -1327,6 +1324,7 @@ function pgsched_internal.try_orderings(smallint[]) returns smallint[] volatilit
 function pgsched_internal.unblock_after(uuid[]) returns void volatility v parallel u
 function pgsched_internal.unbound_strays(text,text) returns void volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.until_next(text) returns double precision volatility v parallel u set enable_seqscan=off, enable_bitmapscan=off
+function pgsched_internal.wait_for(uuid,uuid,text,interval) returns boolean volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.wait_for_end(pgsched.executions) returns boolean volatility v parallel u set lock_timeout=50ms
 function pgsched_internal.wait_for_row(pgsched.executions) returns boolean volatility v parallel u set lock_timeout=50ms
 function pgsched_internal.waited(jsonb) returns jsonb volatility s parallel s
@@ -1360,14 +1358,9 @@ grant delete, insert, select, update on pgsched_internal.rows_to_come_back_to to
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_api
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_client
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_worker
-grant execute on pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) to pgsched_client
-grant execute on pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) to pgsched_worker
-grant execute on pgsched.cancel(text,text,text,text) to pgsched_api
-grant execute on pgsched.cancel(text,text,text,text) to pgsched_client
-grant execute on pgsched.cancel(text,text,text,text) to pgsched_worker
-grant execute on pgsched.cancel(uuid,text,text) to pgsched_api
-grant execute on pgsched.cancel(uuid,text,text) to pgsched_client
-grant execute on pgsched.cancel(uuid,text,text) to pgsched_worker
+grant execute on pgsched.cancel(uuid,text,text,text,text) to pgsched_api
+grant execute on pgsched.cancel(uuid,text,text,text,text) to pgsched_client
+grant execute on pgsched.cancel(uuid,text,text,text,text) to pgsched_worker
 grant execute on pgsched.cancel_all(text,jsonb,text,text) to pgsched_api
 grant execute on pgsched.cancel_all(text,jsonb,text,text) to pgsched_client
 grant execute on pgsched.cancel_all(text,jsonb,text,text) to pgsched_worker
@@ -1412,15 +1405,9 @@ grant execute on pgsched.drop_secret(text,text,text) to pgsched_api
 grant execute on pgsched.drop_secret(text,text,text) to pgsched_worker
 grant execute on pgsched.drop_signing_secret(text,text) to pgsched_api
 grant execute on pgsched.drop_signing_secret(text,text) to pgsched_worker
-grant execute on pgsched.edit(uuid,jsonb,text,boolean) to pgsched_api
-grant execute on pgsched.edit(uuid,jsonb,text,boolean) to pgsched_client
-grant execute on pgsched.edit(uuid,jsonb,text,boolean) to pgsched_worker
-grant execute on pgsched.edit_execution(text,text,jsonb,text,text) to pgsched_api
-grant execute on pgsched.edit_execution(text,text,jsonb,text,text) to pgsched_client
-grant execute on pgsched.edit_execution(text,text,jsonb,text,text) to pgsched_worker
-grant execute on pgsched.edit_execution(uuid,jsonb,text,text) to pgsched_api
-grant execute on pgsched.edit_execution(uuid,jsonb,text,text) to pgsched_client
-grant execute on pgsched.edit_execution(uuid,jsonb,text,text) to pgsched_worker
+grant execute on pgsched.edit(uuid,jsonb,text,text,text,text,boolean) to pgsched_api
+grant execute on pgsched.edit(uuid,jsonb,text,text,text,text,boolean) to pgsched_client
+grant execute on pgsched.edit(uuid,jsonb,text,text,text,text,boolean) to pgsched_worker
 grant execute on pgsched.extend(uuid,bigint,interval) to pgsched_api
 grant execute on pgsched.extend(uuid,bigint,interval) to pgsched_client
 grant execute on pgsched.extend(uuid,bigint,interval) to pgsched_worker
@@ -1431,12 +1418,6 @@ grant execute on pgsched.hold_client(text,text,text) to pgsched_api
 grant execute on pgsched.hold_client(text,text,text) to pgsched_worker
 grant execute on pgsched.hold_installation(text,text) to pgsched_api
 grant execute on pgsched.hold_installation(text,text) to pgsched_worker
-grant execute on pgsched.mark_archived(date,text) to pgsched_worker
-grant execute on pgsched.mark_declared(uuid,text,text) to pgsched_client
-grant execute on pgsched.mark_declared(uuid,text,text) to pgsched_worker
-grant execute on pgsched.new_id() to pgsched_api
-grant execute on pgsched.new_id() to pgsched_client
-grant execute on pgsched.new_id() to pgsched_worker
 grant execute on pgsched.now() to pgsched_api
 grant execute on pgsched.now() to pgsched_client
 grant execute on pgsched.now() to pgsched_reader
@@ -1452,10 +1433,6 @@ grant execute on pgsched.pause_all(text,jsonb,text,text) to pgsched_client
 grant execute on pgsched.pause_all(text,jsonb,text,text) to pgsched_worker
 grant execute on pgsched.pause_queue(text,text,text) to pgsched_api
 grant execute on pgsched.pause_queue(text,text,text) to pgsched_worker
-grant execute on pgsched.quantile(integer[],double precision) to pgsched_api
-grant execute on pgsched.quantile(integer[],double precision) to pgsched_client
-grant execute on pgsched.quantile(integer[],double precision) to pgsched_reader
-grant execute on pgsched.quantile(integer[],double precision) to pgsched_worker
 grant execute on pgsched.release(uuid,bigint) to pgsched_api
 grant execute on pgsched.release(uuid,bigint) to pgsched_client
 grant execute on pgsched.release(uuid,bigint) to pgsched_worker
@@ -1469,12 +1446,6 @@ grant execute on pgsched.replay(uuid,text,jsonb,jsonb,text,text) to pgsched_work
 grant execute on pgsched.replay_all(jsonb,double precision,text,text,text) to pgsched_api
 grant execute on pgsched.replay_all(jsonb,double precision,text,text,text) to pgsched_client
 grant execute on pgsched.replay_all(jsonb,double precision,text,text,text) to pgsched_worker
-grant execute on pgsched.reschedule(text,text,timestamp with time zone,text) to pgsched_api
-grant execute on pgsched.reschedule(text,text,timestamp with time zone,text) to pgsched_client
-grant execute on pgsched.reschedule(text,text,timestamp with time zone,text) to pgsched_worker
-grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_api
-grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_client
-grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_worker
 grant execute on pgsched.reschedule_executions(jsonb,timestamp with time zone,interval,double precision,text,text) to pgsched_api
 grant execute on pgsched.reschedule_executions(jsonb,timestamp with time zone,interval,double precision,text,text) to pgsched_client
 grant execute on pgsched.reschedule_executions(jsonb,timestamp with time zone,interval,double precision,text,text) to pgsched_worker
@@ -1507,30 +1478,22 @@ grant execute on pgsched.set_limit(text,text,integer,interval,integer,integer,te
 grant execute on pgsched.set_limit(text,text,integer,interval,integer,integer,text) to pgsched_worker
 grant execute on pgsched.set_queue(text,jsonb,text) to pgsched_api
 grant execute on pgsched.set_queue(text,jsonb,text) to pgsched_worker
-grant execute on pgsched.settle_called(smallint,uuid,bigint,jsonb) to pgsched_client
-grant execute on pgsched.settle_called(smallint,uuid,bigint,jsonb) to pgsched_worker
 grant execute on pgsched.sideline(text,text,timestamp with time zone,text,text) to pgsched_api
 grant execute on pgsched.sideline(text,text,timestamp with time zone,text,text) to pgsched_worker
 grant execute on pgsched.signing_secrets(text) to pgsched_api
 grant execute on pgsched.signing_secrets(text) to pgsched_client
 grant execute on pgsched.signing_secrets(text) to pgsched_reader
 grant execute on pgsched.signing_secrets(text) to pgsched_worker
-grant execute on pgsched.status_of(text,text) to pgsched_api
-grant execute on pgsched.status_of(text,text) to pgsched_client
-grant execute on pgsched.status_of(text,text) to pgsched_reader
-grant execute on pgsched.status_of(text,text) to pgsched_worker
-grant execute on pgsched.status_of(uuid) to pgsched_api
-grant execute on pgsched.status_of(uuid) to pgsched_client
-grant execute on pgsched.status_of(uuid) to pgsched_reader
-grant execute on pgsched.status_of(uuid) to pgsched_worker
+grant execute on pgsched.status_of(uuid,text,text) to pgsched_api
+grant execute on pgsched.status_of(uuid,text,text) to pgsched_client
+grant execute on pgsched.status_of(uuid,text,text) to pgsched_reader
+grant execute on pgsched.status_of(uuid,text,text) to pgsched_worker
 grant execute on pgsched.trigger(uuid,text) to pgsched_api
 grant execute on pgsched.trigger(uuid,text) to pgsched_client
 grant execute on pgsched.trigger(uuid,text) to pgsched_worker
 grant execute on pgsched.unblock(text,text,text) to pgsched_api
 grant execute on pgsched.unblock(text,text,text) to pgsched_client
 grant execute on pgsched.unblock(text,text,text) to pgsched_worker
-grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_client
-grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_worker
 grant execute on pgsched_internal.acting_role() to pgsched_api
 grant execute on pgsched_internal.acting_role() to pgsched_worker
 grant execute on pgsched_internal.acts_for(text) to pgsched_api
@@ -1551,6 +1514,8 @@ grant execute on pgsched_internal.buckets() to pgsched_client
 grant execute on pgsched_internal.buckets() to pgsched_reader
 grant execute on pgsched_internal.buckets() to pgsched_worker
 grant execute on pgsched_internal.bury(smallint,uuid,text) to pgsched_worker
+grant execute on pgsched_internal.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) to pgsched_client
+grant execute on pgsched_internal.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) to pgsched_worker
 grant execute on pgsched_internal.canonical_host(text) to pgsched_api
 grant execute on pgsched_internal.canonical_host(text) to pgsched_client
 grant execute on pgsched_internal.canonical_host(text) to pgsched_reader
@@ -1698,12 +1663,16 @@ grant execute on pgsched_internal.look_up_keys(text[]) to pgsched_api
 grant execute on pgsched_internal.look_up_keys(text[]) to pgsched_worker
 grant execute on pgsched_internal.lose_in_hand(pgsched.executions) to pgsched_worker
 grant execute on pgsched_internal.make_day(text,date) to pgsched_worker
+grant execute on pgsched_internal.mark_archived(date,text) to pgsched_worker
 grant execute on pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.mark_ends(integer) to pgsched_worker
 grant execute on pgsched_internal.may_count(uuid,pgsched.execution_status) to pgsched_worker
 grant execute on pgsched_internal.may_do_everything() to pgsched_api
 grant execute on pgsched_internal.may_do_everything() to pgsched_worker
 grant execute on pgsched_internal.my_clients() to pgsched_client
+grant execute on pgsched_internal.new_id() to pgsched_api
+grant execute on pgsched_internal.new_id() to pgsched_client
+grant execute on pgsched_internal.new_id() to pgsched_worker
 grant execute on pgsched_internal.new_id_in(smallint) to pgsched_worker
 grant execute on pgsched_internal.next_of_many(pgsched.bulk_changes) to pgsched_worker
 grant execute on pgsched_internal.next_partition(jsonb,smallint) to pgsched_worker
@@ -1734,6 +1703,10 @@ grant execute on pgsched_internal.partitions_per_queue() to pgsched_worker
 grant execute on pgsched_internal.put_away(smallint,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.put_secret(text,text,bytea,text[],text) to pgsched_api
 grant execute on pgsched_internal.put_secret(text,text,bytea,text[],text) to pgsched_worker
+grant execute on pgsched_internal.quantile(integer[],double precision) to pgsched_api
+grant execute on pgsched_internal.quantile(integer[],double precision) to pgsched_client
+grant execute on pgsched_internal.quantile(integer[],double precision) to pgsched_reader
+grant execute on pgsched_internal.quantile(integer[],double precision) to pgsched_worker
 grant execute on pgsched_internal.queue_number_of(integer) to pgsched_api
 grant execute on pgsched_internal.queue_number_of(integer) to pgsched_reader
 grant execute on pgsched_internal.queue_number_of(integer) to pgsched_worker
@@ -1775,6 +1748,8 @@ grant execute on pgsched_internal.set_aside(smallint,uuid,text,boolean) to pgsch
 grant execute on pgsched_internal.set_key_rate(text,integer,integer,text) to pgsched_api
 grant execute on pgsched_internal.set_key_rate(text,integer,integer,text) to pgsched_worker
 grant execute on pgsched_internal.setting(text,text) to pgsched_worker
+grant execute on pgsched_internal.settle_called(smallint,uuid,bigint,jsonb) to pgsched_client
+grant execute on pgsched_internal.settle_called(smallint,uuid,bigint,jsonb) to pgsched_worker
 grant execute on pgsched_internal.skip_dependents(uuid[]) to pgsched_worker
 grant execute on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) to pgsched_api
 grant execute on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) to pgsched_worker
@@ -2069,9 +2044,7 @@ grant usage on schema pgsched_internal to pgsched_worker
 
 -- comments
 comment on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) is 'Runs those instants of a job from starts_at to before ends_at that have not succeeded and have no row, at most rate of them a second; also while the job is paused or finished. Returns the backfill''s id.'
-comment on pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) is 'Calls the function of an sql: target with the payload and records the execution''s success with what it returned, in one transaction. Tells it who it is by the settings pgsched.execution_id, pgsched.attempt, pgsched.scheduled_for and pgsched.client.'
-comment on pgsched.cancel(text,text,text,text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.'
-comment on pgsched.cancel(uuid,text,text) is 'Cancels a job, or an execution that waits or runs: its worker ends the call, and whatever comes of that does not count. True if this call did it, false if it had ended before; PS010 for an unknown id.'
+comment on pgsched.cancel(uuid,text,text,text,text) is 'Cancels a job, or an execution that waits or runs, by its id or by client and key: its worker ends the call, and whatever comes of that does not count. True if this call did it, false if it had ended before; PS010 for what there is not.'
 comment on pgsched.cancel_all(text,jsonb,text,text) is 'Cancels the jobs of a client and, 10,000 a call, its executions that wait; or the jobs with all of these labels. Returns how many it cancelled: call it until that is 0. PS000 without a filter.'
 comment on pgsched.cancel_backfill(uuid,text) is 'Ends a backfill: what it planned and still waits is cancelled, what runs goes on. False if it had ended before; PS010 for an unknown id.'
 comment on pgsched.cancel_bulk_change(uuid,text) is 'Ends a bulk change: what it has not come to stays as it is. False if it had ended before; PS010 for an unknown id.'
@@ -2090,30 +2063,22 @@ comment on pgsched.drop_limit(text,text,text) is 'Takes a limit away: what it he
 comment on pgsched.drop_queue(text,text) is 'Drops a queue in which nothing waits or runs, its partitions and its limit; history stays. PS010 for an unknown queue, PS011 for one that is not empty or has jobs, and for default.'
 comment on pgsched.drop_secret(text,text,text) is 'Forgets a secret of a client; false if there was none. Attempts that name it fail from then on, and are tried again.'
 comment on pgsched.drop_signing_secret(text,text) is 'Signs a client''s callbacks no more, neither by its secret nor by former ones; false if they were not signed.'
-comment on pgsched.edit(uuid,jsonb,text,boolean) is 'Changes what is named of a job, and its waiting row with it; true if anything is different now. What is running goes on as it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. PS010 for an unknown job, PS011 for one that is cancelled, and for one that is declared unless it is forced.'
-comment on pgsched.edit_execution(text,text,jsonb,text,text) is 'Changes what a client has under a key, as pgsched.edit_execution(id) does.'
-comment on pgsched.edit_execution(uuid,jsonb,text,text) is 'Changes target, payload, options, labels and instant of a waiting one-shot, those of them that are named; true if anything is different now. What has begun stays as it is. PS010 for an unknown id, PS011 for one that has begun or ended, and for a job''s.'
+comment on pgsched.edit(uuid,jsonb,text,text,text,text,boolean) is 'Changes what is named of a job and its waiting row, or of a waiting one-shot, by its id or by client and key; true if anything is different now. What is running goes on as it was. PS010 for what there is not, PS011 for a job that is cancelled, or declared unless it is forced, and for an execution of a job, or one that runs, has ended or has begun before; what waits for a retry can be given another fire_at.'
 comment on pgsched.extend(uuid,bigint,interval) is 'Keeps an execution which was claimed, or deferred by its target, for so long from now; returns until when. Where somebody has locked its row the lease stays as it is, and its end is returned. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.fail(uuid,bigint,text,boolean,interval) is 'Says that an execution which was claimed, or deferred by its target, has failed, and why; its options say what becomes of it, which is returned: retrying, failed or expired. It is not tried again before retry_after (24 hours at the most) has passed. Kept, and recorded later, where somebody has locked its row or its job. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.hold_client(text,text,text) is 'Begins nothing more of a client until it is released; what runs goes on. False if it was held before.'
 comment on pgsched.hold_installation(text,text) is 'Has workers and consumers begin nothing of any queue until the installation is released; what runs goes on. False if it was held before.'
-comment on pgsched.mark_archived(date,text) is 'Says that a day of history and attempts has been put away elsewhere, so that it may be dropped. False if that was said before; PS002 for a day that is not over.'
-comment on pgsched.mark_declared(uuid,text,text) is 'Says by what a job is declared, or with null that it no longer is; false if it was so before. PS010 for an unknown job.'
 comment on pgsched.minutes is 'How many executions ended in each of the last 30 days'' minutes, by queue and client, how many attempts there were, and how late and how long they were, in seconds. Rows without a client count all of them.'
-comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562), ordered by the microsecond.'
 comment on pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.'
 comment on pgsched.partition_for(text,text,text,text) is 'The partition for a row of this queue and key; a random one of the queue''s for a row with neither key.'
 comment on pgsched.pause(uuid,text,text) is 'Pauses a job: nothing more is planned until it is resumed; what is running goes on. False if it was paused before.'
 comment on pgsched.pause_all(text,jsonb,text,text) is 'Pauses the active jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.pause_queue(text,text,text) is 'Has workers begin nothing more of a queue; what they have in hand goes on. False if it was paused before.'
-comment on pgsched.quantile(integer[],double precision) is 'Below how many seconds this share of what a histogram of pgsched.rollups counts is, as far as its buckets tell; null where it counts nothing.'
 comment on pgsched.release(uuid,bigint) is 'Hands an execution back as if it had not been claimed, as soon as nobody else has its row locked; lets the next of its ordering key begin where it was cancelled meanwhile. PS013 where another has it by now or it has ended, PS010 for an unknown one, PS011 for one that a target deferred.'
 comment on pgsched.release_client(text,text,text) is 'Ends the hold of a client; false if it was not held.'
 comment on pgsched.release_installation(text,text) is 'Ends the hold of the installation: workers go on, here, with all that is due. False if it was not held.'
 comment on pgsched.replay(uuid,text,jsonb,jsonb,text,text) is 'Runs a dead letter again, or what was skipped since one before it had no success, once that has been replayed: with another target, payload or options where they are given: as a new execution, whose id it returns. Called again it answers with the same id, unless that one has failed too. PS001 for a target that does not go with its queue, PS010 for an unknown id, PS011 for one that has not failed, was discarded, has expired, whose queue was dropped, or whose work is under way or was done since.'
 comment on pgsched.replay_all(jsonb,double precision,text,text,text) is 'Replays the open dead letters that a filter names and that have failed by now, at most rate of them a second, at another target where one is given. Returns the id of the row in pgsched.bulk_changes that shows its progress. PS000, PS001 or PS002 for what cannot be meant, PS012 for another client''s.'
-comment on pgsched.reschedule(text,text,timestamp with time zone,text) is 'Moves what a client has under a key, as pgsched.reschedule(id) does.'
-comment on pgsched.reschedule(uuid,timestamp with time zone,text) is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.'
 comment on pgsched.reschedule_executions(jsonb,timestamp with time zone,interval,double precision,text,text) is 'Moves the one-shots that a filter names and that wait by now to an instant, or each by so much, at most rate of them a second. Returns the id of the row in pgsched.bulk_changes that shows its progress. PS000 or PS002 for what cannot be meant, PS012 for another client''s.'
 comment on pgsched.restore(text,text,text) is 'Calls a target host again that was sidelined, by hand or because it failed: a few executions a second at first, then more and more. False if it was not sidelined.'
 comment on pgsched.resume(uuid,text,text) is 'Resumes a paused or an invalid job from its next instant on. False if it was active already.'
@@ -2127,17 +2092,14 @@ comment on pgsched.set_client(text,jsonb,text) is 'Sets what is named of a clien
 comment on pgsched.set_installation(jsonb,text) is 'Sets what is named of the installation: history_days, audit_days (0: for ever), archive_history, hold_after_restart, hold_after_promotion, hold_after_absence (null: never). True if anything is different now. PS000 for what cannot be meant.'
 comment on pgsched.set_limit(text,text,integer,interval,integer,integer,text) is 'Lets no more than rate executions begin in each such time, burst of them at once after a lull, and no more than concurrency run at once: of a client, for a host, in a queue or under a key. It takes the place of the limit there was; true if anything is different now. PS000 for what cannot be meant, PS010 for an unknown queue, PS011 for one that consumers pull from.'
 comment on pgsched.set_queue(text,jsonb,text) is 'Sets what is named of a queue: options (the defaults of its executions), weight, max_waiting; null is the default. True if anything is different now. PS010 for an unknown queue, PS000 or PS004 for what cannot be meant.'
-comment on pgsched.settle_called(smallint,uuid,bigint,jsonb) is 'Records the success of a leased execution in the caller''s transaction; fenced by its id and token.'
 comment on pgsched.sideline(text,text,timestamp with time zone,text,text) is 'Calls nothing more at a target host, for one client or for all, until an instant or until it is restored. False if so it was. PS000 for what cannot be meant, PS012 where the session may not.'
 comment on pgsched.sidelined is 'The target hosts that are left alone, or recover, for one client or for all, and how many executions wait for each, counted up to 10,000.'
 comment on pgsched.signing_secrets(text) is 'The secrets that a client''s callbacks are signed with, the newest first, by their last four characters, and until when the former ones are valid. Nothing where the session does not act for the client.'
 comment on pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.'
-comment on pgsched.status_of(text,text) is 'The same for the execution that has a key of a client now, or was the last to end under it.'
-comment on pgsched.status_of(uuid) is 'The row of pgsched.status that an execution has; none for one that is unknown, or that you may not see. Locks a few tables, where the view locks those of all queues.'
+comment on pgsched.status_of(uuid,text,text) is 'The row of pgsched.status that an execution has, by its id, or by client and key: the one that has the key now, or was the last to end under it. None for one that is unknown, or that you may not see. Locks a few tables, where the view locks those of all queues.'
 comment on pgsched.trigger(uuid,text) is 'Runs a job now, besides its schedule and also while it is paused or finished; returns the execution''s id.'
 comment on pgsched.unblock(text,text,text) is 'Lets the executions of a blocked ordering key go on, without the one that failed. False if the key was not blocked.'
 comment on pgsched.undeliverable is 'What workers lack to deliver what is due: the handler or the class of targets, how many executions wait for it, counted up to 10,000, and the workers that have it by now.'
-comment on pgsched.wait_for(uuid,uuid,text,interval) is 'Has an execution that is held (fire_at infinity) wait for another of its client: until it has succeeded, or with the outcome any until it has ended, and so long after that. False, and nothing done, where that one has ended already.'
 comment on pgsched_internal.account_from_claimed(uuid,integer,uuid[]) is 'Has the planner go on from the due row that a worker is claiming at this moment, while its job is changed.'
 comment on pgsched_internal.accounted_to(pgsched.jobs,boolean) is 'Up to when the instants of a job that is changed now have their account, once its planned row is taken back.'
 comment on pgsched_internal.acting_role() is 'The role that the session acts as: the one it has taken, or its login.'
@@ -2160,9 +2122,10 @@ comment on pgsched_internal.block_key(smallint,text,text,uuid,text) is 'Has an o
 comment on pgsched_internal.block_while_called(pgsched.executions) is 'Has an ordering key wait until the call of an execution that was cancelled is over, or its lease.'
 comment on pgsched_internal.body_checked() is 'Refuses a job of whose payload no body can be made as its options say.'
 comment on pgsched_internal.bound_strays(text,text,date,date) is 'Has the default partition take rows of these days alone.'
-comment on pgsched_internal.bring_along(uuid) is 'Has the waiting rows of a job that was edited follow it, at their instants; called by pgsched.edit.'
+comment on pgsched_internal.bring_along(uuid) is 'Has the waiting rows of a job that was edited follow it, at their instants; called by edit_job.'
 comment on pgsched_internal.buckets() is 'The upper bounds, in seconds, of what the histograms of rollups count; what they count last is beyond.'
 comment on pgsched_internal.bury(smallint,uuid,text) is 'Ends an execution that is locked and cannot even be held as failed, without what it carries.'
+comment on pgsched_internal.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) is 'Calls the function of an sql: target with the payload and records the execution''s success with what it returned, in one transaction. Tells it who it is by the settings pgsched.execution_id, pgsched.attempt, pgsched.scheduled_for and pgsched.client.'
 comment on pgsched_internal.cancel_locked(pgsched.executions,text,text) is 'Cancels an execution that is locked, whether it waits or runs; its job goes on.'
 comment on pgsched_internal.cancel_waiting(text,text,integer) is 'Cancels so many executions of a client that wait; returns how many of them were one-shots. Called by pgsched.cancel_all.'
 comment on pgsched_internal.canonical_host(text) is 'The one name of a host, with its port unless that is 80 or 443, by which hosts are compared.'
@@ -2195,7 +2158,7 @@ comment on pgsched_internal.check_delivery(jsonb) is 'True for options that say 
 comment on pgsched_internal.check_empty(pgsched.queues) is 'True where nothing waits or runs in a queue; raises PS011 otherwise.'
 comment on pgsched_internal.check_ended(uuid,text) is 'True where an execution that has ended lets those fire that are scheduled after it; raises PS011 otherwise.'
 comment on pgsched_internal.check_exclusion(jsonb) is 'True for a date, a range of dates or instants, or a cron expression; raises PS002 with what to write otherwise.'
-comment on pgsched_internal.check_execution_changes(jsonb) is 'True for what pgsched.edit_execution can read; raises PS000 or PS002 with what to write otherwise.'
+comment on pgsched_internal.check_execution_changes(jsonb) is 'True for what pgsched.edit can read of an execution; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched_internal.check_execution_filter(jsonb) is 'True for a filter of executions that wait or run; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched_internal.check_filter(text,jsonb) is 'True where a filter of jobs names a client or labels; raises PS000 otherwise.'
 comment on pgsched_internal.check_filter_members(jsonb,text,text[]) is 'True for a filter with at least one of these members beside status, each of its type; raises PS000 or PS002 with what to write otherwise.'
@@ -2213,7 +2176,8 @@ comment on pgsched_internal.check_lists(jsonb) is 'True for further schedules an
 comment on pgsched_internal.check_may_set(text) is 'True where the session may change what is set for a client; raises PS000 or PS012 otherwise.'
 comment on pgsched_internal.check_may_sideline(text) is 'True where the session may sideline a host for a client, or for all (null); raises PS000 or PS012 otherwise.'
 comment on pgsched_internal.check_members(jsonb,text[]) is 'True for what can be set of a client or a queue, weight and options among it; raises PS000, PS001 or PS004 otherwise.'
-comment on pgsched_internal.check_no_circle(uuid,uuid) is 'True unless an execution would wait for itself, directly or through others; called by pgsched.wait_for. PS011 if so.'
+comment on pgsched_internal.check_named(uuid,text,text) is 'True for what names a job or an execution: its id, or whose it is and its key; raises PS000 otherwise.'
+comment on pgsched_internal.check_no_circle(uuid,uuid) is 'True unless an execution would wait for itself, directly or through others; called by pgsched_internal.wait_for. PS011 if so.'
 comment on pgsched_internal.check_on_conflict(text,text,boolean) is 'True for what may become of a key that is taken; raises PS000 with what to write otherwise.'
 comment on pgsched_internal.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_partition(smallint,text,text,text) is 'True for the partition in which a key lives; raises PS000 with what to write otherwise.'
@@ -2263,8 +2227,10 @@ comment on pgsched_internal.due_in(smallint,integer,text[],text[],uuid[]) is 'Lo
 comment on pgsched_internal.due_in_if_any(smallint,integer,text[],text[],uuid[]) is 'As due_in; holds no lock on a partition of which nothing can be handed out.'
 comment on pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],uuid[]) is 'Locks what is due in a queue, no more than so many and no more than a share of each partition. Called by pgsched.claim.'
 comment on pgsched_internal.duration_text(double precision) is 'A length of time in ISO 8601, such as PT1H30M.'
+comment on pgsched_internal.edit_execution(uuid,jsonb,text,text) is 'Changes target, payload, options, labels and instant of a waiting one-shot, those of them that are named. Called by pgsched.edit.'
+comment on pgsched_internal.edit_job(uuid,jsonb,text,text,boolean) is 'Changes what is named of a job, and its waiting row with it. What is running goes on as it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. Called by pgsched.edit.'
 comment on pgsched_internal.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
-comment on pgsched_internal.edited_execution(pgsched.executions,jsonb) is 'An execution as it would be after pgsched.edit_execution; nothing is written.'
+comment on pgsched_internal.edited_execution(pgsched.executions,jsonb) is 'An execution as it would be after pgsched.edit; nothing is written.'
 comment on pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) is 'Enters an execution whose row was deleted into history, unless its client does not keep such ends, and does what follows; returns the status. It may stand for its job''s instants up to the last one given; begun is false where a claim counted an attempt that never began; lets_next is false where the caller lets the next of its ordering key have its turn.'
 comment on pgsched_internal.end_if_late(smallint,uuid) is 'Whether an execution that a gate holds has ended, for its time is over: null where it is not, and where it cannot end and is set aside; false where somebody has locked what its end needs.'
 comment on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says whether its last attempt took place. False, and nothing done, where somebody has locked what else it writes.'
@@ -2352,16 +2318,17 @@ comment on pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zo
 comment on pgsched_internal.live_status is 'Those that wait or are in hand.'
 comment on pgsched_internal.lock_backfilled(smallint,uuid,timestamp with time zone,timestamp with time zone) is 'Locks the rows of a backfill that wait in a partition; passes over what somebody has at this moment.'
 comment on pgsched_internal.lock_dead_letter(uuid,boolean) is 'Locks a dead letter that is the caller''s and has not expired, or what was skipped since one before it had no success; PS010 or PS011 otherwise.'
+comment on pgsched_internal.lock_editable(uuid,jsonb) is 'A one-shot of a client that the session acts for, locked, which can be changed in this way; PS010 or PS011 otherwise.'
 comment on pgsched_internal.lock_execution(uuid) is 'A live execution of a client that the session acts for, locked while it waits; null for one that is unknown, foreign or over.'
 comment on pgsched_internal.lock_job(uuid) is 'A job of a client that the session acts for, locked until the transaction ends; PS010 for an unknown or foreign one.'
 comment on pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) is 'Locks the jobs of a client, with these labels and in one of these states; answers with their ids. PS000 without a filter.'
 comment on pgsched_internal.lock_key(text,text,uuid,smallint) is 'Locks a key until the transaction ends, and says what stood under it; null where nobody had it, and it is given to this now.'
 comment on pgsched_internal.lock_key_of_api(text) is 'A key of the API, locked; PS010 where there is none, PS012 where the session may not.'
+comment on pgsched_internal.lock_live_named(text,text) is 'As lock_named, but null where what a client had under a key has ended, however long ago.'
 comment on pgsched_internal.lock_named(text,text) is 'What a client that the session acts for has under a key, which is locked; PS010 where that is nothing.'
 comment on pgsched_internal.lock_planned(smallint,uuid) is 'Locks the rows that were planned for a job and wait in a partition; passes over what somebody has at this moment.'
 comment on pgsched_internal.lock_queue(text) is 'A queue, locked until the transaction ends; PS010 where there is none of this name.'
 comment on pgsched_internal.lock_unbegun(smallint,pgsched.jobs) is 'Locks the runs of a job in a partition that were claimed before the job was changed, and handed back or held by a gate before they began.'
-comment on pgsched_internal.lock_unbegun(uuid) is 'A one-shot of a client that the session acts for, locked, that waits and has not begun; PS010 or PS011 otherwise.'
 comment on pgsched_internal.lock_under(pgsched_internal.keys,text) is 'The execution that lives under a key whose row is locked, itself locked where it waits and may be replaced.'
 comment on pgsched_internal.lock_waiting(smallint,uuid) is 'Locks an execution while it waits, after whoever has it at this moment; null, and nothing locked, where it runs or has ended.'
 comment on pgsched_internal.log_change(text,text,uuid,jsonb,jsonb,text) is 'Writes into the audit log by what two versions of a row differ; several changes of one transaction are one.'
@@ -2372,6 +2339,7 @@ comment on pgsched_internal.look_up_keys(text[]) is 'Keys by their ids, with the
 comment on pgsched_internal.lose_in_hand(pgsched.executions) is 'The same for one whose lease ran out; false, and nothing done, where somebody has locked what its end writes.'
 comment on pgsched_internal.make_day(text,date) is 'Makes the table of a day, which stands by itself until it is attached; false where another worker is at it.'
 comment on pgsched_internal.make_partition(integer,boolean) is 'Makes the table of one more partition of pgsched.executions.'
+comment on pgsched_internal.mark_archived(date,text) is 'Says that a day of history and attempts has been put away elsewhere, so that it may be dropped. False if that was said before; PS002 for a day that is not over.'
 comment on pgsched_internal.mark_awaited(uuid,uuid,text) is 'Has the end of a client''s execution be known to those that wait for it; false where it has ended.'
 comment on pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) is 'Notes on a dead letter that is locked what was done about it, and by whom; an ordering key that it blocked goes on.'
 comment on pgsched_internal.mark_ends(integer) is 'Marks what ran when others were scheduled after it, so many at a time, or the ends that these have in history.'
@@ -2385,7 +2353,8 @@ comment on pgsched_internal.may_still_run(pgsched.executions,pgsched.jobs,boolea
 comment on pgsched_internal.move_to(pgsched.executions,timestamp with time zone) is 'Moves an execution that waits, and is locked, to another instant.'
 comment on pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) is 'Whether an edit has to do with when the job fires.'
 comment on pgsched_internal.my_clients() is 'The clients whose rows the current role may see and change.'
-comment on pgsched_internal.new_id_in(smallint) is 'A new identity, as pgsched.new_id() makes them, that carries the partition of its row.'
+comment on pgsched_internal.new_id() is 'A new identity: a version 7 UUID (RFC 9562), ordered by the microsecond.'
+comment on pgsched_internal.new_id_in(smallint) is 'A new identity, as pgsched_internal.new_id() makes them, that carries the partition of its row.'
 comment on pgsched_internal.new_token(smallint) is 'A token for the lease of an execution in this partition, which nobody can guess.'
 comment on pgsched_internal.next_of_many(pgsched.bulk_changes) is 'The query for what a bulk change comes to next, and which of it the filter names.'
 comment on pgsched_internal.next_partition(jsonb,smallint) is 'The partition after one, or the first, in which there may be what a filter names; null where there is none.'
@@ -2415,6 +2384,7 @@ comment on pgsched_internal.partitions_per_queue() is 'How many partitions a que
 comment on pgsched_internal.put_away(smallint,uuid,text) is 'Holds an execution for whose sake a batch failed, or ends it where it cannot even be held; it is locked. What can be neither stays.'
 comment on pgsched_internal.put_job(uuid,text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) is 'Inserts a job, or replaces the one that has its key where that is wanted; null where that one stays as it is.'
 comment on pgsched_internal.put_secret(text,text,bytea,text[],text) is 'Keeps a secret of a client that was sealed by its caller, for these hosts alone, or for those it had; false where it takes the place of one. PS011 where there are 100.'
+comment on pgsched_internal.quantile(integer[],double precision) is 'Below how many seconds this share of what a histogram of pgsched.rollups counts is, as far as its buckets tell; null where it counts nothing.'
 comment on pgsched_internal.queue_followed() is 'Makes the tables of a queue that was made where the rows come from.'
 comment on pgsched_internal.queue_number_of(integer) is 'The number of the queue to which a partition belongs.'
 comment on pgsched_internal.queue_to_tell(smallint,text) is 'The first partition of the queue from which a target is told of an end in this partition: the same, but the queue default where that one is pulled and the target is to be called.'
@@ -2425,7 +2395,7 @@ comment on pgsched_internal.record_in_hand(pgsched.executions,pgsched_internal.r
 comment on pgsched_internal.record_result(pgsched_internal.results_to_record) is 'Records what was said of an execution, or finds that it is over; false where somebody has it locked still.'
 comment on pgsched_internal.record_results(integer) is 'Records what was said of executions that were locked then, so many of them at a time; how many are dealt with.'
 comment on pgsched_internal.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself. What it quotes may be of any length: it is cut off.'
-comment on pgsched_internal.refuse_begun(pgsched.executions) is 'Raises PS011 for an execution that has begun, and for one of a job.'
+comment on pgsched_internal.refuse_begun(pgsched.executions,jsonb) is 'Raises PS011 for an execution that runs, for one of a job, and for one that has begun before, unless it is only moved.'
 comment on pgsched_internal.refuse_declared(pgsched.jobs,text) is 'Raises PS011 for a job that is declared.'
 comment on pgsched_internal.refuse_full(integer) is 'Raises PS014 where the queue that begins at this partition is full.'
 comment on pgsched_internal.refuse_taken(pgsched_internal.keys,text) is 'Raises PS011, which says what has the key.'
@@ -2455,6 +2425,7 @@ comment on pgsched_internal.seconds_since(integer) is 'How many seconds ago, at 
 comment on pgsched_internal.set_aside(smallint,uuid,text,boolean) is 'Holds an execution that is locked, with the reason, until its owner deals with it; with_job says that its job cannot go on either.'
 comment on pgsched_internal.set_key_rate(text,integer,integer,text) is 'Holds a key to so many requests a second, burst of them at once after a lull; null ends that. False if so it was. PS010 for an unknown key, PS012 where the session may not.'
 comment on pgsched_internal.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'
+comment on pgsched_internal.settle_called(smallint,uuid,bigint,jsonb) is 'Records the success of a leased execution in the caller''s transaction; fenced by its id and token.'
 comment on pgsched_internal.shown(text,jsonb) is 'What the audit log has of a column''s value: no secret, no payload, and no more than some KiB.'
 comment on pgsched_internal.shut_gate(text,timestamp with time zone,text) is 'Lets nothing pass a gate before this instant; false if so it was.'
 comment on pgsched_internal.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'
@@ -2463,6 +2434,7 @@ comment on pgsched_internal.slot_for(text,text,text) is 'Which of its queue''s p
 comment on pgsched_internal.spread_of(jsonb) is 'How much later than its instant a run of a job may start; null where it starts then.'
 comment on pgsched_internal.spread_overdue(smallint,timestamp with time zone,timestamp with time zone,interval,integer) is 'Moves what waits in a partition and was due by an instant, no more than so many, to instants from another one on, so far apart; how many.'
 comment on pgsched_internal.stalls() is 'Why nothing begins in a queue though it is due, by the queue''s first partition: all is held, it is paused, or no worker serves it.'
+comment on pgsched_internal.status_by_id(uuid) is 'The row of pgsched.status that an execution has; called by pgsched.status_of.'
 comment on pgsched_internal.still_in_hand(smallint,uuid,bigint) is 'The execution that is leased under this token, not locked; null where it is so no more.'
 comment on pgsched_internal.still_to_wait_for(pgsched.history) is 'What an execution that was skipped has to wait for if it is replayed: what is not over yet; PS011 where one has had no success.'
 comment on pgsched_internal.stray_days(text) is 'The first and the last day of which the default partition has rows.'
@@ -2489,6 +2461,7 @@ comment on pgsched_internal.try_orderings(smallint[]) is 'Has this transaction a
 comment on pgsched_internal.unblock_after(uuid[]) is 'Lets ordering keys go on that were blocked by these dead letters, since somebody has decided about them.'
 comment on pgsched_internal.unbound_strays(text,text) is 'Has the default partition take rows of any day again.'
 comment on pgsched_internal.until_next(text) is 'In how many seconds the next execution of a queue is due, negative where it is so already; null where nothing waits, or the queue is paused.'
+comment on pgsched_internal.wait_for(uuid,uuid,text,interval) is 'Has an execution that is held (fire_at infinity) wait for another of its client: until it has succeeded, or with the outcome any until it has ended, and so long after that. False, and nothing done, where that one has ended already.'
 comment on pgsched_internal.wait_for_end(pgsched.executions) is 'The same for what the end of an execution writes beside it.'
 comment on pgsched_internal.wait_for_row(pgsched.executions) is 'Locks an execution that somebody has locked, if that is over in a moment; whether it did.'
 comment on pgsched_internal.waited(jsonb) is 'The waits of an execution that nothing holds any more; null for one that has not waited.'

@@ -119,7 +119,7 @@ def test_a_role_that_may_not_make_roles_migrates_and_learns_which_are_missing(ba
         assert migrate(url) == []
         with psycopg.connect(url) as plain:
             granted = plain.execute(
-                "select has_function_privilege('pgsched_client', 'pgsched.cancel(uuid, text, text)', 'execute'),"
+                "select has_function_privilege('pgsched_client', 'pgsched.trigger(uuid, text)', 'execute'),"
                 " has_table_privilege('pgsched_reader', 'pgsched.status', 'select'),"
                 " (select count(*) from pgsched.status)"
             )

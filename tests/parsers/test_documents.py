@@ -172,7 +172,7 @@ def test_what_is_no_json_is_refused_by_all_of_them(text: str) -> None:
             read_body(raw, expected)
 
 
-_STRUCTS = [bodies.CreateJob, bodies.EditJob, bodies.PreviewEdit, bodies.PreviewSpec, bodies.CancelByKey]
+_STRUCTS = [bodies.CreateJob, bodies.EditJob, bodies.PreviewEdit, bodies.PreviewSpec]
 
 
 @thoroughly

@@ -19,7 +19,7 @@ from pgsched.api.versions import version_of_execution
 from pgsched.errors import Conflict, PgschedError
 from pgsched.store import verbs
 from pgsched.store.lookup.rows import Execution
-from pgsched.store.schedule.edits import Named, changes_of
+from pgsched.store.schedule.edits import changes_of, edit, read
 
 
 @does("/executions/{execution_id:uuid}/cancel", scope="schedule")
@@ -32,8 +32,8 @@ async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: A
 async def run_execution_now(execution_id: ExecutionId, database: Pooled, actor: Actor) -> Response[Any]:
     """Moves it to this instant."""
     async with database.connection() as connection:
-        now = await verbs.now(connection)
-        await verbs.reschedule(connection, execution_id, fire_at=now, actor=actor)
+        now = changes_of({"fire_at": await verbs.now(connection)})
+        await edit(connection, execution_id, now, actor=actor)
     return done(f"/executions/{execution_id}", "reschedule")
 
 
@@ -41,7 +41,7 @@ async def run_execution_now(execution_id: ExecutionId, database: Pooled, actor: 
 async def show_execution_edit(
     request: Request[Any, Any, Any], execution_id: ExecutionId, database: Pooled
 ) -> Response[Any]:
-    row = await database.ask(Named(id=execution_id).read)
+    row = await database.ask(read, execution_id)
     if not is_editable(row):
         raise Conflict(f"execution {execution_id} is a job's, or has begun: only what has not begun can be changed")
     return _edit_form(request, row, _as_fields(row), version_of_execution(row))
@@ -54,7 +54,7 @@ async def edit_execution_by_form(
     """Changes what differs from what the form was filled with, unless somebody else has changed it since."""
     form = await sent(request)
     version = form.get("version", "")
-    row = await database.ask(Named(id=execution_id).read)
+    row = await database.ask(read, execution_id)
     try:
         changed = await database.ask(_edit, execution_id, form, version, actor)
     except PgschedError as error:
@@ -69,13 +69,12 @@ def is_editable(row: Execution) -> bool:
 
 
 async def _edit(connection: AsyncConnection[Any], id: UUID, form: Mapping[str, str], version: str, actor: str) -> bool:
-    named = Named(id=id)
     async with connection.transaction():
-        await named.edit(connection, "{}")  # which locks it
-        row = await named.read(connection)
+        await edit(connection, id, "{}")  # which locks it
+        row = await read(connection, id)
         check_unchanged(version, version_of_execution(row))
         changes = changes_of(_changes(row, form))
-        return await named.edit(connection, changes, note=form.get("note", "") or None, actor=actor)
+        return await edit(connection, id, changes, note=form.get("note", "") or None, actor=actor)
 
 
 def _changes(row: Execution, form: Mapping[str, str]) -> dict[str, Any]:

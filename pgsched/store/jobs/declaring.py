@@ -94,7 +94,7 @@ async def apply(
                 note = f"no longer declared by {name}"
                 await verbs.cancel(connection, _known(id), note=note, actor=actor)
             if change.declared is not None:
-                await verbs.mark_declared(connection, _known(id), name, actor=actor)
+                await verbs.edit(connection, _known(id), changes_of({"declared_by": name}), actor=actor)
 
 
 async def _change(

@@ -50,6 +50,8 @@ async def edit_job(
     Where the session may not plan, a worker does right after the commit.
     """
     async with connection.transaction():
+        if not await calls.is_job(connection, job_id):
+            raise NotFound(f"there is no job {job_id}: look it up among the jobs")
         changed = await verbs.edit(connection, job_id, changes, actor=actor, force=force)
         row = await get_job(connection, job_id) if changed else None
         if row is None:

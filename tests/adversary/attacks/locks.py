@@ -76,7 +76,7 @@ def running_rows_are_cancelled_moved_and_waited_for(means: Means) -> None:
             case 0:
                 means.attempt(session, "select pgsched.cancel(%s::uuid)", [id])
             case 1:
-                means.attempt(session, "select pgsched.reschedule(%s, now())", [id])
+                means.attempt(session, "select pgsched.edit(%s, jsonb_build_object('fire_at', now()))", [id])
             case 2:
                 means.attempt(session, "select pgsched.schedule('python:mallory', client => 'mallory', after =>"
                                        " array[%s::text])",
@@ -219,9 +219,6 @@ def a_web_of_dependencies_is_left_open(means: Means) -> None:
         means.attempt(session, "select pgsched.schedule('python:mallory', client => 'mallory', key => %s, after =>"
                                " %s::text[])",
                       [f"v{number}", names])  # fmt: skip
-    rows = means.commit("select id from pgsched.executions where client_id = 'mallory' and key like 'w%%'") or []
-    for (id,) in rows:
-        means.attempt(means.mallory(), "select pgsched.wait_for(%s, %s)", [id, id])
 
 
 @attack(seconds=1.6)

@@ -73,7 +73,7 @@ def _edges_of_time_by_plain_inserts(means: Means) -> None:
 def _an_instant_moved_to_the_year_one(means: Means) -> None:
     for instant in _EDGES:
         id = means.schedule(delay="1 hour", ordering_key=f"moved to {instant}")
-        means.commit("select pgsched.reschedule(%s, %s::timestamptz)", [id, instant])
+        means.commit("select pgsched.edit(%s, jsonb_build_object('fire_at', %s::timestamptz))", [id, instant])
         means.schedule(key="debounced", fire_at=instant, on_conflict="debounce", ordering_key="moved")
 
 

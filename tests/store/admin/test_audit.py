@@ -19,7 +19,7 @@ VERBS: dict[str, tuple[str, dict[str, Any]]] = {
     "pause": ("job_id", {"note": "stocktaking"}),
     "cancel": ("id", {"note": "stocktaking"}),
     "trigger": ("job_id", {}),
-    "edit": ("job_id", {"changes": {"target": "python:other"}}),
+    "edit": ("id", {"changes": {"target": "python:other"}}),
 }
 
 
@@ -71,9 +71,9 @@ def test_a_resume_says_why(db: Connection) -> None:
 
 def test_a_move_of_an_execution_says_from_where_to_where(db: Connection) -> None:
     id = schedule(db, fire_at="2030-01-01Z")
-    call(db, "reschedule", id=id, fire_at="2040-01-01Z", actor="ann")
+    call(db, "edit", id=id, changes={"fire_at": "2040-01-01T00:00:00Z"}, actor="ann")
     actor, action, before, after = row(db, "select actor, action, before, after from pgsched.audit_log")
-    assert (actor, action) == ("ann", "reschedule")
+    assert (actor, action) == ("ann", "edit")
     assert (before["fire_at"][:4], after["fire_at"][:4]) == ("2030", "2040")
 
 
@@ -86,7 +86,7 @@ def test_cancelling_an_execution_by_its_key_is_on_record(db: Connection) -> None
 def test_what_changes_nothing_is_not_on_record(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     call(db, "resume", job_id=job)
-    call(db, "edit", job_id=job, changes={"target": TARGET})
+    call(db, "edit", id=job, changes={"target": TARGET})
     for _ in range(2):
         call(db, "pause", job_id=job)
     for _ in range(2):

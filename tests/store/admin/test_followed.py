@@ -25,7 +25,7 @@ END = "delete from pgsched_internal.days where name = %s"
 OLD_ROW = """
 insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt,
                              client_id, target)
-select at, at, at, at, pgsched.new_id(), 'succeeded', 0, 1, 'default', 'python:x'
+select at, at, at, at, pgsched_internal.new_id(), 'succeeded', 0, 1, 'default', 'python:x'
   from (values (%s::timestamptz)) v(at)"""
 
 

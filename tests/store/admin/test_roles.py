@@ -75,7 +75,7 @@ def anybody(db: Connection, store_url: str) -> Iterator[Connection]:
 def test_a_client_schedules_replaces_and_cancels_its_own(payments: Connection) -> None:
     id = schedule(payments, client="payments", key="k", payload={"n": 1})
     assert schedule(payments, client="payments", key="k", payload={"n": 2}) == id
-    call(payments, "reschedule", id=id, fire_at="2040-01-01Z")
+    call(payments, "edit", id=id, changes={"fire_at": "2040-01-01T00:00:00Z"})
     assert call(payments, "cancel", client="payments", key="k") is True
     assert status(payments, id) == "cancelled"
     assert call(payments, "cancel", id=schedule(payments, client="payments")) is True
@@ -93,10 +93,10 @@ def test_a_client_keeps_recurring_jobs_of_its_own(payments: Connection) -> None:
 def test_a_client_edits_its_own_job_and_the_waiting_row_follows(db: Connection, payments: Connection) -> None:
     job = schedule(payments, client="payments", every="1 hour")
     planned(db, job)
-    assert call(payments, "edit", job_id=job, changes={"target": "python:other"}) is True
+    assert call(payments, "edit", id=job, changes={"target": "python:other"}) is True
     assert column(payments, "select target from pgsched.executions") == ["python:other"]
     assert value(payments, "select planned_revision = revision from pgsched.jobs") is True
-    assert call(payments, "edit", job_id=job, changes={"every": "30m", "labels": {"team": "a"}}) is True
+    assert call(payments, "edit", id=job, changes={"every": "30m", "labels": {"team": "a"}}) is True
     assert counts(payments) == (0, 1, 0)
 
 
@@ -181,12 +181,12 @@ def test_a_client_cannot_act_on_the_rows_of_others(db: Connection, payments: Con
     with refused("PS012"):
         call(payments, "cancel", client="billing", key="k")
     with refused("PS010"):
-        call(payments, "reschedule", id=execution, fire_at="2040-01-01Z")
+        call(payments, "edit", id=execution, changes={"fire_at": "2040-01-01T00:00:00Z"})
     for function in ("trigger", "pause", "resume"):
         with refused("PS010"):
             call(payments, function, job_id=job)
     with refused("PS010"):
-        call(payments, "edit", job_id=job, changes={"target": "python:stolen"})
+        call(payments, "edit", id=job, changes={"target": "python:stolen"})
 
 
 @pytest.mark.parametrize(
@@ -201,9 +201,9 @@ def test_a_client_cannot_act_on_the_rows_of_others(db: Connection, payments: Con
         "lock table pgsched.executions in row exclusive mode nowait",
         "select lease_token from pgsched.executions",
         "select options from pgsched.queues",
-        "insert into pgsched.executions (id, target, fire_at, client_id) values (pgsched.new_id(),"
+        "insert into pgsched.executions (id, target, fire_at, client_id) values (pgsched_internal.new_id(),"
         " 'python:x', now(), 'payments')",
-        "insert into pgsched.jobs (id, target, cron, client_id) values (pgsched.new_id(), 'python:x',"
+        "insert into pgsched.jobs (id, target, cron, client_id) values (pgsched_internal.new_id(), 'python:x',"
         " '@daily', 'payments')",
     ],
 )
@@ -257,7 +257,7 @@ def test_a_client_cannot_give_its_rows_to_another(payments: Connection) -> None:
         "lease_expires_at = now()",
         "partition = 3",
         "plan = 1",
-        "id = pgsched.new_id()",
+        "id = pgsched_internal.new_id()",
     ],
 )
 def test_a_client_cannot_touch_what_is_the_workers(payments: Connection, change: str) -> None:
@@ -271,7 +271,7 @@ def test_a_client_cannot_write_history_that_was_not(payments: Connection) -> Non
         payments.execute(
             "insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id,"
             " status, partition, attempt,"
-            " client_id, target) values (now(), now(), now(), now(), pgsched.new_id(), 'succeeded',"
+            " client_id, target) values (now(), now(), now(), now(), pgsched_internal.new_id(), 'succeeded',"
             " 0, 1, 'payments', %s)",
             [TARGET],
         )
@@ -331,7 +331,7 @@ def test_a_reader_reads_everything(db: Connection, reader: Connection) -> None:
     "query",
     [
         "select pgsched.schedule('https://shop.example/')",
-        "select pgsched.cancel(pgsched.new_id())",
+        "select pgsched.cancel(pgsched_internal.new_id())",
         "insert into pgsched.executions (target, fire_at) values ('https://shop.example/', now())",
         "update pgsched.executions set fire_at = now()",
         "delete from pgsched.executions",
@@ -387,13 +387,6 @@ def test_a_client_cannot_wait_for_anothers_execution(db: Connection, payments: C
             schedule(payments, client="payments", after=[name])
 
 
-def test_a_client_cannot_hold_anothers_execution_back(db: Connection, payments: Connection) -> None:
-    theirs, mine = schedule(db, client="billing"), schedule(payments, client="payments")
-    with refused("PS010"):
-        call(payments, "wait_for", execution_id=theirs, after_id=mine)
-    assert call(payments, "wait_for", execution_id=mine, after_id=theirs) is False
-
-
 def test_a_client_sees_nothing_of_who_else_waits(db: Connection, payments: Connection) -> None:
     schedule(db, client="billing", after=[str(schedule(db, client="billing"))])
     assert column(payments, "select 1 from pgsched.dependencies") == []
@@ -418,15 +411,13 @@ def locked_rows(db: Connection, table: str) -> int:
     ("verb", "table"),
     [
         ("cancel(%s)", "pgsched.executions"),
-        ("reschedule(%s, now())", "pgsched.executions"),
+        ("edit(%s, '{}')", "pgsched.executions"),
         ("complete(%s, 1)", "pgsched.executions"),
         ("fail(%s, 1, 'x')", "pgsched.executions"),
         ("extend(%s, 1)", "pgsched.executions"),
         ("release(%s, 1)", "pgsched.executions"),
-        ("wait_for(%s, pgsched.new_id())", "pgsched.executions"),
         ("cancel(%s)", "pgsched.jobs"),
         ("edit(%s, '{}')", "pgsched.jobs"),
-        ("mark_declared(%s, 'mine')", "pgsched.jobs"),
         ("pause(%s)", "pgsched.jobs"),
         ("resume(%s)", "pgsched.jobs"),
         ("trigger(%s)", "pgsched.jobs"),
@@ -448,7 +439,7 @@ def test_a_foreign_id_is_as_unknown_as_one_that_does_not_exist_and_nothing_of_it
     call(db, "replay_all", filter={"client": "billing"})
     theirs = value(db, f"select id from {table} limit 1".encode())
     said = []
-    for id in (theirs, value(db, "select pgsched.new_id()")):
+    for id in (theirs, value(db, "select pgsched_internal.new_id()")):
         with payments.transaction(force_rollback=True):
             with pytest.raises(psycopg.Error) as caught, payments.transaction():
                 payments.execute(f"select pgsched.{verb}".encode(), [id])

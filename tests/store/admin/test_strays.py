@@ -172,7 +172,7 @@ async def test_several_days_become_one_table_that_is_archived_and_dropped_as_suc
         await turn(link)
         assert column(db, ALL) == ids
         assert column(db, "select pgsched_internal.days_to_archive()")[0] == today - timedelta(ago)
-        assert value(db, "select pgsched.mark_archived(%s)", [today - timedelta(ago)])
+        assert value(db, "select pgsched_internal.mark_archived(%s)", [today - timedelta(ago)])
     await turn(link)
     assert column(db, ALL) == []
 

@@ -101,7 +101,7 @@ def test_what_is_evaluated_with_other_peoples_rights_looks_names_up_in_no_path_o
         " and not coalesce(array_to_string(proconfig, ' ') like '%search_path=pg_catalog, pg_temp%', false)"
         " and (has_function_privilege('pgsched_client', oid, 'execute')"
         " or has_function_privilege('pgsched_reader', oid, 'execute') or prorettype = 'trigger'::regtype)".encode(),
-    ) == ["pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint)"]
+    ) == ["pgsched_internal.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint)"]
 
 
 def test_the_reference_names_every_function_that_a_client_may_call(db: Connection) -> None:

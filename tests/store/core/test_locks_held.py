@@ -101,7 +101,7 @@ def test_scheduling_under_a_key_that_has_ended_holds_few_locks(db: Connection) -
 
 @pytest.mark.parametrize("made", [schedule, inserted])
 def test_cancelling_and_moving_by_id_hold_few_locks(db: Connection, made: Any) -> None:
-    assert_few(db, "reschedule", id=made(db), fire_at="2040-01-01Z")
+    assert_few(db, "edit", id=made(db), changes={"fire_at": "2040-01-01T00:00:00Z"})
     assert_few(db, "cancel", id=made(db))
 
 
@@ -135,7 +135,7 @@ def test_scheduling_after_others_holds_few_locks(db: Connection) -> None:
     assert_few(db, "schedule", target=TARGET, after=[str(before)])
     assert_few(db, "schedule", target=TARGET, key="k", after=["before"])
     [held] = column(db, BY_HAND.replace("now() + interval '1 hour'", "'infinity'"), [TARGET])
-    assert_few(db, "wait_for", execution_id=held, after_id=before)
+    assert_few(db, "pgsched_internal.wait_for", execution_id=held, after_id=before)
 
 
 @pytest.mark.parametrize("ago", ["1 hour", "40 days"])
@@ -150,8 +150,8 @@ def test_changing_a_job_holds_few_locks(db: Connection) -> None:
     planned(db, job)
     assert_few(db, "trigger", job_id=job)
     assert_few(db, "schedule", target=TARGET, key="job", every="2 hours")
-    assert_few(db, "edit", job_id=job, changes={"every": "3h"})
-    assert_few(db, "edit", job_id=job, changes={"queue": "queue-5"})
+    assert_few(db, "edit", id=job, changes={"every": "3h"})
+    assert_few(db, "edit", id=job, changes={"queue": "queue-5"})
     assert_few(db, "pause", job_id=job)
     assert_few(db, "resume", job_id=job)
     assert_few(db, "cancel", id=job)
@@ -181,8 +181,8 @@ def test_what_runs_is_not_locked_by_verbs_that_refuse_it(db: Connection, queues_
     lease(db, running)
     with session(queues_url) as worker, session(queues_url) as client, client.transaction():
         for function, arguments in (
-            ("reschedule", {"id": running, "fire_at": "2040-01-01Z"}),
-            ("reschedule", {"client": "default", "key": "k", "fire_at": "2040-01-01Z"}),
+            ("edit", {"id": running, "changes": {"fire_at": "2040-01-01T00:00:00Z"}}),
+            ("edit", {"client": "default", "key": "k", "changes": {"fire_at": "2040-01-01T00:00:00Z"}}),
         ):
             with refused("PS011"), client.transaction():
                 call(client, function, **arguments)
@@ -194,7 +194,7 @@ def test_a_row_that_another_client_holds_is_waited_for_and_not_held_on(db: Conne
     with session(queues_url) as other:
         other.execute("set lock_timeout = '100ms'")
         with db.transaction():
-            call(db, "reschedule", id=id, fire_at="2040-01-01Z")
+            call(db, "edit", id=id, changes={"fire_at": "2040-01-01T00:00:00Z"})
             with pytest.raises(psycopg.errors.LockNotAvailable):
                 schedule(other, key="k")
 
@@ -245,7 +245,7 @@ def test_looking_one_execution_up_holds_few_locks(db: Connection, ago: str | Non
             assert db.execute("select count(*) from pgsched.status_of(%s)", [id]).fetchone() == (1,)
             assert locks(db) <= MOST_LOOKED_UP
     with db.transaction():
-        assert value(db, "select key from pgsched.status_of('default', 'k')") == "k"
+        assert value(db, "select key from pgsched.status_of(client => 'default', key => 'k')") == "k"
         assert locks(db) <= MOST_LOOKED_UP
 
 

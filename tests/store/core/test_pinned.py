@@ -150,7 +150,7 @@ def test_an_edit_in_a_session_of_any_setting_means_the_same(hostile: str) -> Non
     with psycopg.connect(hostile, autocommit=True) as client:  # its abbreviation of the zone is also another zone's
         client.execute("set search_path = public")
         job = schedule(client, every="1 hour", key="often")
-        assert call(client, "edit", job_id=job, changes={"anchor": None}) is True
+        assert call(client, "edit", id=job, changes={"anchor": None}) is True
         away = "select abs(extract(epoch from anchor - clock_timestamp())) < 300 from pgsched.jobs"
         assert value(client, away) is True
 

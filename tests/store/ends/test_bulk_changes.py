@@ -240,7 +240,7 @@ def test_what_the_filter_does_not_name_any_more_is_passed_over(db: Connection, s
     id = one(db, labels={"team": "mail"})
     asked = call(db, "cancel_executions", filter={"labels": {"team": "mail"}})
     with psycopg.connect(store_url) as other:
-        call(other, "edit_execution", id=id, changes={"labels": {"team": "sales"}})
+        call(other, "edit", id=id, changes={"labels": {"team": "sales"}})
         for _ in range(20):
             advance(db, asked)
         assert progress(db, asked) == ("active", 0, 0)

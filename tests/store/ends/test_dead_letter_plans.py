@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 FAILED = """
 insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt, client_id,
                              target, status_code, reason, dealt_with_at)
-select now() - interval '1 hour', now(), now(), now(), pgsched.new_id(),
+select now() - interval '1 hour', now(), now(), now(), pgsched_internal.new_id(),
        case when n %% 2 = 0 then 'failed' else 'succeeded' end::pgsched.execution_status, 0, 5,
        case when n %% 10 = 0 then 'payments' else 'default' end, %s, 503, '503',
        case when n > 1000 then now() end

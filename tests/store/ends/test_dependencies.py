@@ -242,7 +242,7 @@ def test_what_is_nowhere_is_looked_for_part_by_part(db: Connection) -> None:
 
 def test_wait_for_holds_it_back_so_long_after_the_end(db: Connection) -> None:
     first, last = schedule(db), held(db)
-    assert call(db, "wait_for", execution_id=last, after_id=first, outcome="any", delay="1 hour")
+    assert call(db, "pgsched_internal.wait_for", execution_id=last, after_id=first, outcome="any", delay="1 hour")
     end(db, first, "failed")
     assert value(
         db,
@@ -255,7 +255,7 @@ def test_wait_for_holds_it_back_so_long_after_the_end(db: Connection) -> None:
 def test_wait_for_says_so_where_the_other_has_ended(db: Connection) -> None:
     first, last = schedule(db), held(db)
     finish(db, first)
-    assert call(db, "wait_for", execution_id=last, after_id=first) is False
+    assert call(db, "pgsched_internal.wait_for", execution_id=last, after_id=first) is False
     assert column(db, "select 1 from pgsched.dependencies") == []
 
 
@@ -264,7 +264,7 @@ def test_wait_for_refuses_one_that_does_not_wait(db: Connection) -> None:
     lease(db, running)
     for id in (running, uuid4()):
         with refused("PS010"):
-            call(db, "wait_for", execution_id=id, after_id=first)
+            call(db, "pgsched_internal.wait_for", execution_id=id, after_id=first)
 
 
 def test_marking_who_is_waited_for_is_a_hot_update(db: Connection) -> None:

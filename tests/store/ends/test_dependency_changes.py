@@ -41,7 +41,7 @@ def test_cancelling_the_one_before_has_it_skipped(db: Connection, store_url: str
 def test_rescheduled_it_waits_for_nobody(db: Connection) -> None:
     first = schedule(db)
     last = after(db, first)
-    call(db, "reschedule", id=last, fire_at="2090-01-01Z")
+    call(db, "edit", id=last, changes={"fire_at": "2090-01-01T00:00:00Z"})
     assert waits_for(db, last) == []
     end(db, first, "failed")
     assert status(db, last) == "scheduled"

@@ -164,4 +164,4 @@ def test_nobody_waits_for_one_that_ran_and_waits_for_him(db: Connection) -> None
     db.execute("update pgsched.executions set lease_token = null, lease_expires_at = null, fire_at = 'infinity'"
                " where id = %s", [running])  # fmt: skip
     with refused("PS011"):
-        call(db, "wait_for", execution_id=running, after_id=waiting)
+        call(db, "pgsched_internal.wait_for", execution_id=running, after_id=waiting)

@@ -69,8 +69,9 @@ READ = "select sum(idx_tup_fetch) from pg_stat_xact_all_tables where relname lik
 
 def test_the_sweep_seeks_one_by_one_none_of_those_that_live(db: Connection) -> None:
     alive, gone = schedule_now(db), schedule_now(db)
+    new = "pgsched_internal.new_id()"
     made = (
-        "insert into pgsched.executions (id, target, fire_at) values (pgsched.new_id(), 'python:x', now()) returning id"
+        f"insert into pgsched.executions (id, target, fire_at) values ({new}, 'python:x', now()) returning id".encode()
     )
     for before in (alive, gone, value(db, made)):
         many_after(db, before, 1)

@@ -18,7 +18,8 @@ ALL = {"client": "default"}
 MANY = """
 insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt, client_id,
                              target, status_code, reason)
-select now() - interval '1 hour', now(), now(), now(), pgsched.new_id(), 'failed', n %% 16, 5, 'default', %s, 503, '503'
+select now() - interval '1 hour', now(), now(), now(),
+       pgsched_internal.new_id(), 'failed', n %% 16, 5, 'default', %s, 503, '503'
   from generate_series(1, %s) n
 """
 

@@ -101,7 +101,7 @@ async def _discarded(db: Session, worker: Connection, given: dict[str, Any]) -> 
 
 async def _called(db: Session, worker: Connection, given: dict[str, Any]) -> None:
     partition, id, token = in_hand(db, **given)
-    await worker.execute("select pgsched.settle_called(%s::smallint, %s, %s, null)", [partition, id, token])
+    await worker.execute("select pgsched_internal.settle_called(%s::smallint, %s, %s, null)", [partition, id, token])
 
 
 async def _completed(db: Session, worker: Connection, given: dict[str, Any]) -> None:

@@ -22,7 +22,7 @@ from tests.store.store_arrange import (
 
 pytestmark = pytest.mark.oldest_postgresql
 
-LATER = "2040-01-01Z"
+LATER = "2040-01-01T00:00:00Z"
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_a_client_unblocks_no_key_of_another(db: Connection, payments: Connectio
         "select pgsched_internal.shut_gate('client:billing', 'infinity', null)",
         "select pgsched_internal.open_gate('client:billing')",
         "select pgsched_internal.let_next(0::smallint, 'billing', 'order-42')",
-        "select pgsched_internal.block_key(0::smallint, 'billing', 'order-42', pgsched.new_id(), null)",
+        "select pgsched_internal.block_key(0::smallint, 'billing', 'order-42', pgsched_internal.new_id(), null)",
         "select pgsched.set_limit('client', 'billing', rate => 1)",
         "select pgsched.drop_limit('client', 'payments')",
         "select pgsched.sideline('shop.example')",
@@ -105,7 +105,7 @@ def test_a_client_unblocks_no_key_of_another(db: Connection, payments: Connectio
         "select * from pgsched.sidelined",
         "insert into pgsched_internal.gates (name) values ('client:billing')",
         "delete from pgsched.blocked_keys",
-        "insert into pgsched.blocked_keys values ('billing', 'order-42', 0, pgsched.new_id())",
+        "insert into pgsched.blocked_keys values ('billing', 'order-42', 0, pgsched_internal.new_id())",
         "update pgsched.executions set gate = 'host:a'",
         "update pgsched.executions set at_head = true",
         "insert into pgsched.executions (client_id, target, fire_at, gate) values ('a', 'python:x', now(), 'a')",
@@ -147,20 +147,20 @@ def test_a_row_that_a_client_moves_is_held_by_no_gate_any_more(db: Connection, p
     id = schedule(db, client="payments", fire_at=LATER)
     db.execute("update pgsched.executions set gate = 'host:shop.example', fire_at = 'infinity'")
     assert value(payments, "select held_by from pgsched.status") == "host:shop.example"
-    call(payments, "reschedule", id=id, fire_at=LATER)
+    call(payments, "edit", id=id, changes={"fire_at": LATER})
     assert value(payments, "select held_by from pgsched.status") is None
 
 
 def test_one_that_a_client_moves_leaves_its_gate_for_good(db: Connection, payments: Connection) -> None:
     id = schedule(db, client="payments", fire_at=LATER)
     db.execute("update pgsched.executions set gate = 'host:shop.example', fire_at = 'infinity'")
-    call(payments, "reschedule", id=id, fire_at="2041-01-01Z")
+    call(payments, "edit", id=id, changes={"fire_at": "2041-01-01T00:00:00Z"})
     assert column(db, "select gate from pgsched.executions") == [None]
 
 
 def test_one_that_was_moved_while_it_was_not_its_turn_keeps_its_new_instant(db: Connection) -> None:
     first, second = ordered(db, "payments")
-    call(db, "reschedule", id=second, fire_at="2041-01-01Z")
+    call(db, "edit", id=second, changes={"fire_at": "2041-01-01T00:00:00Z"})
     call(db, "cancel", id=first)
     assert value(db, "select fire_at = '2041-01-01Z' from pgsched.executions") is True
 

@@ -63,8 +63,8 @@ async def test_one_that_stays_where_it_was_taken_from_has_waited_nowhere_else(db
     "end",
     [
         "select pgsched.cancel(%s)",
-        "select pgsched.reschedule(%s, fire_at => now() + interval '1 hour')",
-        'select pgsched.edit_execution(%s, \'{"options": {"timeout": "9s"}}\')',
+        "select pgsched.edit(%s, jsonb_build_object('fire_at', now() + interval '1 hour'))",
+        'select pgsched.edit(%s, \'{"options": {"timeout": "9s"}}\')',
         "select pgsched_internal.let_next(partition, client_id, ordering_key) from pgsched.executions where id = %s",
     ],
 )

@@ -77,14 +77,6 @@ def test_what_ends_at_this_moment_is_not_cancelled(db: Connection, store_url: st
         assert cancelling.result() is False
 
 
-def test_one_is_moved_by_its_key(db: Connection) -> None:
-    id = schedule(db, client="payments", key="settle-42")
-    call(db, "reschedule", client="payments", key="settle-42", fire_at="2040-01-01Z")
-    assert value(db, "select fire_at::text from pgsched.executions where id = %s", [id]).startswith("2040-01-01")
-    with refused("PS010", hint="look it up"):
-        call(db, "reschedule", client="payments", key="nothing", fire_at="2040-01-01Z")
-
-
 def test_an_execution_is_cancelled_by_its_key(db: Connection) -> None:
     id = schedule(db, client="payments", key="settle-42")
     assert call(db, "cancel", client="payments", key="settle-42") is True
@@ -144,50 +136,12 @@ def test_cancelling_a_job_does_not_wait_for_a_row_that_a_worker_holds(db: Connec
 
 def test_rescheduling_moves_a_waiting_execution(db: Connection) -> None:
     id = schedule(db, key="k")
-    call(db, "reschedule", id=id, fire_at="2040-01-01Z")
+    call(db, "edit", id=id, changes={"fire_at": "2040-01-01T00:00:00Z"})
     assert row(
         db,
         "select fire_at = '2040-01-01Z', scheduled_for = '2040-01-01Z', status::text from pgsched.status where id = %s",
         [id],
     ) == (True, True, "scheduled")
-
-
-@pytest.mark.parametrize("instant", ["infinity", "-infinity", None, "0044-03-15 BC"])
-def test_rescheduling_needs_an_instant(db: Connection, instant: str | None) -> None:
-    id = schedule(db)
-    with refused("PS002", hint="now() + interval"):
-        call(db, "reschedule", id=id, fire_at=instant)
-    assert status(db, id) == "scheduled"
-
-
-def test_what_runs_cannot_be_rescheduled(db: Connection) -> None:
-    id = schedule(db)
-    lease(db, id)
-    with refused("PS011", hint="waits"):
-        call(db, "reschedule", id=id, fire_at="2040-01-01Z")
-
-
-def test_what_has_ended_cannot_be_rescheduled(db: Connection) -> None:
-    id = schedule(db)
-    finish(db, id)
-    with refused("PS011", hint="anew"):
-        call(db, "reschedule", id=id, fire_at="2040-01-01Z")
-
-
-def test_a_job_cannot_be_rescheduled(db: Connection) -> None:
-    with refused("PS011", hint="pgsched.edit"):
-        call(db, "reschedule", id=schedule(db, every="1 hour"), fire_at="2040-01-01Z")
-
-
-def test_the_row_of_a_job_cannot_be_rescheduled(db: Connection) -> None:
-    id = planned(db, schedule(db, every="1 hour"))
-    with refused("PS011", hint="trigger"):
-        call(db, "reschedule", id=id, fire_at="2040-01-01Z")
-
-
-def test_rescheduling_an_unknown_id_is_refused(db: Connection) -> None:
-    with refused("PS010", hint="pgsched.status"):
-        call(db, "reschedule", id=UNKNOWN, fire_at="2040-01-01Z")
 
 
 def test_pausing_withdraws_the_planned_row_and_says_why(db: Connection) -> None:

@@ -21,18 +21,18 @@ def refused(db: Connection, query: str, parameters: list[object]) -> str:
 
 def test_a_declared_job_is_not_edited_elsewhere_unless_that_is_forced(db: Connection) -> None:
     job = schedule(db, **HOURLY)
-    assert call(db, "mark_declared", job_id=job, declared_by="shop.handlers:app", actor="ann") is True
+    assert call(db, "edit", id=job, changes={"declared_by": "shop.handlers:app"}, actor="ann") is True
     said = refused(db, "select pgsched.edit(%s, %s)", [job, Jsonb({"every": "2h"})])
     assert f"job {job} is declared by 'shop.handlers:app'" in said
     assert "force => true" in said
-    assert call(db, "edit", job_id=job, changes={"every": "1h"}) is False  # nothing is different
-    assert call(db, "edit", job_id=job, changes={"every": "2h"}, force=True) is True
+    assert call(db, "edit", id=job, changes={"every": "1h"}) is False  # nothing is different
+    assert call(db, "edit", id=job, changes={"every": "2h"}, force=True) is True
     assert row(db, "select every = '2 hours', declared_by from pgsched.jobs") == (True, "shop.handlers:app")
 
 
 def test_a_declared_job_is_not_scheduled_over(db: Connection) -> None:
     job = schedule(db, **HOURLY)
-    call(db, "mark_declared", job_id=job, declared_by="jobs.toml")
+    call(db, "edit", id=job, changes={"declared_by": "jobs.toml"})
     refused(db, "select pgsched.schedule('python:count', every => '2 hours', key => %s)", ["hourly"])
     assert call(db, "schedule", **HOURLY | {"on_conflict": "keep"}) == job
     assert value(db, "select every = '1 hour' from pgsched.jobs") is True
@@ -40,7 +40,7 @@ def test_a_declared_job_is_not_scheduled_over(db: Connection) -> None:
 
 def test_a_declared_job_is_operated_as_any_other(db: Connection) -> None:
     job = schedule(db, **HOURLY)
-    call(db, "mark_declared", job_id=job, declared_by="jobs.toml")
+    call(db, "edit", id=job, changes={"declared_by": "jobs.toml"})
     assert call(db, "pause", job_id=job) is True
     assert call(db, "resume", job_id=job) is True
     assert call(db, "trigger", job_id=job) is not None
@@ -49,9 +49,9 @@ def test_a_declared_job_is_operated_as_any_other(db: Connection) -> None:
 
 def test_a_mark_is_taken_away_and_is_on_record(db: Connection) -> None:
     job = schedule(db, **HOURLY)
-    call(db, "mark_declared", job_id=job, declared_by="jobs.toml", actor="ann")
-    assert call(db, "mark_declared", job_id=job, declared_by="jobs.toml") is False
-    assert call(db, "mark_declared", job_id=job, declared_by=None) is True
-    assert call(db, "edit", job_id=job, changes={"every": "2h"}) is True
-    logged = "select actor, before, after from pgsched.audit_log where action = 'declare' order by id limit 1"
+    call(db, "edit", id=job, changes={"declared_by": "jobs.toml"}, actor="ann")
+    assert call(db, "edit", id=job, changes={"declared_by": "jobs.toml"}) is False
+    assert call(db, "edit", id=job, changes={"declared_by": None}) is True
+    assert call(db, "edit", id=job, changes={"every": "2h"}) is True
+    logged = "select actor, before, after from pgsched.audit_log where action = 'edit' order by id limit 1"
     assert row(db, logged) == ("ann", None, {"declared_by": "jobs.toml"})

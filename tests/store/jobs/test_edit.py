@@ -30,7 +30,7 @@ UNKNOWN = UUID("00000000-0000-7000-8000-000000000000")
 
 
 def edit(db: Connection, job: UUID, **changes: Any) -> bool:
-    return bool(call(db, "edit", job_id=job, changes=changes))
+    return bool(call(db, "edit", id=job, changes=changes))
 
 
 def waiting(db: Connection) -> list[tuple[Any, ...]]:

@@ -46,7 +46,7 @@ async def test_an_edit_does_not_bring_it_back(
     hourly, instant = await cancelled_ahead(db, worker)
     if "every" in changes:
         changes = changes | {"anchor": instant.isoformat()}
-    call(db, "edit", job_id=hourly, changes=changes)
+    call(db, "edit", id=hourly, changes=changes)
     await jobs.plan_jobs(worker, batch=10)
     assert waiting(db, hourly) == [instant + later]
 
@@ -64,7 +64,7 @@ async def test_neither_a_pause_nor_scheduling_again_brings_it_back(db: Session, 
 
 async def test_a_schedule_that_fires_more_often_goes_past_it(db: Session, worker: Connection) -> None:
     hourly, instant = await cancelled_ahead(db, worker)
-    call(db, "edit", job_id=hourly, changes={"every": "30m"})
+    call(db, "edit", id=hourly, changes={"every": "30m"})
     db.execute("update pgsched.jobs set planned_revision = revision")
     planned_row(db, hourly, instant - HOUR / 2, fire_at=BEGAN)
     db.execute("update pgsched.executions set fire_at = pgsched.now() where scheduled_for = %s", [instant - HOUR / 2])

@@ -272,7 +272,7 @@ async def test_what_was_cancelled_ahead_stays_so_when_the_job_moves_to_another_q
     [first] = waiting(db, hourly)
     call(db, "cancel", id=value(db, "select id from pgsched.executions"))
     await jobs.plan_jobs(worker, batch=10)
-    call(db, "edit", job_id=hourly, changes={"ordering_key": "elsewhere"})
+    call(db, "edit", id=hourly, changes={"ordering_key": "elsewhere"})
     await jobs.plan_jobs(worker, batch=10)
     assert waiting(db, hourly) == [first + HOUR]
 

@@ -81,7 +81,7 @@ async def test_an_edit_after_the_instant_keeps_a_run_that_remains(
     if "queue" in changes:
         call(db, "create_queue", name="other")
     hourly, id, instant = between(db, {"jitter": "1h"})
-    call(db, "edit", job_id=hourly, changes=changes)
+    call(db, "edit", id=hourly, changes=changes)
     assert rows(db) == [(id, instant, True, False)]
     await jobs.plan_jobs(worker, batch=10)
     assert rows(db) == [(id, instant, False, True)]
@@ -91,7 +91,7 @@ async def test_an_edit_after_the_instant_keeps_a_run_that_remains(
 
 async def test_what_is_held_is_found_wherever_planning_begins_anew(db: Session, worker: Connection) -> None:
     hourly, id, instant = between(db, {"jitter": "1h"})
-    call(db, "edit", job_id=hourly, changes={"every": "30m"})
+    call(db, "edit", id=hourly, changes={"every": "30m"})
     db.execute("update pgsched.jobs set planned_revision = 0")
     await jobs.plan_jobs(worker, batch=10)
     assert rows(db) == [(id, instant, False, True)]
@@ -111,7 +111,7 @@ async def test_a_job_scheduled_again_keeps_a_run_that_remains(db: Session, worke
 async def test_a_due_run_that_no_worker_has_claimed_outlives_an_edit(db: Session, worker: Connection) -> None:
     hourly = job(db)
     planned_row(db, hourly, BEGAN)
-    call(db, "edit", job_id=hourly, changes={"rules": {"max_runs": 100, "on_missed": "all", "on_overlap": "allow"}})
+    call(db, "edit", id=hourly, changes={"rules": {"max_runs": 100, "on_missed": "all", "on_overlap": "allow"}})
     assert (await claim(worker)).rows == []
     await jobs.plan_jobs(worker, batch=10)
     [run] = (await claim(worker)).rows
@@ -126,7 +126,7 @@ async def test_a_run_that_waits_for_the_one_before_outlives_an_edit(db: Session,
     planned_row(db, hourly, BEGAN + HOUR)
     await claim(worker)
     assert value(db, "select count(*) from pgsched.dependencies") == 1
-    call(db, "edit", job_id=hourly, changes={"rules": {"on_overlap": "queue_one", "max_runs": 100}})
+    call(db, "edit", id=hourly, changes={"rules": {"on_overlap": "queue_one", "max_runs": 100}})
     assert value(db, "select count(*) from pgsched.dependencies") == 0
     await jobs.plan_jobs(worker, batch=10)
     assert rows(db)[-1][1:] == (BEGAN + HOUR, False, True)
@@ -134,7 +134,7 @@ async def test_a_run_that_waits_for_the_one_before_outlives_an_edit(db: Session,
 
 async def test_a_run_that_the_new_schedule_lacks_is_skipped(db: Session, worker: Connection) -> None:
     hourly, id, instant = between(db, {"jitter": "1h"})
-    call(db, "edit", job_id=hourly, changes={"anchor": (instant + minutes(5)).isoformat()})
+    call(db, "edit", id=hourly, changes={"anchor": (instant + minutes(5)).isoformat()})
     edited = value(db, "select updated_at from pgsched.jobs")
     await jobs.plan_jobs(worker, batch=10)
     found = row(db, "select id, scheduled_for, last_scheduled_for, status::text, reason from pgsched.history")
@@ -144,7 +144,7 @@ async def test_a_run_that_the_new_schedule_lacks_is_skipped(db: Session, worker:
 
 async def test_a_run_beyond_the_most_runs_is_skipped(db: Session, worker: Connection) -> None:
     hourly, id, _ = between(db, {"jitter": "1h"}, runs=3)
-    call(db, "edit", job_id=hourly, changes={"rules": {"jitter": "1h", "max_runs": 3}})
+    call(db, "edit", id=hourly, changes={"rules": {"jitter": "1h", "max_runs": 3}})
     await jobs.plan_jobs(worker, batch=10)
     assert row(db, "select id, reason from pgsched.history") == (id, "edited")
     assert value(db, "select state::text from pgsched.jobs") == "finished"
@@ -202,11 +202,11 @@ async def test_a_due_run_ends_with_the_pause_that_takes_it(db: Session) -> None:
 
 async def test_several_changes_keep_a_run_that_remains(db: Session, worker: Connection) -> None:
     hourly, id, instant = between(db, {"jitter": "1h"})
-    call(db, "edit", job_id=hourly, changes={"ordering_key": "shop-7"})
+    call(db, "edit", id=hourly, changes={"ordering_key": "shop-7"})
     call(db, "pause", job_id=hourly)
-    call(db, "edit", job_id=hourly, changes={"rules": {"jitter": "1h", "max_runs": 5}})
+    call(db, "edit", id=hourly, changes={"rules": {"jitter": "1h", "max_runs": 5}})
     call(db, "resume", job_id=hourly)
-    call(db, "edit", job_id=hourly, changes={"target": "python:y"})
+    call(db, "edit", id=hourly, changes={"target": "python:y"})
     assert rows(db) == [(id, instant, True, False)]
     await jobs.plan_jobs(worker, batch=10)
     assert rows(db) == [(id, instant, False, True)]
@@ -216,7 +216,7 @@ async def test_several_changes_keep_a_run_that_remains(db: Session, worker: Conn
 @pytest.mark.parametrize("change", ["pause", "edit"])
 def test_a_cancelled_job_accounts_for_the_run_that_is_held(db: Session, change: str) -> None:
     hourly, id, instant = between(db, {"jitter": "1h"})
-    call(db, change, job_id=hourly, **({"changes": {"every": "30m"}} if change == "edit" else {}))
+    call(db, change, **({"id": hourly, "changes": {"every": "30m"}} if change == "edit" else {"job_id": hourly}))
     call(db, "cancel", id=hourly)
     found = row(db, "select id, scheduled_for, status::text, reason from pgsched.history")
     assert found == (id, instant, "skipped", "job cancelled")
@@ -224,7 +224,7 @@ def test_a_cancelled_job_accounts_for_the_run_that_is_held(db: Session, change: 
 
 async def test_a_run_that_is_held_can_be_cancelled(db: Session, worker: Connection) -> None:
     hourly, id, instant = between(db, {"jitter": "1h"})
-    call(db, "edit", job_id=hourly, changes={"every": "30m"})
+    call(db, "edit", id=hourly, changes={"every": "30m"})
     call(db, "cancel", id=id)
     await jobs.plan_jobs(worker, batch=10)
     assert [one[1:] for one in rows(db)] == [(instant + HOUR / 2, False, True)]
@@ -235,7 +235,7 @@ async def test_what_somebody_has_in_hand_is_planned_when_he_is_done(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     hourly, id, instant = between(db, {"jitter": "1h"})
-    call(db, "edit", job_id=hourly, changes={"every": "30m"})
+    call(db, "edit", id=hourly, changes={"every": "30m"})
     with psycopg.connect(store_url) as other:
         other.execute("select from pgsched.executions for update")
         await jobs.plan_jobs(worker, batch=10)
@@ -247,7 +247,7 @@ async def test_what_somebody_has_in_hand_is_planned_when_he_is_done(
 async def test_whoever_waits_for_a_run_that_remains_goes_on_waiting(db: Session, worker: Connection) -> None:
     hourly, id, _ = between(db, {"jitter": "1h"})
     call(db, "schedule", target="python:y", after=[str(id)])
-    call(db, "edit", job_id=hourly, changes={"ordering_key": "shop-7"})
+    call(db, "edit", id=hourly, changes={"ordering_key": "shop-7"})
     await jobs.plan_jobs(worker, batch=10)
     assert row(db, "select awaited from pgsched.executions where id = %s", [id]) == (True,)
     assert value(db, "select after_id from pgsched.dependencies") == id
@@ -286,7 +286,7 @@ async def test_a_run_that_a_gate_holds_ends_with_its_job(
 
 async def test_a_run_that_a_gate_holds_runs_as_its_edited_job_says(db: Session, worker: Connection) -> None:
     hourly, id = await held_of(db, worker)
-    call(db, "edit", job_id=hourly, changes={"target": "python:other", "payload": {"n": 2}})
+    call(db, "edit", id=hourly, changes={"target": "python:other", "payload": {"n": 2}})
     held = "select target, payload, gate from pgsched.executions where id = %s"
     assert db.execute(held.encode(), [id]).fetchone() == ("python:other", {"n": 2}, "client:default")
 

@@ -188,7 +188,7 @@ async def test_an_instant_that_the_new_rules_have_had_already_is_not_lost(db: Co
     db.execute(
         "insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition,"
         " attempt, client_id, target)"
-        " values (now(), %s, %s, now(), pgsched.new_id(), %s, 'succeeded', 0, 1, 'default', 'notify:a')",
+        " values (now(), %s, %s, now(), pgsched_internal.new_id(), %s, 'succeeded', 0, 1, 'default', 'notify:a')",
         [passed - 23 * HOUR, passed - 23 * HOUR, job],
     )
     await processes.start("2025b").work()

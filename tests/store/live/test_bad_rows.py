@@ -123,7 +123,7 @@ def test_numbers_that_only_one_side_can_read_are_refused(db: Session, rules: str
 def test_an_interval_that_is_none_is_refused_in_an_edit(db: Session) -> None:
     hourly = job(db)
     with refused("PS002"):
-        call(db, "edit", job_id=hourly, changes={"every": "99999999999999999999d"})
+        call(db, "edit", id=hourly, changes={"every": "99999999999999999999d"})
 
 
 def test_a_backfill_begins_after_1970(db: Session) -> None:

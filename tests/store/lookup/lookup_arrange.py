@@ -56,7 +56,7 @@ select {_CLIENT}, 'j' || n, 'https://shop.example/x', '1 hour',
 """
 _AUDIT = """
 insert into pgsched.audit_log (actor, action, subject)
-select 'ann', 'pause', pgsched.new_id() from generate_series(%(first)s::bigint, %(last)s::bigint)
+select 'ann', 'pause', pgsched_internal.new_id() from generate_series(%(first)s::bigint, %(last)s::bigint)
 """
 
 
@@ -72,7 +72,7 @@ select kind || ':' || n || '.example' || case kind when 'circuit' then ' client-
 """
 _BLOCKED = """
 insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id)
-select 'client-' || n % 10, 'order-' || n, n % 16, pgsched.new_id()
+select 'client-' || n % 10, 'order-' || n, n % 16, pgsched_internal.new_id()
   from generate_series(%(first)s::bigint, %(last)s::bigint) n
 """
 # The newest minutes come first: a span up to now has the same rows however many there are before it.

@@ -42,7 +42,7 @@ _SQL = {
     "the newest": f"{_VIEW} order by id desc limit 50",
     "the newest of a client": f"{_VIEW} where client_id = 'big' order by id desc limit 50",
     "the newest of a queue": f"{_VIEW} where queue = 'default' order by id desc limit 50",
-    "the newest behind one": f"{_VIEW} where id < pgsched.new_id() order by id desc limit 50",
+    "the newest behind one": f"{_VIEW} where id < pgsched_internal.new_id() order by id desc limit 50",
     "one by its id": f"{_VIEW} where id = '{JOB}'",
     "a live one by its key": f"{_VIEW} where client_id = 'big' and key = 'l1000'",
     "a finished one by its key": f"{_VIEW} where client_id = 'big' and key = 'k1000'",

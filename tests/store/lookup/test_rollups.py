@@ -49,8 +49,10 @@ async def test_the_buckets_and_what_is_read_off_them_are_the_same_in_the_databas
     some = nothing()
     some[2], some[9], some[-1] = 5, 3, 1
     for share in (0.0, 0.2, 0.5, 0.75, 0.99, 1.0):
-        assert value(db, "select pgsched.quantile(%s, %s)", [some, share]) == pytest.approx(quantile(some, share))
-    assert value(db, "select pgsched.quantile(%s, 0.5)", [nothing()]) is quantile(nothing(), 0.5) is None
+        assert value(db, "select pgsched_internal.quantile(%s, %s)", [some, share]) == pytest.approx(
+            quantile(some, share)
+        )
+    assert value(db, "select pgsched_internal.quantile(%s, 0.5)", [nothing()]) is quantile(nothing(), 0.5) is None
 
 
 async def test_ends_in_transactions_are_noted_with_them_and_added_once(

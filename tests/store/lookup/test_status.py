@@ -122,13 +122,13 @@ def test_one_is_looked_up_by_id_or_key_as_the_view_has_it(db: Connection, ended:
         finish(db, id, ended=ended)
     shown = row(db, "select * from pgsched.status where id = %s", [id])
     assert row(db, "select * from pgsched.status_of(%s)", [id]) == shown
-    assert row(db, "select * from pgsched.status_of('default', 'k')") == shown
+    assert row(db, "select * from pgsched.status_of(client => 'default', key => 'k')") == shown
 
 
 def test_what_there_is_not_has_no_status(db: Connection) -> None:
     assert column(db, "select id from pgsched.status_of('00000000-0000-7000-8000-000000000000')") == []
     assert column(db, "select id from pgsched.status_of(null)") == []
-    assert column(db, "select id from pgsched.status_of('default', 'none')") == []
+    assert column(db, "select id from pgsched.status_of(client => 'default', key => 'none')") == []
 
 
 def test_a_client_looks_up_none_but_its_own_and_a_reader_all(db: Connection, store_url: str) -> None:
@@ -142,6 +142,7 @@ def test_a_client_looks_up_none_but_its_own_and_a_reader_all(db: Connection, sto
             assert [
                 id for id in (own, foreign) if column(session, "select id from pgsched.status_of(%s)", [id])
             ] == seen
-            found = [column(session, "select id from pgsched.status_of(%s, 'k')", [c]) for c in ("payments", "billing")]
+            by_key = "select id from pgsched.status_of(client => %s, key => 'k')"
+            found = [column(session, by_key, [client]) for client in ("payments", "billing")]
             assert [id for ids in found for id in ids] == seen
         db.execute(f"drop role {role}".encode())

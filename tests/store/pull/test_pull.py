@@ -410,8 +410,8 @@ def test_other_targets_do_not_go_into_a_pulled_queue(db: Connection) -> None:
 def test_an_edit_does_not_move_a_job_to_where_nobody_would_call_it(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     with refused("PS001"):
-        call(db, "edit", job_id=job, changes={"queue": "orders"})
-    assert call(db, "edit", job_id=job, changes={"queue": "orders", "target": "queue:"})
+        call(db, "edit", id=job, changes={"queue": "orders"})
+    assert call(db, "edit", id=job, changes={"queue": "orders", "target": "queue:"})
 
 
 BAD_CLAIMS = [

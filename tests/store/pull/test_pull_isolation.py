@@ -42,7 +42,7 @@ def test_what_was_held_so_is_handed_out_once_its_owner_gave_it_an_instant(db: Co
     id = put(db, payload={"odd": True})
     with refusing(db, "payload is distinct from '{\"odd\": true}' or lease_token is null"):
         assert claim(db) == []
-    call(db, "reschedule", id=id, fire_at="2020-01-01Z")
+    call(db, "edit", id=id, changes={"fire_at": "2020-01-01T00:00:00Z"})
     assert claim_one(db).id == id
 
 

@@ -40,32 +40,22 @@ class House:
 
     def sane(self, verb: str, names: list[str]) -> dict[str, Any]:
         """What a verb with arguments of these names can be called with."""
-        if verb == "cancel":
-            return {"id": self.waiting} if "id" in names else {"client": "default", "key": "k"}
-        if verb == "reschedule" and "id" not in names:
-            return {"client": "default", "key": "k", "fire_at": "tomorrow"}
-        if verb == "edit_execution":
-            named = {"id": self.waiting} if "id" in names else {"client": "default", "key": "k"}
-            return named | {"changes": '{"payload": 5}'}
         return (self._of_executions() | self._of_jobs() | self._of_settings())[verb]
 
     def _of_executions(self) -> dict[str, dict[str, Any]]:
         leased = {"id": self.claimed, "token": self.token}
-        call = {"schema": "pg_catalog", "function": "jsonb_typeof", "payload": "1", "client": "default"}
         return {
             "schedule": {"target": "https://a"},
             "schedule_outcome": {"target": "https://a"},
             "partition_for": {"queue": "default", "client_id": "shop"},
             "status_of": {"client": "default", "key": "k"},
-            "reschedule": {"id": self.waiting, "fire_at": "tomorrow"},
-            "wait_for": {"execution_id": self.held, "after_id": self.waiting},
+            "cancel": {"client": "default", "key": "k"},
+            "edit": {"client": "default", "key": "k", "changes": '{"payload": 5}'},
             "claim": {"queue": "pulled", "worker": "w"},
             "complete": leased,
             "extend": leased,
             "release": leased,
             "fail": leased | {"error": "no paper"},
-            "settle_called": leased | {"partition": self.token & 32767, "result": "1"},
-            "call_target": call | leased | {"attempt": 1, "scheduled_for": "now", "partition": 0},
             "replay": {"id": self.failed},
             "discard": {"id": self.failed},
             "discard_all": {"filter": _FILTER},
@@ -81,10 +71,8 @@ class House:
     def _of_jobs(self) -> dict[str, dict[str, Any]]:
         return {
             "pause": {"job_id": self.job},
-            "mark_declared": {"job_id": self.job, "declared_by": "shop.handlers:app"},
             "resume": {"job_id": self.job},
             "trigger": {"job_id": self.job},
-            "edit": {"job_id": self.job, "changes": '{"cron": "0 9 * * *"}'},
             "pause_all": {"client": "default"},
             "resume_all": {"client": "default"},
             "cancel_all": {"client": "default"},
@@ -117,6 +105,4 @@ class House:
             "hold_installation": {},
             "release_installation": {},
             "set_installation": {"changes": '{"history_days": 40}'},
-            "mark_archived": {"day": "2020-01-01"},
-            "quantile": {"counts": [1, 2], "share": 0.5},
         }

@@ -25,11 +25,11 @@ def test_it_is_refused_in_sql(db: Connection, how: dict[str, Any]) -> None:
 
 def test_it_is_refused_when_it_comes_with_an_edit(db: Connection) -> None:
     id, job = (schedule(db, payload=Jsonb("a"), options=_TEXT, **how) for how in ({}, {"every": "1 hour"}))
-    for verb, subject in (("edit_execution", {"id": id}), ("edit", {"job_id": job})):
+    for edited in (id, job):
         for changes in ({"payload": 5}, {"options": {"body": {"format": "form"}}}):
             with pytest.raises(psycopg.Error, match="cannot be sent as a body"):
-                call(db, verb, changes=changes, **subject)
-        call(db, verb, changes={"payload": "b"}, **subject)
+                call(db, "edit", id=edited, changes=changes)
+        call(db, "edit", id=edited, changes={"payload": "b"})
 
 
 def test_it_is_refused_when_a_job_is_inserted_or_a_dead_letter_replayed(db: Connection) -> None:

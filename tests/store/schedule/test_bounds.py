@@ -149,7 +149,7 @@ BOMBS = {
     "a filter": ("select pgsched.count_dead_letters(%s::jsonb)", "PS000"),
     "what is set": ("select pgsched.set_client('shop', %s::jsonb)", "PS000"),
     "a queue": ("select pgsched.create_queue('shop', %s::jsonb)", "PS000"),
-    "a result": ("select pgsched.complete(pgsched.new_id(), 1, %s::jsonb)", "PS003"),
+    "a result": ("select pgsched.complete(pgsched_internal.new_id(), 1, %s::jsonb)", "PS003"),
 }
 
 

@@ -34,10 +34,10 @@ def test_neither_does_what_waits_under_a_key_become_it_nor_what_waits_for_others
 def test_no_job_comes_to_it_by_an_edit_or_a_statement(db: Connection) -> None:
     job = schedule(db, client="shop", every="1 hour")
     with refused("PS012", hint="its channels"):
-        call(db, "edit", job_id=job, changes={"target": "sql:shop.settle"})
+        call(db, "edit", id=job, changes={"target": "sql:shop.settle"})
     with pytest.raises(psycopg.Error, match="may not have notify targets called"):
         db.execute("insert into pgsched.jobs (client_id, target, every) values ('shop', 'notify:orders', '1 hour')")
-    call(db, "edit", job_id=job, changes={"every": "2h"})
+    call(db, "edit", id=job, changes={"every": "2h"})
 
 
 def test_consumers_take_what_they_like(db: Connection) -> None:

@@ -24,21 +24,21 @@ def change(db: Connection, text: str, given: str = "", ahead: str = "0.9 s") -> 
 
 
 def test_reschedule_takes_it_back_from_its_worker(db: Connection) -> None:
-    change(db, "perform pgsched.reschedule(id, now() + interval '1 h')")
+    change(db, "perform pgsched.edit(id, jsonb_build_object('fire_at', now() + interval '1 h'))")
     assert row(db, _LIVE) == (0, None, "old", True)
 
 
 @pytest.mark.parametrize("ahead", ["0.02 s", "-1 s"])
 def test_what_begins_before_its_worker_can_be_told_is_running(db: Connection, ahead: str) -> None:
     with refused("PS011"):
-        change(db, "perform pgsched.reschedule(id, now() + interval '1 h')", ahead=ahead)
+        change(db, "perform pgsched.edit(id, jsonb_build_object('fire_at', now() + interval '1 h'))", ahead=ahead)
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        "perform pgsched.reschedule(id, now() + interval '1 h')",
-        """perform pgsched.edit_execution(id, '{"fire_at": "2100-01-01T00:00:00Z"}')""",
+        "perform pgsched.edit(id, jsonb_build_object('fire_at', now() + interval '1 h'))",
+        """perform pgsched.edit(id, '{"fire_at": "2100-01-01T00:00:00Z"}')""",
         "perform pgsched.schedule('python:x', delay => '1 h', key => 'k', ordering_key => 'o')",
     ],
 )
@@ -48,7 +48,7 @@ def test_what_is_moved_gives_its_place_under_its_ordering_key_up(db: Connection,
 
 
 def test_an_edit_changes_what_will_be_called(db: Connection) -> None:
-    change(db, 'perform pgsched.edit_execution(id, \'{"payload": "new"}\')')
+    change(db, 'perform pgsched.edit(id, \'{"payload": "new"}\')')
     assert row(db, _LIVE) == (0, None, "new", False)
 
 

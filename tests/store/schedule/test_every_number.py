@@ -55,7 +55,6 @@ _BESIDE: dict[str, dict[str, Any]] = {
     "concurrency": {"rate": None},
 }
 _AHEAD_OR_BACK = {"0", "1 month -29 days", "-1 month 31 days"}
-_LEFT_OUT = "-178000000 years"  # the default, which stands for nothing given
 # What is meant by them, where they are taken; None for all.
 _MEANT: dict[tuple[str, str], set[str] | None] = {
     ("count_dead_letters", "within"): {"0"},  # as far as it comes at once
@@ -68,17 +67,14 @@ _MEANT: dict[tuple[str, str], set[str] | None] = {
         "-1 month 31 days",
         "infinity",
     },  # 24 h at most
-    ("quantile", "share"): None,  # it computes, and keeps nothing
     ("reschedule_executions", "shift"): {"-1 day", *_AHEAD_OR_BACK},
-    ("schedule", "delay"): {_LEFT_OUT, *_AHEAD_OR_BACK},
-    ("schedule", "every"): {_LEFT_OUT},
-    ("schedule_outcome", "delay"): {_LEFT_OUT, *_AHEAD_OR_BACK},
-    ("schedule_outcome", "every"): {_LEFT_OUT},
+    ("schedule", "delay"): _AHEAD_OR_BACK,
+    ("schedule", "fire_at"): {"-infinity"},  # the default: at once
+    ("schedule_outcome", "delay"): _AHEAD_OR_BACK,
+    ("schedule_outcome", "fire_at"): {"-infinity"},
     ("sideline", "until"): {"infinity"},  # until it is restored
-    ("wait_for", "delay"): _AHEAD_OR_BACK,
     ("installation", "audit_days"): {"0"},  # for ever
 }
-_OF_THE_CALL = {"call_target", "settle_called"}  # a session's own, which it has from a worker
 _OURS = {
     "created_at",
     "failures",
@@ -112,8 +108,6 @@ def queues(module_url: str) -> None:
 def test_every_number_of_every_verb_is_bounded(db: Connection, queues: None) -> None:
     house, wrong = House(db), []
     for verb, oid, argument, kind in db.execute(_VERBS, [[*_ABSURD]]).fetchall():
-        if verb in _OF_THE_CALL:
-            continue
         named: Any = db.execute("select proargnames from pg_proc where oid = %s", [oid]).fetchone()
         given = house.sane(verb, named[0]) | _BESIDE.get(argument, {})
         for absurd in _ABSURD[kind]:

@@ -1,4 +1,4 @@
-"""pgsched.edit_execution: what waits and has not begun is changed; all else is refused and stays as it is."""
+"""pgsched.edit of executions: what waits and has not begun is changed; all else is refused and stays as it is."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -41,7 +41,7 @@ ALL = {
 
 
 def edit(db: Connection, id: Any, changes: Any, **said: Any) -> Any:
-    return call(db, "edit_execution", id=id, changes=Jsonb(changes), **said)
+    return call(db, "edit", id=id, changes=Jsonb(changes), **said)
 
 
 def content(db: Connection, id: Any) -> tuple[Any, ...]:
@@ -72,7 +72,7 @@ def test_null_takes_away_what_there_need_not_be(db: Connection) -> None:
 def test_what_a_client_has_under_a_key_is_changed(db: Connection) -> None:
     id = one(db, client="shop", key="k")
     other = one(db, client="default", key="k")
-    assert call(db, "edit_execution", client="shop", key="k", changes={"payload": {"n": 3}}) is True
+    assert call(db, "edit", client="shop", key="k", changes={"payload": {"n": 3}}) is True
     assert (content(db, id)[1], content(db, other)[1]) == ({"n": 3}, {"n": 1})
 
 
@@ -83,7 +83,7 @@ def test_each_change_is_on_record_with_what_was_so_before_and_no_payload(db: Con
     actor, action, subject, before, later, detail = row(
         db, "select actor, action, subject, before, after, detail from pgsched.audit_log"
     )
-    assert (actor, action, subject, detail) == ("ann", "edit execution", id, {"note": "see 42"})
+    assert (actor, action, subject, detail) == ("ann", "edit", id, {"note": "see 42"})
     assert before.keys() == later.keys() == {"payload", "options", "fire_at"}
     assert before["fire_at"].startswith("2040-03-01")
     assert "hush" not in str(before) + str(later)
@@ -94,35 +94,66 @@ def test_nothing_is_on_record_where_nothing_is_different(db: Connection) -> None
     assert value(db, "select count(*) from pgsched.audit_log") == 0
 
 
-BEGUN: dict[str, Callable[[Connection, Any], Any]] = {
-    "running": lambda db, id: lease(db, id),
+BEFORE: dict[str, Callable[[Connection, Any], Any]] = {
     "to be tried again": lambda db, id: db.execute("update pgsched.executions set attempt = 1"),
     "has begun before": lambda db, id: db.execute("update pgsched.executions set losses = 1"),  # with a lost worker
+}
+OVER: dict[str, Callable[[Connection, Any], Any]] = {
+    "running": lambda db, id: lease(db, id),
     "has ended": lambda db, id: finish(db, id),
 }
+BEGUN = [(state, changes) for state in BEFORE for changes in (ALL, {"labels": None})] + [
+    (state, changes) for state in OVER for changes in (ALL, {"fire_at": AT}, {"labels": None}, {})
+]
 
 
-@pytest.mark.parametrize("state", BEGUN)
-@pytest.mark.parametrize("changes", [ALL, {"fire_at": AT}, {"labels": None}, {}])
+@pytest.mark.parametrize(("state", "changes"), BEGUN)
 def test_what_has_begun_stays_as_it_is(db: Connection, state: str, changes: Any) -> None:
     id = one(db, key="k")
-    BEGUN[state](db, id)
+    (BEFORE | OVER)[state](db, id)
     before = row(db, "select to_jsonb(s) from pgsched.status s")
     with refused("PS011"):
         edit(db, id, changes)
     with refused("PS011"):
-        call(db, "edit_execution", client="default", key="k", changes=changes)
+        call(db, "edit", client="default", key="k", changes=changes)
     assert row(db, "select to_jsonb(s) from pgsched.status s") == before
 
 
-def test_a_job_and_its_runs_are_edited_as_a_job(db: Connection) -> None:
+@pytest.mark.parametrize("state", BEFORE)
+def test_what_waits_for_a_retry_is_moved_and_not_changed(db: Connection, state: str) -> None:
+    id = one(db, key="k")
+    BEFORE[state](db, id)
+    assert edit(db, id, {}) is False
+    assert edit(db, id, {"fire_at": "2041-01-01T00:00:00Z"}) is True
+    assert value(db, "select fire_at = '2041-01-01Z' from pgsched.executions")
+
+
+@pytest.mark.parametrize("changes", [{"payload": 1}, {"fire_at": AT}])
+def test_a_run_of_a_job_is_neither_changed_nor_moved(db: Connection, changes: Any) -> None:
     job = schedule(db, every="1 hour", key="j")
-    with refused("PS011", hint="pgsched.edit"):
-        edit(db, job, {"payload": 1})
-    with refused("PS011", hint="pgsched.edit"):
-        call(db, "edit_execution", client="default", key="j", changes={"payload": 1})
-    with refused("PS011", hint="edit the job"):
-        edit(db, planned(db, job), {"payload": 1})
+    with refused("PS011", hint="edit the job, or trigger it"):
+        edit(db, planned(db, job), changes)
+
+
+def test_a_job_is_edited_by_its_key_and_has_no_instant(db: Connection) -> None:
+    schedule(db, every="1 hour", key="j")
+    with refused("PS000", hint="every"):
+        call(db, "edit", client="default", key="j", changes={"fire_at": AT})
+    assert call(db, "edit", client="default", key="j", changes={"every": "2h"}, note="fewer")
+    assert value(db, "select detail ->> 'note' from pgsched.audit_log where action = 'edit'") == "fewer"
+
+
+@pytest.mark.parametrize("function", ["cancel", "edit", "status_of"])
+def test_a_thing_is_named_by_its_id_or_by_client_and_key(db: Connection, function: str) -> None:
+    id = one(db, key="k")
+    for names in (
+        {"client": "default"},
+        {"key": "k"},
+        {"id": id, "key": "k", "client": "default"},
+        {"id": id, "client": "default"},
+    ):
+        with refused("PS000", hint="either id, or client and key"):
+            call(db, function, **names)
 
 
 @pytest.mark.parametrize(
@@ -141,6 +172,8 @@ def test_a_job_and_its_runs_are_edited_as_a_job(db: Connection) -> None:
         ("PS002", {"fire_at": None}),
         ("PS002", {"fire_at": "tomorrow"}),
         ("PS002", {"fire_at": "infinity"}),
+        ("PS002", {"fire_at": "-infinity"}),
+        ("PS002", {"fire_at": "0044-03-15 BC"}),
         ("PS002", {"fire_at": "2040-03-01T09:00:00"}),
         ("PS002", {"fire_at": 5}),
         ("PS003", {"payload": "x" * 1_100_000}),
@@ -162,7 +195,7 @@ def test_an_unknown_one_and_an_unknown_key_are_not_found(db: Connection) -> None
     with refused("PS010"):
         edit(db, "00000000-0000-7000-8000-000000000000", {"payload": 1})
     with refused("PS010"):
-        call(db, "edit_execution", client="default", key="nothing", changes={"payload": 1})
+        call(db, "edit", client="default", key="nothing", changes={"payload": 1})
 
 
 def test_a_client_changes_its_own_and_is_told_of_no_other(db: Connection, store_url: str) -> None:
@@ -174,7 +207,7 @@ def test_a_client_changes_its_own_and_is_told_of_no_other(db: Connection, store_
         with refused("PS010"):
             edit(session, theirs, {"payload": 5})
         with refused("PS012"):
-            call(session, "edit_execution", client="shop", key="k", changes={"payload": 5})
+            call(session, "edit", client="shop", key="k", changes={"payload": 5})
     assert content(db, theirs)[1] == {"n": 1}
     db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
 
@@ -204,7 +237,8 @@ def test_one_that_is_due_now_wakes_the_workers(db: Connection, store_url: str) -
         ("key:default/a", {"options": {"limit_key": "b"}}, False),
         ("host:shop.example", {"payload": 5}, True),
         ("order", {"target": "https://other.example/x"}, True),
-        ("host:shop.example", {"fire_at": AT}, True),
+        ("host:shop.example", {"fire_at": AT, "payload": 5}, True),
+        ("host:shop.example", {"fire_at": AT}, False),
         ("order", {"fire_at": "2041-01-01T00:00:00Z"}, False),
     ],
 )
@@ -216,7 +250,7 @@ def test_a_gate_holds_no_longer_what_it_may_have_nothing_to_do_with(
     edit(db, id, changes)
     held, moved = row(db, "select gate, coalesce(fire_at, 'infinity') = %s from pgsched.executions", [AT])
     assert held == (gate if stays else None)
-    assert moved is (not stays and "fire_at" not in changes)
+    assert moved is (not stays and changes.get("fire_at", AT) == AT)
     assert (value(db, "select isfinite(fire_at) from pgsched.executions where id = %s", [id])) is not stays
 
 
@@ -239,7 +273,7 @@ def test_an_edit_beside_a_claim_comes_before_it_or_is_refused(db: Connection, st
         wait_until_blocked(db, other)
         (worker.commit if claimed else worker.rollback)()
         if claimed:
-            with refused("PS011", hint="only what has not begun"):
+            with refused("PS011", hint="only what waits"):
                 waiting.result(20)
         else:
             assert waiting.result(20) is True

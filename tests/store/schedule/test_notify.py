@@ -79,7 +79,7 @@ def test_the_setting_notify_off_silences_a_session(db: Connection, store_url: st
     with listening(store_url) as listener:
         db.execute("set pgsched.notify = off")
         id = schedule(db, delay="0", key=key)
-        call(db, "reschedule", id=id, fire_at="2020-01-01Z")
+        call(db, "edit", id=id, changes={"fire_at": "2020-01-01T00:00:00Z"})
         assert heard(listener, db) == []
 
 
@@ -94,7 +94,7 @@ def test_a_key_brought_forward_is_told(db: Connection, store_url: str) -> None:
 def test_rescheduling_to_now_is_told(db: Connection, store_url: str) -> None:
     id = schedule(db, delay="1 hour")
     with listening(store_url) as listener:
-        call(db, "reschedule", id=id, fire_at="2020-01-01Z")
+        call(db, "edit", id=id, changes={"fire_at": "2020-01-01T00:00:00Z"})
         [payload] = heard(listener, db)
     assert payload.startswith(f"{partition_of(db)}@")
 
@@ -102,7 +102,7 @@ def test_rescheduling_to_now_is_told(db: Connection, store_url: str) -> None:
 def test_rescheduling_to_later_is_not_told(db: Connection, store_url: str) -> None:
     id = schedule(db, delay="1 hour")
     with listening(store_url) as listener:
-        call(db, "reschedule", id=id, fire_at="2040-01-01Z")
+        call(db, "edit", id=id, changes={"fire_at": "2040-01-01T00:00:00Z"})
         assert heard(listener, db) == []
 
 
@@ -121,7 +121,7 @@ def test_nobody_is_told_of_a_queue_that_is_watched(db: Connection, store_url: st
         schedule(db, delay="0")
         schedule(db, delay="0", key="k")
         schedule(db, delay="0", key="k")
-        call(db, "reschedule", id=id, fire_at="2020-01-01Z")
+        call(db, "edit", id=id, changes={"fire_at": "2020-01-01T00:00:00Z"})
         db.execute("insert into pgsched.executions (target, fire_at) values (%s, now())", [TARGET])
         with db.cursor().copy("copy pgsched.executions (target, fire_at) from stdin") as copy:
             copy.write_row([TARGET, "2020-01-01Z"])

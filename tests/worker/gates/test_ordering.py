@@ -165,7 +165,7 @@ async def test_who_waits_for_another_of_its_key_comes_after_it_whatever_their_in
     await _put(db, "chain", 2, ago=30, after=[between])
     moved = await _put(db, "moved", 1, ago=20)
     await _put(db, "moved", 2, ago=10, after=[moved])
-    await db.execute("select pgsched.reschedule(%s, now())", [moved])
+    await db.execute("select pgsched.edit(%s, jsonb_build_object('fire_at', now()))", [moved])
     async with running(notes.app):
         await until_history(db, 7)
     assert {key: [n for n in seen if n] for key, seen in notes.seen.items()} == {
@@ -233,7 +233,8 @@ async def test_a_clients_open_transaction_keeps_no_other_key_waiting(
     async with running(notes.app), await psycopg.AsyncConnection.connect(database_url) as client:
         await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order'"))
         await client.execute("select pgsched.cancel(id => %s)", [waiting])
-        await client.execute("select pgsched.reschedule(id, now()) from pgsched.executions where key = 'key2'")
+        moved = "pgsched.edit(id, jsonb_build_object('fire_at', now()))"
+        await client.execute(f"select {moved} from pgsched.executions where key = 'key2'".encode())
         await db.execute(SCHEDULE.encode(), [None, 5, 40])
         await until_history(db, 200)
         assert notes.seen["key"] == []

@@ -97,7 +97,7 @@ async def test_a_function_cannot_settle_another_clients_execution(billing: Conne
     await billing.execute("insert into pgsched.clients (client_id, database_role) values ('other', 'postgres')")
     await billing.execute("update pgsched.executions set lease_token = 9, lease_expires_at = 'infinity'")
     partition = await value(billing, "select partition from pgsched.executions")
-    await acting(billing, f"perform pgsched.settle_called({partition}::smallint, '{id}', 9, null)")
+    await acting(billing, f"perform pgsched_internal.settle_called({partition}::smallint, '{id}', 9, null)")
     async with running(sql_login=LOGIN):
         await schedule(billing, "sql:billing.act", options='{"max_attempts": 1}')
         await until_history(billing, 1, status="failed")

@@ -17,9 +17,10 @@ from tests.delivery.receiver import Receiver, Request, receiving
 from tests.worker.conftest import Connection, Running, until, value
 
 CHANGES: dict[str, LiteralString] = {
-    "cancel": "select pgsched.cancel(%(client)s, 'a')",
-    "move": "select pgsched.reschedule(%(client)s, 'a', now() + interval '1 h')",
-    "edit": """select pgsched.edit_execution(%(client)s, 'a',
+    "cancel": "select pgsched.cancel(client => %(client)s, key => 'a')",
+    "move": """select pgsched.edit(client => %(client)s, key => 'a',
+               changes => jsonb_build_object('fire_at', now() + interval '1 h'))""",
+    "edit": """select pgsched.edit(client => %(client)s, key => 'a', changes =>
                jsonb_build_object('payload', jsonb_build_object('who', %(client)s || '/a', 'state', 'new')))""",
     "hold": "select pgsched.hold_client(%(client)s)",
     "pause": "select pgsched.pause(id) from pgsched.jobs where client_id = %(client)s",

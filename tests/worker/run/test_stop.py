@@ -125,7 +125,7 @@ async def test_the_next_of_an_ordering_key_waits_for_a_thread_that_goes_on(db: C
 async def test_an_ordering_key_goes_on_when_a_cancelled_lease_expires(db: Connection) -> None:
     await db.execute(
         "insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id, until)"
-        " select 'default', 'one', 0, pgsched.new_id(), now() - interval '1 s'"
+        " select 'default', 'one', 0, pgsched_internal.new_id(), now() - interval '1 s'"
     )
     assert not await value(db, "select pgsched_internal.is_blocked(0::smallint, 'default', 'one')")
 

@@ -107,9 +107,13 @@ async def test_rows_in_hand_are_held_with_their_client(db: Connection, early: Ea
 @pytest.mark.parametrize(
     ("change", "left"),
     [
-        ("pgsched.reschedule('acme', 'b', now() + interval '1 h')", "0 old"),
         (
-            "pgsched.edit_execution('acme', key => 'b', changes =>"
+            "pgsched.edit(client => 'acme', key => 'b', changes =>"
+            " jsonb_build_object('fire_at', now() + interval '1 h'))",
+            "0 old",
+        ),
+        (
+            "pgsched.edit(client => 'acme', key => 'b', changes =>"
             """ '{"payload": 2, "fire_at": "2100-01-01T00:00:00Z"}')""",
             "0 2",
         ),

@@ -149,7 +149,9 @@ async def test_a_parked_row_runs_once_it_is_rescheduled(db: Connection, running:
         assert row[:2] == ("held", "error")
         assert "odd" in row[2]
         await db.execute("alter table pgsched.executions drop constraint odd")
-        await db.execute("select pgsched.reschedule(id, now()) from pgsched.executions where key = 'k'")
+        await db.execute(
+            "select pgsched.edit(client => 'default', key => 'k', changes => jsonb_build_object('fire_at', now()))"
+        )
         await until(lambda: value(db, "select count(*) = 1 from pgsched.history where key = 'k'"))
 
 

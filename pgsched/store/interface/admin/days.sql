@@ -123,7 +123,7 @@ comment on function pgsched_internal.days_to_archive()
   is 'The days of history and attempts that are older than the installation keeps them, are there, and have not been archived.';
 
 -- What has ended on a day that is over stays as it is, but for what becomes of its dead letters.
-create or replace function pgsched.mark_archived(day date, actor text default null) returns boolean
+create or replace function pgsched_internal.mark_archived(day date, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   perform pgsched_internal.check_said(null, mark_archived.actor);
@@ -138,7 +138,7 @@ begin
   perform pgsched_internal.write_log('mark archived', null, mark_archived.actor, null, 'day', day::text, null, jsonb_build_object('state', 'archived'));
   return true;
 end $$;
-comment on function pgsched.mark_archived(date, text)
+comment on function pgsched_internal.mark_archived(date, text)
   is 'Says that a day of history and attempts has been put away elsewhere, so that it may be dropped. False if that was said before; PS002 for a day that is not over.';
 
 create or replace function pgsched_internal.days_to_drop(kept integer) returns setof text

@@ -97,14 +97,14 @@ begin
     execute format('grant select, insert, update, delete on %s to pgsched_worker', item);  -- hot statements name the partition
   end loop;
   perform pgsched_internal.grant_execute(array[
-    'pgsched.backfill', 'pgsched.call_target', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_bulk_change', 'pgsched.cancel_executions', 'pgsched.claim',
+    'pgsched.backfill', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_bulk_change', 'pgsched.cancel_executions', 'pgsched.claim',
     'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.count_executions', 'pgsched.create_queue', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.drain_worker', 'pgsched.drop_client',
-    'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.drop_signing_secret', 'pgsched.edit', 'pgsched.edit_execution', 'pgsched.extend', 'pgsched.fail', 'pgsched.hold_client',
-    'pgsched.hold_installation', 'pgsched.mark_archived', 'pgsched.mark_declared',
-    'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.pause_queue', 'pgsched.release',
-    'pgsched.release_client', 'pgsched.replay', 'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.reschedule_executions', 'pgsched.restore', 'pgsched.resume', 'pgsched.resume_all',
-    'pgsched.quantile', 'pgsched.release_installation', 'pgsched.resume_queue', 'pgsched.resume_worker', 'pgsched.schedule', 'pgsched.set_client', 'pgsched.set_installation', 'pgsched.set_limit', 'pgsched.set_queue',
-    'pgsched.schedule_outcome', 'pgsched.secrets', 'pgsched.settle_called', 'pgsched.status_of', 'pgsched.sideline', 'pgsched.signing_secrets', 'pgsched.trigger', 'pgsched.unblock', 'pgsched.wait_for'],
+    'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.drop_signing_secret', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail', 'pgsched.hold_client',
+    'pgsched.hold_installation',
+    'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.pause_queue', 'pgsched.release',
+    'pgsched.release_client', 'pgsched.replay', 'pgsched.replay_all', 'pgsched.reschedule_executions', 'pgsched.restore', 'pgsched.resume', 'pgsched.resume_all',
+    'pgsched.release_installation', 'pgsched.resume_queue', 'pgsched.resume_worker', 'pgsched.schedule', 'pgsched.set_client', 'pgsched.set_installation', 'pgsched.set_limit', 'pgsched.set_queue',
+    'pgsched.schedule_outcome', 'pgsched.secrets', 'pgsched.status_of', 'pgsched.sideline', 'pgsched.signing_secrets', 'pgsched.trigger', 'pgsched.unblock'],
     'pgsched_worker');
   -- What their statements call, and what a function calls in turn that does not run with its owner's rights.
   perform pgsched_internal.grant_execute(array[
@@ -145,7 +145,8 @@ begin
     'pgsched_internal.tell_outcome', 'pgsched_internal.tidy_keys', 'pgsched_internal.trim_default_days', 'pgsched_internal.try_lock',
     'pgsched_internal.try_gates', 'pgsched_internal.try_orderings', 'pgsched_internal.unblock_after', 'pgsched_internal.until_next',
     'pgsched_internal.waits_for_own',
-    'pgsched_internal.watch_of', 'pgsched_internal.weeks_of_history', 'pgsched_internal.written_out'], 'pgsched_worker');
+    'pgsched_internal.watch_of', 'pgsched_internal.weeks_of_history', 'pgsched_internal.written_out', 'pgsched_internal.call_target',
+    'pgsched_internal.settle_called', 'pgsched_internal.mark_archived', 'pgsched_internal.new_id', 'pgsched_internal.quantile'], 'pgsched_worker');
   foreach item in array array['pgsched.clients', 'pgsched_internal.signing_secrets', 'pgsched_internal.secrets', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history',
                               'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress', 'pgsched.dependencies', 'pgsched.backfills', 'pgsched_internal.kept_dead_letters',
                               'pgsched.bulk_changes', 'pgsched.blocked_keys', 'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched.audit_log'] loop
@@ -178,9 +179,9 @@ begin
   perform pgsched_internal.grant_execute(array[
     'pgsched.backfill', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_bulk_change', 'pgsched.cancel_executions', 'pgsched.claim',
     'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.count_executions', 'pgsched.create_queue', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.drain_worker', 'pgsched.drop_client',
-    'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.drop_signing_secret', 'pgsched.edit', 'pgsched.edit_execution', 'pgsched.extend', 'pgsched.fail', 'pgsched.hold_client', 'pgsched.hold_installation',
-    'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.pause_queue', 'pgsched.release',
-    'pgsched.release_client', 'pgsched.release_installation', 'pgsched.replay', 'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.reschedule_executions', 'pgsched.restore', 'pgsched.resume', 'pgsched.resume_all',
+    'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.drop_signing_secret', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail', 'pgsched.hold_client', 'pgsched.hold_installation',
+    'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.pause_queue', 'pgsched.release',
+    'pgsched.release_client', 'pgsched.release_installation', 'pgsched.replay', 'pgsched.replay_all', 'pgsched.reschedule_executions', 'pgsched.restore', 'pgsched.resume', 'pgsched.resume_all',
     'pgsched.resume_queue', 'pgsched.resume_worker', 'pgsched.schedule', 'pgsched.schedule_outcome', 'pgsched.set_client', 'pgsched.set_limit', 'pgsched.set_queue',
     'pgsched.secrets', 'pgsched.sideline', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched.trigger', 'pgsched.unblock'], 'pgsched_api');
   perform pgsched_internal.grant_execute(array[
@@ -198,7 +199,7 @@ begin
     'pgsched_internal.partition_of', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.put_secret', 'pgsched_internal.queue_number_of', 'pgsched_internal.refuse',
     'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key', 'pgsched_internal.rotate_signing_secret', 'pgsched_internal.schedule_together', 'pgsched_internal.sealed_with', 'pgsched_internal.set_key_rate', 'pgsched_internal.seconds_in', 'pgsched_internal.skip_range',
     'pgsched_internal.slot_for', 'pgsched_internal.spread_overdue', 'pgsched_internal.stalls', 'pgsched_internal.target_host', 'pgsched_internal.until_next',
-    'pgsched_internal.buckets', 'pgsched.quantile', 'pgsched_internal.written_out'], 'pgsched_api');
+    'pgsched_internal.buckets', 'pgsched_internal.written_out', 'pgsched_internal.new_id', 'pgsched_internal.quantile'], 'pgsched_api');
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress',
                               'pgsched_internal.kept_dead_letters', 'pgsched.blocked_keys'] loop
     execute format('create policy api on %s for select to pgsched_api using (%s)', item, mine);
@@ -241,7 +242,8 @@ begin
   grant select (client_id, keep, options, weight, state, reason, database_role, channels, dead_letter_target, dead_letters_for,
     late_after, on_time_share, created_at) on pgsched.clients to pgsched_reader;
   perform pgsched_internal.grant_execute(array['pgsched.now', 'pgsched.secrets', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched_internal.catalogue', 'pgsched_internal.days_of', 'pgsched_internal.count_live', 'pgsched_internal.first_partition_of',
-    'pgsched_internal.is_living', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.queue_number_of', 'pgsched_internal.sealed_with', 'pgsched_internal.seconds_since', 'pgsched_internal.buckets', 'pgsched.quantile', 'pgsched_internal.stalls', 'pgsched_internal.canonical_host', 'pgsched_internal.target_host'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
+    'pgsched_internal.is_living', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.queue_number_of', 'pgsched_internal.sealed_with', 'pgsched_internal.seconds_since', 'pgsched_internal.buckets', 'pgsched_internal.stalls', 'pgsched_internal.canonical_host', 'pgsched_internal.target_host',
+    'pgsched_internal.quantile'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress', 'pgsched.dependencies',
                               'pgsched.backfills', 'pgsched_internal.kept_dead_letters', 'pgsched.bulk_changes', 'pgsched.blocked_keys',
                               'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched_internal.facts', 'pgsched.audit_log'] loop
@@ -274,16 +276,17 @@ begin
   grant insert (client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor, gap, overlap)
     on pgsched.jobs to pgsched_client;
   perform pgsched_internal.grant_execute(array[
-    'pgsched.backfill', 'pgsched.call_target', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_bulk_change', 'pgsched.cancel_executions', 'pgsched.claim',
-    'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.count_executions', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.edit', 'pgsched.edit_execution', 'pgsched.extend', 'pgsched.fail',
-    'pgsched.mark_declared', 'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.quantile', 'pgsched.release', 'pgsched.replay',
-    'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.reschedule_executions', 'pgsched.resume', 'pgsched.resume_all', 'pgsched.schedule', 'pgsched.schedule_outcome', 'pgsched.secrets', 'pgsched.settle_called', 'pgsched.status_of',
-    'pgsched.signing_secrets', 'pgsched.trigger', 'pgsched.unblock', 'pgsched.wait_for'], 'pgsched_client');
+    'pgsched.backfill', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_bulk_change', 'pgsched.cancel_executions', 'pgsched.claim',
+    'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.count_executions', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail',
+    'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.release', 'pgsched.replay',
+    'pgsched.replay_all', 'pgsched.reschedule_executions', 'pgsched.resume', 'pgsched.resume_all', 'pgsched.schedule', 'pgsched.schedule_outcome', 'pgsched.secrets', 'pgsched.status_of',
+    'pgsched.signing_secrets', 'pgsched.trigger', 'pgsched.unblock'], 'pgsched_client');
   -- Called by constraints, defaults, views and policies, and by commands.
   perform pgsched_internal.grant_execute(array[
     'pgsched_internal.buckets', 'pgsched_internal.canonical_host', 'pgsched_internal.check_backfill', 'pgsched_internal.partitions_of', 'pgsched_internal.check_cron', 'pgsched_internal.check_labels', 'pgsched_internal.check_options', 'pgsched_internal.check_partition',
     'pgsched_internal.check_payload', 'pgsched_internal.check_rules', 'pgsched_internal.check_target', 'pgsched_internal.first_partition_of', 'pgsched_internal.my_clients', 'pgsched_internal.partitions_per_queue',
-    'pgsched_internal.refuse', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_client');
+    'pgsched_internal.refuse', 'pgsched_internal.stalls', 'pgsched_internal.target_host', 'pgsched_internal.call_target',
+    'pgsched_internal.settle_called', 'pgsched_internal.new_id', 'pgsched_internal.quantile'], 'pgsched_client');
   create policy mine on pgsched.clients for select to pgsched_client
     using (exists (select from pg_catalog.pg_roles r where r.rolname = database_role and pg_catalog.pg_has_role(r.oid, 'MEMBER')));
   foreach item in array array['pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress',

@@ -11,10 +11,10 @@ comment on function pgsched.now() is 'The time by which everything is scheduled:
 -- from random(), seeded once a session: a server built without OpenSSL opens /dev/urandom for each gen_random_uuid() and
 -- uuidv7(), at seven times the cost, and an id has to be unique, not secret. One expression, so that an insert has it
 -- inlined; the leading digit is 0 until the year 2527. The first of the 62 random bits is 0: see new_id_in.
-create or replace function pgsched.new_id() returns uuid language sql volatile parallel safe
+create or replace function pgsched_internal.new_id() returns uuid language sql volatile parallel safe
   return ('0' || overlay(to_hex((date_part('epoch', clock_timestamp()) * 4096000)::bigint) placing '7' from 12 for 0)
     || to_hex(-9223372036854775808 | (random() * 2305843009213693440)::bigint))::uuid;
-comment on function pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562), ordered by the microsecond.';
+comment on function pgsched_internal.new_id() is 'A new identity: a version 7 UUID (RFC 9562), ordered by the microsecond.';
 
 create or replace function pgsched_internal.refuse(code text, message text, hint text) returns boolean
   language plpgsql volatile parallel safe set search_path = pg_catalog, pg_temp as $$

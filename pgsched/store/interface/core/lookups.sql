@@ -6,11 +6,11 @@
 -- kept, and to plan is to lock. So whatever a client's verb runs on executions or history is planned for its values each
 -- time (plan_cache_mode), which is what it would come to in any case.
 
--- As pgsched.new_id(), but of its 62 random bits the first is set and the next fifteen are the partition.
+-- As pgsched_internal.new_id(), but of its 62 random bits the first is set and the next fifteen are the partition.
 create or replace function pgsched_internal.new_id_in(partition smallint) returns uuid language sql volatile parallel safe
   return ('0' || overlay(to_hex((date_part('epoch', clock_timestamp()) * 4096000)::bigint) placing '7' from 12 for 0)
     || to_hex(-6917529027641081856 | (partition::bigint << 46) | (random() * 70368744177663)::bigint))::uuid;
-comment on function pgsched_internal.new_id_in(smallint) is 'A new identity, as pgsched.new_id() makes them, that carries the partition of its row.';
+comment on function pgsched_internal.new_id_in(smallint) is 'A new identity, as pgsched_internal.new_id() makes them, that carries the partition of its row.';
 
 create or replace function pgsched_internal.partition_in(id uuid) returns smallint language sql immutable parallel safe as $$
   select case when substr(id::text, 15, 1) = '7' and substr(id::text, 20, 1) in ('a', 'b')

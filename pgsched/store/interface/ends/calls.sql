@@ -2,7 +2,7 @@
 
 -- With the owner's rights, for the session belongs to the role of a client, which may not settle by itself. Knowing the
 -- id and the token of the lease is the permission; a client sees those of its own rows, and nobody can guess others'.
-create or replace function pgsched.settle_called(partition smallint, id uuid, token bigint, result jsonb) returns void
+create or replace function pgsched_internal.settle_called(partition smallint, id uuid, token bigint, result jsonb) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   settled pgsched.executions;
@@ -21,12 +21,12 @@ begin
   end if;
   perform pgsched_internal.end_execution(settled, 'succeeded', result => settle_called.result, lets_next => true);
 end $$;
-comment on function pgsched.settle_called(smallint, uuid, bigint, jsonb)
+comment on function pgsched_internal.settle_called(smallint, uuid, bigint, jsonb)
   is 'Records the success of a leased execution in the caller''s transaction; fenced by its id and token.';
 
 -- With the caller's rights: the function of a target can do what the session's role can, and no more. It is called
 -- before the row is locked, so that its lease can be renewed however long it takes.
-create or replace function pgsched.call_target(
+create or replace function pgsched_internal.call_target(
   schema text, function text, payload jsonb, client text, attempt integer, scheduled_for timestamptz,
   partition smallint, id uuid, token bigint
 ) returns void language plpgsql volatile as $$
@@ -41,8 +41,8 @@ begin
     'select (select case when pg_catalog.pg_typeof(called) operator(pg_catalog.<>) ''pg_catalog.void''::pg_catalog.regtype
                          then pg_catalog.to_jsonb(called) end from (select %I.%I($1) as called offset 0) calling)',
     schema, function) into result using payload;
-  perform pgsched.settle_called(partition, id, token, result);
+  perform pgsched_internal.settle_called(partition, id, token, result);
 end $$;
-comment on function pgsched.call_target(text, text, jsonb, text, integer, timestamptz, smallint, uuid, bigint)
+comment on function pgsched_internal.call_target(text, text, jsonb, text, integer, timestamptz, smallint, uuid, bigint)
   is 'Calls the function of an sql: target with the payload and records the execution''s success with what it returned, in one
 transaction. Tells it who it is by the settings pgsched.execution_id, pgsched.attempt, pgsched.scheduled_for and pgsched.client.';

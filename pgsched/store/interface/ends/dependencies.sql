@@ -78,7 +78,7 @@ begin
     'leave one of the two out');
 end $$;
 comment on function pgsched_internal.check_no_circle(uuid, uuid)
-  is 'True unless an execution would wait for itself, directly or through others; called by pgsched.wait_for. PS011 if so.';
+  is 'True unless an execution would wait for itself, directly or through others; called by pgsched_internal.wait_for. PS011 if so.';
 
 -- One that waits is locked and marked: its end has to wait for this transaction, and then knows. The update is HOT: awaited is in
 -- no index of live rows. What runs is somebody's to settle, who shall not wait: it is noted, and workers mark it, or the end
@@ -137,9 +137,9 @@ comment on function pgsched_internal.mark_ends(integer)
 
 -- A dependency closes a circle only where somebody waits for the one that is to wait. Only then is looked for one, and
 -- for a client's by one transaction at a time: neither of two would see what the other adds.
-create or replace function pgsched.wait_for(
+create or replace function pgsched_internal.wait_for(
   execution_id uuid, after_id uuid, outcome text default 'success', delay interval default null
-) returns boolean language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
+) returns boolean language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
   waiting pgsched.executions;
 begin
@@ -166,7 +166,7 @@ begin
   end if;
   return true;
 end $$;
-comment on function pgsched.wait_for(uuid, uuid, text, interval)
+comment on function pgsched_internal.wait_for(uuid, uuid, text, interval)
   is 'Has an execution that is held (fire_at infinity) wait for another of its client: until it has succeeded, or with the
 outcome any until it has ended, and so long after that. False, and nothing done, where that one has ended already.';
 
@@ -214,7 +214,7 @@ begin
   update pgsched.executions e set fire_at = 'infinity', scheduled_for = schedule_after.fire_at
    where e.partition = placed.partition and e.id = placed.id;
   foreach before_id in array before_ids loop
-    if pgsched.wait_for(placed.id, before_id, after_outcome) then
+    if pgsched_internal.wait_for(placed.id, before_id, after_outcome) then
       waits := true;
     else
       perform pgsched_internal.check_ended(before_id, after_outcome);

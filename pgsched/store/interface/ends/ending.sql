@@ -110,7 +110,7 @@ declare
   skipped pgsched.executions;
 begin
   perform pgsched_internal.check_acts_for(job.client_id);
-  skipped.id := pgsched.new_id();
+  skipped.id := pgsched_internal.new_id();
   skipped.job_id := job.id;
   skipped.plan := job.revision;
   skipped.partition := pgsched_internal.partition_of(job);

@@ -92,7 +92,7 @@ declare
 begin
   update pgsched.executions e set fire_at = 'infinity' where e.partition = home and e.id = hold_for.replayed;
   for before in select d.id::uuid, d.outcome from jsonb_each_text(waits) d(id, outcome) loop
-    if pgsched.wait_for(hold_for.replayed, before.id, before.outcome) then
+    if pgsched_internal.wait_for(hold_for.replayed, before.id, before.outcome) then
       is_held := true;
     else
       perform pgsched_internal.check_ended(before.id, before.outcome);

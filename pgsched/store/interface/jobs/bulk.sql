@@ -100,7 +100,7 @@ declare
   waiting integer;
 begin
   perform pgsched_internal.check_said(cancel_all.note, cancel_all.actor);
-  select count(*) filter (where pgsched.cancel(job.id, cancel_all.note, cancel_all.actor)) into cancelled
+  select count(*) filter (where pgsched.cancel(job.id, note => cancel_all.note, actor => cancel_all.actor)) into cancelled
     from pgsched_internal.lock_jobs(cancel_all.client, cancel_all.labels, '{active,paused,invalid,finished}') as job(id);
   if cancel_all.client is not null and coalesce(cancel_all.labels, '{}') = '{}' and pgsched_internal.acts_for(cancel_all.client) then
     waiting := pgsched_internal.cancel_waiting(cancel_all.client, cancel_all.note, 10000);

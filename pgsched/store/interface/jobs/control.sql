@@ -77,13 +77,62 @@ end $$;
 comment on function pgsched_internal.cancel_locked(pgsched.executions, text, text)
   is 'Cancels an execution that is locked, whether it waits or runs; its job goes on.';
 
-create or replace function pgsched.cancel(id uuid, note text default null, actor text default null) returns boolean
+create or replace function pgsched_internal.check_named(id uuid, client text, key text) returns boolean
+  language plpgsql immutable parallel safe as $$
+begin
+  return (client is null) = (key is null) and num_nonnulls(id, key) <= 1
+    or pgsched_internal.refuse('PS000', 'id, client and key name more than one thing, or none', 'give either id, or client and key');
+end $$;
+comment on function pgsched_internal.check_named(uuid, text, text)
+  is 'True for what names a job or an execution: its id, or whose it is and its key; raises PS000 otherwise.';
+
+create or replace function pgsched_internal.lock_named(client text, key text) returns uuid language plpgsql volatile as $$
+declare
+  held pgsched_internal.keys;
+begin
+  perform pgsched_internal.check_acts_for(client);
+  select k.* into held from pgsched_internal.keys k where k.client_id = client and k.key = lock_named.key for update;
+  if held.id is null then
+    perform pgsched_internal.refuse('PS010', format('client %L has nothing under the key %L', client, key), 'look it up in pgsched.status or pgsched.jobs');
+  end if;
+  return held.id;
+end $$;
+comment on function pgsched_internal.lock_named(text, text)
+  is 'What a client that the session acts for has under a key, which is locked; PS010 where that is nothing.';
+
+create or replace function pgsched_internal.lock_live_named(client text, key text) returns uuid language plpgsql volatile as $$
+declare
+  held pgsched_internal.keys;
+begin
+  perform pgsched_internal.check_acts_for(client);
+  select k.* into held from pgsched_internal.keys k where k.client_id = client and k.key = lock_live_named.key for update;
+  if pgsched_internal.is_live(held) then
+    return held.id;
+  elsif pgsched_internal.last_under(client, lock_live_named.key) is null
+      and not exists (select from pgsched.jobs j where j.client_id = client and j.key = lock_live_named.key) then
+    perform pgsched_internal.refuse('PS010', format('client %L has nothing under the key %L', client, key), 'look it up in pgsched.status or pgsched.jobs');
+  end if;
+  return null;
+end $$;
+comment on function pgsched_internal.lock_live_named(text, text)
+  is 'As lock_named, but null where what a client had under a key has ended, however long ago.';
+
+create or replace function pgsched.cancel(
+  id uuid default null, client text default null, key text default null, note text default null, actor text default null
+) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
   waiting pgsched.executions;
   job pgsched.jobs;
 begin
   perform pgsched_internal.check_said(cancel.note, cancel.actor);
+  perform pgsched_internal.check_named(cancel.id, cancel.client, cancel.key);
+  if cancel.key is not null then
+    id := pgsched_internal.lock_live_named(cancel.client, cancel.key);
+    if cancel.id is null then
+      return false;
+    end if;
+  end if;
   if pgsched_internal.owner_of_job(cancel.id) is not null then
     job := pgsched_internal.lock_job(cancel.id);
     if job.state = 'cancelled' then
@@ -118,27 +167,9 @@ begin
   perform pgsched_internal.cancel_locked(waiting, cancel.note, cancel.actor);
   return true;
 end $$;
-comment on function pgsched.cancel(uuid, text, text)
-  is 'Cancels a job, or an execution that waits or runs: its worker ends the call, and whatever comes of that does not count. True if this call
-did it, false if it had ended before; PS010 for an unknown id.';
-
-create or replace function pgsched.cancel(client text, key text, note text default null, actor text default null) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
-declare
-  held pgsched_internal.keys;
-begin
-  perform pgsched_internal.check_said(cancel.note, cancel.actor);
-  perform pgsched_internal.check_acts_for(client);
-  select k.* into held from pgsched_internal.keys k where k.client_id = client and k.key = cancel.key for update;
-  if pgsched_internal.is_live(held) then
-    return pgsched.cancel(id => held.id, note => cancel.note, actor => cancel.actor);
-  elsif pgsched_internal.last_under(client, cancel.key) is null
-      and not exists (select from pgsched.jobs j where j.client_id = client and j.key = cancel.key) then
-    perform pgsched_internal.refuse('PS010', format('client %L has nothing under the key %L', client, key), 'look it up in pgsched.status or pgsched.jobs');
-  end if;
-  return false;
-end $$;
-comment on function pgsched.cancel(text, text, text, text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.';
+comment on function pgsched.cancel(uuid, text, text, text, text)
+  is 'Cancels a job, or an execution that waits or runs, by its id or by client and key: its worker ends the call, and whatever comes of that
+does not count. True if this call did it, false if it had ended before; PS010 for what there is not.';
 
 create or replace function pgsched_internal.follow_move(before pgsched.executions, fire_at timestamptz) returns void
   language plpgsql volatile as $$
@@ -166,56 +197,6 @@ begin
   perform pgsched_internal.follow_move(waiting, move_to.fire_at);
 end $$;
 comment on function pgsched_internal.move_to(pgsched.executions, timestamptz) is 'Moves an execution that waits, and is locked, to another instant.';
-
-create or replace function pgsched_internal.lock_named(client text, key text) returns uuid language plpgsql volatile as $$
-declare
-  held pgsched_internal.keys;
-begin
-  perform pgsched_internal.check_acts_for(client);
-  select k.* into held from pgsched_internal.keys k where k.client_id = client and k.key = lock_named.key for update;
-  if held.id is null then
-    perform pgsched_internal.refuse('PS010', format('client %L has nothing under the key %L', client, key), 'look it up in pgsched.status or pgsched.jobs');
-  end if;
-  return held.id;
-end $$;
-comment on function pgsched_internal.lock_named(text, text)
-  is 'What a client that the session acts for has under a key, which is locked; PS010 where that is nothing.';
-
-create or replace function pgsched.reschedule(id uuid, fire_at timestamptz, actor text default null) returns void
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
-declare
-  waiting pgsched.executions;
-begin
-  perform pgsched_internal.check_said(null, reschedule.actor);
-  perform pgsched_internal.check_instant(reschedule.fire_at);
-  waiting := pgsched_internal.lock_execution(reschedule.id);
-  if waiting.id is null then
-    if pgsched_internal.has_ended(reschedule.id) then
-      perform pgsched_internal.refuse('PS011', format('execution %s has ended', reschedule.id), 'schedule it anew');
-    elsif pgsched_internal.owner_of_job(reschedule.id) is not null then
-      perform pgsched_internal.refuse('PS011', format('%s is a job', reschedule.id), 'change its schedule by pgsched.edit');
-    end if;
-    perform pgsched_internal.refuse('PS010', format('there is no execution %s', reschedule.id), 'look it up in pgsched.status');
-  elsif waiting.lease_token is not null then
-    perform pgsched_internal.refuse('PS011', format('execution %s is running', reschedule.id), 'only what waits can be rescheduled');
-  elsif waiting.job_id is not null then
-    perform pgsched_internal.refuse('PS011', format('execution %s belongs to job %s', reschedule.id, waiting.job_id),
-      'edit the job''s schedule, or trigger it');
-  end if;
-  perform pgsched_internal.move_to(waiting, reschedule.fire_at);
-  perform pgsched_internal.write_log('reschedule', reschedule.id, reschedule.actor, null, 'execution',
-    before => jsonb_build_object('fire_at', waiting.fire_at), after => jsonb_build_object('fire_at', reschedule.fire_at),
-    client => waiting.client_id);
-end $$;
-comment on function pgsched.reschedule(uuid, timestamptz, text)
-  is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.';
-
-create or replace function pgsched.reschedule(client text, key text, fire_at timestamptz, actor text default null) returns void
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
-begin
-  perform pgsched.reschedule(pgsched_internal.lock_named(client, reschedule.key), reschedule.fire_at, reschedule.actor);
-end $$;
-comment on function pgsched.reschedule(text, text, timestamptz, text) is 'Moves what a client has under a key, as pgsched.reschedule(id) does.';
 
 create or replace function pgsched.trigger(job_id uuid, actor text default null) returns uuid
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$

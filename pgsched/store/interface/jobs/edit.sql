@@ -4,8 +4,8 @@ create or replace function pgsched_internal.check_changes(changes jsonb) returns
   language plpgsql immutable parallel safe as $$
 declare
   known constant text[] := array['target', 'payload', 'options', 'rules', 'labels', 'queue', 'ordering_key', 'cron', 'every',
-    'timezone', 'gap', 'overlap', 'anchor'];
-  texts constant text[] := array['target', 'queue', 'ordering_key', 'cron', 'timezone', 'gap', 'overlap'];
+    'timezone', 'gap', 'overlap', 'anchor', 'declared_by'];
+  texts constant text[] := array['target', 'queue', 'ordering_key', 'cron', 'timezone', 'gap', 'overlap', 'declared_by'];
   wrong text;
 begin
   perform pgsched_internal.check_length(changes, 'the changes are', 2097152);
@@ -30,6 +30,8 @@ begin
   elsif changes ->> 'anchor' is not null and not pgsched_internal.is_instant(changes -> 'anchor') then
     return pgsched_internal.refuse('PS002', format('anchor cannot be %s', left((changes -> 'anchor')::text, 100)),
       'write an instant with an offset, such as "2026-03-01T09:00:00Z"');
+  elsif length(changes ->> 'declared_by') not between 1 and 200 then
+    return pgsched_internal.refuse('PS000', 'declared_by must be text of 1 to 200 characters', 'write "shop.handlers:app", or null');
   elsif changes ->> 'gap' not in ('shift', 'skip') or changes ->> 'overlap' not in ('first', 'second', 'both') then
     return pgsched_internal.refuse('PS002', 'gap or overlap is none that there is', 'write shift or skip as gap, first, second or both as overlap');
   end if;
@@ -91,50 +93,61 @@ create or replace function pgsched_internal.moves_instants(before pgsched.jobs, 
 $$;
 comment on function pgsched_internal.moves_instants(pgsched.jobs, pgsched.jobs) is 'Whether an edit has to do with when the job fires.';
 
-create or replace function pgsched.edit(job_id uuid, changes jsonb, actor text default null, force boolean default false) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
+-- What is declared elsewhere would be changed back the next time that it is applied there. What says so is no part of the definition.
+create or replace function pgsched_internal.refuse_declared(job pgsched.jobs, hint text) returns void
+  language plpgsql volatile as $$
+begin
+  if job.declared_by is not null then
+    perform pgsched_internal.refuse('PS011', format('job %s is declared by %L', job.id, job.declared_by), refuse_declared.hint);
+  end if;
+end $$;
+comment on function pgsched_internal.refuse_declared(pgsched.jobs, text) is 'Raises PS011 for a job that is declared.';
+
+create or replace function pgsched_internal.edit_job(job_id uuid, changes jsonb, note text, actor text, force boolean) returns boolean
+  language plpgsql volatile as $$
 declare
-  before constant pgsched.jobs := pgsched_internal.lock_job(edit.job_id);
+  before constant pgsched.jobs := pgsched_internal.lock_job(edit_job.job_id);
   after pgsched.jobs;
   changed text[];
   fires_anew boolean;
+  defines boolean;
   comes_back boolean;
 begin
-  perform pgsched_internal.check_said(null, edit.actor);
-  after := pgsched_internal.edited(before, edit.changes);
+  after := pgsched_internal.edited(before, edit_job.changes);
   changed := array(select b.key from jsonb_each(to_jsonb(before)) b where b.value is distinct from to_jsonb(after) -> b.key order by b.key);
   if changed = '{}' then
     return false;
-  elsif edit.force is not true then
+  elsif changed <> array['declared_by'] and edit_job.force is not true then
     perform pgsched_internal.refuse_declared(before, 'change it where it is declared, and apply that; with force => true it is changed until then');
   end if;
   fires_anew := pgsched_internal.moves_instants(before, after);
-  comes_back := before.state = 'invalid' or before.state = 'finished' and fires_anew;
+  defines := not changed <@ array['labels', 'declared_by'];
+  comes_back := changed <> array['declared_by'] and before.state = 'invalid' or before.state = 'finished' and fires_anew;
   update pgsched.jobs j
      set target = after.target, payload = after.payload, options = after.options, rules = after.rules, labels = after.labels,
          queue = after.queue, ordering_key = after.ordering_key, cron = after.cron, every = after.every, timezone = after.timezone,
-         gap = after.gap, overlap = after.overlap, anchor = after.anchor, updated_at = pgsched.now(),
-         revision = j.revision + (comes_back or changed <> array['labels'])::int,
+         gap = after.gap, overlap = after.overlap, anchor = after.anchor, declared_by = after.declared_by, updated_at = pgsched.now(),
+         revision = j.revision + (comes_back or defines)::int,
          accounted_to = pgsched_internal.accounted_to(j, fires_anew),
          state = case when comes_back then 'active' else j.state end,
          reason = case when comes_back then null else j.reason end,
          runs = case when comes_back and j.state = 'finished' then 0 else j.runs end
-   where j.id = edit.job_id;
+   where j.id = edit_job.job_id;
   if pgsched_internal.partition_of(before) <> pgsched_internal.partition_of(after) then
     perform pgsched_internal.note_move(before);
-    perform pgsched_internal.withdraw(edit.job_id, 'edited', keeps => not comes_back);
+    perform pgsched_internal.withdraw(edit_job.job_id, 'edited', keeps => not comes_back);
   elsif fires_anew or comes_back then
-    perform pgsched_internal.withdraw(edit.job_id, 'edited', keeps => not comes_back);
-  elsif changed <> array['labels'] then
-    perform pgsched_internal.bring_along(edit.job_id);
+    perform pgsched_internal.withdraw(edit_job.job_id, 'edited', keeps => not comes_back);
+  elsif defines then
+    perform pgsched_internal.bring_along(edit_job.job_id);
   end if;
-  perform pgsched_internal.write_log('edit', edit.job_id, edit.actor, jsonb_build_object('changed', changed), 'job');
+  perform pgsched_internal.write_log('edit', edit_job.job_id, edit_job.actor,
+    jsonb_strip_nulls(jsonb_build_object('changed', changed, 'note', edit_job.note)), 'job');
   return true;
 end $$;
-comment on function pgsched.edit(uuid, jsonb, text, boolean)
-  is 'Changes what is named of a job, and its waiting row with it; true if anything is different now. What is running goes on as
-it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. PS010 for
-an unknown job, PS011 for one that is cancelled, and for one that is declared unless it is forced.';
+comment on function pgsched_internal.edit_job(uuid, jsonb, text, text, boolean)
+  is 'Changes what is named of a job, and its waiting row with it. What is running goes on as it was. An invalid job becomes active, a
+finished one too where its schedule was changed; a paused one stays paused. Called by pgsched.edit.';
 
 -- Where a worker has the row in hand at this moment, the job stays unplanned, and a planner goes on from that row.
 create or replace function pgsched_internal.bring_along(job_id uuid) returns void
@@ -164,4 +177,4 @@ begin
   perform pgsched_internal.tell_of_change(job.id);
 end $$;
 comment on function pgsched_internal.bring_along(uuid)
-  is 'Has the waiting rows of a job that was edited follow it, at their instants; called by pgsched.edit.';
+  is 'Has the waiting rows of a job that was edited follow it, at their instants; called by edit_job.';

@@ -31,7 +31,7 @@ create or replace function pgsched_internal.histogram_of(buckets smallint[], cou
 $$;
 comment on function pgsched_internal.histogram_of(smallint[], bigint[]) is 'The histogram of so many in each of these buckets, from 0 on; null where there are none.';
 
-create or replace function pgsched.quantile(counts integer[], share float8) returns float8 language sql immutable parallel safe
+create or replace function pgsched_internal.quantile(counts integer[], share float8) returns float8 language sql immutable parallel safe
 begin atomic
   with bucket as (
     select c.n, c.count, sum(c.count) over (order by c.n) as up_to, sum(c.count) over () * quantile.share as wanted
@@ -42,7 +42,7 @@ begin atomic
                    * ((pgsched_internal.buckets())[b.n] - coalesce((pgsched_internal.buckets())[b.n - 1], 0)) end
     from bucket b where b.count > 0 and b.up_to >= b.wanted order by b.n limit 1;
 end;
-comment on function pgsched.quantile(integer[], float8)
+comment on function pgsched_internal.quantile(integer[], float8)
   is 'Below how many seconds this share of what a histogram of pgsched.rollups counts is, as far as its buckets tell; null where it counts nothing.';
 
 -- Of so many clients that each had a row in every minute nobody could keep 30 days. So there are a thousand rows a minute, of which those of
@@ -116,8 +116,8 @@ comment on function pgsched_internal.roll_up_notes(integer) is 'Adds what was no
 create or replace view pgsched.minutes with (security_invoker = true) as
 select r.minute, nullif(r.client_id, '') as client_id, r.queue,
        r.succeeded + r.failed + r.cancelled + r.expired + r.skipped as ended, r.succeeded, r.failed, r.cancelled, r.expired, r.skipped,
-       r.attempts, r.failed_attempts, pgsched.quantile(r.lateness, 0.5) as lateness_p50, pgsched.quantile(r.lateness, 0.99) as lateness_p99,
-       pgsched.quantile(r.duration, 0.5) as duration_p50, pgsched.quantile(r.duration, 0.99) as duration_p99
+       r.attempts, r.failed_attempts, pgsched_internal.quantile(r.lateness, 0.5) as lateness_p50, pgsched_internal.quantile(r.lateness, 0.99) as lateness_p99,
+       pgsched_internal.quantile(r.duration, 0.5) as duration_p50, pgsched_internal.quantile(r.duration, 0.99) as duration_p99
   from pgsched.rollups r;
 comment on view pgsched.minutes
   is 'How many executions ended in each of the last 30 days'' minutes, by queue and client, how many attempts there were, and how late and how long

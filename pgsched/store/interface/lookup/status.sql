@@ -93,8 +93,8 @@ comment on function pgsched_internal.may_see(text) is 'Whether the session may r
 
 -- The view locks the tables and indexes of all partitions and days until the reader's transaction ends: nothing in a question by
 -- id or key says where its rows are. Here that is found first, and one half is asked there alone.
-create or replace function pgsched.status_of(id uuid) returns setof pgsched.status
-  language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+create or replace function pgsched_internal.status_by_id(id uuid) returns setof pgsched.status
+  language plpgsql volatile rows 1 set enable_seqscan = off as $$
 declare
   question constant text := (
     select format('select %s from pgsched_internal.%%s s where pgsched_internal.may_see(s.client_id) and s.id = $1 and ',
@@ -111,29 +111,29 @@ begin
   end if;
   ended := pgsched_internal.in_history(id);
   if ended.id is null then
-    select k.* into ended from pgsched_internal.kept_dead_letters k where k.id = status_of.id;
+    select k.* into ended from pgsched_internal.kept_dead_letters k where k.id = status_by_id.id;
   end if;
   if ended.id is not null then
     return query execute format(question, 'ended_status') || format('s.finished_at = %L limit 1', ended.finished_at) using id;
   end if;
 end $$;
-comment on function pgsched.status_of(uuid)
-  is 'The row of pgsched.status that an execution has; none for one that is unknown, or that you may not see. Locks a few tables, where the
-view locks those of all queues.';
+comment on function pgsched_internal.status_by_id(uuid) is 'The row of pgsched.status that an execution has; called by pgsched.status_of.';
 
-create or replace function pgsched.status_of(client text, key text) returns setof pgsched.status
+create or replace function pgsched.status_of(id uuid default null, client text default null, key text default null) returns setof pgsched.status
   language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 declare
   held pgsched_internal.keys;
 begin
-  if pgsched_internal.may_see(client) then
-    select k.* into held from pgsched_internal.keys k where k.client_id = client and k.key = status_of.key and k.partition is not null;
-    if pgsched_internal.is_live(held) then
-      return query select s.* from pgsched.status_of(held.id) s;
-    else
-      return query select s.* from pgsched.status_of(pgsched_internal.last_under(client, status_of.key)) s;
+  perform pgsched_internal.check_named(status_of.id, status_of.client, status_of.key);
+  if status_of.key is not null then
+    if not pgsched_internal.may_see(client) then
+      return;
     end if;
+    select k.* into held from pgsched_internal.keys k where k.client_id = client and k.key = status_of.key and k.partition is not null;
+    id := case when pgsched_internal.is_live(held) then held.id else pgsched_internal.last_under(client, status_of.key) end;
   end if;
+  return query select s.* from pgsched_internal.status_by_id(status_of.id) s;
 end $$;
-comment on function pgsched.status_of(text, text)
-  is 'The same for the execution that has a key of a client now, or was the last to end under it.';
+comment on function pgsched.status_of(uuid, text, text)
+  is 'The row of pgsched.status that an execution has, by its id, or by client and key: the one that has the key now, or was the last to end under
+it. None for one that is unknown, or that you may not see. Locks a few tables, where the view locks those of all queues.';

@@ -1,5 +1,5 @@
--- Changing an execution that is scheduled once and has not begun. What shall be different is said as JSON, as of a job; what is
--- not named stays.
+-- Changing an execution that is scheduled once and has not begun, or moving it to another instant. What shall be different is said as
+-- JSON, as of a job; what is not named stays.
 
 create or replace function pgsched_internal.check_execution_changes(changes jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -26,41 +26,40 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.check_execution_changes(jsonb)
-  is 'True for what pgsched.edit_execution can read; raises PS000 or PS002 with what to write otherwise.';
+  is 'True for what pgsched.edit can read of an execution; raises PS000 or PS002 with what to write otherwise.';
 
--- What a worker has lost may have begun, too.
-create or replace function pgsched_internal.refuse_begun(there pgsched.executions) returns void language plpgsql volatile as $$
+-- What a worker has lost may have begun, too. Its target has seen it as it is, and another instant is all that it can be given.
+create or replace function pgsched_internal.refuse_begun(there pgsched.executions, changes jsonb) returns void language plpgsql volatile as $$
 begin
   if there.job_id is not null then
     perform pgsched_internal.refuse('PS011', format('execution %s belongs to job %s', there.id, there.job_id), 'edit the job, or trigger it');
   elsif there.lease_token is not null then
     perform pgsched_internal.refuse('PS011', format('execution %s is running', there.id),
-      'only what has not begun can be changed: cancel it, and schedule another');
-  elsif there.attempt > 0 or there.losses > 0 or there.uncounted > 0 then
+      'only what waits can be changed: cancel it, and schedule another');
+  elsif changes - 'fire_at' <> '{}' and (there.attempt > 0 or there.losses > 0 or there.uncounted > 0) then
     perform pgsched_internal.refuse('PS011', format('execution %s has begun before, and is to be tried again', there.id),
-      'only what has not begun can be changed: cancel it, and schedule another');
+      'it can be given another fire_at, and nothing else: cancel it, and schedule another');
   end if;
 end $$;
-comment on function pgsched_internal.refuse_begun(pgsched.executions)
-  is 'Raises PS011 for an execution that has begun, and for one of a job.';
+comment on function pgsched_internal.refuse_begun(pgsched.executions, jsonb)
+  is 'Raises PS011 for an execution that runs, for one of a job, and for one that has begun before, unless it is only moved.';
 
-create or replace function pgsched_internal.lock_unbegun(id uuid) returns pgsched.executions language plpgsql volatile as $$
+create or replace function pgsched_internal.lock_editable(id uuid, changes jsonb) returns pgsched.executions language plpgsql volatile as $$
 declare
-  waiting constant pgsched.executions := pgsched_internal.lock_execution(lock_unbegun.id);
+  waiting constant pgsched.executions := pgsched_internal.lock_execution(lock_editable.id);
 begin
   if waiting.id is null then
-    if pgsched_internal.has_ended(lock_unbegun.id) then
-      perform pgsched_internal.refuse('PS011', format('execution %s has ended', lock_unbegun.id), 'schedule it anew');
-    elsif pgsched_internal.owner_of_job(lock_unbegun.id) is not null then
-      perform pgsched_internal.refuse('PS011', format('%s is a job', lock_unbegun.id), 'change it by pgsched.edit');
+    if pgsched_internal.has_ended(lock_editable.id) then
+      perform pgsched_internal.refuse('PS011', format('execution %s has ended', lock_editable.id), 'schedule it anew');
     end if;
-    perform pgsched_internal.refuse('PS010', format('there is no execution %s', lock_unbegun.id), 'look it up in pgsched.status');
+    perform pgsched_internal.refuse('PS010', format('there is no job or execution %s', lock_editable.id), 'look it up in pgsched.status or pgsched.jobs');
   end if;
-  perform pgsched_internal.refuse_begun(waiting);
+  perform pgsched_internal.check_execution_changes(changes);
+  perform pgsched_internal.refuse_begun(waiting, changes);
   return waiting;
 end $$;
-comment on function pgsched_internal.lock_unbegun(uuid)
-  is 'A one-shot of a client that the session acts for, locked, that waits and has not begun; PS010 or PS011 otherwise.';
+comment on function pgsched_internal.lock_editable(uuid, jsonb)
+  is 'A one-shot of a client that the session acts for, locked, which can be changed in this way; PS010 or PS011 otherwise.';
 
 -- What another target or other options make of the gates is for the next claim to find out: so a gate that holds it lets it go, and
 -- it comes back to its instant. Its turn under an ordering key is its own whatever it calls, and what it waits for as well.
@@ -78,8 +77,8 @@ begin
   end if;
   if changes ? 'fire_at' then
     perform pgsched_internal.check_instant(after.fire_at);
-    if before.fire_at = 'infinity' and before.gate is not null and after.fire_at = before.scheduled_for then
-      after.fire_at := before.fire_at;  -- it is its instant already
+    if changes - 'fire_at' <> '{}' and before.fire_at = 'infinity' and before.gate is not null and after.fire_at = before.scheduled_for then
+      after.fire_at := before.fire_at;  -- it is its instant already: the other changes say whether it is let go
     elsif after.fire_at <> before.fire_at then
       after.scheduled_for := null;
       after.gate := null;
@@ -100,10 +99,10 @@ begin
   return after;
 end $$;
 comment on function pgsched_internal.edited_execution(pgsched.executions, jsonb)
-  is 'An execution as it would be after pgsched.edit_execution; nothing is written.';
+  is 'An execution as it would be after pgsched.edit; nothing is written.';
 
-create or replace function pgsched.edit_execution(id uuid, changes jsonb, note text default null, actor text default null) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
+create or replace function pgsched_internal.edit_execution(id uuid, changes jsonb, note text, actor text) returns boolean
+  language plpgsql volatile as $$
 declare
   before pgsched.executions;
   after pgsched.executions;
@@ -112,9 +111,7 @@ declare
   was jsonb;
   is_now jsonb;
 begin
-  perform pgsched_internal.check_said(edit_execution.note, edit_execution.actor);
-  perform pgsched_internal.check_execution_changes(edit_execution.changes);
-  before := pgsched_internal.lock_unbegun(edit_execution.id);
+  before := pgsched_internal.lock_editable(edit_execution.id, edit_execution.changes);
   after := pgsched_internal.edited_execution(before, edit_execution.changes);
   old := to_jsonb(before);
   new := to_jsonb(after);
@@ -132,20 +129,30 @@ begin
   if after.fire_at <> before.fire_at then
     perform pgsched_internal.follow_move(before, after.fire_at);
   end if;
-  perform pgsched_internal.write_log('edit execution', edit_execution.id, edit_execution.actor, pgsched_internal.detail_of(edit_execution.note),
+  perform pgsched_internal.write_log('edit', edit_execution.id, edit_execution.actor, pgsched_internal.detail_of(edit_execution.note),
     'execution', before => was, after => is_now, client => before.client_id);
   return true;
 end $$;
-comment on function pgsched.edit_execution(uuid, jsonb, text, text)
-  is 'Changes target, payload, options, labels and instant of a waiting one-shot, those of them that are named; true if anything is
-different now. What has begun stays as it is. PS010 for an unknown id, PS011 for one that has begun or ended, and for a job''s.';
+comment on function pgsched_internal.edit_execution(uuid, jsonb, text, text)
+  is 'Changes target, payload, options, labels and instant of a waiting one-shot, those of them that are named. Called by pgsched.edit.';
 
-create or replace function pgsched.edit_execution(client text, key text, changes jsonb, note text default null, actor text default null)
-  returns boolean
+create or replace function pgsched.edit(
+  id uuid default null, changes jsonb default '{}', client text default null, key text default null, note text default null, actor text default null,
+  force boolean default false
+) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 begin
-  return pgsched.edit_execution(pgsched_internal.lock_named(client, edit_execution.key), edit_execution.changes, edit_execution.note,
-    edit_execution.actor);
+  perform pgsched_internal.check_said(edit.note, edit.actor);
+  perform pgsched_internal.check_named(edit.id, edit.client, edit.key);
+  if edit.key is not null then
+    id := pgsched_internal.lock_named(edit.client, edit.key);
+  end if;
+  if pgsched_internal.owner_of_job(edit.id) is not null then
+    return pgsched_internal.edit_job(edit.id, edit.changes, edit.note, edit.actor, edit.force);
+  end if;
+  return pgsched_internal.edit_execution(edit.id, edit.changes, edit.note, edit.actor);
 end $$;
-comment on function pgsched.edit_execution(text, text, jsonb, text, text)
-  is 'Changes what a client has under a key, as pgsched.edit_execution(id) does.';
+comment on function pgsched.edit(uuid, jsonb, text, text, text, text, boolean)
+  is 'Changes what is named of a job and its waiting row, or of a waiting one-shot, by its id or by client and key; true if anything is different now.
+What is running goes on as it was. PS010 for what there is not, PS011 for a job that is cancelled, or declared unless it is forced, and for an
+execution of a job, or one that runs, has ended or has begun before; what waits for a retry can be given another fire_at.';

@@ -64,7 +64,7 @@ create or replace function pgsched_internal.schedule_job(
   queue text, options jsonb, on_conflict text, rules jsonb, labels jsonb, gap text, overlap text
 ) returns pgsched_internal.placement language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
-  new_id constant uuid := pgsched.new_id();
+  new_id constant uuid := pgsched_internal.new_id();
   held pgsched_internal.keys;
   before pgsched.jobs;
   job pgsched.jobs;

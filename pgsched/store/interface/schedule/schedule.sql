@@ -42,12 +42,12 @@ end $$;
 comment on function pgsched_internal.schedule_plain(text, jsonb, timestamptz, text, text, text, jsonb, jsonb)
   is 'One execution without a key; called by pgsched.schedule_outcome.';
 
--- What says when has defaults that nobody means, so that null is told from what was left out: what was to be computed, and was
--- not, would fire now.
+-- What says when has defaults that mean at once, and once, so that null is told from what was left out: what was to be computed, and
+-- was not, would fire now.
 create or replace function pgsched.schedule_outcome(
-  target text, payload jsonb default null, inout fire_at timestamptz default '4714-11-24 00:00:00+00 BC', delay interval default '-178000000 years',
-  cron text default '@once', every interval default '-178000000 years', timezone text default null, client text default 'default',
-  key text default null, ordering_key text default null, queue text default 'default', options jsonb default null,
+  target text, payload jsonb default null, inout fire_at timestamptz default '-infinity', delay interval default '0', cron text default '@once',
+  every interval default '10000 years', timezone text default null, client text default 'default', key text default null, ordering_key text default null,
+  queue text default 'default', options jsonb default null,
   on_conflict text default 'replace', rules jsonb default null, labels jsonb default null, after text[] default null,
   after_outcome text default 'success', gap text default null, overlap text default null,
   out id uuid, out outcome text) language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -58,10 +58,10 @@ declare
   instant timestamptz;
 begin
   perform pgsched_internal.check_acts_for(client);
-  fire_at := nullif(schedule_outcome.fire_at, '4714-11-24 00:00:00+00 BC');
-  delay := nullif(delay, '-178000000 years');
+  fire_at := nullif(schedule_outcome.fire_at, '-infinity');
+  delay := nullif(delay, '0');
   cron := nullif(cron, '@once');
-  every := nullif(every, '-178000000 years');
+  every := nullif(every, '10000 years');
   instant := coalesce(schedule_outcome.fire_at, pgsched.now() + least(greatest(delay, interval '0'), interval '10000 years'));
   if null_given is not null or num_nonnulls(schedule_outcome.fire_at, delay, cron, every) > 1 or delay < interval '0' or target is null
      or num_nonnulls(timezone, rules, after, gap, overlap) > 0 or on_conflict is distinct from 'replace'
@@ -97,10 +97,9 @@ for others or has ended.';
 
 -- One expression, so that a call of it becomes one of the function above; its names are looked up when it is made.
 create or replace function pgsched.schedule(
-  target text, payload jsonb default null, fire_at timestamptz default '4714-11-24 00:00:00+00 BC',
-  delay interval default '-178000000 years', cron text default '@once', every interval default '-178000000 years',
-  timezone text default null, client text default 'default',
-  key text default null, ordering_key text default null, queue text default 'default', options jsonb default null,
+  target text, payload jsonb default null, fire_at timestamptz default '-infinity', delay interval default '0', cron text default '@once',
+  every interval default '10000 years', timezone text default null, client text default 'default', key text default null, ordering_key text default null,
+  queue text default 'default', options jsonb default null,
   on_conflict text default 'replace', rules jsonb default null, labels jsonb default null, after text[] default null,
   after_outcome text default 'success', gap text default null, overlap text default null
 ) returns uuid language sql volatile
@@ -125,7 +124,7 @@ begin
              as o(target, payload, fire_at, delay, key, ordering_key, queue, options, on_conflict, labels, place),
            lateral pgsched.schedule_outcome(
              target => o.target, payload => o.payload::jsonb,
-             fire_at => coalesce(o.fire_at, '4714-11-24 00:00:00+00 BC'), delay => coalesce(o.delay, interval '-178000000 years'),
+             fire_at => coalesce(o.fire_at, '-infinity'), delay => coalesce(o.delay, interval '0'),
              client => schedule_together.client, key => o.key, ordering_key => o.ordering_key, queue => o.queue,
              options => o.options::jsonb, on_conflict => o.on_conflict, labels => o.labels::jsonb) as placed
      order by o.place;

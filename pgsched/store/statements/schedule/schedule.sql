@@ -2,10 +2,10 @@
 select placed.id, placed.outcome, placed.fire_at
   from pgsched.schedule_outcome(
          target => cast(%(target)s as text), payload => cast(%(payload)s as jsonb),
-         fire_at => coalesce(cast(%(fire_at)s as timestamptz), '4714-11-24 00:00:00+00 BC'),
-         delay => coalesce(cast(%(delay)s as interval), '-178000000 years'),
+         fire_at => coalesce(cast(%(fire_at)s as timestamptz), '-infinity'),
+         delay => coalesce(cast(%(delay)s as interval), '0'),
          cron => coalesce(cast(%(cron)s as text), '@once'),
-         every => coalesce(cast(%(every)s as interval), '-178000000 years'),
+         every => coalesce(cast(%(every)s as interval), '10000 years'),
          timezone => cast(%(timezone)s as text), client => cast(%(client)s as text),
          key => cast(%(key)s as text),
          ordering_key => cast(%(ordering_key)s as text), queue => cast(%(queue)s as text),
