@@ -15,14 +15,14 @@ from pgsched.store.live.warming import warm_claims
 from pgsched.worker.claim.claimer import Claimer
 from pgsched.worker.claim.fairness import Fairness
 from pgsched.worker.claim.hints import Hints
-from pgsched.worker.claim.leases import CLAIMING_PATIENCE, Leases
-from pgsched.worker.claim.rear import Rear
-from pgsched.worker.claim.selection import Front, Selection
-from pgsched.worker.claim.sight import Sight
-from pgsched.worker.claim.waker import Waker
+from pgsched.worker.claim.horizon import Horizon
+from pgsched.worker.claim.listener import Listener
+from pgsched.worker.claim.selection import Selection
+from pgsched.worker.claim.sweeper import Sweeper
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.gates.capabilities import Capabilities
 from pgsched.worker.gates.gatekeeper import Gatekeeper
+from pgsched.worker.leases import CLAIMING_PATIENCE, Leases
 from pgsched.worker.renewer import Renewer
 from pgsched.worker.run.trial import Trial
 from pgsched.worker.run.witness import Witness
@@ -55,9 +55,8 @@ class Assembly(Foundation):
         self.gatekeeper = self._make_gatekeeper()
         self.fairness = Fairness(self.directory)
         self.selection = Selection(self.admission, self.fairness, self.capabilities, self.dispatcher.shares)
-        self.sight = Sight()
-        self.front = Front(self.sight, self.roster, self.clock)
-        self.rear = self._make_rear()
+        self.horizon = Horizon(self.roster, self.clock, ahead=round(self.settings.look_ahead * 1e6))
+        self.sweeper = self._make_sweeper()
         self.claimer = self._make_claimer()
         self.renewer = Renewer(
             self._renewing,
@@ -68,7 +67,7 @@ class Assembly(Foundation):
             rejoin=self._rejoin,
             others=self._links,
         )
-        self.waker = Waker(
+        self.listener = Listener(
             self._link("listen"),
             self.roster,
             self.events,
@@ -83,9 +82,10 @@ class Assembly(Foundation):
 
     def _connect(self) -> None:
         """Connects the signals of the parts."""
-        for expected in (self.settler.expected, self.rear.expected):
+        for expected in (self.settler.expected, self.sweeper.expected):
             expected.connect(self.claimer.expect)
-        self.dispatcher.room.connect(self.claimer.wake)
+        for wanted in (self.dispatcher.room, self.sweeper.has_found):
+            wanted.connect(self.claimer.wake)
         self.dispatcher.unbegun.asks.connect(self.renewer.wake)
         for changed in (self.relieved, self.capabilities.changed, self.upkeep.reaper.reaped):
             changed.connect(self.claimer.look)
@@ -128,15 +128,15 @@ class Assembly(Foundation):
             capabilities=self.capabilities,
         )
 
-    def _make_rear(self) -> Rear:
-        return Rear(
-            self._leases(self._link("rear", greet=self.roster.check_in, patience=CLAIMING_PATIENCE)),
+    def _make_sweeper(self) -> Sweeper:
+        return Sweeper(
+            self._link("sweep"),
+            self.events,
+            self.roster,
+            self.clock,
             self.dispatcher,
-            front=self.front,
+            front=self.horizon.front,
             every=self.settings.poll_interval,
-            batch=self.settings.batch,
-            admission=self.admission,
-            fairness=self.fairness,
             selection=self.selection,
         )
 
@@ -147,13 +147,11 @@ class Assembly(Foundation):
             ),
             self.dispatcher,
             batch=self.settings.batch,
-            ahead=timedelta(seconds=self.settings.look_ahead),
             poll=timedelta(seconds=self.settings.poll_interval),
             admission=self.admission,
             fairness=self.fairness,
-            rear=self.rear,
-            sight=self.sight,
-            front=self.front,
+            sweeper=self.sweeper,
+            horizon=self.horizon,
             selection=self.selection,
         )
 

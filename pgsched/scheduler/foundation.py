@@ -29,15 +29,13 @@ from pgsched.tracing import Tracing
 from pgsched.upkeep.primaries import Primaries
 from pgsched.upkeep.services import Upkeep
 from pgsched.worker.claim.claimer import Claimer
-from pgsched.worker.claim.claiming import Claiming
-from pgsched.worker.claim.leases import SURE
-from pgsched.worker.claim.rear import Rear
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.directory import Directory
 from pgsched.worker.gates.book import Book
 from pgsched.worker.gates.circuits import Circuits
 from pgsched.worker.gates.gatekeeper import Gatekeeper
 from pgsched.worker.in_hand import InHand
+from pgsched.worker.leases import SURE, Claiming
 from pgsched.worker.minutes import Minutes
 from pgsched.worker.roster import Roster
 from pgsched.worker.run.attempts import Equipment
@@ -77,7 +75,6 @@ class Foundation:
     """The parts that need no claim. ``Assembly`` adds the parts that supply them with rows."""
 
     claimer: Claimer
-    rear: Rear
     gatekeeper: Gatekeeper
     trial: Trial | None
     settler_type = Settler
@@ -257,4 +254,4 @@ class Foundation:
 
     @property
     def _claiming(self) -> Sequence[Claiming]:
-        return [self.trial] if self.trial is not None else [self.claimer, self.rear, self.gatekeeper]
+        return [self.trial] if self.trial is not None else [self.claimer, self.gatekeeper]

@@ -40,9 +40,9 @@ class Worker(Assembly):
         """Everything that runs in the background but the settler, which is the last to stop."""
         writing = [self.writing] if self.writing else []
         if self.trial is not None:
-            return [self.waker, self.trial, self.renewer, self.directory, self.upkeep.rollups, *writing]
+            return [self.listener, self.trial, self.renewer, self.directory, self.upkeep.rollups, *writing]
         supply = [self.directory, self.circuits, self.renewer, self.capabilities, self.witness]
-        return [self.waker, *self._claiming, *supply, *self.upkeep.services, *writing]
+        return [self.listener, *self._claiming, self.sweeper, *supply, *self.upkeep.services, *writing]
 
     async def start(self) -> None:
         """Starts the services. Returns at once; the worker registers as soon as the database answers."""
@@ -58,7 +58,7 @@ class Worker(Assembly):
             await asyncio.wait([self._tasks[self.services.index(claiming)]], timeout=5)
         with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
             async with asyncio.timeout(5):
-                await self.claimer.leave_watch()
+                await self.claimer.stop_polling()
         await self.dispatcher.drain(timedelta(seconds=self.settings.drain_timeout))
         await ending
         for service in [*self.services, self.settler]:
@@ -104,9 +104,9 @@ class Worker(Assembly):
                     await claiming.leases.close()
                 if self.roster.number:
                     await workers.retire(await self._chores.get(), self.roster.number)
-        links = (self.settler.close, self._renewing.drop, self.upkeep.close, self._chores.drop, self.waker.close)
+        services = (self.settler, self.listener, self.sweeper, self.upkeep)
         parts = (self.completion, self.channels, self._payloads, self._beginnings, self._reports, self.vault)
-        for close in (*links, *(part.close for part in parts)):
+        for close in (self._renewing.drop, self._chores.drop, *(part.close for part in (*services, *parts))):
             with contextlib.suppress(psycopg.Error, OSError):
                 await close()
         self._threads.shutdown()

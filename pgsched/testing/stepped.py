@@ -92,7 +92,7 @@ class SteppedWorker(Worker):
         await self.gatekeeper.turn()
         shares = [Share(partition, LONG_AGO, _MOST) for partition in self.roster.open]
         admit, row_filter = self.admission.admit, self.selection.row_filter
-        claimed = await self.claimer.leases.claim(shares, _AT_ONCE, admit=admit, row_filter=row_filter)
+        claimed = await self.claimer.leases.claim(shares, _AT_ONCE, row_filter=row_filter, admit=admit)
         self.dispatcher.submit(claimed.rows, claimed.sure_until)
         await self._all_settled()
         return bool(claimed.taken) or released or len(self._noted) > before

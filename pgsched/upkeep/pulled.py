@@ -24,8 +24,8 @@ from pgsched.store.live import looking
 from pgsched.store.live.executions import Lease
 from pgsched.store.pull import pulled
 from pgsched.store.pull.pulled import Passing
-from pgsched.worker.claim.leases import new_token
 from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.leases import new_token
 from pgsched.worker.roster import Roster
 
 _LOOK_EVERY = 5.0

@@ -22,7 +22,7 @@ from pgsched.store.gates import ordering
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Group
 from pgsched.store.live.recalling import Recall, recall
-from pgsched.worker.claim.leases import SURE
+from pgsched.worker.leases import SURE
 from pgsched.worker.roster import RENEWALS, Roster
 from pgsched.worker.run.dispatcher import Dispatcher
 

@@ -6,7 +6,7 @@ from pgsched.delivery.python import App
 from pgsched.store.core import connect
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
-IDLE = ["claim", "listen", "plan", "rear", "renew", "upkeep", "watch"]
+IDLE = ["claim", "listen", "plan", "renew", "sweep", "upkeep", "watch"]
 SELDOM = {"begin", "gates", "payloads"}
 HELD = """
 select array_agg(split_part(application_name, ' ', 2)) from pg_stat_activity

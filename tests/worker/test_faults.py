@@ -28,12 +28,12 @@ class Heard:
 def test_while_the_database_is_away_one_line_says_so_and_one_that_it_is_back() -> None:
     heard = Heard()
     for _ in range(10):
-        for service in ("claimer", "settler", "waker"):
+        for service in ("claimer", "settler", "listener"):
             heard.events.emit("service.failed", service=service, **AWAY)
             heard.events.emit("database.lost", role=service, error="connection refused")
             heard.events.emit("listener.lost", error="connection refused")
     heard.events.emit("service.recovered", service="claimer", failures=10, seconds=1.0)
-    heard.events.emit("service.recovered", service="waker", failures=10, seconds=1.0)
+    heard.events.emit("service.recovered", service="listener", failures=10, seconds=1.0)
     assert heard.names == ["database.lost"]
     heard.events.emit("service.recovered", service="settler", failures=10, seconds=1.0)
     assert heard.names == ["database.lost", "database.back"]

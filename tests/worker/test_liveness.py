@@ -75,8 +75,8 @@ async def test_a_worker_whose_listener_is_away_is_not_lost(
     async with running(slow.app) as judge, running(slow.app) as worker:
         await schedule(db, 10)
         await slow.begun(10)
-        join = worker.waker._link.get
-        monkeypatch.setattr(worker.waker._link, "get", lambda: _after(back, join))
+        join = worker.listener._link.get
+        monkeypatch.setattr(worker.listener._link, "get", lambda: _after(back, join))
         await value(db, CUT, f"pgsched listen {worker.roster.instance}%")
         await recorder.wait_for("listener.lost")
         await seen_since(judge, 12)

@@ -11,7 +11,7 @@ import pytest
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
 from pgsched.delivery.verdicts import Fail, Retry
-from pgsched.worker.claim.leases import new_token
+from pgsched.worker.leases import new_token
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 pytestmark = pytest.mark.smoke

@@ -117,7 +117,7 @@ async def served(connection: AsyncConnection[Any], queues: Sequence[str]) -> Ser
 
 
 async def watch_queues(connection: AsyncConnection[Any], worker: int, partitions: Iterable[int]) -> bool:
-    """Takes the watch over the queues of these partitions for a moment, or keeps it; False when another has it."""
+    """Announces that a worker polls the queues of these partitions for the next moment. False if another one does."""
     parameters = {"worker": worker, "queues": _numbers(partitions)}
     cursor = await connection.execute(statement("admin/watch_queues"), parameters)
     if all(row[0] for row in await cursor.fetchall()):
@@ -127,7 +127,7 @@ async def watch_queues(connection: AsyncConnection[Any], worker: int, partitions
 
 
 async def unwatch_queues(connection: AsyncConnection[Any], worker: int, partitions: Iterable[int]) -> None:
-    """Gives the watch up."""
+    """Ends that announcement."""
     await connection.execute(statement("admin/unwatch_queues"), {"worker": worker, "queues": _numbers(partitions)})
 
 

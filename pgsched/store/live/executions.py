@@ -65,6 +65,8 @@ class Claimed(NamedTuple):
     statements: int = 0
 
 
+NOTHING_CLAIMED = Claimed([], [], {})
+
 Admit = Callable[[Connection, list[ClaimedExecution]], Awaitable[list[ClaimedExecution]]]
 """Which of the claimed rows may start, decided within the claim's transaction."""
 

@@ -35,6 +35,11 @@ class RowFilter:
     """Whether rows of a priority below 0 are passed over."""
 
     @property
+    def is_by_priority(self) -> bool:
+        """Whether priority decides which rows are read."""
+        return self.first or self.ordinary
+
+    @property
     def clauses(self) -> tuple[str, ...]:
         """The clauses of a statement that reads these rows; none where it reads all."""
         return tuple(self._values())

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from pgsched.domain.notification import MOST_ROWS, STOP, parse_notice
 from pgsched.store.core.wire import UNIX_TO_WIRE
-from pgsched.worker.claim.watch import RINGS, WITHIN
+from pgsched.worker.claim.polling import RINGS, WITHIN
 
 _APART, _WORDS_APART, _FAR_BACK_APART = 0.005, 0.05, 0.25
 _READ_EACH, _READ_BYTES = 0.02, 16_384

@@ -26,11 +26,10 @@ from pgsched.store.ends.deferred import with_own_tokens
 from pgsched.store.gates import gates
 from pgsched.store.live import careful
 from pgsched.store.live.executions import Lease
-from pgsched.worker.claim.claiming import Claiming
-from pgsched.worker.claim.leases import Leases
 from pgsched.worker.gates.admission import LATEST, SOONEST, Admission, from_now
 from pgsched.worker.gates.capabilities import Capabilities
 from pgsched.worker.gates.held import Held, Round
+from pgsched.worker.leases import Claiming, Leases
 from pgsched.worker.run.dispatcher import Dispatcher
 
 _MOST_HOLDING = 1_000
@@ -56,8 +55,9 @@ class Gatekeeper(Claiming):
         admission: Admission,
         capabilities: Capabilities,
     ) -> None:
-        super().__init__(leases, dispatcher, chores)
-        self._chores, self._admission, self._capabilities = chores, admission, capabilities
+        super().__init__(leases, chores)
+        self._dispatcher, self._chores = dispatcher, chores
+        self._admission, self._capabilities = admission, capabilities
         self._seen: set[str] = set()
         self._seen_to = ""
         self._read_at = self._looked_at = self._recounted_at = float("-inf")

@@ -30,8 +30,8 @@ from pgsched.events import Events
 from pgsched.store.core.connect import connect_now
 from pgsched.store.live import standing_in
 from pgsched.store.live.standing_in import Connection
-from pgsched.worker.claim.leases import SURE
 from pgsched.worker.in_hand import InHand, Tenure
+from pgsched.worker.leases import SURE
 from pgsched.worker.roster import RENEWALS, Roster
 from pgsched.worker.run.process_exit import ExitStatus, ProcessExit
 from pgsched.worker.run.unbegun import Unbegun

@@ -18,11 +18,10 @@ from pgsched.store.ends.deferred import with_own_tokens
 from pgsched.store.gates import gates
 from pgsched.store.gates.gates import Suspects
 from pgsched.store.live import looking
-from pgsched.worker.claim.claiming import Claiming
-from pgsched.worker.claim.leases import Leases
 from pgsched.worker.directory import Directory
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.gates.gatekeeper import Gatekeeper
+from pgsched.worker.leases import Claiming, Leases
 from pgsched.worker.run.dispatcher import Dispatcher
 
 _NOT_YET, _LOOK_EVERY, _IN_HAND = 0.05, 0.25, 60.0
@@ -51,8 +50,9 @@ class Trial(Claiming):
         goes_on: Callable[[], bool],
         without: Sequence[str] = (),
     ) -> None:
-        super().__init__(leases, dispatcher)
-        self._admission, self._gatekeeper, self._mine = admission, gatekeeper, mine
+        super().__init__(leases)
+        self._dispatcher, self._admission = dispatcher, admission
+        self._gatekeeper, self._mine = gatekeeper, mine
         self._directory, self._tell, self._over = directory, tell, over
         self._goes_on, self._without = goes_on, without
         self._idle_since: float | None = None

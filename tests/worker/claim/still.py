@@ -1,11 +1,11 @@
-"""A clock for the laws of the rear: it stands still until a test moves it."""
+"""A clock for the laws of the sweeper: it stands still until a test moves it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest import mock
 
 from pgsched import service
-from pgsched.worker.claim import laps
+from pgsched.worker.claim import sweeps
 
 
 class Clock:
@@ -22,6 +22,6 @@ CLOCK = Clock()
 
 @contextmanager
 def stopped_clock() -> Iterator[None]:
-    """Has services and laps read it instead of the time."""
-    with mock.patch.object(service, "time", CLOCK), mock.patch.object(laps, "time", CLOCK):
+    """Has services and sweeps read it instead of the time."""
+    with mock.patch.object(service, "time", CLOCK), mock.patch.object(sweeps, "time", CLOCK):
         yield

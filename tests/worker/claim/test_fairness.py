@@ -9,8 +9,10 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.events import Events
 from pgsched.store.core.connect import Link
 from pgsched.store.core.wire import LONG_AGO
-from pgsched.store.live.executions import Share
-from pgsched.worker.claim.fairness import Backlog, Fairness
+from pgsched.store.live.executions import Claimed, Share
+from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
+from pgsched.worker.claim.fairness import Fairness
+from pgsched.worker.claim.streams import Stream
 from pgsched.worker.directory import Directory
 
 NOW = 850_000_000_000_000
@@ -38,9 +40,9 @@ def served(shares: Fairness, clients: Sequence[str], *, turns: int, free: int = 
     found: Counter[str] = Counter()
     for _ in range(turns):
         left = free
-        for backlog, budget in shares.budgets(free, capacity=free, taken={}):
-            shares.served(backlog, budget, budget)
-            found[backlog.client] += budget
+        for stream, budget in shares.budgets(free, capacity=free, taken={}):
+            shares.served(stream, budget, budget)
+            found[stream.client] += budget
             left -= budget
         first = next((client for client in clients if client not in shares.apart), None)
         asked = max(left, 10)  # there is always a little room to find out who else is there
@@ -108,8 +110,8 @@ def test_saturating_clients_are_served_by_weight() -> None:
 def test_a_client_that_leaves_half_of_its_share_is_among_the_others_again() -> None:
     shares = fairness()
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
-    [(backlog, budget)] = shares.budgets(100, capacity=100, taken={})
-    shares.served(backlog, budget, budget // 2 - 1)
+    [(stream, budget)] = shares.budgets(100, capacity=100, taken={})
+    shares.served(stream, budget, budget // 2 - 1)
     assert not shares.apart
 
 
@@ -130,10 +132,10 @@ def test_what_a_client_leaves_of_one_turn_is_no_more_than_the_room_of_the_next()
 
 
 def test_claims_for_a_client_whose_rows_cost_them_much_become_small() -> None:
-    backlog = Backlog("dear")
-    assert min(4000, backlog.stride.most) == 500
-    backlog.stride.took(0.2, 500, of=500)
-    assert min(4000, backlog.stride.most) == 250
+    stream = Stream("dear")
+    assert min(4000, stream.stride.most) == 500
+    stream.stride.took(0.2, 500, of=500)
+    assert min(4000, stream.stride.most) == 250
 
 
 def test_no_more_than_sixteen_are_claimed_from_apart() -> None:
@@ -152,26 +154,39 @@ def test_all_are_together_again_when_fairness_is_no_longer_wanted() -> None:
     assert not shares.apart
 
 
-def test_a_backlog_is_read_a_few_partitions_at_a_time_and_all_of_them_in_turn() -> None:
-    backlog = Backlog("flood")
-    asked = [{share.partition for share in backlog.shares(range(16), 40, 500)} for _ in range(4)]
-    assert [len(some) for some in asked] == [4] * 4
-    assert set.union(*asked) == set(range(16))
+class Answers:
+    """Answers each claim with as many overdue rows as were asked for, or with none of a priority."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[Share]] = []
+
+    async def __call__(self, shares: Sequence[Share], row_filter: RowFilter) -> Claimed:
+        if row_filter.first:
+            return Claimed([], [], {})
+        self.asked.append(list(shares))
+        return Claimed([row for one in shares for row in rows("flood", one.batch, partition=one.partition)], [], {})
 
 
-def test_a_backlog_is_read_on_from_where_it_has_been_read_to() -> None:
-    backlog = Backlog("flood")
-    shares = backlog.shares([3], 10, 500)
-    assert shares == [Share(3, LONG_AGO, 10)]
-    backlog.read_to(shares, rows("flood", 10, partition=3))
-    assert backlog.shares([3], 10, 500) == [Share(3, OVERDUE + 9, 10)]
+async def test_a_stream_is_read_a_few_partitions_at_a_time_and_all_in_turn() -> None:
+    stream, answers = Stream("flood"), Answers()
+    for _ in range(4):
+        await stream.claim(answers, range(16), 40, ALL_ROWS, batch=500)
+    assert {len(shares) for shares in answers.asked} == {4}
+    assert {share.partition for shares in answers.asked for share in shares} == set(range(16))
+
+
+async def test_a_stream_is_read_on_from_where_it_has_been_read_to() -> None:
+    stream, answers = Stream("flood"), Answers()
+    for _ in range(2):
+        assert await stream.claim(answers, [3], 10, ALL_ROWS, batch=500) == (10, 10)
+    assert answers.asked == [[Share(3, LONG_AGO, 10)], [Share(3, OVERDUE + 9, 10)]]
 
 
 def test_a_client_of_which_all_came_that_was_asked_for_stays_apart_whatever_its_share_is() -> None:
     shares = fairness()
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
-    [(backlog, _)] = shares.budgets(4_000, capacity=4_000, taken={})
-    shares.served(backlog, 500, 500)
+    [(stream, _)] = shares.budgets(4_000, capacity=4_000, taken={})
+    shares.served(stream, 500, 500)
     assert tuple(shares.apart) == ("flood",)
 
 

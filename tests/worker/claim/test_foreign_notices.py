@@ -77,8 +77,8 @@ async def test_what_others_say_on_its_own_channel_is_not_taken_for_the_listeners
 ) -> None:
     async with running(app_that_does_nothing()) as worker:
         await recorder.wait_for("worker.joined")
-        worker.waker._every = 0.05
-        connection = await worker.waker._link.get()
+        worker.listener._every = 0.05
+        connection = await worker.listener._link.get()
         await until(lambda: value(db, "select exists (select from pgsched.workers)"))
         names = await (await db.execute(ECHO)).fetchall()
         assert names

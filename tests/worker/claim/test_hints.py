@@ -106,7 +106,7 @@ async def test_of_more_than_can_be_read_it_is_told_that_somebody_rang_so_that_th
         heard.hints.take("x" * 500)
     await heard.something()
     assert 1 <= heard.looks <= 100
-    assert heard.rings >= 20  # as many as call it to the watch
+    assert heard.rings >= 20  # as many as make it poll
 
 
 async def test_of_the_executions_that_are_said_to_have_ended_only_so_many_are_remembered(heard: Heard) -> None:

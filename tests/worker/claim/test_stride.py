@@ -3,7 +3,7 @@
 import math
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.worker.claim.fairness import Stride
+from pgsched.worker.claim.streams import Stride
 from pgsched.worker.settle.batch import Batch
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from pgsched.delivery.python import App
 from pgsched.store.admin.workers import RegisteredWorker as Seen
-from pgsched.worker.claim.fairness import Backlog
+from pgsched.worker.claim.streams import Stream
 from pgsched.worker.roster import Roster
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
@@ -105,7 +105,7 @@ async def test_a_client_that_is_claimed_from_apart_is_left_alone_too(
         await recorder.wait_for("worker.joined")
         await db.execute("select pgsched.pause_queue('default')")
         await until(lambda: _closed(worker))
-        worker.claimer._fairness.apart["default"] = Backlog("default")
+        worker.claimer._fairness.apart["default"] = Stream("default")
         await db.execute(SCHEDULE, ["default"])
         assert await worker.claimer.turn() > 0
         assert await value(db, "select count(*) from pgsched.executions where lease_token is null") == 1

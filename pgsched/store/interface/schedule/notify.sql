@@ -24,7 +24,7 @@ create or replace function pgsched_internal.watch_of(queue_number integer) retur
     case queue_number when 0 then 'pgsched_internal.watch_0'::pg_catalog.regclass  -- looked up when it is planned
                       else pg_catalog.to_regclass('pgsched_internal.watch_' || queue_number) end)
 $$;
-comment on function pgsched_internal.watch_of(integer) is 'What the watch of a queue says, as it was noted last; null where it never was.';
+comment on function pgsched_internal.watch_of(integer) is 'What the polling worker of a queue announced last; null if none ever did.';
 
 -- Each value is named once: else it would be called as a function, at three times the cost, and not become a part of the query.
 create or replace function pgsched_internal.is_current(watch bigint) returns boolean language sql volatile as $$
@@ -52,7 +52,7 @@ begin
   return true;
 end $$;
 comment on function pgsched_internal.take_watch(integer, integer)
-  is 'Has a worker be on watch over a queue for the next one and a half seconds; false where another is.';
+  is 'Announces that a worker polls a queue for the next one and a half seconds. False if another one does.';
 
 create or replace function pgsched_internal.leave_watch(queue_number integer, worker integer) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set synchronous_commit = off as $$
@@ -61,7 +61,7 @@ begin
     perform setval(to_regclass('pgsched_internal.watch_' || queue_number), 1);
   end if;
 end $$;
-comment on function pgsched_internal.leave_watch(integer, integer) is 'Ends the watch of a worker over a queue.';
+comment on function pgsched_internal.leave_watch(integer, integer) is 'Ends the announcement that a worker polls a queue.';
 
 -- The one way to tell the workers something. A notification is a hint: where somebody keeps the queue of notifications from being
 -- emptied (a session that listens, in a transaction that goes on), it is left out before the queue is full, for then no

@@ -1,4 +1,4 @@
-"""The law of the rear: every row is read within a bound, whatever is noted meanwhile and however slow reading is."""
+"""The law of the sweeper: every row is read within a bound, whatever is noted meanwhile and however slow reading is."""
 
 import math
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgsched.store.core.wire import LONG_AGO
-from pgsched.worker.claim.laps import ONE_IN, OTHERS_ONE_IN, Laps
+from pgsched.worker.claim.sweeps import ONE_IN, OTHERS_ONE_IN, Sweeps
 from tests.worker.claim.still import CLOCK, stopped_clock
 
 EVERY = 1.0
@@ -23,9 +23,9 @@ def stopped() -> Iterator[None]:
 
 
 @pytest.fixture
-def laps() -> Laps:
+def sweeps() -> Sweeps:
     CLOCK.now = 0.0  # whole seconds add up exactly
-    return Laps(every=EVERY)
+    return Sweeps(every=EVERY)
 
 
 @dataclass
@@ -34,7 +34,7 @@ class World:
 
     depths: list[int]
     slowness: float
-    laps: Laps = field(default_factory=lambda: Laps(every=EVERY))
+    sweeps: Sweeps = field(default_factory=lambda: Sweeps(every=EVERY))
     began: dict[int, int] = field(default_factory=dict)
     """The marks from which the last statement read, and up to where in ``reached``."""
     reached: dict[int, int] = field(default_factory=dict)
@@ -45,19 +45,19 @@ class World:
         return self.slowness * (sum(self.depths) / 1000 + (max(self.depths) // PART + 1) / 100)
 
     def step(self, *, is_partial: bool = False) -> float:
-        """One turn of the rear. Returns the seconds for which it read."""
+        """One turn of the sweeper. Returns the seconds for which it read."""
         half = len(self.depths) // 2
-        self.began = self.laps.next(range(half), range(half, len(self.depths)), is_partial=is_partial)
+        self.began = self.sweeps.next(range(half), range(half, len(self.depths)), is_partial=is_partial)
         if not self.began:
-            CLOCK.now += max(self.laps.pause, 1e-6)
+            CLOCK.now += max(self.sweeps.pause, 1e-6)
             return 0.0
         self.reached = {p: min(max(low, 0) + PART, self.depths[p]) for p, low in self.began.items()}
         rows = sum(max(self.reached[p] - max(low, 0), 0) for p, low in self.began.items())
         seconds = self.slowness * (rows / 1000 + 1 / 100)
-        with self.laps.pace.work():
+        with self.sweeps.pace.work():
             CLOCK.now += seconds
         read_to = {p: end if end < self.depths[p] else None for p, end in self.reached.items()}
-        self.laps.read(read_to, seconds=seconds)
+        self.sweeps.read(read_to, seconds=seconds)
         return seconds
 
     def has_read(self, partition: int, instant: int) -> bool:
@@ -78,12 +78,12 @@ def test_a_row_is_read_within_the_bound_whatever_is_noted(world: World, data: st
     partition = data.draw(st.integers(0, len(world.depths) - 1), label="partition")
     instant = data.draw(st.integers(0, world.depths[partition]), label="instant")
     noise = data.draw(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 200)), max_size=5), label="noise")
-    full_laps = OTHERS_ONE_IN if is_partial and partition >= len(world.depths) // 2 else 1
-    bound = CLOCK.now + full_laps * (EVERY + 2 * ONE_IN * world.whole) + 1e-5
+    full_sweeps = OTHERS_ONE_IN if is_partial and partition >= len(world.depths) // 2 else 1
+    bound = CLOCK.now + full_sweeps * (EVERY + 2 * ONE_IN * world.whole) + 1e-5
     while True:
         for noted, mark in noise:  # somebody who announces rows at each moment
             if noted < len(world.depths):
-                world.laps.note(noted, mark)
+                world.sweeps.note(noted, mark)
         if world.step(is_partial=is_partial) and world.has_read(partition, instant):
             break
         assert CLOCK.now <= bound
@@ -98,44 +98,44 @@ def test_reading_takes_no_more_than_its_part_of_the_time(world: World) -> None:
     assert reading <= (CLOCK.now - began) / ONE_IN + world.whole
 
 
-def test_a_statement_that_stands_still_delays_the_next_by_seconds(laps: Laps) -> None:
-    assert laps.next([1])
-    with laps.pace.work():
+def test_a_statement_that_stands_still_delays_the_next_by_seconds(sweeps: Sweeps) -> None:
+    assert sweeps.next([1])
+    with sweeps.pace.work():
         CLOCK.now += 60.0  # a server that was frozen
-    laps.read({1: 5}, seconds=60.0)
-    assert laps.pause <= ONE_IN
+    sweeps.read({1: 5}, seconds=60.0)
+    assert sweeps.pause <= ONE_IN
 
 
-def test_what_was_noted_is_read_after_the_lap_without_waiting_for_the_next(laps: Laps) -> None:
-    assert laps.next([1, 2]) == {1: LONG_AGO, 2: LONG_AGO}
-    laps.note(2, 50)
-    laps.read({1: None, 2: None}, seconds=0.0)
-    assert laps.pause == 0.0
-    assert laps.next([1, 2]) == {2: 50}
-    laps.read({2: None}, seconds=0.0)
-    assert laps.next([1, 2]) == {}
-    assert laps.pause == EVERY
+def test_what_was_noted_is_read_after_the_sweep_without_waiting_for_the_next(sweeps: Sweeps) -> None:
+    assert sweeps.next([1, 2]) == {1: LONG_AGO, 2: LONG_AGO}
+    sweeps.note(2, 50)
+    sweeps.read({1: None, 2: None}, seconds=0.0)
+    assert sweeps.pause == 0.0
+    assert sweeps.next([1, 2]) == {2: 50}
+    sweeps.read({2: None}, seconds=0.0)
+    assert sweeps.next([1, 2]) == {}
+    assert sweeps.pause == EVERY
 
 
-def test_a_reading_by_somebody_else_puts_the_next_lap_off(laps: Laps) -> None:
-    laps.swept(0.25)
-    assert laps.pause >= EVERY
-    assert laps.took == 0.25
+def test_a_reading_by_somebody_else_puts_the_next_sweep_off(sweeps: Sweeps) -> None:
+    sweeps.swept(0.25)
+    assert sweeps.pause >= EVERY
+    assert sweeps.took == 0.25
 
 
-def test_some_laps_read_the_partitions_of_others_past_held_clients(laps: Laps) -> None:
+def test_some_sweeps_read_the_partitions_of_others_past_held_clients(sweeps: Sweeps) -> None:
     read = []
     for _ in range(2 * OTHERS_ONE_IN):
-        marks = laps.next([1], [2], is_partial=True)
-        laps.read(dict.fromkeys(marks), seconds=0.0)
+        marks = sweeps.next([1], [2], is_partial=True)
+        sweeps.read(dict.fromkeys(marks), seconds=0.0)
         read.append(sorted(marks))
         CLOCK.now += EVERY
     assert read.count([1, 2]) == 2
     assert read.count([1]) == 2 * OTHERS_ONE_IN - 2
 
 
-def test_a_partition_that_is_no_longer_served_is_forgotten(laps: Laps) -> None:
-    laps.next([1, 2])
-    laps.note(2, 7)
-    laps.read({1: 5, 2: 5}, seconds=0.0)
-    assert laps.next([1]) == {1: 5}
+def test_a_partition_that_is_no_longer_served_is_forgotten(sweeps: Sweeps) -> None:
+    sweeps.next([1, 2])
+    sweeps.note(2, 7)
+    sweeps.read({1: 5, 2: 5}, seconds=0.0)
+    assert sweeps.next([1]) == {1: 5}

@@ -12,12 +12,13 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.errors import Unavailable
 from pgsched.events import Events
 from pgsched.observer import BatchClaimed
+from pgsched.service import Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.isolation import is_of_a_row
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.jobs.definitions import Definitions
 from pgsched.store.live import careful, executions, looking, unanswered
-from pgsched.store.live.executions import Admit, Claimed, Lease, Share
+from pgsched.store.live.executions import NOTHING_CLAIMED, Admit, Claimed, Lease, Share
 from pgsched.store.live.parking import SetAside
 from pgsched.store.live.row_filter import RowFilter
 from pgsched.worker.clock import DatabaseClock
@@ -116,48 +117,40 @@ class Leases:
             del self._refused[next(iter(self._refused))]
 
     async def claim(
-        self, shares: Sequence[Share], ahead: timedelta, *, admit: Admit | None, row_filter: RowFilter
+        self,
+        shares: Sequence[Share],
+        ahead: timedelta,
+        *,
+        row_filter: RowFilter,
+        admit: Admit | None = None,
+        at_once: bool = False,
     ) -> Claimed:
-        """Claims rows that are due within ``ahead`` (``executions.claim``)."""
-        connection, lease, now = await self._connection(), self.ask(ahead), self.clock.now()
-        if self._refused:
-            row_filter = replace(row_filter, refused=tuple(self._refused))
-        answer = await careful.claim(connection, lease, shares, now=now, admit=admit, row_filter=row_filter)
-        self.answered(lease, answer.taken, statements=answer.statements)
-        self.tell(answer.parked)
-        return answer._replace(sure_until=lease.sure_until)
+        """Claims rows that are due within ``ahead`` (``executions.claim``).
 
-    async def claim_early(
-        self, shares: Sequence[Share], ahead: timedelta, *, admit: Admit | None, row_filter: RowFilter
-    ) -> Claimed:
-        """The same of rows that go first by their priority, or of others before the rest. A row for whose sake that
-        fails is left to the claims by instant, and nothing is claimed."""
+        With ``at_once`` it claims plain rows of a single share in one round trip (``executions.claim_at_once``). A
+        claim by priority that fails because of a row claims nothing: that row is left to the claims by instant.
+        """
         connection = await self._connection()
         if row_filter.first and not await looking.has_priorities(connection, [share.partition for share in shares]):
-            return Claimed([], [], {})
+            return NOTHING_CLAIMED
         lease, now = self.ask(ahead), self.clock.now()
-        if self._refused:
+        if self._refused and not at_once:
             row_filter = replace(row_filter, refused=tuple(self._refused))
         try:
-            answer = await executions.claim(connection, lease, shares, now=now, admit=admit, row_filter=row_filter)
+            if at_once:
+                answer = await executions.claim_at_once(connection, lease, shares[0], row_filter.plainly())
+            else:
+                claim = executions.claim if row_filter.is_by_priority else careful.claim
+                answer = await claim(connection, lease, shares, now=now, admit=admit, row_filter=row_filter)
         except Exception as error:
-            if not is_of_a_row(error):
+            if not is_of_a_row(error) or not (at_once or row_filter.is_by_priority):
                 raise
-            answer = Claimed([], [], {})
-        self.answered(lease, answer.taken, statements=answer.statements)
-        return answer._replace(sure_until=lease.sure_until)
-
-    async def claim_at_once(self, share: Share, ahead: timedelta, *, row_filter: RowFilter) -> Claimed:
-        """The same for one partition, in a single round trip (``executions.claim_at_once``)."""
-        connection, lease, plain = await self._connection(), self.ask(ahead), row_filter.plainly()
-        try:
-            answer = await executions.claim_at_once(connection, lease, share, plain)
-        except Exception as error:
-            if not is_of_a_row(error):
-                raise
-            await self.give_back()  # also what was leased and could not be read
-            return await self.claim([share], ahead, admit=None, row_filter=plain)
-        self.answered(lease, answer.taken, statements=answer.statements, at_once=True)
+            if at_once:
+                await self.give_back()  # also what was leased and could not be read
+                return await self.claim(shares, ahead, row_filter=row_filter.plainly())
+            answer = NOTHING_CLAIMED
+        self.answered(lease, answer.taken, statements=answer.statements, at_once=at_once)
+        self.tell(answer.parked)
         return answer._replace(sure_until=lease.sure_until)
 
     async def give_back(self, *, parts: int = 1) -> None:
@@ -188,3 +181,12 @@ class Leases:
             async with asyncio.timeout(_AT_THE_END):
                 await self.give_back(parts=_PARTS_AT_THE_END)
         await self.link.drop()
+
+
+class Claiming(Service):
+    """A service that claims rows under leases of its own. ``links`` are further connections that its turns use."""
+
+    def __init__(self, leases: Leases, *links: Link) -> None:
+        super().__init__(leases.events, leases.link, *links)
+        self.leases, self._link = leases, leases.link
+        self._roster, self._clock = leases.roster, leases.clock

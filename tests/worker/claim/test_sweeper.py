@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from pgsched.delivery.python import App
-from pgsched.worker.claim import rear
-from tests.worker.claim.test_watch import counting_app
+from pgsched.worker.claim import sweeper
+from tests.worker.claim.test_polling import counting_app
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 FLOOD = """
@@ -44,8 +44,8 @@ POLL = 1.0
 
 @pytest.fixture
 async def shut(db: Connection, monkeypatch: pytest.MonkeyPatch) -> Connection:
-    """A database whose client ``flood`` has passed its limit for this hour; parts of the rear are small."""
-    monkeypatch.setattr(rear, "_PART", 50)
+    """A database whose client ``flood`` has passed its limit for this hour; parts that the sweeper reads are small."""
+    monkeypatch.setattr(sweeper, "_PART", 50)
     await db.execute(LIMIT.encode(), ["client:flood", "1 hour"])
     return db
 
@@ -228,7 +228,7 @@ async def test_rows_one_behind_the_other_are_found_together(
 async def test_rows_are_found_again_after_the_connections_were_cut(
     db: Connection, silent: Connection, running: Running, recorder: Recorder, app: App
 ) -> None:
-    sessions = "pg_stat_activity where application_name like 'pgsched rear %%'"
+    sessions = "pg_stat_activity where application_name like 'pgsched sweep %%'"
     cut = f"select count(pg_terminate_backend(pid)) > 0 from {sessions}"
     await db.execute(LIMIT.encode(), ["client:flood", "1 hour"])
     await db.execute(FLOOD.encode(), [1])
@@ -241,7 +241,7 @@ async def test_a_worker_without_partitions_reads_nothing(db: Connection, running
     async with running(poll_interval=30.0) as worker:
         await recorder.wait_for("worker.joined")
         worker.roster.open, worker.roster.own = [], []
-        await worker.rear.turn()
+        await worker.sweeper.turn()
         assert recorder.named("service.failed") == []
 
 
@@ -254,6 +254,6 @@ async def test_an_idle_worker_finds_what_stands_behind_a_busy_one(
             return len(busy.roster.own) == 8
 
         await until(has_half)
-        for service in (busy.claimer, busy.rear):
+        for service in (busy.claimer, busy.sweeper):
             service.stop()  # as if it had no room for a long while
         await seconds_until_found(silent)

@@ -1,12 +1,12 @@
-"""The watch: a worker that is rung often looks by itself, and tells the ringers that they need not.
+"""Polling: a worker that is notified often looks by itself, and tells writers that they need not notify.
 
 PostgreSQL holds one lock for the whole database while a transaction that notifies commits, so many writers of near-term
-rows would wait for each other's flush. A writer therefore notifies only when nobody is on watch: a worker on watch
-says so for each of its queues, every 0.4 seconds, in a place that nobody else can write, and claims every few
-milliseconds whether or not it was told to. It leaves the watch when little comes in, or when it has no room for more.
-For a moment it then goes on looking, for rows whose writer found the watch kept and committed later, and so it does
-while writers do not notify because the queue of notifications is filling up. Writers believe what a worker said last
-for a second and a half after it is gone; the poll finds the rows that come in meanwhile.
+rows would wait for each other's flush. A writer therefore notifies only while nobody polls. A worker that polls says so
+for each of its queues every 0.4 seconds, in a place that nobody else can write, and claims every few milliseconds
+whether or not it was told to. It stops once little comes in, or it has no room for more. For a moment it then goes on
+looking, for rows whose writer saw it polling and committed later, and so it does while writers do not notify because
+the queue of notifications is filling up. Writers believe what a worker said last for a second and a half after it is
+gone; its poll interval finds the rows that come in meanwhile.
 """
 
 import time
@@ -19,14 +19,14 @@ from pgsched.store.core.connect import Connection
 # that took long (somebody else's rows had to be held) is followed by another soon all the same.
 _SHORTEST_INTERVAL, _LONGEST_INTERVAL, _SHARE_OF_TIME = 0.003, 0.02, 4
 RINGS, WITHIN = 20, 0.1
-"""So many rings in so many seconds call a worker to the watch."""
-_WORTH, _PERIOD = 25, 0.25  # so few rows in so many seconds are not worth it
+"""This many notifications in so many seconds make a worker poll."""
+_WORTH, _PERIOD = 25, 0.25  # so few rows in so many seconds are not worth polling for
 _AFTERGLOW, _AFTERGLOW_INTERVAL = 1.0, 0.05
-_KEPT = 0.4  # seconds after which a worker says again that it is on watch: writers believe it for 1.5
+_KEPT = 0.4  # seconds after which a worker says again that it polls: writers believe it for 1.5
 
 
-class QueueWatch:
-    """Whether this worker is on watch, and whether it should be."""
+class Polling:
+    """Whether this worker polls, and whether it should."""
 
     def __init__(self) -> None:
         self.on = False
@@ -36,7 +36,7 @@ class QueueWatch:
         self._is_told = True
         self._worker, self._over, self._kept_at = 0, list[int](), float("-inf")
         self.interval = _SHORTEST_INTERVAL
-        """Seconds between two claims of one on watch."""
+        """Seconds between two claims while polling."""
 
     def ring(self) -> None:
         """Notes that a writer notified."""
@@ -46,13 +46,13 @@ class QueueWatch:
         self._rings += 1
 
     @property
-    def called(self) -> bool:
-        """Whether so many writers notify that this worker had better look by itself."""
+    def is_called_for(self) -> bool:
+        """Whether so many writers notify that this worker had better poll."""
         return not self.on and self._rings >= RINGS and time.monotonic() - self._rung_since <= WITHIN
 
     @property
     def look_interval(self) -> float:
-        """Seconds between two looks of a worker that left the watch a moment ago or gets no notifications; else inf."""
+        """Seconds between looks of a worker that stopped polling a moment ago or gets no notifications; else inf."""
         on_its_own = not self._is_told or time.monotonic() - self._left_at < _AFTERGLOW
         return _AFTERGLOW_INTERVAL if on_its_own else float("inf")
 
@@ -60,31 +60,32 @@ class QueueWatch:
         """Notes whether writers still notify, as far as a look could see."""
         self._is_told = told
 
-    async def enter(self, connection: Connection, worker: int, partitions: Iterable[int]) -> None:
-        """Takes the watch, unless another worker has it."""
+    async def start(self, connection: Connection, worker: int, partitions: Iterable[int]) -> None:
+        """Starts polling, unless another worker polls these queues."""
         self._rings, self._worker, self._over = 0, worker, list(partitions)
         self._kept_at = time.monotonic()
         self.on = await workers.watch_queues(connection, worker, self._over)
         self._found, self._since = 0, time.monotonic()
 
     async def keep(self, connection: Connection) -> None:
-        """Says again that this worker is on watch, if it is time to; another worker may have taken the watch."""
+        """Says again that this worker polls, if it is time to; another worker may have taken over."""
         if self.on and time.monotonic() - self._kept_at >= _KEPT:
             self._kept_at = time.monotonic()
             if not await workers.watch_queues(connection, self._worker, self._over):
                 self.lose()
 
-    async def leave(self, connection: Connection) -> None:
+    async def stop(self, connection: Connection) -> None:
+        """Makes writers notify again."""
         self.lose()
         await workers.unwatch_queues(connection, self._worker, self._over)
 
     def lose(self) -> None:
-        """Notes that this worker is not on watch any more, or cannot say so."""
+        """Notes that this worker does not poll any more, or cannot say so."""
         if self.on:
             self.on, self._left_at = False, time.monotonic()
 
     def found(self, count: int, seconds: float) -> bool:
-        """Counts what a claim found, and how long it took; False once the watch is not worth its statements."""
+        """Counts what a claim found, and how long it took. Returns False once polling is not worth its statements."""
         self._found += count
         self.interval = min(max(_SHORTEST_INTERVAL, _SHARE_OF_TIME * seconds), _LONGEST_INTERVAL)
         now = time.monotonic()

@@ -1,9 +1,8 @@
-"""The law of what the rear reads and claims: every row that is not passed over is claimed, however rows lie."""
+"""The law of what the sweeper reads and has claimed: every row that is not passed over is claimed, however rows lie."""
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -17,8 +16,8 @@ from pgsched.service import Signal
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.store.live.looking import Span, WaitingRange
-from pgsched.worker.claim import rear as rear_module
-from pgsched.worker.claim.rear import Rear
+from pgsched.worker.claim import sweeper as sweeper_module
+from pgsched.worker.claim.sweeper import Sweeper
 from tests.worker.claim.still import CLOCK, stopped_clock
 
 PART = 5
@@ -31,8 +30,8 @@ NOW = 10_000_000
 def stopped() -> Iterator[None]:
     with (
         stopped_clock(),
-        mock.patch.object(rear_module, "time", CLOCK),
-        mock.patch.object(rear_module, "_PART", PART),
+        mock.patch.object(sweeper_module, "time", CLOCK),
+        mock.patch.object(sweeper_module, "_PART", PART),
         mock.patch.object(looking, "peek", lambda world, spans, **_: world.peek(spans)),
     ):
         yield
@@ -48,31 +47,26 @@ class Row:
 
 @dataclass
 class World:
-    """Waiting rows, and a rear whose statements are answered from them as the database would answer."""
+    """Waiting rows, and a sweeper whose statements are answered from them as the database would answer."""
 
     rows: list[Row]
     batch: int
     free: int
     is_partial: bool = True
-    rear: Rear = field(init=False)
+    sweeper: Sweeper = field(init=False)
 
     def __post_init__(self) -> None:
         self.expected: list[tuple[int, int]] = []
-        link = SimpleNamespace(get=self._get)
-        clock = SimpleNamespace(known=True, now=lambda: NOW)
-        roster = SimpleNamespace(number=1, own=PARTITIONS, open=PARTITIONS)
-        leases = SimpleNamespace(
-            events=Events(lambda *_: None), link=link, roster=roster, clock=clock, give_back=_nothing, claim=self.claim
-        )
-        given: Any = {
-            "front": SimpleNamespace(low=lambda partition: NOW, left_behind=Signal()),
-            "admission": SimpleNamespace(admit=None),
-            "fairness": mock.Mock(),
-            "selection": SimpleNamespace(is_ready=True, is_partial=self.is_partial, row_filter=None),
-        }
-        dispatcher: Any = SimpleNamespace(free=self.free, spare=0, submit=lambda rows, until: None)
-        held: Any = leases
-        self.rear = Rear(held, dispatcher, every=EVERY, batch=self.batch, **given)
+        given: list[Any] = [
+            SimpleNamespace(get=self._get),
+            Events(lambda *_: None),
+            SimpleNamespace(number=1, own=PARTITIONS, open=PARTITIONS),
+            SimpleNamespace(known=True, now=lambda: NOW),
+            SimpleNamespace(spare=0),
+        ]
+        front: Any = SimpleNamespace(begin=lambda partition: NOW, left_behind=Signal())
+        selection: Any = SimpleNamespace(is_ready=True, is_partial=self.is_partial, row_filter=None)
+        self.sweeper = Sweeper(*given, front=front, every=EVERY, selection=selection)
 
     async def _get(self) -> "World":
         return self
@@ -85,9 +79,8 @@ class World:
             found[partition] = WaitingRange(min(firsts, default=None), part[-1].fire_at if len(part) == PART else None)
         return found
 
-    async def claim(self, shares: Sequence[Share], ahead: timedelta, **_: object) -> Claimed:
+    def claim(self, shares: Sequence[Share], until: int) -> Claimed:
         taken: list[Any] = []
-        until = NOW + ahead // timedelta(microseconds=1)
         for partition, low, batch in shares:
             due = [row for row in self._within(partition, low) if row.fire_at <= until and not row.is_passed_over]
             taken += due[:batch]
@@ -99,11 +92,12 @@ class World:
 
     async def run(self, turns: int) -> None:
         for _ in range(turns):
-            CLOCK.now += 0.001 + await self.rear.turn()
-
-
-async def _nothing() -> None:
-    pass
+            pause = await self.sweeper.turn()
+            if self.sweeper.found:
+                shares, until = self.sweeper.shares(self.free, batch=self.batch)
+                self.sweeper.claimed(shares, self.claim(shares, until))
+            else:
+                CLOCK.now += 0.001 + pause
 
 
 def rows_of(drawn: list[tuple[int, int, bool]]) -> list[Row]:
@@ -127,6 +121,6 @@ def test_each_row_that_is_not_passed_over_is_claimed(rows: list[Row], later: lis
     world = World(rows, batch, free)
     for more in ([], later, []):
         world.rows += more
-        turns = 4 * (len(world.rows) + 2)  # each takes a row at least, reads past one, or ends a lap
+        turns = 4 * (len(world.rows) + 2)  # each takes a row at least, reads past one, or ends a sweep
         asyncio.run(world.run(turns))
     assert [row for row in world.rows if not row.is_passed_over] == []

@@ -7,7 +7,7 @@ from pgsched.delivery.python import App
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
-from pgsched.worker.claim.precedence import Precedence
+from pgsched.worker.claim.streams import Stream
 from tests.worker.conftest import Connection, Running, until_history
 
 BACKLOG = """
@@ -71,21 +71,21 @@ class Backlog:
 
 
 async def test_one_row_in_four_goes_by_its_instant() -> None:
-    precedence, by_instant = Precedence(), 0
+    stream, by_instant = Stream(), 0
     for _ in range(400):
-        taken = 1 - await precedence.claim(Backlog(), [0, 1], 1, ALL_ROWS)
+        taken = 1 - await stream.claim_by_priority(Backlog(), [0, 1], 1, ALL_ROWS)
         by_instant += taken
-        precedence.went_by_instant([ROW] * taken, asked=taken)
+        stream.went_by_instant([ROW] * taken, asked=taken)
     assert by_instant == 100
 
 
 async def test_claims_ask_for_what_is_ordinary_once_they_have_brought_something_below_0() -> None:
-    precedence, backlog = Precedence(), Backlog()
-    await precedence.claim(backlog, [0], 8, ALL_ROWS)
-    precedence.went_by_instant([ROW._replace(options=b'{"priority": -1}')], asked=1)
+    stream, backlog = Stream(), Backlog()
+    await stream.claim_by_priority(backlog, [0], 8, ALL_ROWS)
+    stream.went_by_instant([ROW._replace(options=b'{"priority": -1}')], asked=1)
 
     async def nothing_first(shares: Sequence[Share], row_filter: RowFilter) -> Claimed:
         return Claimed([], [], {}) if row_filter.first else await backlog(shares, row_filter)
 
-    await precedence.claim(nothing_first, [0], 8, ALL_ROWS)
+    await stream.claim_by_priority(nothing_first, [0], 8, ALL_ROWS)
     assert [kind for kind, _ in backlog.asked] == ["first", "ordinary"]

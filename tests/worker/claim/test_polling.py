@@ -1,4 +1,4 @@
-"""The watch: a worker that is rung often looks by itself, and tells the ringers by a lock that they need not.
+"""Polling: a worker that is notified often looks by itself, and tells writers that they need not notify.
 
 The poll interval is half a minute here, so that nothing is found by it.
 """
@@ -16,12 +16,12 @@ from pgsched.delivery.python import App
 from pgsched.scheduler import Worker
 from pgsched.store.core.connect import Connection as Session
 from pgsched.store.core.connect import connect as session
-from pgsched.worker.claim.watch import QueueWatch
+from pgsched.worker.claim.polling import Polling
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 POLL = 30.0
 RINGS = 30
-RUNG = 1 + RINGS  # executed once a worker is on watch: a first row, and those it was rung for
+RUNG = 1 + RINGS  # executed once a worker is polling: a first row, and those it was rung for
 ALONE: dict[str, Any] = {"poll_interval": POLL, "concurrency": 200}
 RING = """
 select count(pgsched.schedule('python:count', '{}', fire_at => now() + n * interval '1 microsecond'))
@@ -37,8 +37,8 @@ IN_PARTITION = "insert into pgsched.executions (target, payload, fire_at, partit
 @pytest.fixture
 def endless(monkeypatch: pytest.MonkeyPatch) -> None:
     """A watch is worth it however little comes in, and called to by rings that a slow machine hears one by one."""
-    monkeypatch.setattr("pgsched.worker.claim.watch._WORTH", 0)
-    monkeypatch.setattr("pgsched.worker.claim.watch.WITHIN", 5.0)
+    monkeypatch.setattr("pgsched.worker.claim.polling._WORTH", 0)
+    monkeypatch.setattr("pgsched.worker.claim.polling.WITHIN", 5.0)
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def counting_app() -> tuple[App, list[str]]:
 
 
 async def watchers(db: Connection) -> list[int]:
-    """The number of the worker that is on watch over the queue default, if one is."""
+    """The number of the worker that polls the queue default, if one is."""
     return await value(db, WATCHERS) or []
 
 
@@ -82,7 +82,7 @@ async def ring(db: Connection) -> None:
 
 @asynccontextmanager
 async def on_watch(db: Connection, recorder: Recorder, worker: Any) -> AsyncIterator[Worker]:
-    """A worker that was rung, took the watch and has executed what it was rung for."""
+    """A worker that was rung, started polling and has executed what it was rung for."""
     async with worker as entered:
         await settle_in(db, recorder)
         await ring(db)
@@ -92,9 +92,7 @@ async def on_watch(db: Connection, recorder: Recorder, worker: Any) -> AsyncIter
 
 
 @pytest.mark.timed
-async def test_a_worker_that_is_rung_often_takes_the_watch(
-    db: Connection, running: Running, recorder: Recorder
-) -> None:
+async def test_a_worker_that_is_notified_often_polls(db: Connection, running: Running, recorder: Recorder) -> None:
     app, calls = counting_app()
     async with running(app, **ALONE):
         await settle_in(db, recorder)
@@ -107,7 +105,7 @@ async def test_a_worker_that_is_rung_often_takes_the_watch(
     assert len(calls) == len(set(calls)) == 1 + rung * RINGS
 
 
-async def test_a_worker_that_is_rung_now_and_then_does_not(
+async def test_a_worker_that_is_notified_now_and_then_does_not(
     db: Connection, running: Running, recorder: Recorder, endless: None
 ) -> None:
     app, _ = counting_app()
@@ -119,7 +117,7 @@ async def test_a_worker_that_is_rung_now_and_then_does_not(
         assert await watchers(db) == []
 
 
-async def test_on_watch_it_claims_what_nobody_tells_it_of(
+async def test_polling_claims_rows_without_notifications(
     db: Connection, silent: Connection, running: Running, recorder: Recorder, endless: None
 ) -> None:
     app, _ = counting_app()
@@ -130,7 +128,7 @@ async def test_on_watch_it_claims_what_nobody_tells_it_of(
         assert await watchers(db)
 
 
-async def test_on_watch_writers_do_not_ring(
+async def test_writers_do_not_notify_a_polling_worker(
     db: Connection, running: Running, recorder: Recorder, endless: None, database_url: str
 ) -> None:
     app, _ = counting_app()
@@ -144,7 +142,7 @@ async def test_on_watch_writers_do_not_ring(
     assert heard == ["that was all"]
 
 
-async def test_on_watch_with_little_room_it_claims_from_every_partition(
+async def test_polling_with_little_room_covers_every_partition(
     db: Connection, silent: Connection, running: Running, recorder: Recorder, endless: None
 ) -> None:
     app, _ = counting_app()
@@ -166,7 +164,7 @@ async def test_it_leaves_when_nothing_comes_in(
         await until_history(db, RUNG + 1)
 
 
-async def test_a_row_whose_writer_found_the_watch_and_committed_after_it_is_found(
+async def test_a_row_committed_after_polling_ended_is_found(
     db: Connection, running: Running, recorder: Recorder, database_url: str, endless: None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -201,7 +199,7 @@ async def test_it_leaves_when_it_has_no_room(
         go.set()
 
 
-async def test_a_worker_that_drains_gives_the_watch_up_before_its_last_attempts_end(
+async def test_draining_stops_polling_before_attempts_end(
     db: Connection, running: Running, recorder: Recorder, endless: None
 ) -> None:
     app, _ = counting_app()
@@ -223,7 +221,7 @@ async def test_a_worker_that_drains_gives_the_watch_up_before_its_last_attempts_
             await draining
 
 
-async def test_a_worker_that_loses_its_connection_loses_the_watch_and_goes_on(
+async def test_a_lost_connection_stops_polling(
     db: Connection, running: Running, recorder: Recorder, endless: None
 ) -> None:
     app, calls = counting_app()
@@ -242,7 +240,7 @@ async def test_a_worker_that_loses_its_connection_loses_the_watch_and_goes_on(
     assert len(calls) == len(set(calls)) == RUNG + 1 + RINGS
 
 
-async def test_a_claim_that_fails_does_not_leave_the_watch_behind(
+async def test_a_failed_claim_stops_polling(
     db: Connection, running: Running, recorder: Recorder, endless: None
 ) -> None:
     app, _ = counting_app()
@@ -256,7 +254,7 @@ async def test_a_claim_that_fails_does_not_leave_the_watch_behind(
         await until_history(db, RUNG + 1)
 
 
-async def test_of_two_workers_one_watches(db: Connection, silent: Connection, running: Running, endless: None) -> None:
+async def test_of_two_workers_one_polls(db: Connection, silent: Connection, running: Running, endless: None) -> None:
     app, calls = counting_app()
     async with running(app, **ALONE), running(app, **ALONE):
         await until(lambda: value(db, "select count(*) = 2 from pgsched.workers"))
@@ -279,22 +277,22 @@ async def sessions(database_url: str) -> AsyncIterator[tuple[Session, Session]]:
         yield first, second
 
 
-async def test_one_that_finds_the_watch_taken_is_called_anew_only_by_new_rings(
+async def test_a_worker_that_may_not_poll_waits_for_new_notifications(
     sessions: tuple[Session, Session],
 ) -> None:
-    mine, yours = QueueWatch(), QueueWatch()
-    await mine.enter(sessions[0], 1, range(16))
+    mine, yours = Polling(), Polling()
+    await mine.start(sessions[0], 1, range(16))
     for _ in range(RINGS):
         yours.ring()
-    assert yours.called
-    await yours.enter(sessions[1], 2, range(16))
-    assert (mine.on, yours.on, yours.called) == (True, False, False)
-    await mine.leave(sessions[0])
-    await yours.enter(sessions[1], 2, range(16))
+    assert yours.is_called_for
+    await yours.start(sessions[1], 2, range(16))
+    assert (mine.on, yours.on, yours.is_called_for) == (True, False, False)
+    await mine.stop(sessions[0])
+    await yours.start(sessions[1], 2, range(16))
     assert (mine.on, yours.on) == (False, True)
 
 
 def test_a_claim_that_took_long_is_followed_by_another_soon_all_the_same() -> None:
-    kept = QueueWatch()
+    kept = Polling()
     kept.found(100, 0.3)
     assert kept.interval <= 0.02

@@ -30,10 +30,10 @@ _SILENCE, _ECHO_WITHIN = 2.0, 20.0
 _Answer = TypeVar("_Answer")
 
 
-class Waker(Service):
+class Listener(Service):
     """Gives notifications to ``hints``; ``joined`` is called after each (re)connect."""
 
-    name = "waker"
+    name = "listener"
     first_pause = 0.02
     longest_pause = 1.0
 

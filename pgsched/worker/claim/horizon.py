@@ -1,0 +1,279 @@
+"""What a worker knows of its partitions: where the next waiting row stands, and so what to claim now.
+
+It learns that from its looks, from claims, and from notifications. What is heard while a statement is under way
+outlives the statement's answer, which may not have seen it.
+"""
+
+import time
+from collections.abc import Container, Iterable, Mapping, Sequence
+
+from pgsched.domain.partitions import queue_of
+from pgsched.service import Signal
+from pgsched.store.core.wire import FAR_OFF, LONG_AGO
+from pgsched.store.live.executions import Claimed, Share
+from pgsched.worker.claim.streams import Divide
+from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.roster import Roster
+
+REREAD = 2_000_000
+"""Microseconds that every look reads again: rows due at once get their instant when their transaction begins, and
+become visible when it commits."""
+HELP_AFTER = 50_000
+"""Microseconds overdue before another worker's partition is helped with."""
+LATE = 100_000
+"""Microseconds by which what a claim left is overdue where there is more than can be done."""
+LOOK_AGAIN = 0.05
+"""Seconds for which a look at the others' partitions counts."""
+SMALLEST_SHARE = 16
+_AT_ONCE = 4  # partitions of other workers that one claim helps with
+_MOST_PUT_OFF = 1_000
+
+
+class Front:
+    """Where everybody's claims begin to read in each partition.
+
+    A mark is the instant before which everything has been read. Rows that were settled leave dead index entries there,
+    and while an old snapshot is held open nothing can clear them away, so claims do not begin at the left edge. A mark
+    is a hint: a row behind it is announced by its notification, or else found by the sweeper.
+
+    While claims pass a client's due rows over, they begin no further back than a moment ago, because to pass over a row
+    is to read it. ``left_behind`` is called with each partition and the mark from which rows are left to the sweeper.
+    """
+
+    def __init__(self, roster: Roster, clock: DatabaseClock) -> None:
+        self._roster, self._clock = roster, clock
+        self._marks: dict[int, int] = {}
+        self.left_behind: Signal[[int, int]] = Signal()
+        self._passed_over: set[str] = set()
+        self._since = 0
+        self._has_left = False
+
+    def low(self, partition: int) -> int:
+        """The mark of a partition (wire count)."""
+        return self._marks.get(partition, LONG_AGO)
+
+    def put(self, partition: int, instant: int) -> None:
+        self._marks[partition] = instant
+
+    def lower(self, partition: int, instant: int) -> None:
+        """Moves a mark back to this instant, if it lies beyond it."""
+        self._marks[partition] = min(instant, self.low(partition))
+
+    def reach_back(self, instant: int) -> None:
+        """Moves all marks back to this instant, if they lie beyond it."""
+        for partition in self._marks:
+            self.lower(partition, instant)
+
+    def clear(self) -> None:
+        """Has every partition read from the left edge."""
+        self._marks.clear()
+
+    def pass_over(self, clients: Iterable[str]) -> bool:
+        """Sets which clients are passed over. Returns whether one no longer is, so that its rows may stand before the
+        marks and the partitions must be looked at again."""
+        before, self._passed_over = self._passed_over, set(clients)
+        if self._passed_over and not before:
+            self._since, self._has_left = self._clock.now(), False
+        if not before - self._passed_over:
+            return False
+        if self._has_left:
+            self.clear()
+        else:
+            self.reach_back(self._since - REREAD)
+        return True
+
+    def begin(self, partition: int) -> int:
+        """Where a claim begins."""
+        low = self.low(partition)
+        return max(low, self.moment_back) if self._passed_over else low
+
+    def begin_now(self, partition: int) -> int:
+        """The same for a claim that is made now: what it leaves behind is announced."""
+        low, begin = self.low(partition), self.begin(partition)
+        if low < begin:
+            self._has_left = True
+            if partition in self._roster.own:
+                self.left_behind(partition, low)
+        return begin
+
+    def look_from(self, partition: int) -> int:
+        """Where a look begins: no later than a moment ago, though a claim that looked ahead may have read further."""
+        return min(self.begin(partition), self.moment_back)
+
+    @property
+    def moment_back(self) -> int:
+        """The instant from which every look reads again."""
+        return self._clock.now() - REREAD
+
+
+class Horizon:
+    """Instants are wire counts (microseconds since 2000-01-01 UTC). Claims look ``ahead`` by so many of them.
+
+    ``due`` has the next waiting row of each partition, where one is known, and ``front`` from where to read.
+    """
+
+    def __init__(self, roster: Roster, clock: DatabaseClock, *, ahead: int) -> None:
+        self._roster, self._clock, self.ahead = roster, clock, ahead
+        self.front = Front(roster, clock)
+        self.due: dict[int, int] = {}
+        self._taken: dict[int, int] = {}
+        self._heard: dict[int, int] = {}
+        self._put_off: set[int] = set()  # instants until which rows were put off: they are claimed then, not later
+        self._forgot = False
+        self.looked_at = float("-inf")
+        """When all partitions were last looked at (monotonic)."""
+
+    def hear(self, partition: int, instant: int) -> None:
+        """Notes that a row for this instant stands in this partition."""
+        self._heard[partition] = min(instant, self._heard.get(partition, instant))
+        self._add({partition: instant})
+
+    def look_again(self) -> None:
+        """Makes the next look due now."""
+        self.looked_at = float("-inf")
+
+    def forget(self) -> None:
+        """Has everything read from the left edge, until the next look, which is due now."""
+        self.front.clear()
+        self._forgot = True
+        self.look_again()
+
+    def pass_over(self, clients: Iterable[str]) -> None:
+        """Sets whose due rows claims read past."""
+        if self.front.pass_over(clients):
+            self._forgot = True
+            self.look_again()
+
+    def keep(self, partitions: Container[int]) -> None:
+        """Forgets the rows of all other partitions."""
+        for known in (self.due, self._heard):
+            for partition in [partition for partition in known if partition not in partitions]:
+                del known[partition]
+
+    def is_heard(self, partition: int) -> bool:
+        """Whether a row was just announced there that is due."""
+        now = self._clock.now()
+        return self._heard.get(partition, now + 1) <= now
+
+    # What statements tell.
+
+    def asking(self) -> None:
+        """Notes that a statement is sent whose answer will be given to one of the methods below."""
+        self._heard.clear()
+        self._forgot = False
+
+    def seen(self, partitions: Iterable[int], due: Mapping[int, int], now: int) -> None:
+        """Takes the answer to a look at all partitions; one without a waiting row is not in ``due``."""
+        for partition in partitions:
+            self.due.pop(partition, None)
+            self._mark(partition, now - REREAD)
+        self._add(due)
+        self._add(self._heard)
+        if not self._forgot:
+            self.looked_at = time.monotonic()
+
+    def seen_beyond(self, partitions: Iterable[int], due: Mapping[int, int], now: int) -> None:
+        """Takes the answer to a look at these partitions from beyond the claim that emptied them."""
+        for partition in partitions:
+            low = max(self.front.low(partition), now - REREAD)
+            self._mark(partition, min(low, self.due.get(partition, now)))
+        self._add(due)
+        self._add(self._heard)
+
+    def claimed(self, shares: Iterable[Share], answer: Claimed, *, all_kinds: bool = True) -> list[int]:
+        """Takes the answer to a claim. Where a share was taken whole there may be more rows, and the next claim begins
+        behind it, unless the claim was not for all kinds of rows and may have passed some over.
+
+        Returns the other partitions, whose next row beyond the claim's look-ahead is not known now.
+        """
+        taken: dict[int, int] = {}
+        last: dict[int, int] = {}
+        for row in answer.taken:
+            partition = row.partition
+            taken[partition] = taken.get(partition, 0) + 1
+            if row.fire_at > last.get(partition, LONG_AGO):
+                last[partition] = row.fire_at
+        emptied = []
+        for partition, _, batch in shares:
+            self._taken[partition] = taken.get(partition, 0)
+            if all_kinds and self._taken[partition] == batch:
+                self.due[partition] = last[partition]
+                self._mark(partition, last[partition])
+            else:
+                self.due.pop(partition, None)
+                emptied.append(partition)
+        if len(answer.rows) < len(answer.taken):
+            self._note_put_off(answer)
+        self._add(answer.planned)
+        self._add(self._heard)
+        return emptied
+
+    def _note_put_off(self, answer: Claimed) -> None:
+        if len(self._put_off) > _MOST_PUT_OFF:
+            self._put_off.clear()
+        running = {row.id for row in answer.rows}
+        self._put_off.update(row.start for row in answer.taken if row.id not in running)
+
+    def _mark(self, partition: int, instant: int) -> None:
+        """Sets the mark, unless everything was forgotten after the statement was sent."""
+        if not self._forgot:
+            self.front.put(partition, instant)
+
+    def _add(self, instants: Mapping[int, int]) -> None:
+        for partition, instant in instants.items():
+            self.due[partition] = min(instant, self.due.get(partition, instant))
+            self.front.lower(partition, instant)
+
+    # What to claim, and when.
+
+    def wanted(self) -> list[int]:
+        """The partitions to claim from now, the earliest first: the worker's own with a row in sight; if there are
+        none, the most overdue of the others, provided that the last look at them was a moment ago."""
+        due, now = self.due, self._clock.now()
+        horizon = now + self.ahead
+        own = [p for p in self._roster.own if due.get(p, horizon + 1) <= horizon]
+        if own:
+            return sorted(own, key=due.__getitem__)
+        if time.monotonic() - self.looked_at > LOOK_AGAIN:
+            return []
+        overdue = now - HELP_AFTER
+        others = [p for p in self._roster.open if due.get(p, overdue + 1) <= overdue]
+        return sorted(others, key=due.__getitem__)[:_AT_ONCE]
+
+    def shares(self, wanted: Sequence[int], room: int, *, batch: int, divide: Divide) -> list[Share]:
+        """Shares of the room for these partitions, the first of them first, each at most twice what was last found
+        there; ``divide`` says what each queue has."""
+        shares = []
+        queues = {queue_of(partition) for partition in wanted}
+        rooms = dict(divide(queues, room)) if len(queues) > 1 else dict.fromkeys(queues, room)
+        for partition in wanted:
+            left = rooms[queue_of(partition)]
+            most = min(batch, left, max(SMALLEST_SHARE, 2 * self._taken.get(partition, 0)))
+            if most > 0:
+                shares.append(Share(partition, self.front.begin_now(partition), most))
+                rooms[queue_of(partition)] -= most
+        return shares
+
+    def is_due(self, partitions: Iterable[int], *, late: int = 0) -> bool:
+        """Whether something is in sight there that has been due for so many microseconds."""
+        since = self._clock.now() - late
+        return any(self.due.get(partition, FAR_OFF) <= since for partition in partitions)
+
+    def gathering_pause(self, partition: int, claimed_at: float) -> float:
+        """Seconds for which rows that are not due soon may gather before they are claimed together; the last claim was
+        at that monotonic moment."""
+        if self.due[partition] - self.ahead in self._put_off:
+            return 0.0
+        slack = self.due[partition] - self._clock.now() - self.ahead // 4
+        since = time.monotonic() - claimed_at
+        return min(slack / 1e6, self.ahead / 2e6 - since) if slack > 0 else 0.0
+
+    def until_own(self) -> float | None:
+        """Seconds until a claim can reach a row of its own partitions; None where none is in sight."""
+        own = [self.due[p] for p in self._roster.own if p in self.due]
+        return (min(own) - self.ahead - self._clock.now()) / 1e6 if own else None
+
+    def until_help(self) -> float | None:
+        """Seconds until it helps with a row of another worker's partition; None where none is in sight."""
+        theirs = [self.due[p] for p in self._roster.open if p in self.due and p not in self._roster.own]
+        return (min(theirs) + HELP_AFTER - self._clock.now()) / 1e6 if theirs else None

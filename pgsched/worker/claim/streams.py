@@ -1,0 +1,153 @@
+"""Streams: parts of the due rows that are claimed apart from each other, each from marks of its own.
+
+The rows of everybody are one stream. A client with a backlog gets a stream of its own (``fairness``).
+
+A stream is read by instant. While that keeps up, nothing waits and priority means nothing. Once it is late, a claim by
+priority goes first: it takes rows of a priority above 0, the highest first, and then, if rows below 0 were seen lately,
+all rows but those. One row in four still goes by its instant, whatever its priority, so that nothing waits for good for
+what comes in above it. Each stream has an order of its own: a client's priorities count among its rows, and take
+nothing from another's share.
+"""
+
+import math
+import random
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+
+from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.partitions import queue_of
+from pgsched.store.core.wire import LONG_AGO
+from pgsched.store.live.executions import Claimed, Share
+from pgsched.store.live.row_filter import RowFilter
+
+FIRST = 500
+"""How many rows a claim that others wait for may ask for, before it is known how long such a claim takes."""
+_LONG = 0.03  # seconds that a claim may take while others wait for it
+_FEWEST = 64
+_PARTITIONS = 4  # that one claim of a single client reads
+_FROM_THE_EDGE = 10.0  # seconds after which marks are dropped, for what came in behind them
+_BY_INSTANT = 1 / 3  # rows for each one that went by its priority
+_LOOK_AGAIN, _ONE_IN = 0.25, 20  # seconds after nothing was found, and how much of the time that may take
+_REMEMBERED = 10.0
+_BELOW = b'"priority": -'
+
+Ask = Callable[[Sequence[Share], RowFilter], Awaitable[Claimed]]
+"""Makes a claim, and hands its rows on."""
+Divide = Callable[[Collection[int], int], Mapping[int, int]]
+"""How queues, by their numbers, share the room."""
+
+
+def spread(partitions: Sequence[int], room: int, *, batch: int, low: Callable[[int], int]) -> list[Share]:
+    """Equal shares of the room for partitions in random order, so that with little room each has its turn, too."""
+    count = min(len(partitions), room)
+    chosen = random.sample(partitions, k=count)
+    return [Share(partition, low(partition), min(batch, room // count)) for partition in chosen]
+
+
+class Stride:
+    """How many rows one claim may ask for, so that it stays quick.
+
+    A claim decides row by row whose turn it is under an ordering key and what a gate lets pass. Claims for other
+    clients wait for it, and so do settles in the same partitions.
+    """
+
+    def __init__(self, *, most: float = math.inf) -> None:
+        self.most = most
+        """How many rows one claim may ask for."""
+
+    def took(self, seconds: float, admitted: int, *, of: int) -> None:
+        """Notes how long a claim took that had to admit so many of its ``of`` rows.
+
+        Only these count, by their part of the time: other rows, such as runs of jobs, cost less each the more there
+        are. More may have been admitted than were claimed in the end, if the claim failed or was made again.
+        """
+        theirs = seconds * admitted / max(of, admitted) if admitted else 0.0
+        if theirs > _LONG:
+            self.most = max(min(self.most, admitted) // 2, _FEWEST)
+        elif theirs < _LONG / 2:
+            self.most = self.most * 2 if self.most < 1 << 16 else math.inf
+
+
+class Stream:
+    """The due rows of one client, or of everybody without a stream of their own (an empty ``client``).
+
+    ``deficit`` is the room that is owed to it, and ``stride`` how many rows one claim of it may ask for.
+    """
+
+    def __init__(self, client: str = "", *, divide: Divide | None = None) -> None:
+        self.client, self._divide = client, divide
+        self.deficit, self.stride = 0.0, Stride(most=FIRST)
+        self._marks, self._ordinary = dict[int, int](), dict[int, int]()
+        self._marked_at = time.monotonic()
+        self._turn, self._owed = 0, 0.0
+        self._look_at = self._counts_until = self._seen_below_until = float("-inf")
+
+    @property
+    def has_priorities(self) -> bool:
+        """Whether there was something lately that went first or last by its priority."""
+        return time.monotonic() < max(self._counts_until, self._seen_below_until)
+
+    async def claim(
+        self, ask: Ask, partitions: Sequence[int], room: int, rows: RowFilter, *, batch: int
+    ) -> tuple[int, int]:
+        """Claims by priority, then by instant from its own marks, at most ``batch`` rows of a partition. Returns how
+        many rows it asked for and took."""
+        first = asked = await self.claim_by_priority(ask, partitions, room, rows)
+        if room <= first:
+            return asked, first
+        started = time.monotonic()
+        shares, taken = await self._claim_from(self._marks, ask, partitions, room - first, rows, batch)
+        wanted = sum(share.batch for share in shares)
+        self.stride.took(time.monotonic() - started, len(taken), of=len(taken))
+        self.went_by_instant(taken, asked=wanted)
+        return asked + wanted, first + len(taken)
+
+    async def claim_by_priority(self, ask: Ask, partitions: Sequence[int], room: int, rows: RowFilter) -> int:
+        """Claims what goes before the rest, into as much of the room as is its due. Returns how many rows."""
+        free = room - min(int(self._owed), room)
+        count = 0
+        if free and time.monotonic() >= self._look_at:
+            count = await self._claim_first(ask, partitions, free, rows)
+        if free > count and time.monotonic() < self._seen_below_until:
+            rows = replace(rows, ordinary=True)
+            _, taken = await self._claim_from(self._ordinary, ask, partitions, free - count, rows, room)
+            count += len(taken)
+        self._owed += count * _BY_INSTANT
+        return count
+
+    def went_by_instant(self, taken: Sequence[ClaimedExecution], *, asked: int) -> None:
+        """Notes what a claim by instant took of the rows that it asked for."""
+        self._owed = max(self._owed - len(taken), 0.0) if len(taken) >= asked else 0.0
+        if any(row.options and _BELOW in row.options for row in taken):
+            self._seen_below_until = time.monotonic() + _REMEMBERED
+
+    async def _claim_first(self, ask: Ask, partitions: Sequence[int], room: int, rows: RowFilter) -> int:
+        started = time.monotonic()
+        queues = {queue_of(partition) for partition in partitions}
+        rooms = self._divide(queues, room) if self._divide and len(queues) > 1 else dict.fromkeys(queues, room)
+        shares = [Share(partition, LONG_AGO, rooms[queue_of(partition)]) for partition in partitions]
+        count = len((await ask(shares, replace(rows, first=True))).taken)
+        now = time.monotonic()
+        if count:
+            self._counts_until = now + _REMEMBERED
+        else:
+            self._look_at = now + max(_LOOK_AGAIN, _ONE_IN * (now - started))
+        return count
+
+    async def _claim_from(
+        self, marks: dict[int, int], ask: Ask, partitions: Sequence[int], room: int, rows: RowFilter, batch: int
+    ) -> tuple[list[Share], list[ClaimedExecution]]:
+        """Claims from a few partitions, which take turns, and marks how far each was read."""
+        if time.monotonic() - self._marked_at > _FROM_THE_EDGE:
+            self._marks.clear()
+            self._ordinary.clear()
+            self._marked_at = time.monotonic()
+        first = self._turn % len(partitions)
+        partitions = [*partitions[first:], *partitions[:first]][:_PARTITIONS]
+        self._turn += len(partitions)
+        shares = spread(partitions, room, batch=batch, low=lambda partition: marks.get(partition, LONG_AGO))
+        taken = (await ask(shares, rows)).taken
+        for row in taken:
+            marks[row.partition] = max(row.fire_at, marks.get(row.partition, LONG_AGO))
+        return shares, taken

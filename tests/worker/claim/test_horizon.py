@@ -1,0 +1,214 @@
+"""What a worker knows of its partitions, and from where it reads them."""
+
+import time
+
+import pytest
+
+from pgsched.domain.execution import ClaimedExecution
+from pgsched.store.core.wire import LONG_AGO
+from pgsched.store.live.executions import Claimed, Share
+from pgsched.worker.claim.horizon import Horizon
+from pgsched.worker.clock import DatabaseClock
+from tests.worker.claim.test_polling import counting_app, ring
+from tests.worker.conftest import Connection, Recorder, Running, numbered, until_history, value
+
+SECOND = 1_000_000
+NOW = 800_000_000 * SECOND
+AHEAD = SECOND // 5
+
+
+def made() -> Horizon:
+    clock = DatabaseClock()
+    clock.observe(NOW, time.monotonic(), time.monotonic())
+    return Horizon(numbered(1), clock, ahead=AHEAD)
+
+
+@pytest.fixture
+def horizon() -> Horizon:
+    """What is known after a look that found a row due in partition 1 in a minute, and nothing in partition 2."""
+    found = made()
+    found.asking()
+    found.seen([1, 2], {1: NOW + 60 * SECOND}, NOW)
+    return found
+
+
+def row(fire_at: int, *, partition: int = 1) -> ClaimedExecution:
+    return ClaimedExecution(
+        partition=partition, id=b"", token=1, attempt=1, fire_at=fire_at, scheduled_for=fire_at, client_id="default",
+        target="python:x", payload=None, options=None, job_id=None, plan=None, key=None, ordering_key=None,
+    )  # fmt: skip
+
+
+def test_before_the_first_look_everything_is_read() -> None:
+    assert made().front.low(1) == LONG_AGO
+
+
+def test_a_look_tells_what_is_due(horizon: Horizon) -> None:
+    assert horizon.due == {1: NOW + 60 * SECOND}
+
+
+def test_after_a_look_reading_begins_a_moment_back(horizon: Horizon) -> None:
+    assert NOW - 5 * SECOND < horizon.front.low(1) == horizon.front.low(2) < NOW
+
+
+def test_a_row_that_waits_from_earlier_on_is_not_left_behind(horizon: Horizon) -> None:
+    horizon.seen([1], {1: NOW - 3600 * SECOND}, NOW)
+    assert horizon.front.low(1) == horizon.due[1] == NOW - 3600 * SECOND
+
+
+def test_a_row_heard_of_behind_the_low_mark_moves_it_back(horizon: Horizon) -> None:
+    horizon.hear(2, NOW - 3600 * SECOND)
+    assert horizon.front.low(2) == horizon.due[2] == NOW - 3600 * SECOND
+
+
+def test_reaching_back_reads_from_there_on_and_forgets_nothing(horizon: Horizon) -> None:
+    horizon.front.reach_back(NOW - 3600 * SECOND)
+    assert horizon.front.low(1) == horizon.front.low(2) == NOW - 3600 * SECOND
+    horizon.front.reach_back(NOW)
+    assert horizon.front.low(1) == NOW - 3600 * SECOND
+    assert horizon.due == {1: NOW + 60 * SECOND}
+
+
+def test_a_row_heard_of_that_is_later_than_the_next_changes_nothing(horizon: Horizon) -> None:
+    before = horizon.front.low(1)
+    horizon.hear(1, NOW + 61 * SECOND)
+    assert (horizon.due[1], horizon.front.low(1)) == (NOW + 60 * SECOND, before)
+
+
+def test_what_was_heard_while_a_look_was_under_way_outlives_its_answer(horizon: Horizon) -> None:
+    horizon.asking()
+    horizon.hear(2, NOW - 3600 * SECOND)
+    horizon.seen([1, 2], {}, NOW)
+    assert horizon.due == {2: NOW - 3600 * SECOND}
+    assert horizon.front.low(2) == NOW - 3600 * SECOND
+
+
+def test_what_was_heard_before_a_look_was_sent_is_for_the_look_to_say(horizon: Horizon) -> None:
+    horizon.hear(2, NOW)
+    horizon.asking()
+    horizon.seen([1, 2], {}, NOW)
+    assert horizon.due == {}
+
+
+def test_what_was_heard_while_a_claim_was_under_way_outlives_its_answer(horizon: Horizon) -> None:
+    horizon.asking()
+    horizon.hear(1, NOW)
+    horizon.claimed([Share(1, horizon.front.low(1), 16)], Claimed([], [], {}))
+    assert horizon.due[1] == NOW
+
+
+def test_a_share_taken_whole_has_the_next_claim_begin_where_it_ended(horizon: Horizon) -> None:
+    taken = [row(NOW + 2), row(NOW + 1), row(NOW)]
+    assert horizon.claimed([Share(1, horizon.front.low(1), 3)], Claimed(taken, taken, {})) == []
+    assert horizon.front.low(1) == horizon.due[1] == NOW + 2
+    assert horizon._taken[1] == 3
+
+
+def test_a_share_not_taken_whole_has_nothing_left(horizon: Horizon) -> None:
+    low = horizon.front.low(1)
+    assert horizon.claimed([Share(1, low, 3)], Claimed([row(NOW)], [row(NOW)], {})) == [1]
+    assert 1 not in horizon.due
+    assert horizon.front.low(1) == low
+    assert horizon._taken[1] == 1
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_a_successor_that_is_overdue_is_next(horizon: Horizon, batch: int) -> None:
+    planned = {1: NOW - 3600 * SECOND}
+    horizon.claimed([Share(1, horizon.front.low(1), batch)], Claimed([row(NOW)], [row(NOW)], planned))
+    assert horizon.due[1] == horizon.front.low(1) == NOW - 3600 * SECOND
+
+
+def test_after_forgetting_everything_is_read(horizon: Horizon) -> None:
+    horizon.forget()
+    assert horizon.front.low(1) == LONG_AGO
+
+
+def test_what_was_forgotten_while_a_look_was_under_way_stays_forgotten(horizon: Horizon) -> None:
+    horizon.asking()
+    horizon.forget()
+    horizon.seen([1], {}, NOW)
+    assert horizon.front.low(1) == LONG_AGO
+
+
+async def test_a_recurring_row_is_not_passed_over_by_a_full_claim_of_rows_that_just_came_in(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
+    app, _ = counting_app()
+    job = "insert into pgsched.jobs (target, every, planned_revision) values ('python:count', '1 hour', 1) returning id"
+    found = await (await db.execute(job)).fetchone()
+    assert found is not None
+    async with running(app, poll_interval=30.0) as worker:
+        await recorder.wait_for("worker.joined")
+        await db.execute("select pgsched.schedule('python:count', '{}')")
+        await until_history(db, 1)
+        worker.sweeper.stop()  # it would find the row two seconds later
+        await db.execute(
+            "insert into pgsched.executions (target, payload, fire_at, partition, job_id, plan)"
+            " select 'python:count', '{}', now() + n * interval '1 microsecond', 0,"
+            " case n when 0 then %(job)s::uuid end, case n when 0 then 1 end from generate_series(0, 16) n",
+            {"job": found[0]},
+        )
+        await until_history(db, 18)
+
+
+@pytest.fixture
+async def orders(db: Connection) -> int:
+    """The first partition of a second queue, ``orders``."""
+    await db.execute("insert into pgsched.queues values ('orders', 16)")
+    for n in range(16, 32):
+        table = f"create table pgsched_internal.executions_{n} partition of pgsched.executions for values in ({n})"
+        await db.execute(table.encode())
+    return 16
+
+
+async def test_rows_of_a_queue_it_does_not_serve_leave_a_worker_asleep(
+    db: Connection, running: Running, recorder: Recorder, orders: int
+) -> None:
+    app, _ = counting_app()
+    async with running(app, poll_interval=30.0, queues="orders") as worker:
+        await recorder.wait_for("worker.joined")
+        await db.execute("select pgsched.schedule('python:count', fire_at => now() - interval '1 minute')")
+        await db.execute("select pgsched.schedule('python:count', '{}', queue => 'orders')")
+        await until_history(db, 1)
+        worker.claimer.stop()
+        while not (pause := await worker.claimer.turn()):
+            continue
+    assert pause > 1
+
+
+async def test_rows_of_an_unserved_queue_start_no_polling(
+    db: Connection, running: Running, recorder: Recorder, orders: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pgsched.worker.claim.polling._WORTH", 0)  # it would stay on it
+    monkeypatch.setattr("pgsched.worker.claim.polling.WITHIN", 5.0)
+    app, _ = counting_app()
+    async with running(app, poll_interval=30.0, queues="orders"):
+        await recorder.wait_for("worker.joined")
+        await ring(db)
+        await db.execute("select pgsched.schedule('python:count', '{}', queue => 'orders')")
+        await until_history(db, 1)
+        assert not await value(db, "select pgsched_internal.is_watched(1)")
+
+
+async def test_polling_before_the_first_look_runs_what_it_claims(
+    db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pgsched.worker.claim.polling.WITHIN", 5.0)
+    app, calls = counting_app()
+    await db.execute(
+        "insert into pgsched.executions (target, payload, fire_at)"
+        " select 'python:count', '{}', now() from generate_series(1, 500)"
+    )
+    async with running(app) as worker:
+        for _ in range(30):
+            worker.claimer.ring()
+        await until_history(db, 500, seconds=10)
+    assert len(calls) == 500
+
+
+def test_what_was_put_off_until_an_instant_is_claimed_then(horizon: Horizon) -> None:
+    horizon.due[1] = NOW + AHEAD
+    assert horizon.gathering_pause(1, time.monotonic()) > 0
+    horizon.claimed([Share(1, NOW, 10)], Claimed([row(NOW)], [], {1: NOW + AHEAD}))
+    assert horizon.gathering_pause(1, time.monotonic()) == 0
