@@ -61,7 +61,7 @@ class Timed(NamedTuple):
     unclaimed: float | None = None
 
 
-class Ended(NamedTuple):
+class QueueOutcome(NamedTuple):
     """A queue, by its number, and an outcome. ``is_plain`` marks plain successes, whose ends nobody else counts."""
 
     queue: int
@@ -79,7 +79,7 @@ class AttemptsEnded:
     some are in ``timed``, and stand for the others of their queue.
     """
 
-    clients: Mapping[Ended, Sequence[str]]
+    clients: Mapping[QueueOutcome, Sequence[str]]
     timed: Sequence[Timed]
     committed: int = 0
 

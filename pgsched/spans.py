@@ -47,14 +47,14 @@ class Spans:
             yield traceparent_of(span)
 
     @contextmanager
-    def attempt(self, traceparent: str | None, due: int, attributes: Attributes) -> Iterator["Attempt"]:
+    def attempt(self, traceparent: str | None, due: int, attributes: Attributes) -> Iterator["AttemptSpan"]:
         """The spans of an attempt: one from ``due``, in nanoseconds since 1970, and beneath it one about the block,
         which is current there. They are told of when the attempt is said to have ended."""
         whole = self._tracer.start_span("attempt", _within(traceparent), SpanKind.CONSUMER, attributes, start_time=due)
         kind = SpanKind.CLIENT if attributes["pgsched.channel"] != "python" else SpanKind.INTERNAL
         call = self._tracer.start_span("deliver", trace.set_span_in_context(whole), kind)
         with trace.use_span(call, record_exception=False, set_status_on_exception=False):
-            yield Attempt(whole, call)
+            yield AttemptSpan(whole, call)
 
     def close(self) -> None:
         """Sends what is left, for a few seconds."""
@@ -64,7 +64,7 @@ class Spans:
             sending.join(_LEAVING)
 
 
-class Attempt:
+class AttemptSpan:
     """The two spans of an attempt."""
 
     def __init__(self, whole: Span, call: Span) -> None:

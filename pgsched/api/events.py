@@ -17,7 +17,7 @@ from litestar.response import Stream
 
 from pgsched.api.access import grant_of
 from pgsched.api.authentication import Authentication
-from pgsched.api.feed import Clients, EventPage, Feed
+from pgsched.api.feed import Clients, Feed, FeedPage
 from pgsched.api.parameters import Client, Key, OfJob, Pooled
 from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.requests import ApiRequest
@@ -112,7 +112,7 @@ class _Reader:
             return grant == self.grant
         return True
 
-    async def _next(self) -> EventPage | None:
+    async def _next(self) -> FeedPage | None:
         if page := self.feed.kept(self.position, self._clients):
             return page
         for horizon in (self.feed.horizon, self.asked):
@@ -126,7 +126,7 @@ class _Reader:
         is_there = self.position.seen == horizon.seen and self.position.transaction is None
         return not is_there and self.position.is_within(horizon)
 
-    def _wanted(self, page: EventPage) -> bytes:
+    def _wanted(self, page: FeedPage) -> bytes:
         """Also those that another reader may see are among them: each is asked for its client."""
         return b"".join(
             told.frame for told in page.told if self.grant.is_for(told.event.client) and self.wanted.takes(told.event)

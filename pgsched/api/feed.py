@@ -48,7 +48,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EventPage:
+class FeedPage:
     """What comes after a position, of these clients, and where one stands then."""
 
     told: list[Told]
@@ -79,7 +79,7 @@ class Feed:
         self.changed = asyncio.Event()
         self.closed = asyncio.Event()
         """Set when readers have to go: the process ends, or the database is another one."""
-        self._kept = OrderedDict[tuple[Any, ...], EventPage]()
+        self._kept = OrderedDict[tuple[Any, ...], FeedPage]()
         self._bytes = 0
         self._position: Position | None = None
 
@@ -112,21 +112,19 @@ class Feed:
                 await self._looking
         self._looking = None
 
-    def kept(self, position: Position, clients: Clients) -> EventPage | None:
+    def kept(self, position: Position, clients: Clients) -> FeedPage | None:
         """What comes next, where it is kept for such a reader."""
         page = self._kept.get(position.place)
         return page if page is not None and page.covers(clients) else None
 
-    async def read(self, grant: Grant, clients: Clients, position: Position, horizon: Horizon, span: int) -> EventPage:
+    async def read(self, grant: Grant, clients: Clients, position: Position, horizon: Horizon, span: int) -> FeedPage:
         """What comes next, read for one reader alone, as the database lets the holder of its key see it."""
         database = self._database.acting(grant)
         async with database.page() as connection:
             found = await ends.read_events(
                 connection, position, horizon, clients=clients, limit=_OWN_PAGE, span=span or ends.SPAN
             )
-        return EventPage(
-            told=[Told.of(event) for event in found.items], end=found.end, clients=clients, span=found.span
-        )
+        return FeedPage(told=[Told.of(event) for event in found.items], end=found.end, clients=clients, span=found.span)
 
     async def _look_on(self) -> None:
         pause = _EVERY
@@ -159,7 +157,7 @@ class Feed:
             clients = self._clients()
             database = self._database.acting(Grant(subject="", clients=clients, scopes=frozenset()))
             found = await database.ask(ends.read_events, position, now, clients=clients, limit=_PAGE, span=span)
-            page = EventPage(told=[Told.of(event) for event in found.items], end=found.end, clients=clients)
+            page = FeedPage(told=[Told.of(event) for event in found.items], end=found.end, clients=clients)
             self._keep(position, page)
             self._position = position = found.end
             span, complete = found.span, found.complete
@@ -169,7 +167,7 @@ class Feed:
         wanted = list(self._readers)
         return None if None in wanted else frozenset().union(*(clients or () for clients in wanted))
 
-    def _keep(self, start: Position, page: EventPage) -> None:
+    def _keep(self, start: Position, page: FeedPage) -> None:
         self._kept[start.place] = page
         self._bytes += page.size
         while self._bytes > _MOST_BYTES:

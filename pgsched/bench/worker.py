@@ -14,8 +14,8 @@ import uvloop
 from pgsched.bench.worker_report import Trace, WorkerReport
 from pgsched.delivery.python import App
 from pgsched.events import Events, logging_listener
+from pgsched.metrics.counters import Counters
 from pgsched.metrics.files import Counting
-from pgsched.metrics.tally import Tally
 from pgsched.observer import BatchClaimed, BatchSettled, Observer
 from pgsched.process import tune_interpreter
 from pgsched.scheduler import Worker
@@ -45,11 +45,11 @@ async def _work(settings: Settings, number: int, signals: Signals, path: Path) -
         trace = Trace(file)
         app = _handlers(report, trace, _ahead_of_server(settings))
         log, noting = logging_listener(logging.getLogger("pgsched.bench")), _Counting(report, signals.counts, number)
-        counting = Counting(Tally(), _directory_for_metrics(path)) if settings.metrics else None
+        counting = Counting(Counters(), _directory_for_metrics(path)) if settings.metrics else None
         if counting is None:
             events = Events(log, observers=[noting])
         else:
-            events = Events(log, counting.tally, observers=[noting, counting.tally])
+            events = Events(log, counting.counters, observers=[noting, counting.counters])
         worker = Worker(settings, app=app, events=events, counting=counting)
         signals.ready.wait(60)
         await loop.run_in_executor(None, signals.go.wait)

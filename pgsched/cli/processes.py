@@ -24,14 +24,14 @@ from pgsched.cli.supervisor import Program, Supervisor
 from pgsched.errors import NotFound, Unavailable
 from pgsched.events import Events, logging_listener
 from pgsched.extras import extra
+from pgsched.metrics.counters import Counters
 from pgsched.metrics.files import Counting
-from pgsched.metrics.tally import Tally
 from pgsched.settings import Settings
 from pgsched.store.admin.workers import of_host
 from pgsched.store.core.transactions import transaction
 
 if TYPE_CHECKING:
-    from pgsched.metrics.serving import Shown
+    from pgsched.metrics.serving import MetricsPage
 
 supervised_option = click.option("--supervised", is_flag=True, hidden=True)
 told_option = click.option("--told", is_flag=True, hidden=True)
@@ -127,7 +127,7 @@ class _Part:
 
 
 @contextmanager
-def shown(settings: Settings) -> Iterator["Shown | None"]:
+def shown(settings: Settings) -> Iterator["MetricsPage | None"]:
     """Shows the metrics of worker processes, where that is set."""
     if not settings.metrics:
         yield None
@@ -138,7 +138,7 @@ def shown(settings: Settings) -> Iterator["Shown | None"]:
         yield metrics
 
 
-def _work(settings: Settings, reply: Reply, part: _Part, metrics: "Shown | None") -> None:
+def _work(settings: Settings, reply: Reply, part: _Part, metrics: "MetricsPage | None") -> None:
     from pgsched.cli.alone import Alone, teller
     from pgsched.cli.load_app import load_app
     from pgsched.process import run_worker
@@ -148,7 +148,7 @@ def _work(settings: Settings, reply: Reply, part: _Part, metrics: "Shown | None"
     orders = Orders(settings) if part.supervised else None
     app = load_app(settings.app) if settings.app else None
     count_into = metrics.directory if metrics else part.count_into
-    counting = Counting(Tally(), count_into) if count_into else None
+    counting = Counting(Counters(), count_into) if count_into else None
     run = partial(run_worker, settings, app=app, events=_events(counting), orders=orders, counting=counting)
     waits = not part.supervised  # who starts others again knows better
     with explained():
@@ -161,10 +161,10 @@ def _work(settings: Settings, reply: Reply, part: _Part, metrics: "Shown | None"
 
 def _events(counting: Counting | None) -> Events:
     log = logging_listener(logging.getLogger("pgsched"))
-    return Events(log, counting.tally, observers=[counting.tally]) if counting else Events(log)
+    return Events(log, counting.counters, observers=[counting.counters]) if counting else Events(log)
 
 
-def _supervise(settings: Settings, reply: Reply, metrics: "Shown | None") -> None:
+def _supervise(settings: Settings, reply: Reply, metrics: "MetricsPage | None") -> None:
     from pgsched.process import awaited_database
 
     _begin(settings)
@@ -173,7 +173,7 @@ def _supervise(settings: Settings, reply: Reply, metrics: "Shown | None") -> Non
     asyncio.run(_keep_running(settings, reply, metrics))
 
 
-async def _keep_running(settings: Settings, reply: Reply, metrics: "Shown | None") -> None:
+async def _keep_running(settings: Settings, reply: Reply, metrics: "MetricsPage | None") -> None:
     settings = decided(settings)  # the processes write to this one, and not to where it writes
     programs = [worker_program(number, settings, metrics) for number in range(1, settings.processes + 1)]
     log = Relay(reply.note, settings)
@@ -181,13 +181,13 @@ async def _keep_running(settings: Settings, reply: Reply, metrics: "Shown | None
     await supervisor.run(on_ready=partial(_ready, settings, reply, metrics))
 
 
-def worker_program(number: int, settings: Settings, metrics: "Shown | None") -> Program:
+def worker_program(number: int, settings: Settings, metrics: "MetricsPage | None") -> Program:
     """One worker process as a child, which counts for the metrics where they are shown."""
     own = dataclasses.replace(settings, processes=1, metrics="")
     return program(f"worker-{number}", ["worker", *counting_words(metrics.directory if metrics else None)], own)
 
 
-def _ready(settings: Settings, reply: Reply, metrics: "Shown | None") -> None:
+def _ready(settings: Settings, reply: Reply, metrics: "MetricsPage | None") -> None:
     queues, count = settings.queue_names, settings.processes
     text = f"working on {', '.join(queues)}: {count} process{'es' if count > 1 else ''}"
     value = {"pid": os.getpid(), "processes": count, "queues": queues}

@@ -71,7 +71,7 @@ _NEXT = (
 )
 
 
-def _text(state: installation.Installation, found: recovery.Preview) -> str:
+def _text(state: installation.Installation, found: recovery.RecoveryPreview) -> str:
     held = f"held since {state.held_since:%Y-%m-%d %H:%M:%SZ}: {state.reason}" if state.held_since else "not held"
     parts = [held]
     for title, columns, lines in (

@@ -37,7 +37,7 @@ from pgsched.settings import Settings
 from pgsched.store.core.pooling import check_sessions
 
 if TYPE_CHECKING:
-    from pgsched.metrics.serving import Shown
+    from pgsched.metrics.serving import MetricsPage
 
 
 @click.command()
@@ -160,7 +160,7 @@ async def _supervise(
     api_url: str,
     begun: asyncio.subprocess.Process,
     server: EmbeddedPostgres | None,
-    metrics: "Shown | None",
+    metrics: "MetricsPage | None",
 ) -> None:
     settings = decided(settings)  # the processes write to this one, and not to where it writes
     programs = [api_program(dataclasses.replace(settings, database_url=api_url))]

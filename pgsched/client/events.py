@@ -28,7 +28,7 @@ class EventQuery(TypedDict, total=False):
     wait: Length | None
 
 
-class Following:
+class EventStream:
     """How far the events were read, and what is to be asked next."""
 
     def __init__(self, wanted: EventQuery, after: str | None, retries: int) -> None:

@@ -14,7 +14,7 @@ from pgsched.client.audit import AuditMethods
 from pgsched.client.bulk_changes import BulkChangeMethods
 from pgsched.client.clients import ClientMethods
 from pgsched.client.dead_letters import DeadLetterMethods, DeadLetterQuery, discard_some
-from pgsched.client.events import EventQuery, Following
+from pgsched.client.events import EventQuery, EventStream
 from pgsched.client.executions import ExecutionMethods
 from pgsched.client.gates import GateMethods
 from pgsched.client.jobs import JobMethods
@@ -77,25 +77,25 @@ class Client(_Methods, SyncBase):
     def events(self, *, after: str | None = None, **wanted: Unpack[EventQuery]) -> Iterator[Event]:
         """Outcomes of executions, for ever: from now on, or after the event with the cursor ``after``. Each comes once,
         in the order in which it became visible; a stream that breaks is resumed."""
-        following = Following(wanted, after, self._retries)
+        stream = EventStream(wanted, after, self._retries)
         pause: float | None = 0.0
         while pause is not None:
             time.sleep(pause)
             try:
-                with self._streaming(following) as response:
+                with self._streaming(stream) as response:
                     if response.is_success:
                         for piece in response.iter_bytes():
-                            yield from following.read(piece)
-                        pause = following.ended()
+                            yield from stream.read(piece)
+                        pause = stream.ended()
                     else:
                         response.read()
-                        pause = following.refused(response)
+                        pause = stream.refused(response)
             except httpx.RequestError as error:
-                pause = following.broken(error)
+                pause = stream.broken(error)
 
     @contextmanager
-    def _streaming(self, following: Following) -> Iterator[httpx.Response]:
-        response = self._http.send(following.request(self._http), stream=True)
+    def _streaming(self, stream: EventStream) -> Iterator[httpx.Response]:
+        response = self._http.send(stream.request(self._http), stream=True)
         try:
             yield response
         finally:
@@ -164,26 +164,26 @@ class AsyncClient(_Methods, AsyncBase):
     async def events(self, *, after: str | None = None, **wanted: Unpack[EventQuery]) -> AsyncIterator[Event]:
         """Outcomes of executions, for ever: from now on, or after the event with the cursor ``after``. Each comes once,
         in the order in which it became visible; a stream that breaks is resumed."""
-        following = Following(wanted, after, self._retries)
+        stream = EventStream(wanted, after, self._retries)
         pause: float | None = 0.0
         while pause is not None:
             await asyncio.sleep(pause)
             try:
-                async with self._streaming(following) as response:
+                async with self._streaming(stream) as response:
                     if response.is_success:
                         async for piece in response.aiter_bytes():
-                            for event in following.read(piece):
+                            for event in stream.read(piece):
                                 yield event
-                        pause = following.ended()
+                        pause = stream.ended()
                     else:
                         await response.aread()
-                        pause = following.refused(response)
+                        pause = stream.refused(response)
             except httpx.RequestError as error:
-                pause = following.broken(error)
+                pause = stream.broken(error)
 
     @asynccontextmanager
-    async def _streaming(self, following: Following) -> AsyncIterator[httpx.Response]:
-        response = await self._http.send(following.request(self._http), stream=True)
+    async def _streaming(self, stream: EventStream) -> AsyncIterator[httpx.Response]:
+        response = await self._http.send(stream.request(self._http), stream=True)
         try:
             yield response
         finally:

@@ -7,7 +7,7 @@ from pgsched.delivery.channel import Channel
 from pgsched.domain.execution import ClaimedExecution, uuid_text
 from pgsched.domain.outcome import Failed, Outcome, Postponed, Succeeded
 from pgsched.domain.policy import Options
-from pgsched.spans import Attempt, Attributes, Spans
+from pgsched.spans import AttemptSpan, Attributes, Spans
 
 _EPOCH = 946_684_800_000_000
 """Microseconds from 1970 to 2000."""
@@ -52,7 +52,7 @@ def _told(execution: ClaimedExecution) -> Attributes:
     return told
 
 
-def _end(attempt: Attempt, outcome: Outcome) -> None:
+def _end(attempt: AttemptSpan, outcome: Outcome) -> None:
     match outcome:
         case Succeeded(status_code=code):
             attempt.end("succeeded", status_code=code)

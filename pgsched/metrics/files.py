@@ -16,8 +16,8 @@ import msgspec
 
 from pgsched.events import Events
 from pgsched.metrics.catalogue import OF_WORKERS
+from pgsched.metrics.counters import Counters
 from pgsched.metrics.snapshot import Snapshot, Sum, Value
-from pgsched.metrics.tally import Tally
 from pgsched.service import Service
 
 _EVERY, _FRESH = 1.0, 60.0  # seconds
@@ -28,7 +28,7 @@ _decode = msgspec.msgpack.Decoder(Snapshot).decode
 class Counting:
     """What a worker process counts with, and the directory in which it keeps its file."""
 
-    tally: Tally
+    counters: Counters
     directory: Path
 
 
@@ -46,7 +46,7 @@ class Writing(Service):
         gauges: Callable[[], Mapping[str, float]],
     ) -> None:
         super().__init__(events)
-        self._tally, self._file = counting.tally, counting.directory / str(os.getpid())
+        self._counters, self._file = counting.counters, counting.directory / str(os.getpid())
         self._queue_names, self._gauges = queue_names, gauges
 
     async def turn(self) -> float:
@@ -56,7 +56,7 @@ class Writing(Service):
     def write(self) -> None:
         """Who reads at that moment finds the file as it was, or as it is now."""
         new = self._file.with_suffix(".new")
-        new.write_bytes(msgspec.msgpack.encode(self._tally.snapshot(self._queue_names(), self._gauges())))
+        new.write_bytes(msgspec.msgpack.encode(self._counters.snapshot(self._queue_names(), self._gauges())))
         new.replace(self._file)
 
 

@@ -14,7 +14,7 @@ from pgsched.metrics.files import Reading
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class MetricsPage:
     """The page of metrics, and the directory into which processes count for it."""
 
     url: str
@@ -22,7 +22,7 @@ class Shown:
 
 
 @contextmanager
-def serving(address: str) -> Iterator[Shown]:
+def serving(address: str) -> Iterator[MetricsPage]:
     """Shows at ``host:port``, in a thread, what processes count. Port 0 takes a free one.
 
     Raises InvalidSettings where the address cannot be listened on.
@@ -37,7 +37,7 @@ def serving(address: str) -> Iterator[Shown]:
                 f"metrics: cannot listen on {address}: {getattr(error, 'strerror', None) or error}"
             ) from error
         try:
-            yield Shown(f"http://{host}:{server.server_port}/metrics", Path(name))
+            yield MetricsPage(f"http://{host}:{server.server_port}/metrics", Path(name))
         finally:
             server.shutdown()
             server.server_close()

@@ -219,7 +219,7 @@ class Assembly(Foundation):
         self.capabilities.look()
 
     def _queues_changed(self) -> None:
-        for service in (self.upkeep.reaper, self.directory, self.upkeep.levels):
+        for service in (self.upkeep.reaper, self.directory, self.upkeep.full_queues):
             service.wake()
 
     def _turns_changed(self) -> None:

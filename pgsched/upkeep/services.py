@@ -9,7 +9,7 @@ from pgsched.settings import Settings
 from pgsched.store.core.connect import Link
 from pgsched.upkeep.advancing import Backfiller, BulkChanger
 from pgsched.upkeep.days import Days
-from pgsched.upkeep.levels import Levels
+from pgsched.upkeep.full_queues import FullQueues
 from pgsched.upkeep.planner import Planner
 from pgsched.upkeep.primaries import Primaries
 from pgsched.upkeep.pulled import PulledQueues
@@ -46,7 +46,7 @@ class Upkeep:
         self.reaper = Reaper(watching, chores, events, roster, lease=settings.lease)
         self.planner = Planner(planning, events)
         self.releaser = Releaser(chores, events)
-        self.levels = Levels(chores, events, roster)
+        self.full_queues = FullQueues(chores, events, roster)
         self.stuck_keys = StuckKeys(chores, events, roster)
         self.pulled = PulledQueues(
             chores,
@@ -68,7 +68,7 @@ class Upkeep:
     def services(self) -> list[Service]:
         return [
             self.planner, self.reaper, self.releaser, self.days, self.backfiller, self.bulk_changer,
-            self.zones, self.stuck_keys, self.levels, self.pulled, self.rollups,
+            self.zones, self.stuck_keys, self.full_queues, self.pulled, self.rollups,
             self.primaries,
         ]  # fmt: skip
 

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
 from pgsched.domain.histogram import BUCKETS, nothing
-from pgsched.observer import AttemptsEnded, Ended, Observer
+from pgsched.observer import AttemptsEnded, Observer, QueueOutcome
 from pgsched.store.lookup.rollups import EVERYBODY, Counted
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.settle.counting import TOOK_PLACE
@@ -26,7 +26,7 @@ class Minutes(Observer):
 
     def __init__(self, clock: DatabaseClock, is_known: Callable[[str], bool]) -> None:
         self._clock, self._is_known = clock, is_known
-        self._clients: defaultdict[tuple[int, Ended], Counter[str]] = defaultdict(Counter)
+        self._clients: defaultdict[tuple[int, QueueOutcome], Counter[str]] = defaultdict(Counter)
         self._spread: defaultdict[_Owner, tuple[list[int], list[int]]] = defaultdict(lambda: (nothing(), nothing()))
         self._given_back: list[Counted] = []
 

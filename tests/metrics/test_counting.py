@@ -11,11 +11,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from pgsched.events import Events
 from pgsched.metrics import catalogue
+from pgsched.metrics.counters import Counters
 from pgsched.metrics.exposition import page
 from pgsched.metrics.files import Counting, Reading, Writing
 from pgsched.metrics.snapshot import Distribution, Histogram, Snapshot, Sum, Value
-from pgsched.metrics.tally import Tally
-from pgsched.observer import AttemptsEnded, BatchClaimed, BatchSettled, Ended, Timed
+from pgsched.observer import AttemptsEnded, BatchClaimed, BatchSettled, QueueOutcome, Timed
 
 Read = dict[tuple[str, tuple[str, ...]], float]
 
@@ -42,12 +42,12 @@ def attempts(
     """Attempts of one client, of which those that took place were timed."""
     one = Timed(queue, "shop", lateness, seconds, weight, unclaimed)
     timed = [one for outcome in outcomes if outcome not in ("late", "released")]
-    clients = {Ended(queue, outcome): ["shop"] * count for outcome, count in Counter(outcomes).items()}
+    clients = {QueueOutcome(queue, outcome): ["shop"] * count for outcome, count in Counter(outcomes).items()}
     return AttemptsEnded(clients=clients, timed=timed, committed=committed)
 
 
-def tally_of(*told: AttemptsEnded) -> Tally:
-    found = Tally()
+def counters_of(*told: AttemptsEnded) -> Counters:
+    found = Counters()
     for one in told:
         found.ended(one)
     return found
@@ -61,10 +61,10 @@ def page_of(*snapshots: Snapshot) -> Read:
 
 
 def test_attempts_are_counted_by_queue_and_outcome() -> None:
-    tally = tally_of(
+    counters = counters_of(
         attempts("succeeded", "failed", "failed"), attempts("succeeded", committed=1), attempts("late", queue=1)
     )
-    found = page_of(tally.snapshot({0: "default"}, {}))
+    found = page_of(counters.snapshot({0: "default"}, {}))
     assert found["pgsched_attempts_total", ("default", "succeeded")] == 2
     assert found["pgsched_attempts_total", ("default", "failed")] == 2
     assert found["pgsched_settled_executions_total", ("succeeded",)] == 1  # with what its handler wrote, in no batch
@@ -73,7 +73,7 @@ def test_attempts_are_counted_by_queue_and_outcome() -> None:
 
 
 def test_an_attempt_that_was_timed_stands_for_others() -> None:
-    found = page_of(tally_of(attempts("succeeded", "snoozed", weight=8)).snapshot({0: "q"}, {}))
+    found = page_of(counters_of(attempts("succeeded", "snoozed", weight=8)).snapshot({0: "q"}, {}))
     assert found["pgsched_lateness_seconds_sum", ("q",)] == 16.0
     assert found["pgsched_attempt_duration_seconds_sum", ("q",)] == 8.0
     assert found["pgsched_lateness_seconds_bucket", ("q", "1.0")] == 16
@@ -84,7 +84,7 @@ def test_an_attempt_that_was_timed_stands_for_others() -> None:
 
 def test_what_waits_in_the_database_and_in_the_worker_are_told_apart() -> None:
     told = attempts("succeeded", weight=3, unclaimed=0.9), attempts("succeeded", lateness=0.004, unclaimed=0.0)
-    found = page_of(tally_of(*told, attempts("succeeded")).snapshot({0: "q"}, {}))  # of the last it is not known
+    found = page_of(counters_of(*told, attempts("succeeded")).snapshot({0: "q"}, {}))  # of the last it is not known
     assert found["pgsched_queue_time_seconds_bucket", ("q", "0.001")] == 1
     assert found["pgsched_queue_time_seconds_sum", ("q",)] == pytest.approx(2.7)
     assert found["pgsched_worker_wait_seconds_sum", ("q",)] == pytest.approx(0.304)
@@ -93,11 +93,11 @@ def test_what_waits_in_the_database_and_in_the_worker_are_told_apart() -> None:
 
 
 def test_batches_and_events_are_counted() -> None:
-    tally = Tally()
-    tally.claimed(BatchClaimed(rows=7, statements=3, seconds=0.02, at_once=False))
-    tally.settled(BatchSettled(rows=7, outcomes={"succeeded": 5, "retrying": 2}, statements=1, seconds=0.01))
-    tally("worker.lost", {})
-    found = page_of(tally.snapshot({}, {"pgsched_worker_in_hand": 3}))
+    counters = Counters()
+    counters.claimed(BatchClaimed(rows=7, statements=3, seconds=0.02, at_once=False))
+    counters.settled(BatchSettled(rows=7, outcomes={"succeeded": 5, "retrying": 2}, statements=1, seconds=0.01))
+    counters("worker.lost", {})
+    found = page_of(counters.snapshot({}, {"pgsched_worker_in_hand": 3}))
     assert (found["pgsched_claims_total", ()], found["pgsched_claimed_executions_total", ()]) == (1, 7)
     assert found["pgsched_settled_executions_total", ("retrying",)] == 2
     assert found["pgsched_events_total", ("worker.lost",)] == 1
@@ -106,8 +106,8 @@ def test_batches_and_events_are_counted() -> None:
 
 
 def test_each_queue_has_its_own() -> None:
-    tally = tally_of(attempts("succeeded"), attempts("succeeded", "succeeded", queue=1, seconds=0.002))
-    found = page_of(tally.snapshot({0: "q", 1: "r"}, {}))
+    counters = counters_of(attempts("succeeded"), attempts("succeeded", "succeeded", queue=1, seconds=0.002))
+    found = page_of(counters.snapshot({0: "q", 1: "r"}, {}))
     assert found["pgsched_attempt_duration_seconds_count", ("q",)] == 1
     assert found["pgsched_attempt_duration_seconds_sum", ("r",)] == pytest.approx(0.004)
 
@@ -116,7 +116,7 @@ def test_what_a_process_counted_stays_when_it_ends_and_what_it_had_in_hand_does_
     gauges = {"pgsched_worker_in_hand": 3.0}
     writing = Writing(
         Events(),
-        Counting(tally_of(attempts("succeeded")), tmp_path),
+        Counting(counters_of(attempts("succeeded")), tmp_path),
         queue_names=lambda: {0: "q"},
         gauges=lambda: gauges,
     )
@@ -136,7 +136,7 @@ def test_what_a_process_counted_stays_when_it_ends_and_what_it_had_in_hand_does_
 def test_each_process_has_room_of_its_own_and_a_new_one_takes_over_a_number(tmp_path: Path) -> None:
     def writing(room: int) -> None:
         gauges = {"pgsched_worker_room": float(room), "pgsched_worker_running": 1.0}
-        Writing(Events(), Counting(Tally(), tmp_path), queue_names=dict, gauges=lambda: gauges).write()
+        Writing(Events(), Counting(Counters(), tmp_path), queue_names=dict, gauges=lambda: gauges).write()
 
     def rooms() -> dict[str, float]:
         found = read(page(reading.read()))
@@ -158,7 +158,7 @@ def test_each_process_has_room_of_its_own_and_a_new_one_takes_over_a_number(tmp_
 
 
 def test_a_process_that_does_not_write_any_more_is_not_counted_among_those_at_work(tmp_path: Path) -> None:
-    Writing(Events(), Counting(Tally(), tmp_path), queue_names=dict, gauges=dict).write()
+    Writing(Events(), Counting(Counters(), tmp_path), queue_names=dict, gauges=dict).write()
     os.utime(tmp_path / str(os.getpid()), (0, 0))
     assert read(page(Reading(tmp_path).read()))["pgsched_worker_processes", ()] == 0
 
@@ -167,13 +167,13 @@ def test_a_process_that_does_not_write_any_more_is_not_counted_among_those_at_wo
 def test_a_file_that_cannot_be_read_hides_no_other(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "1").write_bytes(content)
     (tmp_path / f"{os.getpid()}.new").write_bytes(b"half")
-    Writing(Events(), Counting(tally_of(attempts("succeeded")), tmp_path), queue_names=dict, gauges=dict).write()
+    Writing(Events(), Counting(counters_of(attempts("succeeded")), tmp_path), queue_names=dict, gauges=dict).write()
     assert read(page(Reading(tmp_path).read()))["pgsched_attempts_total", ("0", "succeeded")] == 1
 
 
 def test_names_of_queues_cannot_forge_lines() -> None:
     name = 'a"} 1\npgsched_claims_total 99\n'
-    found = page_of(tally_of(attempts("succeeded")).snapshot({0: name}, {}))
+    found = page_of(counters_of(attempts("succeeded")).snapshot({0: name}, {}))
     assert found["pgsched_attempts_total", (name, "succeeded")] == 1
     assert found["pgsched_claims_total", ()] == 0
 

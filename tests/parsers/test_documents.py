@@ -18,7 +18,7 @@ from pgsched.api import bodies
 from pgsched.api.lines import BatchLine, cut, read
 from pgsched.api.problems import Unreadable
 from pgsched.api.requests import read_body
-from pgsched.client.events import Following
+from pgsched.client.events import EventStream
 from pgsched.client.requests import Call
 from pgsched.delivery.exchange import Malformed
 from pgsched.delivery.mending import Mending
@@ -262,7 +262,7 @@ _EVENT = b"id: 1.0.5..\ndata: " + msgspec.json.encode(_SOME) + b"\n\n"
 )
 def test_a_stream_of_events_is_the_same_however_it_is_cut(frames: list[bytes], lengths: list[int]) -> None:
     def follow(pieces: list[bytes]) -> list[Any]:
-        following, found = Following({}, None, 0), list[Any]()
+        following, found = EventStream({}, None, 0), list[Any]()
         try:
             for piece in pieces:
                 found += following.read(piece)

@@ -21,7 +21,7 @@ from pgsched.api.problems import Unreadable
 from pgsched.api.request_limits import limited
 from pgsched.api.signing_keys import Unusable, answered
 from pgsched.cli import crontab, shell_command
-from pgsched.client.events import Following
+from pgsched.client.events import EventStream
 from pgsched.delivery.connection import Connection
 from pgsched.delivery.exchange import Exchange
 from pgsched.delivery.hiding import without
@@ -154,7 +154,7 @@ def _provider(body: bytes) -> None:
 
 
 def _events(pieces: Iterable[bytes]) -> None:
-    following = Following({}, None, 0)
+    following = EventStream({}, None, 0)
     for piece in pieces:
         assert not list(following.read(piece))
 

@@ -5,8 +5,8 @@ import pytest
 
 from pgsched.domain.histogram import BUCKETS
 from pgsched.events import Events
-from pgsched.metrics.tally import Tally
-from pgsched.observer import AttemptsEnded, Ended, Timed
+from pgsched.metrics.counters import Counters
+from pgsched.observer import AttemptsEnded, QueueOutcome, Timed
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Link
@@ -27,7 +27,10 @@ select client_id, sum(succeeded)::int, sum(failed)::int, sum(attempts)::int, sum
 
 def attempts(client: str, count: int = 1, *, queue: int = 0) -> AttemptsEnded:
     return AttemptsEnded(
-        clients={Ended(queue, "succeeded", is_plain=True): [client] * count, Ended(queue, "released"): [client] * 7},
+        clients={
+            QueueOutcome(queue, "succeeded", is_plain=True): [client] * count,
+            QueueOutcome(queue, "released"): [client] * 7,
+        },
         timed=[Timed(queue, client, 0.002, 0.5, count)],
     )
 
@@ -38,8 +41,10 @@ async def test_each_end_is_counted_once_and_each_attempt(db: Connection, databas
     await db.execute(MANY, ['"well"', '{"on_success": "python:do"}', "bank", 1])  # it is told, and that succeeds
     await db.execute(MANY, ['"fail"', None, "bank", 3])
     await db.execute(MANY, ['"retry"', ONCE_MORE, "shop", 2])
-    tally = Tally()
-    worker = Worker(Settings(database_url=database_url, concurrency=20), app=an_app(), events=Events(observers=[tally]))
+    counters = Counters()
+    worker = Worker(
+        Settings(database_url=database_url, concurrency=20), app=an_app(), events=Events(observers=[counters])
+    )
     await worker.start()
     try:
         for status, count in (("succeeded", 307), ("failed", 5)):
@@ -56,7 +61,7 @@ async def test_each_end_is_counted_once_and_each_attempt(db: Connection, databas
     assert counted is not None
     assert counted[0] == 314
     assert counted[1] > 290  # the others are retries, and what is told of an end
-    spread = {one.name: one.value for one in tally.snapshot({}, {}).histograms if one.labels == ("0",)}
+    spread = {one.name: one.value for one in counters.snapshot({}, {}).histograms if one.labels == ("0",)}
     late, unclaimed, waiting = (spread[f"pgsched_{name}_seconds"] for name in ("lateness", "queue_time", "worker_wait"))
     assert sum(late.counts) == sum(unclaimed.counts) == sum(waiting.counts) == 314
     assert unclaimed.total > 290 * 2.5

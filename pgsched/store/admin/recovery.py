@@ -49,7 +49,7 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
+class RecoveryPreview:
     """What fires once the installation is released. ``calls`` is of what is due or comes within a day, as far as
     20,000 executions tell."""
 
@@ -64,8 +64,8 @@ class _Place:
     now: datetime
 
 
-async def preview(connection: AsyncConnection[Any]) -> Preview:
-    return Preview(
+async def preview(connection: AsyncConnection[Any]) -> RecoveryPreview:
+    return RecoveryPreview(
         overdue=await rows(connection, Overdue, "admin/overdue"),
         oldest=await rows(connection, OverdueExecution, "admin/overdue_sample", most=_SHOWN),
         calls=await rows(connection, Called, "admin/coming_hosts", looked_at=_LOOKED_AT, most=_SHOWN),

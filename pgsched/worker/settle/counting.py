@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import Deferred, Failed, Postponed, Succeeded
 from pgsched.domain.partitions import queue_of
-from pgsched.observer import AttemptsEnded, Ended, Timed
+from pgsched.observer import AttemptsEnded, QueueOutcome, Timed
 from pgsched.store.live.executions import Group
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.settle.batch import Batch
@@ -42,7 +42,7 @@ class Weighing:
         self._clock, self._claimed_at = clock, claimed_at
         self._unmeasured: Counter[int] = Counter()
 
-    def attempts_of(self, clients: Mapping[Ended, Sequence[str]], measured: Sequence[Measured]) -> AttemptsEnded:
+    def attempts_of(self, clients: Mapping[QueueOutcome, Sequence[str]], measured: Sequence[Measured]) -> AttemptsEnded:
         """The attempts of these clients, of which some were measured."""
         unmeasured = self._unmeasured
         for which, some in clients.items():
@@ -62,7 +62,7 @@ class Weighing:
         """One attempt whose execution ended in the transaction of its handler."""
         queue = queue_of(row.partition)
         timed = [self._timed(queue, row, seconds, time.monotonic(), 1)]
-        return AttemptsEnded(clients={Ended(queue, "succeeded"): [row.client_id]}, timed=timed, committed=1)
+        return AttemptsEnded(clients={QueueOutcome(queue, "succeeded"): [row.client_id]}, timed=timed, committed=1)
 
     def _timed(self, queue: int, row: ClaimedExecution, seconds: float, at: float, weight: int) -> Timed:
         due, claimed = self._clock.monotonic(row.fire_at), self._claimed_at.get(row.token)
@@ -71,18 +71,18 @@ class Weighing:
         return Timed(queue, row.client_id, late, seconds, weight, unclaimed)
 
 
-def ended_in(batch: Batch) -> Iterator[tuple[Ended, Group]]:
+def ended_in(batch: Batch) -> Iterator[tuple[QueueOutcome, Group]]:
     """The rows of a batch by what became of them. Each comes once."""
-    found: defaultdict[Ended, Group] = defaultdict(lambda: Group([], []))
+    found: defaultdict[QueueOutcome, Group] = defaultdict(lambda: Group([], []))
     for (group, _), groups in batch.groups.items():
         outcome = _OF_GROUPS[group]
         for partition, some in groups.items():
-            into = found[Ended(queue_of(partition), outcome, outcome == "succeeded")]
+            into = found[QueueOutcome(queue_of(partition), outcome, outcome == "succeeded")]
             into.ids.extend(some.ids)
             into.tokens.extend(some.tokens)
     for partition, finished in batch.finished.items():
         for row in finished:
-            into = found[Ended(queue_of(partition), _OF_FINISHED[row.outcome])]
+            into = found[QueueOutcome(queue_of(partition), _OF_FINISHED[row.outcome])]
             into.ids.append(row.id)
             into.tokens.append(row.token)
     for outcome, answers in (
@@ -92,7 +92,7 @@ def ended_in(batch: Batch) -> Iterator[tuple[Ended, Group]]:
         ("undeliverable", batch.held),
     ):
         for partition, answered in answers.items():
-            into = found[Ended(queue_of(partition), outcome, outcome == "succeeded")]
+            into = found[QueueOutcome(queue_of(partition), outcome, outcome == "succeeded")]
             into.ids.extend(row.id for row in answered)
             into.tokens.extend(row.token for row in answered)
     yield from found.items()

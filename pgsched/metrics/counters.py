@@ -28,7 +28,7 @@ class _Queue:
         ]
 
 
-class Tally(Observer):
+class Counters(Observer):
     """Counts in memory. It is an observer and a listener of events."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from pgsched.events import Events
 from pgsched.store.core.connect import Link
-from pgsched.upkeep.levels import Levels
+from pgsched.upkeep.full_queues import FullQueues
 from tests.worker.conftest import Connection, Recorder, numbered, value
 
 FULL = "select full_since is not null from pgsched.queues where name = 'default'"
@@ -22,20 +22,22 @@ async def link(database_url: str) -> AsyncIterator[Link]:
 
 
 @pytest.fixture
-def levels(link: Link, recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> Levels:
-    monkeypatch.setattr("pgsched.upkeep.levels._ONE_IN", 0)
-    return Levels(link, Events(recorder), numbered(5))
+def full_queues(link: Link, recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> FullQueues:
+    monkeypatch.setattr("pgsched.upkeep.full_queues._ONE_IN", 0)
+    return FullQueues(link, Events(recorder), numbered(5))
 
 
 async def bound(db: Connection, maximum: int) -> None:
     await db.execute("select pgsched.set_queue('default', jsonb_build_object('max_waiting', %s::int))", [maximum])
 
 
-async def test_a_queue_is_full_once_as_many_wait_as_may(db: Connection, levels: Levels, recorder: Recorder) -> None:
+async def test_a_queue_is_full_once_as_many_wait_as_may(
+    db: Connection, full_queues: FullQueues, recorder: Recorder
+) -> None:
     await bound(db, 3)
     for expected in (False, False, True):
         await db.execute(SCHEDULE)
-        await levels.turn()
+        await full_queues.turn()
         assert await value(db, FULL) is expected
     assert recorder.named("queue.full") == [{"queue": "default", "waiting": 3, "maximum": 3}]
     with pytest.raises(psycopg.Error) as caught:
@@ -43,45 +45,45 @@ async def test_a_queue_is_full_once_as_many_wait_as_may(db: Connection, levels: 
     assert caught.value.sqlstate == "PS014"
 
 
-async def test_it_has_room_again_once_fewer_wait(db: Connection, levels: Levels, recorder: Recorder) -> None:
+async def test_it_has_room_again_once_fewer_wait(db: Connection, full_queues: FullQueues, recorder: Recorder) -> None:
     await bound(db, 1)
     id = await value(db, SCHEDULE)
-    await levels.turn()
+    await full_queues.turn()
     await db.execute("select pgsched.cancel(id => %s)", [id])
-    await levels.turn()
+    await full_queues.turn()
     assert await value(db, FULL) is False
     assert len(recorder.named("queue.has_room")) == 1
 
 
-async def test_what_is_in_hand_does_not_count(db: Connection, levels: Levels) -> None:
+async def test_what_is_in_hand_does_not_count(db: Connection, full_queues: FullQueues) -> None:
     await bound(db, 1)
     await db.execute(SCHEDULE)
     await db.execute("update pgsched.executions set lease_token = 1, lease_owner = 5, lease_expires_at = now()")
-    await levels.turn()
+    await full_queues.turn()
     assert await value(db, FULL) is False
 
 
-async def test_a_queue_of_its_own_is_counted_by_itself(db: Connection, levels: Levels) -> None:
+async def test_a_queue_of_its_own_is_counted_by_itself(db: Connection, full_queues: FullQueues) -> None:
     await db.execute("""select pgsched.create_queue('orders', '{"max_waiting": 1}')""")
     await bound(db, 1)
     await db.execute("select pgsched.schedule('python:x', queue => 'orders')")
-    await levels.turn()
+    await full_queues.turn()
     assert await value(db, "select array_agg(name) from pgsched.queues where full_since is not null") == ["orders"]
 
 
-async def test_without_a_maximum_it_looks_seldom(levels: Levels) -> None:
-    assert await levels.turn() == 60.0
+async def test_without_a_maximum_it_looks_seldom(full_queues: FullQueues) -> None:
+    assert await full_queues.turn() == 60.0
 
 
-async def test_the_first_of_the_living_workers_counts(db: Connection, levels: Levels) -> None:
+async def test_the_first_of_the_living_workers_counts(db: Connection, full_queues: FullQueues) -> None:
     await db.execute(
         "insert into pgsched.workers (id, name, queues, release, expires_at) overriding system value"
         " values (1, 'first', '{default}', '0', now() + interval '1 minute')"
     )
     await bound(db, 1)
     await db.execute(SCHEDULE)
-    await levels.turn()
+    await full_queues.turn()
     assert await value(db, FULL) is False
     await db.execute("update pgsched.workers set lost_since = now()")
-    await levels.turn()
+    await full_queues.turn()
     assert await value(db, FULL) is True

@@ -15,10 +15,10 @@ _ONE_IN = 10
 _EVERY, _LOOK_EVERY = 1.0, 60.0
 
 
-class Levels(Service):
+class FullQueues(Service):
     """Woken when a queue's settings change; while no queue has a maximum it looks once a minute."""
 
-    name = "levels"
+    name = "full_queues"
     rest = 3.0  # any login can wake it by a notification
 
     def __init__(self, link: Link, events: Events, roster: Roster) -> None:
