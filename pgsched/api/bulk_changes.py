@@ -9,7 +9,6 @@ from litestar.openapi.spec import Example
 from litestar.params import Body, PathParameter
 from msgspec import Meta
 
-from pgsched.answers import Changed, Page, page_of
 from pgsched.api.bodies import Instant
 from pgsched.api.paging import cursor, position
 from pgsched.api.parameters import Actor, After, Limit, Pooled
@@ -18,6 +17,7 @@ from pgsched.domain.duration import parse_shift
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.states import LiveStatus, each_once
 from pgsched.errors import InvalidInput
+from pgsched.responses import Changed, Page, page_of
 from pgsched.store import verbs
 from pgsched.store.core.text import check_text
 from pgsched.store.ends import bulk_changes

@@ -5,11 +5,11 @@ from typing import Annotated
 import msgspec
 from litestar.params import JSONBody, PathParameter
 
-from pgsched.answers import Page, page_of
 from pgsched.api.parameters import Actor, AfterName, Limit, Noted, Pooled, Ring, note_in
 from pgsched.api.routing import acts, makes, reads, removes, replaces, sets
 from pgsched.api.settings import ClientSettings, Rotation
 from pgsched.domain.duration import length_of
+from pgsched.responses import Page, page_of
 from pgsched.store import verbs
 from pgsched.store.admin import clients
 from pgsched.store.admin.clients import KEPT_FOR, ClientRow

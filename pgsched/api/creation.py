@@ -13,13 +13,13 @@ from litestar.params import Body, HeaderParameter
 from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 from psycopg import AsyncConnection
 
-from pgsched.answers import Scheduled
 from pgsched.api.bodies import CreateJob
 from pgsched.api.group_commit import Intake
 from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.routing import makes
 from pgsched.domain.trace import traceparent_in
 from pgsched.errors import InvalidSchedule
+from pgsched.responses import Scheduled
 from pgsched.store.jobs.jobs import plan_job
 from pgsched.store.lookup.listings import get_job, planned_instant
 from pgsched.store.lookup.rows import JobRow

@@ -9,7 +9,6 @@ from litestar.di import NamedDependency, Provide
 from litestar.params import JSONBody, PathParameter, QueryParameter
 from msgspec import UNSET, Meta, UnsetType
 
-from pgsched.answers import Changed, DeadLetterDetail, Page, Replayed, with_attempts
 from pgsched.api.executions import bound
 from pgsched.api.labels import Labels, labels_in
 from pgsched.api.paging import page, position
@@ -31,6 +30,7 @@ from pgsched.api.parameters import (
 from pgsched.api.routing import made_at, makes, reads, removes
 from pgsched.domain.states import LetterState
 from pgsched.errors import NotFound
+from pgsched.responses import Changed, DeadLetterDetail, Page, Replayed, with_attempts
 from pgsched.store import verbs
 from pgsched.store.ends import dead_letters
 from pgsched.store.ends.dead_letters import Changes, DiscardedMany

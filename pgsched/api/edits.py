@@ -8,7 +8,6 @@ from litestar import Response
 from litestar.openapi.spec import Example
 from litestar.params import Body, JSONBody
 
-from pgsched.answers import JobDetail, Preview, job_detail
 from pgsched.api.bodies import EditJob, PreviewEdit, PreviewSpec
 from pgsched.api.creation import next_instant
 from pgsched.api.jobs import found_job
@@ -18,6 +17,7 @@ from pgsched.api.versions import IfMatch, check_version, tagged, version_of_job
 from pgsched.domain.preview import preview
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.spread import identity_of
+from pgsched.responses import JobDetail, Preview, job_detail
 from pgsched.store import verbs
 from pgsched.store.jobs import edits
 from pgsched.store.lookup.rows import EditPreview

@@ -8,12 +8,12 @@ from litestar.openapi.spec import Example
 from litestar.params import Body
 from msgspec import UNSET, Meta, UnsetType
 
-from pgsched.answers import ExecutionDetail
 from pgsched.api.bodies import Instant
 from pgsched.api.executions import in_detail
 from pgsched.api.parameters import Actor, ExecutionId, Pooled
 from pgsched.api.routing import sets
 from pgsched.api.versions import IfMatch, check_version, version_of_execution
+from pgsched.responses import ExecutionDetail
 from pgsched.store.schedule.edits import CHANGEABLE, changes_of, edit, read
 
 _OTHERWISE = Example(

@@ -7,7 +7,6 @@ from litestar import Response
 from litestar.params import QueryParameter
 from psycopg import AsyncConnection
 
-from pgsched.answers import Changed, ExecutionDetail, Page, with_attempts
 from pgsched.api.labels import Labels, labels_in
 from pgsched.api.paging import page, position
 from pgsched.api.parameters import (
@@ -33,6 +32,7 @@ from pgsched.api.versions import IfNoneMatch, tagged, version_of_execution
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.states import ExecutionStatus, each_once
 from pgsched.errors import InvalidSchedule, NotFound
+from pgsched.responses import Changed, ExecutionDetail, Page, with_attempts
 from pgsched.store import verbs
 from pgsched.store.ends import dependencies
 from pgsched.store.lookup import listings

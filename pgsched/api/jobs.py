@@ -7,7 +7,6 @@ from litestar import Response
 from litestar.params import QueryParameter
 from psycopg import AsyncConnection
 
-from pgsched.answers import Changed, ChangedMany, Job, JobDetail, Page, Triggered, job_detail, job_of, jobs_of
 from pgsched.api.creation import next_instant
 from pgsched.api.labels import Labels, labels_in
 from pgsched.api.paging import cursor, page, position
@@ -30,6 +29,7 @@ from pgsched.api.routing import acts, made_at, makes, reads, reads_version, remo
 from pgsched.api.versions import IfNoneMatch, tagged, version_of_job
 from pgsched.domain.states import JobState
 from pgsched.errors import NotFound
+from pgsched.responses import Changed, ChangedMany, Job, JobDetail, Page, Triggered, job_detail, job_of, jobs_of
 from pgsched.store import verbs
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.order import Order

@@ -9,13 +9,13 @@ from litestar.openapi.spec import Example
 from litestar.params import Body, JSONBody, PathParameter
 from msgspec import Meta
 
-from pgsched.answers import Page, page_of
 from pgsched.api.bodies import Duration, Instant
 from pgsched.api.parameters import Actor, AfterName, Limit, Pooled
 from pgsched.api.routing import acts, makes, reads, removes, replaces
 from pgsched.domain.api_key import Scope
 from pgsched.domain.duration import length_of
 from pgsched.domain.schedule import instant_of
+from pgsched.responses import Page, page_of
 from pgsched.store import internal
 from pgsched.store.admin import api_keys
 from pgsched.store.admin.api_keys import KeyRow

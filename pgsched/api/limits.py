@@ -6,13 +6,13 @@ import msgspec
 from litestar.openapi.spec import Example
 from litestar.params import Body, PathParameter, QueryParameter
 
-from pgsched.answers import Page, page_of
 from pgsched.api.parameters import Actor, AfterName, Pooled
 from pgsched.api.parameters import Limit as PageSize
 from pgsched.api.routing import reads, removes, replaces
 from pgsched.api.settings import Limit
 from pgsched.domain.duration import parse_duration
 from pgsched.domain.states import LimitKind
+from pgsched.responses import Page, page_of
 from pgsched.store import verbs
 from pgsched.store.gates import limits
 from pgsched.store.gates.limits import Amount, LimitRow

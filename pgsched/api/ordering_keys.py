@@ -7,10 +7,10 @@ import msgspec
 from litestar.openapi.spec import Example
 from litestar.params import Body, QueryParameter
 
-from pgsched.answers import Page, page_of
 from pgsched.api.parameters import Actor, Limit, OnlyClient, Pooled
 from pgsched.api.routing import acts, reads
 from pgsched.api.settings import OrderingKey
+from pgsched.responses import Page, page_of
 from pgsched.store import verbs
 from pgsched.store.gates import blocked_keys
 from pgsched.store.gates.blocked_keys import BlockedKey

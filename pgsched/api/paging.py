@@ -5,8 +5,8 @@ import binascii
 from typing import TypeVar
 from uuid import UUID
 
-from pgsched.answers import Page
 from pgsched.api.problems import Fault, Unreadable
+from pgsched.responses import Page
 from pgsched.store.lookup import rows
 
 _Item = TypeVar("_Item")

@@ -9,12 +9,12 @@ from litestar.openapi.spec import Example
 from litestar.params import Body, PathParameter
 from msgspec import Meta
 
-from pgsched.answers import Changed, Page, page_of
 from pgsched.api.bodies import Instant
 from pgsched.api.paging import cursor, position
 from pgsched.api.parameters import Actor, After, Limit, Pooled
 from pgsched.api.routing import DRY_RUN, made_at, makes, reads, removes
 from pgsched.domain.schedule import instant_of
+from pgsched.responses import Changed, Page, page_of
 from pgsched.store import verbs
 from pgsched.store.core.text import check_text
 from pgsched.store.ends import dead_letters

@@ -6,10 +6,10 @@ import msgspec
 from litestar.params import JSONBody, PathParameter
 from msgspec import Meta
 
-from pgsched.answers import Page, page_of
 from pgsched.api.clients import ClientName
 from pgsched.api.parameters import Actor, AfterName, Limit, Pooled, Ring
 from pgsched.api.routing import reads, removes, replaces
+from pgsched.responses import Page, page_of
 from pgsched.store import verbs
 from pgsched.store.admin import secrets
 from pgsched.store.admin.secrets import SecretRow

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 from litestar.params import QueryParameter
 from psycopg import AsyncConnection
 
-from pgsched.answers import Stats
 from pgsched.api.access import grant_of
 from pgsched.api.executions import bound
 from pgsched.api.parameters import INSTANT, OnlyClient, Pooled
@@ -14,6 +13,7 @@ from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.requests import ApiRequest
 from pgsched.api.routing import reads
 from pgsched.domain.duration import format_duration, length_of
+from pgsched.responses import Stats
 from pgsched.store import verbs
 from pgsched.store.lookup import throughput
 from pgsched.store.lookup.throughput import LONGEST, By, Span, step_for

@@ -6,11 +6,11 @@ import msgspec
 from litestar.openapi.spec import Example
 from litestar.params import Body
 
-from pgsched.answers import Page, page_of
 from pgsched.api.parameters import Actor, AfterName, Limit, OnlyClient, Pooled
 from pgsched.api.routing import acts, reads
 from pgsched.api.settings import Sidelining, TargetHost
 from pgsched.domain.schedule import instant_of
+from pgsched.responses import Page, page_of
 from pgsched.store import verbs
 from pgsched.store.gates import targets
 from pgsched.store.gates.targets import Sidelined

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from pgsched.answers import Page
 from pgsched.cli.reply import Reply, listing, table
 from pgsched.errors import InvalidInput
+from pgsched.responses import Page
 
 _Row = TypeVar("_Row")
 _SECONDS = 5.0

@@ -7,7 +7,6 @@ from uuid import UUID
 
 import click
 
-from pgsched.answers import Job
 from pgsched.cli.answers import Answer, fill
 from pgsched.cli.backfills import backfill, cancel_backfill, list_backfills
 from pgsched.cli.command_group import CommandGroup
@@ -21,6 +20,7 @@ from pgsched.cli.parameters import host_name, label
 from pgsched.cli.preview import preview
 from pgsched.cli.reply import listing, table
 from pgsched.domain.states import JOB_STATES
+from pgsched.responses import Job
 from pgsched.store.lookup.rows import MOST_OUTCOMES
 
 _COLUMNS = ("id", "client", "key", "state", "schedule", "target", "labels", "reason")

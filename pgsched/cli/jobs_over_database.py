@@ -7,10 +7,10 @@ from uuid import UUID
 
 import msgspec
 
-from pgsched.answers import Job, JobDetail, Page, Scheduled, job_detail, job_of, jobs_of, page_of
 from pgsched.cli.settings_over_database import SettingsOverDatabase, does
 from pgsched.domain.naming import id_or_key
 from pgsched.errors import NotFound
+from pgsched.responses import Job, JobDetail, Page, Scheduled, job_detail, job_of, jobs_of, page_of
 from pgsched.store import verbs
 from pgsched.store.jobs import backfills
 from pgsched.store.lookup.named import Kind, id_of

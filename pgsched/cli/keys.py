@@ -66,7 +66,7 @@ async def create(
 @page_options(str, "ID")
 async def list_keys(connection: Any, limit: int, after: str | None) -> Answer:
     """List the keys, including revoked ones."""
-    from pgsched.answers import page_of
+    from pgsched.responses import page_of
     from pgsched.store.admin import api_keys
 
     found = await api_keys.all_keys(connection, limit=limit + 1, after=after)

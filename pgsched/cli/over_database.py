@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from pgsched.answers import DeadLetterDetail, ExecutionDetail, Page, page_of, with_attempts
 from pgsched.cli.jobs_over_database import JobsOverDatabase, text_of
 from pgsched.cli.settings_over_database import does
 from pgsched.cli.why import Around
 from pgsched.domain.event_position import Position
 from pgsched.domain.states import each_once
 from pgsched.errors import NotFound
+from pgsched.responses import DeadLetterDetail, ExecutionDetail, Page, page_of, with_attempts
 from pgsched.store import verbs
 from pgsched.store.admin import clients, queues
 from pgsched.store.ends import bulk_changes, dead_letters, dependencies

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.answers import Page, page_of
 from pgsched.domain.duration import length_of
 from pgsched.errors import InvalidInput
+from pgsched.responses import Page, page_of
 from pgsched.sealing import KeyRing
 from pgsched.settings import Settings
 from pgsched.store import verbs

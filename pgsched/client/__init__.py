@@ -11,13 +11,6 @@
 What goes wrong is raised as one of ``pgsched.errors``, the same classes on both ways.
 """
 
-from pgsched.answers import DeadLetterDetail as DeadLetterDetail
-from pgsched.answers import ExecutionDetail as ExecutionDetail
-from pgsched.answers import Job as Job
-from pgsched.answers import JobDetail as JobDetail
-from pgsched.answers import JobSchedule as JobSchedule
-from pgsched.answers import Page as Page
-from pgsched.answers import Scheduled as Scheduled
 from pgsched.client.http import AsyncClient as AsyncClient
 from pgsched.client.http import Client as Client
 from pgsched.client.many import Ids as Ids
@@ -30,6 +23,13 @@ from pgsched.client.transaction import schedule_async as schedule_async
 from pgsched.client.transaction import schedule_outcome as schedule_outcome
 from pgsched.client.transaction import schedule_outcome_async as schedule_outcome_async
 from pgsched.domain.schedule import Fire as Fire
+from pgsched.responses import DeadLetterDetail as DeadLetterDetail
+from pgsched.responses import ExecutionDetail as ExecutionDetail
+from pgsched.responses import Job as Job
+from pgsched.responses import JobDetail as JobDetail
+from pgsched.responses import JobSchedule as JobSchedule
+from pgsched.responses import Page as Page
+from pgsched.responses import Scheduled as Scheduled
 from pgsched.store.admin.audit import AuditEntry as AuditEntry
 from pgsched.store.admin.clients import ClientRow as ClientRow
 from pgsched.store.admin.clients import SecretHint as SecretHint

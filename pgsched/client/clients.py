@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
-from pgsched.answers import Page
 from pgsched.client.methods import method, pages
 from pgsched.client.requests import LARGEST, Call, Length, body, check_names, path, present
+from pgsched.responses import Page
 from pgsched.store.admin.clients import ClientRow
 from pgsched.store.admin.secrets import SecretRow
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any, TypedDict, Unpack
 from uuid import UUID
 
-from pgsched.answers import DeadLetterDetail, Page
 from pgsched.client.methods import method, pages
 from pgsched.client.requests import (
     LARGEST,
@@ -21,6 +20,7 @@ from pgsched.client.requests import (
     present,
 )
 from pgsched.domain.states import Sort
+from pgsched.responses import DeadLetterDetail, Page
 from pgsched.store.ends.dead_letters import DiscardedMany, Replay, Replaying
 from pgsched.store.lookup.rows import DeadLetter
 

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
 from uuid import UUID
 
-from pgsched.answers import Job, JobDetail, Page, Scheduled
 from pgsched.client.methods import method, pages
 from pgsched.client.requests import (
     LARGEST,
@@ -23,6 +22,7 @@ from pgsched.client.requests import (
 )
 from pgsched.domain.schedule import Fire
 from pgsched.domain.states import Sort
+from pgsched.responses import Job, JobDetail, Page, Scheduled
 from pgsched.store.jobs.backfills import Backfill, Backfilled
 from pgsched.store.lookup.rows import EditPreview
 from pgsched.store.schedule.order import check_given, names_after

@@ -17,8 +17,8 @@ from functools import update_wrapper
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, overload
 
-from pgsched.answers import Page
 from pgsched.client.requests import Call
+from pgsched.responses import Page
 
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")

@@ -9,7 +9,6 @@ from litestar import Request, Response
 from litestar.params import FromPath
 from psycopg import AsyncConnection
 
-from pgsched.answers import job_of
 from pgsched.api.pages.content import as_fields, parsed, with_secrets, without_secrets
 from pgsched.api.pages.filters import changed_fields
 from pgsched.api.pages.forms import sent
@@ -19,6 +18,7 @@ from pgsched.api.parameters import Actor, JobId, Pooled
 from pgsched.api.versions import version_of_job
 from pgsched.domain.duration import format_duration
 from pgsched.errors import NotFound, PgschedError
+from pgsched.responses import job_of
 from pgsched.store import verbs
 from pgsched.store.jobs import edits
 from pgsched.store.lookup import listings

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from litestar import Request, Response
 
-from pgsched.answers import job_of, jobs_of
 from pgsched.api.creation import next_instants
 from pgsched.api.labels import labels_in
 from pgsched.api.pages.content import content, without_secrets
@@ -22,6 +21,7 @@ from pgsched.api.paging import cursor, position
 from pgsched.api.parameters import JobId, Pooled
 from pgsched.domain.states import JOB_STATES
 from pgsched.errors import InvalidInput, InvalidSchedule, NotFound
+from pgsched.responses import job_of, jobs_of
 from pgsched.store import verbs
 from pgsched.store.jobs import backfills
 from pgsched.store.lookup import listings
