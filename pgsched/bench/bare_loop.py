@@ -15,7 +15,6 @@ from pgsched.store.core.connect import connect
 from pgsched.store.core.sql import statement_over
 from pgsched.store.core.wire import Tokens, Uuids
 
-_BATCH = 500
 _CLAIM: LiteralString = """
 update pgsched.executions e
    set lease_owner = 1, lease_token = 1, lease_expires_at = now() + interval '30 s', attempt = attempt + 1
@@ -51,7 +50,7 @@ async def _drain(url: str, number: int, processes: int, keep: str, ready: Any) -
         open_partitions = list(range(number, 16, processes))
         while open_partitions:
             for partition in list(open_partitions):
-                cursor = await claiming.execute(_CLAIM, {"partition": partition, "batch": _BATCH}, binary=True)
+                cursor = await claiming.execute(_CLAIM, {"partition": partition, "batch": 500}, binary=True)
                 rows = await cursor.fetchall()
                 if not rows:
                     open_partitions.remove(partition)

@@ -16,7 +16,6 @@ from pgsched.bench.receiver import CallbackReceiver, receiving
 from pgsched.bench.workers import benchmark_workers
 from pgsched.settings import Settings
 
-_LONGEST = 600
 _BUSY = 0.95  # of a core: from there on the receiver may be what the others wait for
 _CALLBACKS = """
 insert into pgsched.executions (target, payload, fire_at)
@@ -77,7 +76,7 @@ def _measure(
         load(connection, _CALLBACKS, count, lambda _: None)
         started = time.monotonic()
         workers.go.set()
-        workers.await_settled(count, within=_LONGEST)
+        workers.await_settled(count, within=600)
         reports = workers.finish()
     seconds = max(report.last for report in reports) - started
     busy = receiver.take_each_once(_succeeded(connection, count)).cpu_seconds / seconds

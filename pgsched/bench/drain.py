@@ -15,7 +15,6 @@ from pgsched.bench.worker_report import WorkerReport
 from pgsched.bench.workers import benchmark_workers
 from pgsched.settings import Settings
 
-_LONGEST = 600
 _FINISHED = """
 select count(*), count(distinct id) filter (where status = 'succeeded') from pgsched.history"""
 _DUE_LEFT = "select count(*) from pgsched.executions where fire_at <= now()"
@@ -74,7 +73,7 @@ def measure_drain(
         loaded = load(connection, DUE if keep == "all" else TRACED, count, progress, tidy=tidy)
         before, started = cpu.seconds(), time.monotonic()
         workers.go.set()
-        workers.await_settled(count, within=_LONGEST)
+        workers.await_settled(count, within=600)
         server, roles = _since(cpu.seconds(), before), cpu.of_roles()
         reports = workers.finish()
         if keep == "all":

@@ -25,7 +25,6 @@ from pgsched.domain.policy import parse_options
 CONNECTIONS = 100
 PAYLOAD = b'{"order": 42, "merchant": "abcdefghij"}'
 _LANES = CONNECTIONS  # one that finds no connection free has not begun
-_LONGEST = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +42,7 @@ def call_alone(receiver: CallbackReceiver, *, count: int, processes: int, bare: 
     Raises AssertionError when one fails, is lost or comes twice.
     """
     shares = [(receiver.url, range(number, count, processes), bare) for number in range(processes)]
-    spent: list[Spent] = answers_of(_main, shares, within=_LONGEST)
+    spent: list[Spent] = answers_of(_main, shares, within=600)
     received = receiver.take_each_once({str(UUID(int=number)).encode() for number in range(count)})
     seconds = max(one.ended for one in spent) - min(one.started for one in spent)
     return {

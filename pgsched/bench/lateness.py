@@ -15,8 +15,6 @@ from pgsched.bench.workers import benchmark_workers
 from pgsched.settings import Settings
 
 _LEAD = 3.0
-_CATCH_UP = 120
-_LOOK_AHEAD = 0.2
 
 
 def run_lateness(
@@ -47,7 +45,7 @@ def run_lateness(
 
 def settings_on_time(url: str) -> Settings:
     """The settings of workers whose lateness is measured."""
-    return Settings(database_url=url, concurrency=1000, look_ahead=_LOOK_AHEAD)
+    return Settings(database_url=url, concurrency=1000, look_ahead=0.2)
 
 
 def measure_lateness(
@@ -70,7 +68,7 @@ def measure_lateness(
     with benchmark_workers(settings, processes=processes) as workers:
         workers.go.set()
         fed = schedule_evenly(url, rate=rate, seconds=seconds, ahead=not feed, lead=lead, seed=seed)
-        workers.await_settled(count, within=lead + seconds + _CATCH_UP)
+        workers.await_settled(count, within=lead + seconds + 120)
         reports = workers.finish()
     assert_history(connection, count, reports)
     late, claims = together(report.lateness for report in reports), together(report.claims for report in reports)

@@ -14,9 +14,6 @@ from pgsched.bench.worker import Signals, work
 from pgsched.bench.worker_report import WorkerReport, account
 from pgsched.settings import Settings
 
-_DRAIN = 60
-_STALLED = 60
-
 
 @dataclass(slots=True)
 class BenchmarkWorkers:
@@ -44,7 +41,7 @@ class BenchmarkWorkers:
         """Waits until this many are settled, the time is over or no worker makes progress; the account tells which."""
         settled, moved = -1, time.monotonic()
         deadline = moved + within
-        while settled < count and time.monotonic() < min(deadline, moved + _STALLED) and self.alive():
+        while settled < count and time.monotonic() < min(deadline, moved + 60) and self.alive():
             time.sleep(0.02)
             if self.settled() != settled:
                 settled, moved = self.settled(), time.monotonic()
@@ -56,7 +53,7 @@ class BenchmarkWorkers:
     def finish(self) -> list[WorkerReport]:
         """Lets the workers drain and collects their reports. Raises AssertionError when one has died."""
         self.signals.done.set()
-        reports: list[WorkerReport] = collect(self.signals.reports, self.processes, within=_DRAIN)
+        reports: list[WorkerReport] = collect(self.signals.reports, self.processes, within=60)
         for process in self.processes:
             process.join(30)
         return reports

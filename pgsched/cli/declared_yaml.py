@@ -11,8 +11,6 @@ import yaml
 
 from pgsched.errors import InvalidInput
 
-_MOST_BY_ALIASES = 16 * 1024 * 1024
-
 
 def jobs_in(file: Path) -> Any:
     """What the file has under jobs. Raises InvalidInput."""
@@ -33,7 +31,7 @@ def _loaded(text: str) -> Any:
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
-        if node is not None and _written_out(node, {}) > len(text) + _MOST_BY_ALIASES:
+        if node is not None and _written_out(node, {}) > len(text) + 16 * 1024 * 1024:
             raise ValueError("its aliases stand for more than 16 MiB, or for themselves: write out what they stand for")
         return None if node is None else loader.construct_document(node)
     finally:

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from pgsched.client import Request
 
 ONE_SHOTS = 1000
-_FIRST, _SPREAD = timedelta(seconds=1), timedelta(seconds=8)
-_WORKERS = 2
-_PATIENCE = 45.0
 _FEWEST = 3
 """Instants that each recurring job must have had before the demo ends."""
 
@@ -75,7 +72,7 @@ async def _run(settings: Settings, reply: Reply) -> Answer:
 @asynccontextmanager
 async def _workers(settings: Settings, reply: Reply) -> AsyncIterator[asyncio.Task[None]]:
     settings = dataclasses.replace(settings, log_format="human")
-    programs = [worker_program(number, settings, None) for number in range(1, _WORKERS + 1)]
+    programs = [worker_program(number, settings, None) for number in (1, 2)]
     supervisor = Supervisor(programs, drain_timeout=settings.drain_timeout, report=_warnings_to(reply))
     ready = asyncio.Event()
     running = asyncio.create_task(supervisor.run(on_ready=ready.set))
@@ -101,13 +98,13 @@ def _schedule(settings: Settings, url: str) -> None:
 
 
 def _one_shot(url: str, n: int) -> "Request":
-    return {"target": f"{url}/once/{n}", "payload": {"n": n}, "delay": _FIRST + n * _SPREAD / ONE_SHOTS}
+    return {"target": f"{url}/once/{n}", "payload": {"n": n}, "delay": timedelta(seconds=1 + 8 * n / ONE_SHOTS)}
 
 
 async def _arrive(settings: Settings, arrivals: Receiver, supervising: asyncio.Task[None]) -> datetime:
     """Waits until everything is there or patience ends; returns the database's time of that moment."""
     loop = asyncio.get_running_loop()
-    end = loop.time() + _PATIENCE
+    end = loop.time() + 45
     while loop.time() < end and not _complete(arrivals):
         if supervising.done():
             raise PgschedError("the demo was stopped before everything had arrived")

@@ -22,7 +22,6 @@ from pgsched.store.core.transactions import Lend, lending
 
 history = CommandGroup("history")
 
-_TRIES, _APART = 100, 0.05
 _STEPS: dict[internal.Step, str] = {
     "adopted": "the days that had no table have one",
     "none": "no day is without a table",
@@ -91,12 +90,12 @@ async def adopt(connection: Any, settings: Settings) -> Answer:
 
 async def _adopt(lend: Lend, parent: str) -> internal.Step:
     step: internal.Step = "busy"
-    for _ in range(_TRIES):
+    for _ in range(100):
         async with lend() as connection:
             step = await internal.adopt_strays(connection, parent)
         if step in ("adopted", "none", "apart"):
             break
-        await asyncio.sleep(_APART if step == "busy" else 0)
+        await asyncio.sleep(0.05 if step == "busy" else 0)
     return step
 
 

@@ -9,7 +9,6 @@ from collections import deque
 from contextlib import suppress
 
 _MOST_BEHIND = 4 * 1024 * 1024
-_AT_LAST = 1.0
 
 
 class LogWriter(logging.Handler):
@@ -40,7 +39,7 @@ class LogWriter(logging.Handler):
 
     def flush(self) -> None:
         """Waits for a moment until all is written, which it is where somebody reads it."""
-        until = time.monotonic() + _AT_LAST
+        until = time.monotonic() + 1
         with self._changed:
             while self._behind and (left := until - time.monotonic()) > 0:
                 self._changed.wait(left)

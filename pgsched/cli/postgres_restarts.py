@@ -13,7 +13,6 @@ from pgsched.cli.supervisor import how_it_ended
 from pgsched.embedded import EmbeddedPostgres
 from pgsched.errors import EmbeddedPostgresError
 
-_LOOK = 0.2
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 10.0
 _STEADY = 60.0
@@ -38,7 +37,7 @@ async def _end_of(server: EmbeddedPostgres) -> int:
         status = server.exit_status
         if status is not None:
             return status
-        await asyncio.sleep(_LOOK)
+        await asyncio.sleep(0.2)
 
 
 async def _start_again(server: EmbeddedPostgres, report: Callable[[str], None], pause: float) -> float:

@@ -13,7 +13,6 @@ from pgsched.store.jobs.zone_rules import versions
 from pgsched.store.lookup import overview, throughput
 from pgsched.store.lookup.throughput import Done, Objective, Span
 
-_LATELY = timedelta(hours=1)
 _DONE = ("in the last hour", "ended", "failed", "attempts", "failed", "late p99", "took p99")
 _OBJECTIVE = ("objective of", "on time", "attempts in the last hour", "on time", "")
 _WORKER = ("id", "name", "queues", "release", "started_at")
@@ -30,7 +29,7 @@ async def status(connection: Any) -> Answer:
     counts = await overview.count(connection)
     state = await get_installation(connection)
     until = await verbs.now(connection)
-    span = Span(start=until - _LATELY, end=until)
+    span = Span(start=until - timedelta(hours=1), end=until)
     found: dict[str, Any] = {
         "held_since": state.held_since,
         "held_because": state.reason,

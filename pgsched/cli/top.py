@@ -27,9 +27,6 @@ from pgsched.store.core.transactions import Lend, lending
 from pgsched.store.lookup.now import Now, look
 from pgsched.store.lookup.now_lines import Shown
 
-_WIDE, _LONG = 120, 1_000  # of a frame that is no terminal's
-_APART = 1.0  # seconds between the two looks of a single frame
-
 
 @click.command()
 @api_option(hidden=True)
@@ -70,7 +67,7 @@ def top(reply: Reply, /, api: str | None, once: bool, every: float, sort: str, f
 async def _twice(url: str, view: View) -> tuple[Now, Shown]:
     async with lending(url) as lend:
         before = await _look(lend)
-        await asyncio.sleep(_APART)
+        await asyncio.sleep(1)
         now = await _look(lend)
     return now, view.of(now, before)
 
@@ -159,7 +156,7 @@ def _as_text(now: Now, shown: Shown, view: View) -> str:
 
     from pgsched.cli.top_frame import frame
 
-    console = Console(file=io.StringIO(), width=_WIDE, color_system=None)
+    console = Console(file=io.StringIO(), width=120, color_system=None)
     with console.capture() as captured:
-        console.print(frame(now, shown, view, room=_LONG))
+        console.print(frame(now, shown, view, room=1_000))
     return "\n".join(line.rstrip() for line in captured.get().rstrip().split("\n"))

@@ -20,7 +20,6 @@ FORMATS = {
 _TOKEN = "[A-Za-z0-9!#$&^_.+-]{1,100}"
 _TYPE = re.compile(rf'{_TOKEN}/{_TOKEN}( ?; ?{_TOKEN}=({_TOKEN}|"[A-Za-z0-9!#$&^_.+ :;,/=?()-]{{0,100}}"))*')
 _BASE64 = re.compile("[A-Za-z0-9+/]*={0,2}")
-_LONGEST_TYPE = 200
 _FITS = {
     "text": "write a JSON string",
     "form": "write an object of strings, numbers and booleans, or lists of them",
@@ -70,7 +69,7 @@ def parse_body(key: str, value: Any) -> Body:
     """Raises InvalidOptions."""
     if isinstance(value, dict) and {"format"} <= value.keys() <= {"format", "type"} and _is_format(value["format"]):
         format, kind = value["format"], value.get("type", FORMATS[value["format"]])
-        fits = isinstance(kind, str) and len(kind) <= _LONGEST_TYPE and _TYPE.fullmatch(kind) is not None
+        fits = isinstance(kind, str) and len(kind) <= 200 and _TYPE.fullmatch(kind) is not None
         if fits and (format != "form" or "type" not in value):
             return Body(format=format, type=kind)
     raise InvalidOptions(

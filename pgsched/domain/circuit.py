@@ -16,7 +16,6 @@ WINDOW = 10.0
 """Seconds over which attempts are counted."""
 OF_A_HOST = 3
 """Paths that must fail before their host counts as failing."""
-_SHARE = 0.5
 _BUSY = frozenset({429, 503})
 
 
@@ -51,7 +50,7 @@ class Window:
     def fails(self, after: int, *, paths: int = 1) -> bool:
         """Whether at least so many attempts failed, and at least half of all; where that must be so of several
         ``paths``, at that many, and at no fewer than are healthy."""
-        return self.failures >= after and self.failures >= _SHARE * self.attempts and self._is_of(self.failing, paths)
+        return self.failures >= after and 2 * self.failures >= self.attempts and self._is_of(self.failing, paths)
 
     def pause(self, *, paths: int = 1) -> timedelta | None:
         """The shortest pause that was asked for, once that many paths have asked for one, and no fewer than are

@@ -12,15 +12,15 @@ an overlap.
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
 
+from pgsched.domain.duration import SECOND
 from pgsched.domain.expression import FIRST_WALL_TIME, Matches, read
 from pgsched.domain.zone import LAST_YEAR, OffsetSpan, spans, zone_named
 from pgsched.errors import InvalidSchedule
 
-_SECOND = timedelta(seconds=1)
 _SOME_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -73,7 +73,7 @@ def next_occurrence(cron: Cron, after: datetime) -> datetime | None:
     """
     if after.year >= LAST_YEAR:
         return None
-    earliest = max(after.replace(microsecond=0, tzinfo=None), FIRST_WALL_TIME) + _SECOND
+    earliest = max(after.replace(microsecond=0, tzinfo=None), FIRST_WALL_TIME) + SECOND
     matches = Matches(cron.expression)
     for span in spans(cron.timezone, earliest):
         found = _first_in(span, earliest, cron, matches)

@@ -10,6 +10,9 @@ LONGEST = timedelta(days=3653)
 """Ten years, leap days included: nothing pgsched waits for or repeats by is longer."""
 
 NO_TIME = timedelta(0)
+MICROSECOND = timedelta(microseconds=1)
+SECOND = timedelta(seconds=1)
+ONE_DAY = timedelta(days=1)
 _NO_DELAY = frozenset({"PT0S", "0s"})
 """The texts for no delay at all; they are not valid as an interval."""
 _HINT = "write an ISO 8601 duration such as PT1H30M or P1D, or short as 1h30m, 90s, 250ms"

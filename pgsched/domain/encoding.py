@@ -22,7 +22,6 @@ _AS_TEXT = IPv4Address, IPv4Network, IPv6Address, IPv6Network, PurePath, UserStr
 _MENDED = "64-bit", "key must be str"
 """What ``_exact`` mends, as orjson says it."""
 _WRITE = "give dicts, lists, text and numbers, or dataclasses, Structs or models of them"
-_NATIVE, _DOUBLE = 63, 1024  # bits
 _OPTION = orjson.OPT_PASSTHROUGH_DATACLASS
 """orjson leaves out fields of dataclasses that begin with an underscore."""
 
@@ -56,9 +55,9 @@ def _exact(value: Any) -> Any:
         return [_exact(one) for one in value]
     if isinstance(value, float) and not math.isfinite(value):
         raise TypeError(f"{value} is no number of JSON; write null or text")
-    if not isinstance(value, int) or value.bit_length() <= _NATIVE:
+    if not isinstance(value, int) or value.bit_length() <= 63:
         return value
-    if value.bit_length() > _DOUBLE:
+    if value.bit_length() > 1024:
         raise TypeError("a number is over 1.797e308; write it as text")
     return orjson.Fragment(int.__repr__(value))
 

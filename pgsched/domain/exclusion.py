@@ -3,12 +3,12 @@
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time
 from functools import lru_cache
 from operator import itemgetter
 
 from pgsched.domain.cron import Cron
-from pgsched.domain.duration import LONGEST
+from pgsched.domain.duration import LONGEST, MICROSECOND, ONE_DAY
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.seconds_of_day import matching, within
 from pgsched.domain.wall_clock import DAY, wall
@@ -19,9 +19,7 @@ _BEGINS_WITH_A_DATE = re.compile(r"\d{4}-\d", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _BLANKS = " \t\r\n"
 _YEARS = range(1971, 8990)
-_ONE_DAY = timedelta(days=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 _HINT = (
     "write a date (2026-12-25), a range of dates (2026-12-24/2026-12-31), two instants with an offset "
     "(2026-12-24T18:00:00Z/2026-12-27T06:00:00Z) or a cron expression"
@@ -90,11 +88,11 @@ class Excluded:
 
     def until(self, instant: datetime) -> datetime | None:
         """The end of the excluded days or period that contain ``instant``; None if none does."""
-        at = (instant - _EPOCH) // _MICROSECOND
+        at = (instant - _EPOCH) // MICROSECOND
         found = bisect_right(self.stretches, at, key=itemgetter(0)) - 1
         if found < 0 or at >= self.stretches[found][1]:
             return None
-        return _EPOCH + self.stretches[found][1] * _MICROSECOND
+        return _EPOCH + self.stretches[found][1] * MICROSECOND
 
     def remaining(self, seconds: int, day: int, fraction: int) -> int:
         """The given seconds that are not excluded, for instants ``fraction`` microseconds after each second."""
@@ -132,20 +130,20 @@ def _stretches(exclusion: Exclusion, timezone: str) -> list[tuple[int, int]]:
         case ExcludedDays():
             return _local_days(exclusion, timezone)
         case Between():
-            return [((exclusion.start - _EPOCH) // _MICROSECOND, (exclusion.end - _EPOCH) // _MICROSECOND)]
+            return [((exclusion.start - _EPOCH) // MICROSECOND, (exclusion.end - _EPOCH) // MICROSECOND)]
         case Pattern():
             return []
 
 
 def _local_days(days: ExcludedDays, timezone: str) -> list[tuple[int, int]]:
     """The instants at which the zone's calendar shows one of the days; several stretches where clocks go back."""
-    low, high = (datetime.combine(day, time()) for day in (days.first, days.last + _ONE_DAY))
+    low, high = (datetime.combine(day, time()) for day in (days.first, days.last + ONE_DAY))
     found, epoch = list[tuple[int, int]](), _EPOCH.replace(tzinfo=None)
-    for span in spans(timezone, low - 2 * _ONE_DAY):  # no zone is two days away from UTC
+    for span in spans(timezone, low - 2 * ONE_DAY):  # no zone is two days away from UTC
         opens, closes = max(span.opens, low - span.offset), min(span.closes, high - span.offset)
         if opens < closes:
-            found.append(((opens - epoch) // _MICROSECOND, (closes - epoch) // _MICROSECOND))
-        if span.closes > high + 2 * _ONE_DAY:
+            found.append(((opens - epoch) // MICROSECOND, (closes - epoch) // MICROSECOND))
+        if span.closes > high + 2 * ONE_DAY:
             break
     return found
 

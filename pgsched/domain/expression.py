@@ -7,12 +7,13 @@ it is given what the grammar has read, as lists of numbers.
 import copy
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property, lru_cache
 
 from croniter import CroniterBadDateError, croniter
 
 from pgsched.domain.days import days_of_month, days_of_week, days_of_year, names
+from pgsched.domain.duration import SECOND
 from pgsched.domain.fields import DAY_OF_MONTH, DAY_OF_WEEK, LIMITS, WEEKDAYS, listed, refuse_item, values_in
 from pgsched.domain.zone import HORIZON_YEARS
 from pgsched.errors import InvalidSchedule
@@ -20,7 +21,6 @@ from pgsched.errors import InvalidSchedule
 FIRST_WALL_TIME = datetime(1970, 1, 1)
 """Nothing is looked for before it."""
 
-_SECOND = timedelta(seconds=1)
 _LONGEST = 256
 _LONE_DAYS = re.compile(r"\dW|LW|#| \S*L|,\S*\*|\*\S*,")  # what they would mean beside the other day field, none agree
 _COUNTED_DAY = re.compile(r"(?<![#/\d])\d", re.ASCII)
@@ -77,7 +77,7 @@ class Matches:
         return copy.copy(_times(self._read.written))  # it keeps its position in itself, so it is never shared
 
     def _search(self, wall: datetime) -> datetime:
-        before = wall - _SECOND
+        before = wall - SECOND
         while before.year <= wall.year + HORIZON_YEARS:
             try:
                 found: datetime = self._croniter.get_next(datetime, start_time=before)

@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import groupby
 
 from pgsched.domain.cron import Cron
+from pgsched.domain.duration import MICROSECOND, ONE_DAY
 from pgsched.domain.exclusion import Excluded
 from pgsched.domain.schedule import Every, Schedule
 from pgsched.domain.seconds_of_day import firing, within
@@ -14,10 +15,8 @@ from pgsched.domain.zone import LAST_YEAR
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _END = datetime(LAST_YEAR, 1, 1, tzinfo=UTC)
-_ONE_DAY = timedelta(days=1)
 _ONE_HOUR = timedelta(hours=1)
 _AN_HOUR = (1 << 3600) - 1
-_MICROSECOND = timedelta(microseconds=1)
 _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND
 
@@ -75,19 +74,19 @@ def count_hits(specs: tuple[Schedule, ...], excluded: Excluded | None, moments: 
     They are microseconds since the epoch: there may be millions of them.
     """
     if len(specs) == 1 and isinstance(specs[0], Every) and excluded is None:
-        anchor, interval = microseconds(specs[0].anchor), specs[0].interval // _MICROSECOND
+        anchor, interval = microseconds(specs[0].anchor), specs[0].interval // MICROSECOND
         return sum(at >= anchor and not (at - anchor) % interval for at in moments)
     return sum(_hits_of(specs, excluded, day, found) for day, found in groupby(moments, lambda at: at // _DAY))
 
 
 def microseconds(instant: datetime) -> int:
     """Since the epoch."""
-    return (instant - _EPOCH) // _MICROSECOND
+    return (instant - _EPOCH) // MICROSECOND
 
 
 def _hits_of(specs: tuple[Schedule, ...], excluded: Excluded | None, day: int, moments: Iterable[int]) -> int:
-    begin = _EPOCH + day * _ONE_DAY
-    found = _left(_firing(specs, day, begin, begin + _ONE_DAY), excluded, day)
+    begin = _EPOCH + day * ONE_DAY
+    found = _left(_firing(specs, day, begin, begin + ONE_DAY), excluded, day)
     return sum(found.get(at % _SECOND, 0) >> at % _DAY // _SECOND & 1 for at in moments)
 
 
@@ -103,7 +102,7 @@ def first_between(
 
 def _days(low: datetime, high: datetime) -> range:
     high = min(high, _END)
-    return range((low - _EPOCH) // _ONE_DAY, (high - _MICROSECOND - _EPOCH) // _ONE_DAY + 1)
+    return range((low - _EPOCH) // ONE_DAY, (high - MICROSECOND - _EPOCH) // ONE_DAY + 1)
 
 
 def _multiples(every: Every, low: datetime, high: datetime) -> Missed | None:
@@ -137,7 +136,7 @@ def _firing(specs: tuple[Schedule, ...], day: int, low: datetime, high: datetime
     found = dict[int, int]()
     for spec in specs:
         fraction = _fraction(spec)
-        begin, end = (-((fraction - (at - _EPOCH) // _MICROSECOND) // _SECOND) for at in (low, high))
+        begin, end = (-((fraction - (at - _EPOCH) // MICROSECOND) // _SECOND) for at in (low, high))
         if seconds := within(firing(spec, day), day, begin, end):
             found[fraction] = found.get(fraction, 0) | seconds
     return found

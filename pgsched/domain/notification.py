@@ -8,12 +8,13 @@ import re
 from dataclasses import dataclass
 from uuid import UUID
 
+from pgsched.domain.partitions import PARTITION_BITS
+
 CHANNEL = "pgsched_wake"
 MOST_ROWS = 512  # characters: one row for each partition of a queue, as the triggers tell
 _ROW = re.compile(r"([0-9]{1,5})@(-?[0-9]{1,18})")
 STOP = "stop "
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_MOST_PARTITIONS = 32_768
 EARLIEST, LATEST = -62_135_596_800_000_000, 253_402_214_400_000_000
 """The first and the last instant that a row can have, in microseconds since 1970: the years 1 and 9999."""
 
@@ -36,4 +37,4 @@ def parse_notice(payload: str) -> Notice:
         return Notice()
     found = (_ROW.fullmatch(item) for item in payload.split(","))
     rows = ((int(row[1]), min(max(int(row[2]), EARLIEST), LATEST)) for row in found if row)
-    return Notice(rows=tuple((partition, instant) for partition, instant in rows if partition < _MOST_PARTITIONS))
+    return Notice(rows=tuple((partition, instant) for partition, instant in rows if partition < 1 << PARTITION_BITS))

@@ -16,7 +16,7 @@ from pgsched.errors import InvalidSettings, Refused, Unauthenticated
 from pgsched.settings import is_loopback
 
 ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA")
-_MOST_CLIENTS, _LONGEST = 100, 100
+_MOST_CLIENTS = 100
 _SUBJECT = 180
 _FASTEST = 1_000_000
 _PROVIDER = frozenset({"audience", "algorithms", "leeway", "rate", "burst", "rules", "sign_in"})
@@ -87,7 +87,7 @@ class Provider:
         clients = rule.clients.read(claims) if isinstance(rule.clients, FromClaim) else rule.clients
         scopes = rule.scopes.read(claims) if isinstance(rule.scopes, FromClaim) else rule.scopes
         if clients is not None:
-            clients = frozenset(name for name in clients if 1 <= len(name) <= _LONGEST and name.isprintable())
+            clients = frozenset(name for name in clients if 1 <= len(name) <= 100 and name.isprintable())
             if not clients or len(clients) > _MOST_CLIENTS:
                 raise Refused(f"the token has to name 1 to {_MOST_CLIENTS} clients, and names {len(clients)}")
         return Grant(subject=f"{who} ({self.issuer})", clients=clients, scopes=scopes & frozenset(SCOPES))

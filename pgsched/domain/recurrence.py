@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Unpack
 
 from pgsched.domain.cron import Cron, clock_note
+from pgsched.domain.duration import MICROSECOND
 from pgsched.domain.exclusion import Excluded, excluded
 from pgsched.domain.instant_counts import Missed, count_between, count_by_hour, count_hits, first_between, microseconds
 from pgsched.domain.rules import NO_RULES, Rules, check_whole_seconds
@@ -24,7 +25,6 @@ from pgsched.errors import InvalidSchedule
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 _RARE = 200  # days with instants, by the number of schedules and patterns
 _PATIENCE = 6000  # days, likewise
 _LONGEST_PATIENCE = 5 * 366
@@ -54,7 +54,7 @@ class Recurrence:
         ``after`` has no offset from UTC.
         """
         if self.starts_at is not None:
-            after = max(instant_of(after, "after"), self.starts_at - _MICROSECOND)
+            after = max(instant_of(after, "after"), self.starts_at - MICROSECOND)
         found = self._next(after)
         while found is not None and found in self.exceptions:
             found = self._next(found)
@@ -82,11 +82,11 @@ class Recurrence:
         Exact, and counted in milliseconds for a year of a job that fires each second. None with
         ``after_completion``: such a job has no instants but the one that comes next.
         """
-        low, high = self._bounded(after + _MICROSECOND, until + _MICROSECOND)
+        low, high = self._bounded(after + MICROSECOND, until + MICROSECOND)
         if self.after_completion:
             return None
         out = sorted(at for at in self.exceptions if low <= at < high)
-        begins, ends = [low, *(at + _MICROSECOND for at in out)], [*out, high]
+        begins, ends = [low, *(at + MICROSECOND for at in out)], [*out, high]
         parts = (count_between(self.specs, self.excluded, *part) for part in zip(begins, ends, strict=True))
         found = [part for part in parts if part is not None]
         if not found:
@@ -136,14 +136,14 @@ class Recurrence:
             midnight = found.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
             if left := first_between(self.specs, excluded, found, midnight):
                 return left
-            found = self._outside_stretches(midnight - _MICROSECOND, excluded)
+            found = self._outside_stretches(midnight - MICROSECOND, excluded)
         patience = timedelta(days=min(_PATIENCE // parts, _LONGEST_PATIENCE))
         return None if found is None else first_between(self.specs, excluded, found, found + patience)
 
     def _outside_stretches(self, after: datetime, excluded: Excluded) -> datetime | None:
         found = self._of_any(after)
         while found is not None and (end := excluded.until(found)) is not None:
-            found = self._of_any(end - _MICROSECOND)
+            found = self._of_any(end - MICROSECOND)
         return found
 
     def _of_any(self, after: datetime) -> datetime | None:
@@ -218,7 +218,7 @@ def _check_fires(found: Recurrence) -> None:
     if found.excluded is None and found.ends_at is None:
         return
     begin = found.starts_at or (_SOME_DAY if found.ends_at is None else _EPOCH)
-    if found.next_instant(begin - _MICROSECOND) is None:
+    if found.next_instant(begin - MICROSECOND) is None:
         hint = "exclude less, or leave more time between starts_at and ends_at"
         raise InvalidSchedule(f"the job would never fire within its rules: {hint}")
 

@@ -10,13 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
 
+from pgsched.domain.duration import MICROSECOND, NO_TIME
 from pgsched.domain.instant_counts import Missed
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.rules import OnMissed, OnOverlap, Rules
-
-_MICROSECOND = timedelta(microseconds=1)
-_SKIP_CATCHES_UP = timedelta(minutes=1)
-_NO_TIME = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +54,7 @@ def reckon(recurrence: Recurrence, rules: Rules, scheduled_for: datetime, now: d
         return _given_up(recurrence, rules, scheduled_for, oldest, now)
     if rules.on_missed is not OnMissed.LATEST or following is None or following > now:
         return Reckoning(runs=True, successor=following)
-    passed = recurrence.missed(scheduled_for - _MICROSECOND, now)
+    passed = recurrence.missed(scheduled_for - MICROSECOND, now)
     assert passed is not None
     return _coalesced(recurrence, (), scheduled_for, passed.last)
 
@@ -89,18 +86,18 @@ def _counted_from_an_end(recurrence: Recurrence, scheduled_for: datetime) -> Rec
 def _oldest(rules: Rules, now: datetime) -> datetime | None:
     catch_up = rules.catch_up
     if catch_up is None and rules.on_missed is OnMissed.SKIP:
-        catch_up = _SKIP_CATCHES_UP
-    return None if catch_up is None else now - catch_up - (rules.spread or _NO_TIME)
+        catch_up = timedelta(minutes=1)
+    return None if catch_up is None else now - catch_up - (rules.spread or NO_TIME)
 
 
 def _given_up(
     recurrence: Recurrence, rules: Rules, scheduled_for: datetime, oldest: datetime, now: datetime
 ) -> Reckoning:
     skipped = (_range(recurrence, scheduled_for, oldest, "missed"),)
-    successor = recurrence.next_instant(oldest - _MICROSECOND)
+    successor = recurrence.next_instant(oldest - MICROSECOND)
     if rules.on_missed is not OnMissed.LATEST or successor is None or successor > now:
         return Reckoning(runs=False, skipped=skipped, successor=successor)
-    passed = recurrence.missed(oldest - _MICROSECOND, now)
+    passed = recurrence.missed(oldest - MICROSECOND, now)
     assert passed is not None
     return _coalesced(recurrence, skipped, passed.first, passed.last)
 
@@ -117,7 +114,7 @@ def _coalesced(
 
 def _range(recurrence: Recurrence, first: datetime, end: datetime, reason: str) -> SkippedRange:
     """The instant ``first``, whatever the schedule says of it by now, and those after it that come before ``end``."""
-    further = recurrence.missed(first, end - _MICROSECOND)
+    further = recurrence.missed(first, end - MICROSECOND)
     if further is None:
         return SkippedRange(first=first, last=first, count=1, reason=reason)
     return SkippedRange(first=first, last=further.last, count=1 + further.count, reason=reason)

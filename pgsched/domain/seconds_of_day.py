@@ -4,18 +4,18 @@ Days are numbered from 1 January 1970. What is told here of a schedule is exact 
 schedule have the same fraction of a second, which its caller knows.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple, assert_never
 
 from pgsched.domain.cron import Cron, shifts_to_opening, walls_in
+from pgsched.domain.duration import SECOND
 from pgsched.domain.expression import Matches
 from pgsched.domain.schedule import Every, Once, Schedule
 from pgsched.domain.wall_clock import ALL_DAY, DAY, Wall, wall, year_of
 from pgsched.domain.zone import OffsetSpan, spans
 
 _EPOCH = datetime(1970, 1, 1)
-_SECOND = timedelta(seconds=1)
 
 
 class OffsetStretch(NamedTuple):
@@ -58,7 +58,7 @@ def within(seconds: int, day: int, low: int, high: int) -> int:
 
 
 def _multiples(every: Every, day: int) -> int:
-    interval, ahead = every.interval // _SECOND, _second(every.anchor) - day * DAY
+    interval, ahead = every.interval // SECOND, _second(every.anchor) - day * DAY
     first = ahead if ahead > 0 else ahead % interval
     return _comb(interval) << first & ALL_DAY if first < DAY else 0
 
@@ -97,7 +97,7 @@ def _seen_in_utc(clock: Wall, stretch: OffsetStretch, day: int) -> int:
 @lru_cache(maxsize=4096)
 def _stretches(timezone: str, year: int) -> tuple[OffsetStretch, ...]:
     return tuple(
-        OffsetStretch(opens=_seconds(span.opens), closes=_seconds(span.closes), offset=span.offset // _SECOND)
+        OffsetStretch(opens=_seconds(span.opens), closes=_seconds(span.closes), offset=span.offset // SECOND)
         for span in _spans_of(timezone, year)
     )
 
@@ -109,7 +109,7 @@ def _firing_stretches(cron: Cron, year: int) -> tuple[tuple[OffsetStretch, ...],
     found, openings = list[OffsetStretch](), list[int]()
     for span in _spans_of(cron.timezone, year):
         low, high = (_seconds(end - span.offset) for end in walls_in(span, cron, fixed=matches.fixed))
-        found.append(OffsetStretch(opens=low, closes=high, offset=span.offset // _SECOND))
+        found.append(OffsetStretch(opens=low, closes=high, offset=span.offset // SECOND))
         if shifts_to_opening(span, cron, matches):
             openings.append(_seconds(span.opens))
     return tuple(found), tuple(openings)
@@ -129,4 +129,4 @@ def _second(instant: datetime) -> int:
 
 
 def _seconds(instant: datetime) -> int:
-    return (instant - _EPOCH) // _SECOND
+    return (instant - _EPOCH) // SECOND

@@ -12,7 +12,7 @@ LONGEST_SECRET = 16_384
 """Bytes of a secret's value."""
 SIGNING = "signing secret"
 """The name that signing secrets are sealed for; no other secret can have it."""
-_SIGNING_PREFIX, _SIGNING_BYTES = "whsec_", 32
+_SIGNING_PREFIX = "whsec_"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _PREFIX = re.compile(r"[ -~]{0,100}")
 _EXAMPLE = '{"secret": "shop-token", "prefix": "Bearer "}'
@@ -49,7 +49,7 @@ def check_secret(name: str, value: str) -> None:
 
 def new_signing_secret() -> str:
     """A new signing secret, as its client sees it."""
-    return _SIGNING_PREFIX + base64.b64encode(secrets.token_bytes(_SIGNING_BYTES)).decode()
+    return _SIGNING_PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 def parse_signing_secret(text: str) -> bytes:

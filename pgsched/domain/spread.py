@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
 
+from pgsched.domain.duration import MICROSECOND
 from pgsched.errors import InvalidSchedule
 
 _HASHED = re.compile(r"H(?:\((\d{1,2})-(\d{1,2})\))?(?:/(\d{1,2}))?", re.ASCII)
@@ -23,7 +24,6 @@ _LIMITS = {
     "day-of-week": (0, 6),
 }
 _EVERY_MONTH_HAS = 28
-_MICROSECOND = timedelta(microseconds=1)
 
 
 def identity_of(client: str, key: str | None, id: object) -> str:
@@ -74,13 +74,13 @@ def _value(name: str, item: str, drawn: int) -> str:
 def jittered(identity: str, instant: datetime, jitter: timedelta, following: datetime | None) -> datetime:
     """A start from ``instant`` to before ``instant + jitter``, and before ``following``, the job's next instant."""
     width = _width(instant, jitter, following)
-    return instant + _drawn(identity, instant, "jitter") % max(width, 1) * _MICROSECOND
+    return instant + _drawn(identity, instant, "jitter") % max(width, 1) * MICROSECOND
 
 
 def slots(instant: datetime, window: timedelta, following: datetime | None, count: int = 16) -> tuple[datetime, ...]:
     """Where the ``count`` equal parts of the window begin; ``following`` ends the window if it comes sooner."""
     width = _width(instant, window, following)
-    return tuple(instant + width * n // count * _MICROSECOND for n in range(count))
+    return tuple(instant + width * n // count * MICROSECOND for n in range(count))
 
 
 def emptiest(
@@ -94,12 +94,12 @@ def emptiest(
     chosen = fewest[_drawn(identity, instant, "slot") % len(fewest)]
     width = _width(instant, window, following)
     begin, end = (width * n // len(counts) for n in (chosen, chosen + 1))
-    return instant + (begin + _drawn(identity, instant, "moment") % max(end - begin, 1)) * _MICROSECOND
+    return instant + (begin + _drawn(identity, instant, "moment") % max(end - begin, 1)) * MICROSECOND
 
 
 def _width(instant: datetime, length: timedelta, following: datetime | None) -> int:
     room = length if following is None else min(length, following - instant)
-    return room // _MICROSECOND
+    return room // MICROSECOND
 
 
 def _drawn(identity: str, instant: datetime, what: str) -> int:

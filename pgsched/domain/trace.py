@@ -13,7 +13,6 @@ from pgsched.errors import InvalidOptions
 
 _TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _OF_A_LATER_VERSION = re.compile(r"(?!ff|00)[0-9a-f]{2}(-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2})(?:-.*)?")
-_LONGEST_HEADER = 512
 
 
 def parse_traceparent(key: str, value: Any) -> str:
@@ -27,7 +26,7 @@ def parse_traceparent(key: str, value: Any) -> str:
 def traceparent_in(header: str | None) -> str | None:
     """What a request says of its trace; None for what is not of the standard's form, which says to ignore that. One of
     a later version is taken for what this version knows of it."""
-    if header is None or len(header) > _LONGEST_HEADER:
+    if header is None or len(header) > 512:
         return None
     later = _OF_A_LATER_VERSION.fullmatch(header)
     text = f"00{later[1]}" if later else header

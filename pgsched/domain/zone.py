@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from zoneinfo import ZoneInfo, available_timezones
 
+from pgsched.domain.duration import SECOND
 from pgsched.errors import InvalidSchedule
 
 LAST_YEAR = 9000
@@ -22,8 +23,6 @@ LAST_YEAR = 9000
 HORIZON_YEARS = 50
 """How far ahead an instant is looked for: a fifth Monday in February can be 40 years away."""
 
-_LONGEST_NAME = 100
-_SECOND = timedelta(seconds=1)
 _PROBE = timedelta(hours=12)  # no zone was ever changed and changed back within half a day
 _NOT_ZONES = {"localtime", "posixrules", "Factory", "posix", "right"}  # of one machine, or with leap seconds
 _SOME_ZONE = Path("Europe", "Berlin")
@@ -68,8 +67,8 @@ def _changes(timezone: str, year: int) -> tuple[tuple[datetime, timedelta], ...]
 def _change_between(zone: ZoneInfo, early: datetime, late: datetime) -> datetime:
     """The first whole second with the offset of ``late`` rather than that of ``early``."""
     new = zone.fromutc(late) - late
-    while late - early > _SECOND:
-        middle = early + (late - early) // (2 * _SECOND) * _SECOND
+    while late - early > SECOND:
+        middle = early + (late - early) // (2 * SECOND) * SECOND
         early, late = (early, middle) if zone.fromutc(middle) - middle == new else (middle, late)
     return late
 
@@ -77,7 +76,7 @@ def _change_between(zone: ZoneInfo, early: datetime, late: datetime) -> datetime
 @lru_cache(maxsize=1024)
 def zone_named(name: str) -> ZoneInfo:
     try:
-        if len(name) > _LONGEST_NAME or name.partition("/")[0] in _NOT_ZONES:
+        if len(name) > 100 or name.partition("/")[0] in _NOT_ZONES:
             raise ValueError(name)
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):

@@ -11,9 +11,6 @@ from pgsched.embedded.processes import command_line
 from pgsched.errors import EmbeddedPostgresError
 from pgsched.own_files import write_own
 
-_LOG_LIMIT = 16 * 1024 * 1024
-_LINES_SHOWN = 12
-
 
 def initialise(directory: Path, bin_dir: Path, account: ServerAccount | None, *, options: list[str]) -> None:
     """Makes ``cluster`` and ``password`` with initdb's options; killed half-way it leaves no cluster."""
@@ -112,7 +109,7 @@ def _pid_file(cluster: Path) -> list[str]:
 def size_after_rotation(log: Path) -> int:
     """The length of the log in bytes, once a long one was set aside as ``.log.1``."""
     size = log.stat().st_size if log.exists() else 0
-    if size < _LOG_LIMIT:
+    if size < 16 * 1024 * 1024:
         return size
     log.replace(log.with_suffix(".log.1"))
     return 0
@@ -120,4 +117,4 @@ def size_after_rotation(log: Path) -> int:
 
 def last_lines(text: str) -> str:
     """The last lines of a log, to be shown in an error."""
-    return "\n".join(text.strip().splitlines()[-_LINES_SHOWN:])
+    return "\n".join(text.strip().splitlines()[-12:])

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from pgsched.delivery.python import App
+from pgsched.domain.duration import NO_TIME
 from pgsched.domain.outcome import Undeliverable
 from pgsched.events import Events, Field
 from pgsched.scheduler import Worker
@@ -22,8 +23,6 @@ from pgsched.store.live.executions import Share
 from pgsched.testing.ran import NotingSettler, Ran, is_attempt, ran
 
 _MOST = 500
-_LEASE = 3_600.0
-_AT_ONCE = timedelta(0)
 
 
 class SteppedWorker(Worker):
@@ -36,7 +35,7 @@ class SteppedWorker(Worker):
         self._patience = patience
         self._refused: list[str] = []
         super().__init__(
-            Settings(database_url=database_url, lease=_LEASE, look_ahead=0.0, blocked_timeout=0.0, **given),
+            Settings(database_url=database_url, lease=3_600.0, look_ahead=0.0, blocked_timeout=0.0, **given),
             app=app,
             events=Events(self._hear),
         )
@@ -92,7 +91,7 @@ class SteppedWorker(Worker):
         await self.gatekeeper.turn()
         shares = [Share(partition, LONG_AGO, _MOST) for partition in self.roster.open]
         admit, row_filter = self.admission.admit, self.selection.row_filter
-        claimed = await self.claimer.leases.claim(shares, _AT_ONCE, row_filter=row_filter, admit=admit)
+        claimed = await self.claimer.leases.claim(shares, NO_TIME, row_filter=row_filter, admit=admit)
         self.dispatcher.submit(claimed.rows, claimed.sure_until)
         await self._all_settled()
         return bool(claimed.taken) or released or len(self._noted) > before

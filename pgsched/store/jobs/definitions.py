@@ -15,6 +15,7 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.bounded_cache import Memo
 from pgsched.domain.definition import Definition
+from pgsched.domain.duration import MICROSECOND
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.rules import Rules
@@ -30,7 +31,6 @@ _TIMES_ITS_TEXT = 24
 _NO_RULES = b"{}"  # as an insert may write it, where pgsched.schedule writes none: they need not be read either
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_COUNTING = 100_000
-_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +163,7 @@ def claimed_definition(
         key=key,
         cron=cron,
         timezone=timezone,
-        every=None if interval is None else interval * _MICROSECOND,
+        every=None if interval is None else interval * MICROSECOND,
         anchor=to_datetime(origin),
         gap=gap,
         overlap=overlap,

@@ -8,13 +8,14 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
 from psycopg import AsyncConnection
 
 from pgsched.domain.definition import Definition
+from pgsched.domain.duration import MICROSECOND
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.rules import NO_RULES
 from pgsched.domain.run_decisions import SkippedRange
@@ -24,7 +25,6 @@ from pgsched.store.jobs.starts import Planning, starts_of
 from pgsched.store.jobs.withdrawn import Withdrawn
 
 Connection = AsyncConnection[Any]
-_MICROSECOND = timedelta(microseconds=1)
 _Given = ParamSpec("_Given")
 _Found = TypeVar("_Found")
 
@@ -133,7 +133,7 @@ async def _still_there(
     if not withdrawn or job.has_run_out:
         return None, None
     row = withdrawn[0]
-    before = end if schedule.after_completion else row.scheduled_for - _MICROSECOND
+    before = end if schedule.after_completion else row.scheduled_for - MICROSECOND
     if await asyncio.to_thread(schedule.next_instant, before) != row.scheduled_for:
         return None, None
     start = await _start(connection, job, row.scheduled_for, earliest=job.updated_at)
@@ -158,7 +158,7 @@ async def _before_late_start(
     if passed is None or passed.last in taken:
         return resumed
     start = await _start(connection, job, passed.last, earliest=resumed)
-    return passed.last - _MICROSECOND if start > resumed else resumed
+    return passed.last - MICROSECOND if start > resumed else resumed
 
 
 async def _start(
@@ -186,7 +186,7 @@ def _without_row(
     """The instants of a pause, but those that have their row already."""
     found = []
     for edge in [*sorted(at for at in taken if after < at < until), until]:
-        missed = schedule.missed(after, edge - _MICROSECOND if edge in taken else edge)
+        missed = schedule.missed(after, edge - MICROSECOND if edge in taken else edge)
         if missed is not None:
             found.append(SkippedRange.of(missed, "paused"))
         after = edge

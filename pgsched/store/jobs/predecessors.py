@@ -1,11 +1,12 @@
 """Looks for the runs of other jobs after which claimed rows come, and has these wait (``domain.predecessor``)."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncConnection
 
+from pgsched.domain.duration import MICROSECOND
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.predecessor import After, Decision, Other, OtherRun, WaitFor, decide
 from pgsched.errors import InvalidSchedule
@@ -15,7 +16,6 @@ from pgsched.store.core.wire import Instant, to_datetime, to_instant
 from pgsched.store.jobs.definitions import ClaimedDefinition, claimed_definition
 
 Connection = AsyncConnection[Any]
-_MICROSECOND = timedelta(microseconds=1)
 
 
 async def decide_after(
@@ -65,9 +65,9 @@ def _expected(job: ClaimedDefinition, instant: datetime, period: tuple[datetime,
     begin, end = period
     try:
         recurrence = job.recurrence()
-        if (passed := recurrence.missed(begin - _MICROSECOND, min(instant, end - _MICROSECOND))) is not None:
+        if (passed := recurrence.missed(begin - MICROSECOND, min(instant, end - MICROSECOND))) is not None:
             return passed.last
-        following = None if recurrence.after_completion else recurrence.next_instant(max(instant, begin - _MICROSECOND))
+        following = None if recurrence.after_completion else recurrence.next_instant(max(instant, begin - MICROSECOND))
     except InvalidSchedule:
         return None
     return following if following is not None and following < end else None

@@ -15,6 +15,7 @@ from uuid import UUID
 import psycopg
 from psycopg import AsyncConnection
 
+from pgsched.domain.duration import NO_TIME
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.isolation import Culprit, by_halves, is_a_lock, is_of_a_row, took_too_long
 from pgsched.store.core.sql import statement, statement_in
@@ -23,7 +24,6 @@ from pgsched.store.live.executions import Lease, Share
 from pgsched.store.live.parking import SetAside, park
 
 Connection = AsyncConnection[Any]
-_NO_TIME = timedelta(0)
 _QUICK, _PATIENT = "500ms", "5s"
 
 
@@ -39,7 +39,7 @@ async def sift(
     lock: Callable[[], Awaitable[list[RowPlace]]],
     attempt: Callable[[Sequence[RowPlace]], Awaitable[object]],
     *,
-    ahead: timedelta = _NO_TIME,
+    ahead: timedelta = NO_TIME,
 ) -> list[SetAside]:
     """Sets aside the locked rows with which an attempt fails. Returns those that were parked.
 

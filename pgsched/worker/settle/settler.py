@@ -14,11 +14,11 @@ batch is full, and never longer than the longest window.
 
 import asyncio
 import time
-from datetime import timedelta
 from functools import partial
 from typing import LiteralString, assert_never
 
 from pgsched.domain.capability import WORKER
+from pgsched.domain.duration import MICROSECOND
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import (
     AlreadySettled,
@@ -55,7 +55,6 @@ _LONGEST_WINDOW = 0.05
 _SHORTEST_WINDOW = 0.001
 _AGAIN, _AGAIN_ONE_IN = 0.1, 5
 _WARY = 1.0
-_MICROSECOND = timedelta(microseconds=1)
 _MOST_KEYS = 64  # as many let the next of theirs have its turn: claims of the same partitions wait for that
 
 
@@ -172,7 +171,7 @@ class Settler(Service):
                 batch.defer(row, longest_deferred(options, self._clock.age(row.start)))
             case Released(after=after, reason=reason) if after:
                 batch.postpone(row, after, reason)
-                self.expected(row.partition, self._clock.now() + after // _MICROSECOND)
+                self.expected(row.partition, self._clock.now() + after // MICROSECOND)
             case Released(by_drain=by_drain, ended=ended):
                 batch.release(row, by_drain=by_drain, ended=ended)
             case Undeliverable(capability=capability):
