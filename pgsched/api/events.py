@@ -24,7 +24,7 @@ from pgsched.api.requests import ApiRequest
 from pgsched.api.routing import reads
 from pgsched.domain.api_key import Grant
 from pgsched.domain.duration import length_of
-from pgsched.domain.event_position import LONGEST, Horizon, Position
+from pgsched.domain.event_position import LONGEST, Position, VisibilityHorizon
 from pgsched.domain.states import EndStatus
 from pgsched.errors import InvalidInput, InvalidSchedule, Unauthenticated, Unavailable
 from pgsched.store.lookup import events as ends
@@ -62,7 +62,7 @@ class _Reader:
     grant: Grant
     wanted: EventFilter
     position: Position
-    asked: Horizon
+    asked: VisibilityHorizon
     until: float
     span: int = 0
     checked: float = 0.0
@@ -122,7 +122,7 @@ class _Reader:
                 return None
         return None
 
-    def _has_left(self, horizon: Horizon) -> bool:
+    def _has_left(self, horizon: VisibilityHorizon) -> bool:
         is_there = self.position.seen == horizon.seen and self.position.transaction is None
         return not is_there and self.position.is_within(horizon)
 
@@ -193,7 +193,7 @@ def _seconds(wait: str | None) -> float:
         raise Unreadable(f"wait: {error}", status=422, faults=[Fault(parameter="wait", detail=str(error))]) from None
 
 
-def _position(text: str | None, name: str, horizon: Horizon) -> Position:
+def _position(text: str | None, name: str, horizon: VisibilityHorizon) -> Position:
     """Raises Unreadable, and InvalidInput for one of another database."""
     if text is None:
         return Position.of(horizon)

@@ -19,7 +19,7 @@ import msgspec
 from pgsched.api.database import Database
 from pgsched.api.fair_shares import FairShares
 from pgsched.domain.api_key import Grant
-from pgsched.domain.event_position import Horizon, Position
+from pgsched.domain.event_position import Position, VisibilityHorizon
 from pgsched.errors import PgschedError, TooManyRequests
 from pgsched.events import Events
 from pgsched.store.lookup import events as ends
@@ -75,7 +75,7 @@ class Feed:
         self._forget()
 
     def _forget(self) -> None:
-        self.horizon: Horizon | None = None
+        self.horizon: VisibilityHorizon | None = None
         self.changed = asyncio.Event()
         self.closed = asyncio.Event()
         """Set when readers have to go: the process ends, or the database is another one."""
@@ -117,7 +117,9 @@ class Feed:
         page = self._kept.get(position.place)
         return page if page is not None and page.covers(clients) else None
 
-    async def read(self, grant: Grant, clients: Clients, position: Position, horizon: Horizon, span: int) -> FeedPage:
+    async def read(
+        self, grant: Grant, clients: Clients, position: Position, horizon: VisibilityHorizon, span: int
+    ) -> FeedPage:
         """What comes next, read for one reader alone, as the database lets the holder of its key see it."""
         database = self._database.acting(grant)
         async with database.page() as connection:
@@ -151,7 +153,7 @@ class Feed:
         self.horizon = now
         self._tell()
 
-    async def _read_up_to(self, now: Horizon, position: Position) -> None:
+    async def _read_up_to(self, now: VisibilityHorizon, position: Position) -> None:
         span, complete = ends.SPAN, position.seen == now.seen
         while not complete and self._readers:
             clients = self._clients()

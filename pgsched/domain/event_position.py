@@ -65,7 +65,7 @@ class TransactionSnapshot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Horizon:
+class VisibilityHorizon:
     """What can be read at an instant of the database; ``newest`` is the next number of a transaction."""
 
     seen: TransactionSnapshot
@@ -87,7 +87,7 @@ class Position:
     id: UUID | None = None
 
     @classmethod
-    def of(cls, horizon: Horizon) -> Self:
+    def of(cls, horizon: VisibilityHorizon) -> Self:
         return cls(seen=horizon.seen, since=horizon.at, at=horizon.at)
 
     @classmethod
@@ -106,7 +106,7 @@ class Position:
         """What was read, whenever that was: the same for all who have read the same."""
         return self.seen, self.transaction, self.id
 
-    def check(self, horizon: Horizon) -> None:
+    def check(self, horizon: VisibilityHorizon) -> None:
         """Raises InvalidInput for one that this database has not given out."""
         if self.seen.xmax > horizon.newest:
             raise InvalidInput(
@@ -114,22 +114,22 @@ class Position:
                 "look up in /v1/executions what has ended meanwhile"
             )
 
-    def is_within(self, horizon: Horizon) -> bool:
+    def is_within(self, horizon: VisibilityHorizon) -> bool:
         """Whether all that was read can be seen there."""
         partly = self.transaction is None or horizon.seen.sees(self.transaction)
         return partly and self.seen.within(horizon.seen)
 
-    def late(self, horizon: Horizon) -> list[int]:
+    def late(self, horizon: VisibilityHorizon) -> list[int]:
         """The transactions below the snapshot's that have ended since it was taken, and the one that is partly read."""
         ended = {one for one in self.seen.open if horizon.seen.sees(one)}
         return sorted(ended | ({self.transaction} if self.transaction is not None else set()))
 
-    def after(self, horizon: Horizon, transaction: int, id: UUID) -> Self:
+    def after(self, horizon: VisibilityHorizon, transaction: int, id: UUID) -> Self:
         """Where one stands after a row of what can be read there."""
         seen = self.seen if transaction == self.transaction else self._whole().advanced(horizon.seen, transaction)
         return replace(self, seen=seen, transaction=transaction, id=id)
 
-    def up_to(self, horizon: Horizon, below: int) -> Self:
+    def up_to(self, horizon: VisibilityHorizon, below: int) -> Self:
         """Where one stands after all of the rows of transactions below a number that can be read there."""
         seen = self._whole().advanced(horizon.seen, below)
         if below < horizon.seen.xmax:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgsched.domain import event_position
-from pgsched.domain.event_position import Horizon, Position, TransactionSnapshot
+from pgsched.domain.event_position import Position, TransactionSnapshot, VisibilityHorizon
 from pgsched.errors import InvalidInput
 
 Row = tuple[int, UUID]
@@ -40,13 +40,13 @@ class _World:
         if self.open:
             self.open.remove(sorted(self.open)[drawn % len(self.open)])
 
-    def horizon(self) -> Horizon:
+    def horizon(self) -> VisibilityHorizon:
         self.clock += 1
         xip = ",".join(map(str, sorted(self.open)))
         text = f"{min(self.open, default=self.newest)}:{self.newest}:{xip}"
-        return Horizon(seen=TransactionSnapshot.parse(text), newest=self.newest, at=self.clock)
+        return VisibilityHorizon(seen=TransactionSnapshot.parse(text), newest=self.newest, at=self.clock)
 
-    def read(self, at: Position, horizon: Horizon, limit: int, span: int) -> tuple[list[Row], Position]:
+    def read(self, at: Position, horizon: VisibilityHorizon, limit: int, span: int) -> tuple[list[Row], Position]:
         """What the statement reads, and where it ends."""
         low = at.seen.xmax
         high = min(max(horizon.seen.xmax, low), low + span)
@@ -106,22 +106,22 @@ def _read_along(world: _World, steps: list[tuple[int, int]], limit: int, span: i
 
 
 def test_a_transaction_that_stays_open_holds_up_its_own_rows_alone() -> None:
-    before = Horizon(seen=TransactionSnapshot.parse("10:13:10"), newest=13, at=100)
-    after = Horizon(seen=TransactionSnapshot.parse("10:20:10,15"), newest=20, at=200)
+    before = VisibilityHorizon(seen=TransactionSnapshot.parse("10:13:10"), newest=13, at=100)
+    after = VisibilityHorizon(seen=TransactionSnapshot.parse("10:20:10,15"), newest=20, at=200)
     read = Position.of(before).up_to(after, 20)
     assert read.seen == TransactionSnapshot(20, (10, 15))
     assert (read.since, read.at) == (100, 200)
     assert not read.late(after)
-    assert read.late(Horizon(seen=TransactionSnapshot(30), newest=30, at=300)) == [10, 15]
+    assert read.late(VisibilityHorizon(seen=TransactionSnapshot(30), newest=30, at=300)) == [10, 15]
 
 
 def test_who_stands_where_more_is_seen_waits_for_as_much() -> None:
-    read = Position.of(Horizon(seen=TransactionSnapshot(20, (10,)), newest=20, at=100))
-    assert not read.is_within(Horizon(seen=TransactionSnapshot(20, (10, 15)), newest=20, at=99))
-    assert not read.is_within(Horizon(seen=TransactionSnapshot(19, (10,)), newest=19, at=99))
-    assert read.is_within(Horizon(seen=TransactionSnapshot(21, (20,)), newest=21, at=101))
-    partly = read.after(Horizon(seen=TransactionSnapshot(30), newest=30, at=101), 25, UUID(int=1))
-    assert not partly.is_within(Horizon(seen=TransactionSnapshot(30, (25,)), newest=30, at=102))
+    read = Position.of(VisibilityHorizon(seen=TransactionSnapshot(20, (10,)), newest=20, at=100))
+    assert not read.is_within(VisibilityHorizon(seen=TransactionSnapshot(20, (10, 15)), newest=20, at=99))
+    assert not read.is_within(VisibilityHorizon(seen=TransactionSnapshot(19, (10,)), newest=19, at=99))
+    assert read.is_within(VisibilityHorizon(seen=TransactionSnapshot(21, (20,)), newest=21, at=101))
+    partly = read.after(VisibilityHorizon(seen=TransactionSnapshot(30), newest=30, at=101), 25, UUID(int=1))
+    assert not partly.is_within(VisibilityHorizon(seen=TransactionSnapshot(30, (25,)), newest=30, at=102))
 
 
 def test_of_a_great_many_that_are_open_the_lowest_are_named() -> None:
@@ -151,7 +151,7 @@ def test_what_is_no_position_is_refused(text: str) -> None:
 
 
 def test_a_position_of_another_database_is_refused() -> None:
-    read = Position.of(Horizon(seen=TransactionSnapshot(20), newest=20, at=100))
+    read = Position.of(VisibilityHorizon(seen=TransactionSnapshot(20), newest=20, at=100))
     with pytest.raises(InvalidInput, match="not of this database"):
-        read.check(Horizon(seen=TransactionSnapshot(19), newest=19, at=200))
-    read.check(Horizon(seen=TransactionSnapshot(15), newest=25, at=200))
+        read.check(VisibilityHorizon(seen=TransactionSnapshot(19), newest=19, at=200))
+    read.check(VisibilityHorizon(seen=TransactionSnapshot(15), newest=25, at=200))

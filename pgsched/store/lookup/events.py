@@ -11,7 +11,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.event_position import Horizon, Position, TransactionSnapshot
+from pgsched.domain.event_position import Position, TransactionSnapshot, VisibilityHorizon
 from pgsched.store.core.query import first, rows
 from pgsched.store.lookup.rows import Event, EventFilter
 
@@ -49,18 +49,18 @@ class _Row:
     last_scheduled_for: datetime | None
 
 
-async def horizon(connection: AsyncConnection[Any]) -> Horizon:
+async def horizon(connection: AsyncConnection[Any]) -> VisibilityHorizon:
     """What can be read now."""
     found = await first(connection, "lookup/horizon")
     assert found is not None
     snapshot, at = found
-    return Horizon(seen=TransactionSnapshot.parse(snapshot), newest=int(snapshot.split(":")[1]), at=at)
+    return VisibilityHorizon(seen=TransactionSnapshot.parse(snapshot), newest=int(snapshot.split(":")[1]), at=at)
 
 
 async def read_events(
     connection: AsyncConnection[Any],
     position: Position,
-    horizon: Horizon,
+    horizon: VisibilityHorizon,
     *,
     clients: Collection[str] | None = None,
     since: datetime | None = None,
@@ -98,7 +98,7 @@ async def list_events(
     connection: AsyncConnection[Any],
     wanted: EventFilter,
     position: Position,
-    now: Horizon,
+    now: VisibilityHorizon,
     *,
     limit: int,
     since: datetime | None = None,
