@@ -13,6 +13,7 @@ from pgsched.cli.naming import id_of_one, key_option, name_argument
 from pgsched.cli.options import many_option, recurrence_options
 from pgsched.cli.parameters import instant
 from pgsched.cli.reply import Reply, json_option, table
+from pgsched.domain.schedule import write_instant
 from pgsched.errors import InvalidInput
 
 
@@ -82,20 +83,16 @@ def _preview_job(reply: Reply, ask: Ask, job: _Job, after: datetime | None, coun
     text = _text(found.before)
     if changed:
         text = f"before\n{text}\n\nafter\n{_text(found.after)}"
-    out = [_utc(at) for at in found.exceptions]
+    out = [write_instant(at) for at in found.exceptions]
     if out:
         text = f"{text}\n\ncancelled ahead, so left out: {', '.join(out)}"
     reply.give({"before": _shown(found.before), "after": _shown(found.after), "exceptions": out}, text)
 
 
 def _shown(fires: Iterable[Any]) -> list[dict[str, Any]]:
-    return [{"fire_at": _utc(fire.fire_at), "local": fire.local, "note": fire.note} for fire in fires]
+    return [{"fire_at": write_instant(fire.fire_at), "local": fire.local, "note": fire.note} for fire in fires]
 
 
 def _text(fires: Iterable[Any]) -> str:
-    rows = [(fire.local, _utc(fire.fire_at), fire.note or "") for fire in fires]
+    rows = [(fire.local, write_instant(fire.fire_at), fire.note or "") for fire in fires]
     return table(("local", "utc", "note"), rows) if rows else "never again"
-
-
-def _utc(at: datetime) -> str:
-    return at.isoformat().replace("+00:00", "Z")

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from pgsched.domain.headers import shown
+from pgsched.domain.schedule import write_instant
 from pgsched.domain.zone import zone_named
 from pgsched.errors import InvalidSchedule
 
@@ -129,12 +130,7 @@ def decide(after: After, other: Other, instant: datetime, begin: datetime) -> De
     if chosen.status == "succeeded":
         return None
     later = [run for run in ran if run.instant > chosen.instant]
-    return _failed(after, later, f"the run of {shown_instant(chosen.instant)} is {chosen.status}")
-
-
-def shown_instant(instant: datetime) -> str:
-    """An instant as in reasons."""
-    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return _failed(after, later, f"the run of {write_instant(chosen.instant)} is {chosen.status}")
 
 
 def _without_a_run(after: After, other: Other, begin: datetime) -> Decision:
@@ -153,7 +149,7 @@ def _without_a_run(after: After, other: Other, begin: datetime) -> Decision:
         return LookAgain(f"waits: job {after.job} is about to be planned")
     if not other.keeps_successes:  # a failure would be on record
         return None
-    return _failed(after, [], f"there was no run of {shown_instant(other.expected)}")
+    return _failed(after, [], f"there was no run of {write_instant(other.expected)}")
 
 
 def _failed(after: After, later: Sequence[OtherRun], what: str) -> Decision:

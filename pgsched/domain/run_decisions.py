@@ -14,6 +14,7 @@ from pgsched.domain.duration import MICROSECOND, NO_TIME
 from pgsched.domain.instant_counts import Missed
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.rules import OnMissed, OnOverlap, Rules
+from pgsched.domain.schedule import write_instant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +108,7 @@ def _coalesced(
 ) -> Reckoning:
     """One instant, the latest, stands for all from ``first`` on."""
     if first < latest:
-        reason = f"coalesced_into {latest.isoformat().replace('+00:00', 'Z')}"
+        reason = f"coalesced_into {write_instant(latest)}"
         skipped = (*skipped, _range(recurrence, first, latest, reason))
     return Reckoning(runs=False, skipped=skipped, successor=latest)
 

@@ -193,6 +193,11 @@ def read_instant(text: str) -> datetime:
     return datetime.fromisoformat(f"{found['date']}T{found['minute'] or '00:00'}{second}{offset}")
 
 
+def write_instant(instant: datetime) -> str:
+    """RFC 3339 in UTC, such as ``2026-03-01T09:00:00Z``."""
+    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
 def _in_utc(value: datetime, name: str) -> datetime:
     if value.utcoffset() is None:
         shown = value.isoformat()
