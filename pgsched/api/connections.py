@@ -101,6 +101,8 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._rest:
             self._rest += data
+            if len(self._rest) > _MOST_UNTAKEN:
+                self.cut()
         elif not self._unanswered:
             self._receive_head(data)
         else:
@@ -129,7 +131,11 @@ class _Connection(asyncio.Protocol):
 
     def _hand_on(self) -> None:
         rest, self._rest = self._rest, b""
-        if not self._transport.is_closing():
+        if self._transport.is_closing():
+            return
+        if not self._unanswered and len(rest) > _MOST_AHEAD:  # its request is answered by now
+            self.cut()
+        else:
             self.data_received(rest)
 
     def begin(self, *, has_body: bool) -> None:
@@ -181,4 +187,5 @@ class _Connection(asyncio.Protocol):
     def cut(self) -> None:
         """Ends the connection, whatever is under way on it."""
         self._connections.remove(self)
+        self._rest = b""
         self._transport.abort()

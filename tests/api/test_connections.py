@@ -26,7 +26,7 @@ _TWICE = b"GET /read HTTP/1.1\r\nhost: localhost\r\nhost: localhost\r\n\r\n"
 async def _app(scope: Any, receive: Any, send: Any) -> None:
     """Refuses at once, or reads all of the body and tells its length, and whether it has seen a key."""
     status, told = 401, b"no"
-    if scope["path"] != "/refused":
+    if scope["path"] not in ("/refused", "/at-once"):
         length, more = 0, True
         while more:
             message = await receive()
@@ -164,6 +164,17 @@ async def test_requests_sent_ahead_are_answered_and_much_ahead_ends_the_connecti
         with suppress(ConnectionError):
             while await client.reader.read(65_536):
                 pass
+
+
+@pytest.mark.parametrize("path", [b"at-once", b"read"])
+async def test_what_is_sent_ahead_is_bounded_however_fast_it_is_answered(path: bytes) -> None:
+    async with _serving() as connect:
+        client, answers = await connect(), b""
+        client.writer.write(_GET.replace(b"read", path) * 20_000)
+        with suppress(ConnectionError):
+            while more := await client.reader.read(65_536):
+                answers += more
+        assert answers.count(b"HTTP/1.1 ") < 10_000
 
 
 async def test_a_body_may_be_chunks_of_one_byte() -> None:
