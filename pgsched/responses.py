@@ -55,12 +55,6 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
     changed: bool
 
 
-class ChangedMany(msgspec.Struct, frozen=True, kw_only=True):
-    """The number of jobs that were changed."""
-
-    changed: int
-
-
 class Triggered(msgspec.Struct, frozen=True, kw_only=True):
     """The execution that runs the job now."""
 

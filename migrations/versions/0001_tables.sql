@@ -514,65 +514,45 @@ create index results_to_record_try_at on pgsched_internal.results_to_record (try
 create index results_to_record_client on pgsched_internal.results_to_record (client_id);
 create index results_to_record_execution on pgsched_internal.results_to_record (execution_id);
 
--- A range of a job's instants that somebody wants run: instants counts them, planned how many of them have had a row.
--- Up to reached, included, all are accounted for. The rows planned so far fire before paced_until; of the live rows
--- of the job those with plan = 0 are the backfill's.
-create table pgsched.backfills (
+-- What somebody wants done to many. Meant are those of these clients (null: of all) that were there when it was asked for, and that the filter
+-- names; total counts them where there was time to. Up to reached, an id, all have been looked at: dead letters in the order of their ids,
+-- executions in that of their partitions before; of a backfill, whose live rows are those of the job with plan = 0, the instants up to
+-- reached_at. It is paced up to paced_until, and what was replayed or planned so far fires before that. One without a rate was done at once.
+create table pgsched.bulk_operations (
   id          uuid primary key default pgsched_internal.new_id(),
-  job_id      uuid not null references pgsched.jobs on delete cascade,
-  starts_at   timestamptz not null,
-  ends_at     timestamptz not null,
-  reached     timestamptz,
-  paced_until timestamptz,
-  rate        double precision not null default 10 constraint rate_is_positive check (rate > 0 and rate <= 100000),
-  state       text not null default 'active' constraint backfill_state_is_known check (state in ('active', 'cancelled', 'finished')),
-  instants    bigint,
-  planned     bigint not null default 0,
-  passed_over bigint not null default 0,
-  reason      text,
-  created_at  timestamptz not null default pgsched.now(),
-  updated_at  timestamptz not null default pgsched.now(),
-  constraint backfill_ends_after_it_starts check (starts_at < ends_at
-    or pgsched_internal.refuse('PS002', 'a backfill must end after it starts', 'give the range as the earlier instant and the later one'))
-);
-create index backfills_active on pgsched.backfills (id) where state = 'active';
-create index backfills_job on pgsched.backfills (job_id);
-
--- What somebody wants done to many: dead letters replayed, or executions that wait cancelled or rescheduled. Meant are those of these
--- clients (null: of all) that had failed, or were there, when it was asked for, and that the filter names. Up to reached, an id, all
--- have been looked at: dead letters in the order of their ids, executions in that of their partitions before. It is paced up to
--- paced_until, and what was replayed so far fires before that.
-create table pgsched.bulk_changes (
-  id          uuid primary key default pgsched_internal.new_id(),
-  verb        text not null constraint verb_is_replay_cancel_or_reschedule check (verb in ('replay', 'cancel', 'reschedule')),
+  action      text not null constraint action_is_known
+                check (action in ('cancel', 'reschedule', 'replay', 'discard', 'backfill', 'pause', 'resume', 'cancel_jobs')),
   clients     text[],
   filter      jsonb not null,
   target      pgsched_internal.target,
   fire_at     timestamptz,
   shift       interval constraint shift_is_at_most_3653_days check (shift between interval '-3653 days' and interval '3653 days'),
   note        text,
-  rate        double precision not null default 10 constraint rate_is_positive check (rate > 0 and rate <= 100000),
-  state       text not null default 'active' constraint bulk_change_state_is_known check (state in ('active', 'cancelled', 'finished')),
+  rate        double precision constraint rate_is_positive check (rate > 0 and rate <= 100000),
+  state       text not null default 'active' constraint bulk_state_is_known check (state in ('active', 'stopped', 'finished')),
   partition   smallint,
   reached     uuid,
+  reached_at  timestamptz,
   paced_until timestamptz,
-  changed     bigint not null default 0,
-  passed_over bigint not null default 0,
+  total       bigint,
+  done        bigint not null default 0,
+  skipped     bigint not null default 0,
+  failed      bigint not null default 0,
   reason      text,
   actor       text not null,
   created_at  timestamptz not null default pgsched.now(),
   updated_at  timestamptz not null default pgsched.now()
 );
-create index bulk_changes_active on pgsched.bulk_changes (id) where state = 'active';
+create index bulk_operations_active on pgsched.bulk_operations (id) where state = 'active';
 
 -- What somebody had locked when it was its turn: a dead letter by its end, an execution by its partition.
 create table pgsched_internal.rows_to_come_back_to (
-  change_id   uuid not null references pgsched.bulk_changes on delete cascade,
-  id          uuid not null,
-  finished_at timestamptz,
-  partition   smallint,
-  tried_at    timestamptz not null default clock_timestamp(),
-  primary key (change_id, id)
+  operation_id uuid not null references pgsched.bulk_operations on delete cascade,
+  id           uuid not null,
+  finished_at  timestamptz,
+  partition    smallint,
+  tried_at     timestamptz not null default clock_timestamp(),
+  primary key (operation_id, id)
 );
 
 -- What the whole installation has agreed on, such as the version of the time zone rules that rows are planned by.

@@ -14,9 +14,8 @@ from litestar.openapi.spec import Components, SecurityScheme
 
 from pgsched.api import (
     audit,
-    backfills,
     batch,
-    bulk_changes,
+    bulk,
     clients,
     creation,
     dead_letters,
@@ -35,7 +34,6 @@ from pgsched.api import (
     pull,
     queues,
     recovery,
-    replays,
     secrets,
     stats,
     targets,
@@ -46,11 +44,12 @@ from pgsched.api.database import WAIT
 from pgsched.api.description import Description, name_of
 from pgsched.api.entrance import Application
 from pgsched.api.pages import audit as audit_page
-from pgsched.api.pages import backfills as backfill_pages
-from pgsched.api.pages import bulk, entry, execution_changes, job_changes, now, replay
+from pgsched.api.pages import backfill as backfill_pages
+from pgsched.api.pages import bulk as bulk_pages
 from pgsched.api.pages import clients as client_pages
 from pgsched.api.pages import database as database_page
 from pgsched.api.pages import dead_letters as dead_letter_pages
+from pgsched.api.pages import entry, execution_changes, job_changes, now, replay
 from pgsched.api.pages import executions as execution_pages
 from pgsched.api.pages import jobs as job_pages
 from pgsched.api.pages import limits as limit_pages
@@ -79,13 +78,11 @@ _ROOMS = (
     jobs,
     edits,
     execution_edits,
-    backfills,
-    bulk_changes,
+    bulk,
     executions,
     events,
     pull,
     dead_letters,
-    replays,
     clients,
     secrets,
     queues,
@@ -99,7 +96,16 @@ _ROOMS = (
     recovery,
     stats,
 )
-_WORK = (execution_pages, execution_changes, replay, bulk, job_pages, job_changes, backfill_pages, dead_letter_pages)
+_WORK = (
+    execution_pages,
+    execution_changes,
+    replay,
+    bulk_pages,
+    job_pages,
+    job_changes,
+    backfill_pages,
+    dead_letter_pages,
+)
 _SETTINGS = (client_pages, limit_pages, target_pages, queue_pages, worker_pages)
 _PAGES = (entry, provider_pages, now, *_WORK, *_SETTINGS, database_page, audit_page)
 

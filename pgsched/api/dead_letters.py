@@ -33,7 +33,7 @@ from pgsched.errors import NotFound
 from pgsched.responses import Changed, DeadLetterDetail, Page, Replayed, with_attempts
 from pgsched.store import verbs
 from pgsched.store.ends import dead_letters
-from pgsched.store.ends.dead_letters import Changes, DiscardedMany
+from pgsched.store.ends.dead_letters import Changes
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.order import Order
 from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter
@@ -144,9 +144,3 @@ async def discard(execution_id: DeadLetterId, database: Pooled, actor: Actor, no
     """It is no longer open; it stays in history."""
     changed = await database.ask(verbs.discard, execution_id, note=note, actor=actor)
     return Changed(id=execution_id, changed=changed)
-
-
-@removes("/dead-letters", "Discard dead letters by a filter", dependencies=_FILTERED, scope="operate")
-async def discard_all(database: Pooled, actor: Actor, wanted: Wanted, note: Why = None) -> DiscardedMany:
-    """At least one filter is required."""
-    return await database.ask(dead_letters.discard_all, wanted, note=note, actor=actor)

@@ -1,4 +1,4 @@
-"""The recurring jobs: look them up, pause, resume, trigger and cancel them, one by one or by client and labels."""
+"""The recurring jobs: look them up, pause, resume, trigger and cancel them."""
 
 from typing import Annotated, Any
 from uuid import UUID
@@ -29,12 +29,11 @@ from pgsched.api.routing import acts, made_at, makes, reads, reads_version, remo
 from pgsched.api.versions import IfNoneMatch, tagged, version_of_job
 from pgsched.domain.states import JobState
 from pgsched.errors import NotFound
-from pgsched.responses import Changed, ChangedMany, Job, JobDetail, Page, Triggered, job_detail, job_of, jobs_of
+from pgsched.responses import Changed, Job, JobDetail, Page, Triggered, job_detail, job_of, jobs_of
 from pgsched.store import verbs
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.order import Order
 from pgsched.store.lookup.rows import MOST_OUTCOMES, Execution, ExecutionFilter, JobFilter, JobRow
-from pgsched.store.schedule import calls
 
 LastOutcomes = Annotated[
     int,
@@ -96,33 +95,6 @@ async def resume(job_id: JobId, database: Pooled, actor: Actor, data: Noted = No
     return Changed(id=job_id, changed=await database.ask(verbs.resume, job_id, note=note_in(data), actor=actor))
 
 
-@acts("/jobs/pause", "Pause jobs by client or label", scope="operate")
-async def pause_all(
-    database: Pooled, actor: Actor, data: Noted = None, client: Client = None, label: Labels = None
-) -> ChangedMany:
-    """Pauses all active jobs that match. At least one of client and label is required."""
-    return await _change_all(database, actor, "pause", JobFilter(client=client, labels=labels_in(label)), note_in(data))
-
-
-@acts("/jobs/resume", "Resume jobs by client or label", scope="operate")
-async def resume_all(
-    database: Pooled, actor: Actor, data: Noted = None, client: Client = None, label: Labels = None
-) -> ChangedMany:
-    """Resumes all paused jobs that match. At least one of client and label is required."""
-    return await _change_all(
-        database, actor, "resume", JobFilter(client=client, labels=labels_in(label)), note_in(data)
-    )
-
-
-@removes("/jobs", "Cancel jobs by client or label", scope="schedule")
-async def cancel_all(
-    database: Pooled, actor: Actor, client: Client = None, label: Labels = None, note: Why = None
-) -> ChangedMany:
-    """Cancels all jobs that match. At least one of client and label is required. With a client and no label, the
-    client's other waiting executions are cancelled, too: 10,000 per call."""
-    return await _change_all(database, actor, "cancel", JobFilter(client=client, labels=labels_in(label)), note)
-
-
 @makes("/jobs/{job_id:str}/trigger", "Run a job now, in addition to its schedule", 404, 409, 429, scope="operate")
 async def trigger(job_id: JobId, database: Pooled, actor: Actor) -> Response[Triggered]:
     """Works while it is paused or finished, too. Each call is one more execution."""
@@ -139,12 +111,6 @@ async def job_executions(
         wanted = ExecutionFilter(job=job_id)
         how: Any = {"limit": limit, "after": position(after), "order": Order(sort)}
         return page(await listings.list_executions(connection, wanted, **how))
-
-
-async def _change_all(
-    database: Pooled, actor: Actor, verb: calls.Verb, wanted: JobFilter, note: str | None
-) -> ChangedMany:
-    return ChangedMany(changed=await database.ask(calls.change_all, verb, wanted, note=note, actor=actor))
 
 
 async def found_job(connection: AsyncConnection[Any], job_id: UUID) -> JobRow:

@@ -1,8 +1,9 @@
-"""``pgsched bulk``: executions cancelled or rescheduled many at once, and how far that is."""
+"""``pgsched bulk``: what a filter names is counted, changed at a rate, shown and stopped."""
 
 import dataclasses
-from collections.abc import Mapping
-from datetime import datetime, timedelta
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -12,16 +13,20 @@ from pgsched.cli.answers import Answer, changed, fill, listed, shown
 from pgsched.cli.asking import Ask
 from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.commands import command
+from pgsched.cli.dead_letters import letter_filters
 from pgsched.cli.following import Stage, then_followed, watch_option
 from pgsched.cli.naming import of_job
-from pgsched.cli.options import actor_option, many_option, options, page_options
+from pgsched.cli.options import actor_option, many_option, only_client, options, page_options
 from pgsched.cli.parameters import Number, host_name, identity, instant, label
 from pgsched.domain.duration import parse_shift
 from pgsched.domain.states import LIVE_STATUSES, each_once
-from pgsched.errors import InvalidInput, InvalidSchedule
-from pgsched.store.ends.bulk_changes import ChangingMany
+from pgsched.errors import InvalidSchedule
+from pgsched.store.bulk.values import ACTIONS, Action
 
-_COLUMNS = ("id", "verb", "state", "rate", "changed", "passed_over", "filter", "actor", "created_at", "reason")
+_COLUMNS = (
+    *("id", "action", "state", "rate", "total", "done", "skipped", "failed"),
+    *("filter", "actor", "created_at", "reason"),
+)
 
 
 def _shift(text: str) -> timedelta:
@@ -32,11 +37,10 @@ def _shift(text: str) -> timedelta:
         raise click.BadParameter(str(error)) from None
 
 
-_of_many = options(
-    click.option("--client", metavar="NAME", help="Only of this client."),
-    click.option(
-        "--status", "statuses", multiple=True, type=click.Choice(LIVE_STATUSES), help="Only this status; repeatable."
-    ),
+_labels = many_option("--label", "Those with all of these labels.", label)
+_executions = options(
+    only_client,
+    click.option("--status", multiple=True, type=click.Choice(LIVE_STATUSES), help="Only this status; repeatable."),
     click.option("--queue", metavar="NAME", help="Only of this queue."),
     click.option(
         "--host", type=host_name, metavar="HOST", help="Only those whose target is on this host, at any port."
@@ -47,95 +51,108 @@ _of_many = options(
         "--from", "start", type=instant, metavar="INSTANT", help="Only those scheduled at or after this instant."
     ),
     click.option("--to", "end", type=instant, metavar="INSTANT", help="Only those scheduled before this instant."),
-    many_option("--label", "Those with all of these labels.", label),
+    _labels,
+)
+_jobs = options(only_client, _labels)
+_instants = options(
+    click.option("--client", metavar="NAME", help="Whose key it is, if several clients have it."),
+    of_job,
     click.option(
-        "--rate", type=Number(), default=1000, show_default=True, metavar="NUMBER", help="Most executions per second."
+        "--from", "start", type=instant, required=True, metavar="INSTANT", help="The first instant of the range."
     ),
+    click.option("--to", "end", type=instant, required=True, metavar="INSTANT", help="End of the range, exclusive."),
+)
+_at_a_rate = click.option("--rate", type=Number(), metavar="NUMBER", help="Most per second.  [default: 1000]")
+_slowly = click.option("--rate", type=Number(), metavar="NUMBER", help="Most per second.  [default: 10]")
+_how = options(
     click.option("--dry-run", is_flag=True, help="Only count."),
-    click.option("--note", metavar="TEXT", help="Reason, shown with cancelled executions and in the audit log."),
+    click.option("--note", metavar="TEXT", help="Reason, shown with what is changed and in the audit log."),
+    watch_option,
     actor_option,
 )
+_moved = options(
+    click.option("--fire-at", type=instant, metavar="INSTANT", help="New instant."),
+    click.option("--by", "shift", type=_shift, metavar="DURATION", help="Move each by this much, e.g. 1h or -15m."),
+)
+_elsewhere = click.option("--new-target", metavar="TARGET", help="New target.")
 
 bulk = CommandGroup("bulk")
 
 
-@command(bulk, with_ask=True)
-@_of_many
-@watch_option
-async def cancel(desk: Any, ask: Ask, watch: bool, **given: Any) -> Answer:
-    """Cancel all waiting and running executions that match every filter.
+def _adds(action: Action, help: str, *given: Callable[[Any], Any]) -> None:
+    """Adds the command of an action, which takes these options."""
 
-    Prints the bulk change's id and the number of matches; workers carry it out.
-    """
-    return _started(await desk.cancel_many(**_wanted(given)), ask if watch else None)
+    async def start(desk: Any, ask: Ask, watch: bool, **asked: Any) -> Answer:
+        found = await desk.bulk(action, **_wanted(action, asked))
+        skipped = f", {found.skipped} have succeeded" if found.skipped else ""
+        text = f"{found.matched}{'' if found.complete else ' or more'}{skipped}"
+        answer = Answer(dataclasses.asdict(found), f"{found.id}\n{text}" if found.id else text)
+        return _followed(answer, ask, found.id) if watch and found.id else answer
+
+    start.__doc__ = f"{help}\n\nPrints the operation's id and the number of matches."
+    command(bulk, action.replace("_", "-"), with_ask=True)(options(*given, _how)(start))
 
 
-@command(bulk, with_ask=True)
-@_of_many
-@watch_option
-@click.option("--fire-at", type=instant, metavar="INSTANT", help="New instant.")
-@click.option("--by", "shift", type=_shift, metavar="DURATION", help="Move each by this much, e.g. 1h or -15m.")
-async def reschedule(
-    desk: Any, ask: Ask, watch: bool, fire_at: datetime | None, shift: timedelta | None, **given: Any
-) -> Answer:
-    """Reschedule all waiting one-shots that match every filter.
-
-    Prints the bulk change's id and the number of matches; workers carry it out.
-    """
-    if (fire_at is None) is (shift is None):
-        raise InvalidInput("when shall they fire? Give --fire-at with an instant, or --by with a duration")
-    started = await desk.reschedule_many(fire_at=fire_at, shift=shift, **_wanted(given))
-    return _started(started, ask if watch else None)
+_adds("cancel", "Cancel all waiting and running executions that match every filter.", _executions, _at_a_rate)
+_adds("reschedule", "Move all waiting one-shots that match every filter.", _executions, _moved, _at_a_rate)
+_adds("replay", "Run all dead letters that match every filter again.", letter_filters, _elsewhere, _slowly)
+_adds("discard", "Discard all dead letters that match every filter.", letter_filters, _at_a_rate)
+_adds("backfill", "Run a job's instants of a range in the past that have not succeeded.", _instants, _slowly)
+_adds("pause", "Pause all jobs that match every filter, at once.", _jobs)
+_adds("resume", "Resume all paused jobs that match every filter, at once.", _jobs)
+_adds("cancel_jobs", "Cancel all jobs that match every filter, at once.", _jobs)
 
 
 @command(bulk, "list")
+@click.option("--action", type=click.Choice(ACTIONS), help="Only of this action.")
+@click.option("--client", metavar="NAME", help="Whose job it is, if several clients have its key.")
+@of_job
 @page_options()
-async def list_bulk_changes(desk: Any, limit: int, after: str | None) -> Answer:
-    """List bulk changes with their progress, newest first, including replays of dead letters."""
-    page, note = await fill(desk.list_bulk_changes, limit, after)
-    return listed(page, _COLUMNS, "no bulk changes", note=note)
+async def list_bulk(desk: Any, client: str | None, limit: int, after: str | None, **wanted: Any) -> Answer:
+    """List bulk operations with their progress, newest first."""
+    page, note = await fill(partial(desk.list_bulk, **wanted), limit, after)
+    return listed(page, _COLUMNS, "no bulk operations", note=note)
 
 
 @command(bulk, with_ask=True)
-@click.argument("id", metavar="CHANGE", type=identity)
+@click.argument("id", metavar="OPERATION", type=identity)
 @watch_option
 async def show(desk: Any, ask: Ask, id: UUID, watch: bool) -> Answer:
-    """Show one bulk change and its progress."""
-    answer = shown(await desk.get_bulk_change(id))
-    return change_followed(answer, ask, id) if watch else answer
+    """Show one bulk operation and its progress."""
+    answer = shown(await desk.get_bulk(id))
+    return _followed(answer, ask, id) if watch else answer
 
 
 @command(bulk)
-@click.argument("id", metavar="CHANGE", type=identity)
+@click.argument("id", metavar="OPERATION", type=identity)
 @actor_option
 async def stop(desk: Any, id: UUID) -> Answer:
-    """End a bulk change; executions it has not reached stay unchanged."""
-    return changed(await desk.cancel_bulk_change(id), "stopped", "had ended before", id=id)
+    """Stop a bulk operation; what it has not reached stays unchanged."""
+    return changed(await desk.stop_bulk(id), "stopped", "had ended before", id=id)
 
 
-def _wanted(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The filter, and how it is to be done."""
-    others = {name: value for name, value in given.items() if name not in ("statuses", "labels")}
-    return {"status": list(each_once(given["statuses"])) or None, "labels": dict(given["labels"]) or None, **others}
+def _wanted(action: Action, asked: dict[str, Any]) -> dict[str, Any]:
+    """What is asked for, as a desk takes it."""
+    wanted = dict(asked)
+    if "labels" in wanted:
+        wanted["labels"] = dict(wanted["labels"]) or None
+    if "status" in wanted:
+        wanted["status"] = list(each_once(wanted["status"])) or None
+    if action == "backfill":
+        del wanted["client"]  # it says whose job it is, which is found by now
+    return wanted
 
 
-def _started(found: ChangingMany, follow_with: Ask | None) -> Answer:
-    text = f"{found.matched} executions{'' if found.complete else ' or more'}"
-    answer = Answer(dataclasses.asdict(found), f"{found.id}\n{text}" if found.id else text)
-    if follow_with is None:
-        return answer
-    return change_followed(answer, follow_with, found.id, found.matched if found.complete else None)
-
-
-def change_followed(answer: Answer, ask: Ask, id: UUID | None, total: int | None = None) -> Answer:
-    """The answer, after which the change of ``total`` executions is followed; there is none after a dry run."""
-    if id is None:
-        return answer
+def _followed(answer: Answer, ask: Ask, id: UUID) -> Answer:
+    """The answer, after which the operation is followed."""
 
     async def stage(desk: Any) -> Stage:
-        found = await desk.get_bulk_change(id)
-        text = f"{found.changed} changed, {found.passed_over} passed over"
-        done = found.changed + found.passed_over
-        return Stage(f"the change {id}", found.verb, found.state, done, total, text, found.reason)
+        found = await desk.get_bulk(id)
+        text = f"{found.done} done, {found.skipped} skipped, {found.failed} failed"
+        behind = found.done + found.skipped + found.failed
+        if runs := found.runs:
+            text += f"; {runs.finished} of its runs finished, {runs.failed} of them failed"
+            behind -= runs.live
+        return Stage(f"the bulk operation {id}", found.action, found.state, behind, found.total, text, found.reason)
 
     return then_followed(answer, ask, stage)

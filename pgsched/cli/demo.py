@@ -115,7 +115,8 @@ async def _arrive(settings: Settings, arrivals: Receiver, supervising: asyncio.T
 def _finish(settings: Settings) -> datetime:
     with transaction(settings.database_url or "") as connection:
         row = connection.execute(statement("core/clock")).fetchone()
-        connection.execute(verbs.cancel_all.text("client"), {"client": "default"})
+        ends = {"action": "cancel_jobs", "filter": '{"client": "default"}'}
+        connection.execute(verbs.bulk.text(*ends), ends)
     assert row is not None
     moment: datetime = row[0]
     return moment - timedelta(milliseconds=500)

@@ -1,4 +1,4 @@
-"""How far a bulk change or a backfill is, until it has ended: as a bar on a terminal, as lines elsewhere.
+"""How far a bulk operation is, until it has ended: as a bar on a terminal, as lines elsewhere.
 
 The bar is drawn by rich. Where the extra ``server`` is not installed, a terminal gets lines too.
 """

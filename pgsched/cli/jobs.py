@@ -7,15 +7,13 @@ from uuid import UUID
 
 import click
 
-from pgsched.cli.answers import Answer, fill
-from pgsched.cli.backfills import backfill, cancel_backfill, list_backfills
+from pgsched.cli.answers import Answer, changed, fill
 from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.commands import command
-from pgsched.cli.groups import cancel, pause, resume
 from pgsched.cli.import_ import import_
 from pgsched.cli.job_edits import edit
 from pgsched.cli.naming import of_one
-from pgsched.cli.options import actor_option, many_option, only_client, page_options, sort_option
+from pgsched.cli.options import actor_option, many_option, note_and_actor, only_client, page_options, sort_option
 from pgsched.cli.parameters import host_name, label
 from pgsched.cli.preview import preview
 from pgsched.cli.reply import listing, table
@@ -28,7 +26,7 @@ _COLUMNS = ("id", "client", "key", "state", "schedule", "target", "labels", "rea
 jobs = CommandGroup("jobs")
 
 
-for _command in (edit, pause, resume, cancel, preview, backfill, list_backfills, cancel_backfill, import_):
+for _command in (edit, preview, import_):
     jobs.add_command(_command)
 
 
@@ -65,6 +63,30 @@ async def show(desk: Any, id: UUID) -> Answer:
     job = await desk.get_job(id)
     found = _shown(job)
     return Answer(found, listing({**found, "schedule": _summary(job)}))
+
+
+@command(jobs)
+@of_one("job")
+@note_and_actor
+async def pause(desk: Any, id: UUID, note: str | None) -> Answer:
+    """Pause a job: nothing more is planned until it is resumed."""
+    return changed(await desk.pause(id, note=note), "paused", "was paused already", id=id)
+
+
+@command(jobs)
+@of_one("job")
+@note_and_actor
+async def resume(desk: Any, id: UUID, note: str | None) -> Answer:
+    """Resume a paused job from the next instant on."""
+    return changed(await desk.resume(id, note=note), "resumed", "was active already", id=id)
+
+
+@command(jobs)
+@of_one("job")
+@note_and_actor
+async def cancel(desk: Any, id: UUID, note: str | None) -> Answer:
+    """Cancel a job for good."""
+    return changed(await desk.cancel_job(id, note=note), "cancelled", "was cancelled already", id=id)
 
 
 @command(jobs)

@@ -1,4 +1,4 @@
-"""What commands ask the database about jobs and backfills."""
+"""What commands ask the database about jobs."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -10,9 +10,8 @@ import msgspec
 from pgsched.cli.settings_over_database import SettingsOverDatabase, does
 from pgsched.domain.naming import id_or_key
 from pgsched.errors import NotFound
-from pgsched.responses import Job, JobDetail, Page, Scheduled, job_detail, job_of, jobs_of, page_of
+from pgsched.responses import Job, JobDetail, Page, Scheduled, job_detail, job_of, jobs_of
 from pgsched.store import verbs
-from pgsched.store.jobs import backfills
 from pgsched.store.lookup.named import Kind, id_of
 from pgsched.store.lookup.rows import EditPreview, JobFilter
 from pgsched.store.schedule import calls
@@ -20,12 +19,11 @@ from pgsched.store.schedule.order import order_of
 
 
 class JobsOverDatabase(SettingsOverDatabase):
-    """What commands ask about jobs and backfills."""
+    """What commands ask about jobs."""
 
     pause = does(verbs.pause)
     resume = does(verbs.resume)
     trigger = does(verbs.trigger)
-    cancel_backfill = does(verbs.cancel_backfill)
 
     async def identify(self, kind: Kind, name: str, client: str | None = None) -> UUID:
         """The id of what is named by its id or its key."""
@@ -80,26 +78,6 @@ class JobsOverDatabase(SettingsOverDatabase):
         if not await calls.is_job(self.connection, id):
             raise NotFound(f"there is no job {id}; see pgsched jobs list, and pgsched executions cancel for one-shots")
         return await verbs.cancel(self.connection, id, note=note, actor=self.actor)
-
-    async def pause_all(self, *, note: str | None, **wanted: Any) -> int:
-        return await calls.change_all(self.connection, "pause", JobFilter(**wanted), note=note, actor=self.actor)
-
-    async def resume_all(self, *, note: str | None, **wanted: Any) -> int:
-        return await calls.change_all(self.connection, "resume", JobFilter(**wanted), note=note, actor=self.actor)
-
-    async def cancel_all(self, *, note: str | None, **wanted: Any) -> int:
-        return await calls.change_all(self.connection, "cancel", JobFilter(**wanted), note=note, actor=self.actor)
-
-    async def backfill(self, id: UUID, *, dry_run: bool, **wanted: Any) -> backfills.Backfilled:
-        span = backfills.Range(**wanted)
-        return await backfills.backfill(self.connection, id, span, dry_run=dry_run, actor=self.actor)
-
-    async def get_backfill(self, id: UUID) -> backfills.Backfill:
-        return await backfills.get(self.connection, id)
-
-    async def list_backfills(self, id: UUID, *, limit: int, after: str | None) -> Page[backfills.Backfill]:
-        found = await backfills.of_job(self.connection, id, limit=limit + 1, after=self.place(after))
-        return page_of(found, limit, lambda row: row.id)
 
 
 def text_of(payload: msgspec.Raw | None) -> str | None:

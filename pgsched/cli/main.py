@@ -28,7 +28,7 @@ _SECTIONS = {
     "See and change": {
         "jobs": ("jobs:jobs", "List, preview, edit, pause, trigger, cancel and import jobs."),
         "executions": ("executions:executions", "List, explain, edit, cancel and forecast executions."),
-        "bulk": ("bulk:bulk", "Cancel and reschedule many executions at a rate."),
+        "bulk": ("bulk:bulk", "Change many executions, dead letters or jobs; backfill jobs."),
         "dead-letters": ("dead_letters:dead_letters", "List, replay and discard executions that failed for good."),
         "events": ("events:events", "List how executions ended, oldest first."),
         "status": ("status:status", "Show counts, throughput, lateness and workers."),

@@ -16,9 +16,19 @@ from pgsched.errors import NotFound
 from pgsched.responses import DeadLetterDetail, ExecutionDetail, Page, page_of, with_attempts
 from pgsched.store import verbs
 from pgsched.store.admin import clients, queues
-from pgsched.store.ends import bulk_changes, dead_letters, dependencies
+from pgsched.store.bulk import operations
+from pgsched.store.bulk.values import Action, BulkAsked, BulkDetail, BulkOperation
+from pgsched.store.ends import dead_letters, dependencies
 from pgsched.store.lookup.events import horizon, list_events
-from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter, Event, EventFilter, Execution, ExecutionFilter
+from pgsched.store.lookup.rows import (
+    DeadLetter,
+    DeadLetterFilter,
+    Event,
+    EventFilter,
+    Execution,
+    ExecutionFilter,
+    filter_json,
+)
 from pgsched.store.schedule import calls
 
 
@@ -26,8 +36,7 @@ class OverDatabase(JobsOverDatabase):
     """The database, as commands ask it; what they change is changed by the actor, or else by the login."""
 
     discard = does(verbs.discard)
-    cancel_replay = does(verbs.cancel_bulk_change)
-    cancel_bulk_change = does(verbs.cancel_bulk_change)
+    stop_bulk = does(verbs.stop_bulk)
 
     async def list_executions(
         self, *, sort: str, limit: int, after: str | None, status: Sequence[str] | None, **wanted: Any
@@ -35,7 +44,7 @@ class OverDatabase(JobsOverDatabase):
         from pgsched.store.lookup import listings
         from pgsched.store.lookup.order import Order
 
-        named = _wanted(status, wanted)
+        named = ExecutionFilter(statuses=each_once(status or ()), **wanted)
         how: Any = {"limit": limit, "after": self.place(after), "order": Order(sort)}
         found = await listings.list_executions(self.connection, named, **how)
         return _page(found)
@@ -71,33 +80,28 @@ class OverDatabase(JobsOverDatabase):
         is_changed = await edit(self.connection, id, changes_of(changes), note=note, actor=self.actor)
         return is_changed, (await read(self.connection, id)).fire_at
 
-    async def cancel_many(
-        self, *, rate: float, note: str | None, dry_run: bool, status: Sequence[str] | None, **wanted: Any
-    ) -> bulk_changes.ChangingMany:
-        how = bulk_changes.How(rate=rate, note=note, dry_run=dry_run, actor=self.actor)
-        named = _wanted(status, wanted)
-        return await bulk_changes.cancel_many(self.connection, named, how)
-
-    async def reschedule_many(
+    async def bulk(
         self,
+        action: Action,
         *,
-        rate: float,
         note: str | None,
         dry_run: bool,
-        status: Sequence[str] | None,
-        fire_at: datetime | None,
-        shift: timedelta | None,
+        rate: float | None = None,
+        new_target: str | None = None,
+        fire_at: datetime | None = None,
+        shift: timedelta | None = None,
         **wanted: Any,
-    ) -> bulk_changes.ChangingMany:
-        how = bulk_changes.How(rate=rate, note=note, dry_run=dry_run, actor=self.actor)
-        named = _wanted(status, wanted)
-        return await bulk_changes.reschedule_many(self.connection, named, how, fire_at=fire_at, shift=shift)
+    ) -> BulkAsked:
+        given: Any = {"rate": rate, "target": new_target, "fire_at": fire_at, "shift": shift, "note": note}
+        how = operations.How(dry_run=dry_run, actor=self.actor, **given)
+        return await operations.ask(self.connection, action, filter_json(wanted), how)
 
-    async def get_bulk_change(self, id: UUID) -> bulk_changes.BulkChange:
-        return await bulk_changes.get_bulk_change(self.connection, id)
+    async def get_bulk(self, id: UUID) -> BulkDetail:
+        return await operations.get_detail(self.connection, id)
 
-    async def list_bulk_changes(self, *, limit: int, after: str | None) -> Page[bulk_changes.BulkChange]:
-        found = await bulk_changes.list_bulk_changes(self.connection, limit=limit + 1, after=self.place(after))
+    async def list_bulk(self, *, limit: int, after: str | None, **wanted: Any) -> Page[BulkOperation]:
+        place = self.place(after)
+        found = await operations.list_operations(self.connection, limit=limit + 1, after=place, **wanted)
         return page_of(found, limit, lambda row: row.id)
 
     async def list_dead_letters(
@@ -125,24 +129,6 @@ class OverDatabase(JobsOverDatabase):
         )
         return await dead_letters.replay(self.connection, id, asked, note=note, actor=self.actor)
 
-    async def replay_all(
-        self, *, rate: float, new_target: str | None, note: str | None, dry_run: bool, **wanted: Any
-    ) -> dead_letters.Replaying:
-        how: Any = {"rate": rate, "target": new_target, "note": note, "dry_run": dry_run, "actor": self.actor}
-        return await dead_letters.replay_all(self.connection, DeadLetterFilter(**wanted), **how)
-
-    async def discard_all(self, *, note: str | None, **wanted: Any) -> int:
-        total, complete, named = 0, False, DeadLetterFilter(**wanted)
-        while not complete:
-            done = await dead_letters.discard_all(self.connection, named, note=note, actor=self.actor)
-            await self.connection.commit()
-            total, complete = total + done.discarded, done.complete
-        return total
-
-    async def list_replays(self, *, limit: int, after: str | None) -> Page[dead_letters.Replay]:
-        found = await dead_letters.list_replays(self.connection, limit=limit + 1, after=self.place(after))
-        return page_of(found, limit, lambda row: row.id)
-
     async def list_events(
         self, *, after: str | None, since: timedelta, limit: int, status: Sequence[str] | None, **wanted: Any
     ) -> Page[Event]:
@@ -154,10 +140,6 @@ class OverDatabase(JobsOverDatabase):
         named = EventFilter(statuses=each_once(status or ()), **wanted)
         items, end = await list_events(self.connection, named, position, now, limit=limit, since=start)
         return Page(items=items, next=str(end))
-
-
-def _wanted(status: Sequence[str] | None, others: Mapping[str, Any]) -> ExecutionFilter:
-    return ExecutionFilter(statuses=each_once(status or ()), **others)
 
 
 def _page(found: Any) -> Page[Any]:

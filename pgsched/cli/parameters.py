@@ -101,7 +101,7 @@ def _pair(text: str, otherwise: str) -> tuple[str, str]:
 
 
 def identity(text: str) -> UUID:
-    """The id of what has no key, such as a backfill."""
+    """The id of what has no key, such as a bulk operation."""
     try:
         return UUID(text)
     except ValueError:

@@ -14,14 +14,12 @@ from pgsched.client.requests import (
     between,
     body,
     check_names,
-    identity,
     named,
     path,
     present,
 )
 from pgsched.domain.states import Sort
 from pgsched.responses import DeadLetterDetail, Page
-from pgsched.store.ends.dead_letters import DiscardedMany, Replay, Replaying
 from pgsched.store.lookup.rows import DeadLetter
 
 
@@ -86,48 +84,9 @@ class DeadLetterMethods:
         return Call("POST", retry, UUID, "id", query={"client": client}, body=body(changes))
 
     @method
-    def replay_all(
-        self,
-        *,
-        rate: float = 10,
-        new_target: str | None = None,
-        note: str | None = None,
-        dry_run: bool = False,
-        **wanted: Unpack[DeadLetterQuery],
-    ) -> Call[Replaying]:
-        """Replays all that match, ``rate`` of them per second; a dry run only counts them."""
-        how = present({"rate": rate, "target": new_target, "note": note, "dry_run": dry_run})
-        return Call("POST", path("dead-letters", "replay"), Replaying, body={"filter": _filter(wanted), **how})
-
-    @method
-    def get_replay(self, replay_id: Id) -> Call[Replay]:
-        """A replay of many and its progress."""
-        return Call("GET", path("dead-letters", "replays", identity(replay_id)), Replay)
-
-    @method
-    def list_replays(self, *, limit: int = 50, after: str | None = None) -> Call[Page[Replay]]:
-        """One page of the replays of many, newest first."""
-        return Call("GET", path("dead-letters", "replays"), Page[Replay], query={"limit": limit, "after": after})
-
-    @pages
-    def iter_replays(self) -> Call[Page[Replay]]:
-        """All of them; pages are requested as they are needed."""
-        return Call("GET", path("dead-letters", "replays"), Page[Replay], query={"limit": LARGEST})
-
-    @method
-    def cancel_replay(self, replay_id: Id) -> Call[bool]:
-        """Ends it; dead letters not yet replayed stay. False if it had ended before."""
-        return Call("DELETE", path("dead-letters", "replays", identity(replay_id)), bool, "changed")
-
-    @method
     def discard(self, execution_id: Id, *, client: str | None = None, note: str | None = None) -> Call[bool]:
         """Discards a dead letter; false if it was discarded before."""
         return Call("DELETE", _letter(execution_id), bool, "changed", query={"client": client, "note": note})
-
-
-def discard_some(note: str | None, wanted: DeadLetterQuery) -> Call[DiscardedMany]:
-    """The request that ``discard_all`` repeats until it is complete."""
-    return Call("DELETE", path("dead-letters"), DiscardedMany, query=as_label(_filter(wanted)) | {"note": note})
 
 
 def _letter(execution_id: Id) -> str:

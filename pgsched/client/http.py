@@ -11,9 +11,9 @@ from typing import Self, TypeVar, Unpack
 import httpx
 
 from pgsched.client.audit import AuditMethods
-from pgsched.client.bulk_changes import BulkChangeMethods
+from pgsched.client.bulk import BulkMethods
 from pgsched.client.clients import ClientMethods
-from pgsched.client.dead_letters import DeadLetterMethods, DeadLetterQuery, discard_some
+from pgsched.client.dead_letters import DeadLetterMethods
 from pgsched.client.events import EventQuery, EventStream
 from pgsched.client.executions import ExecutionMethods
 from pgsched.client.gates import GateMethods
@@ -32,7 +32,7 @@ _Answer = TypeVar("_Answer")
 class _Methods(
     JobMethods,
     ExecutionMethods,
-    BulkChangeMethods,
+    BulkMethods,
     DeadLetterMethods,
     PullMethods,
     ClientMethods,
@@ -100,14 +100,6 @@ class Client(_Methods, SyncBase):
             yield response
         finally:
             response.close()
-
-    def discard_all(self, *, note: str | None = None, **wanted: Unpack[DeadLetterQuery]) -> int:
-        """Discards all that match, in as many requests as it takes; returns how many."""
-        done, total = self._ask(discard_some(note, wanted)), 0
-        while not done.complete:
-            total += done.discarded
-            done = self._ask(discard_some(note, wanted))
-        return total + done.discarded
 
     def close(self) -> None:
         """Closes the connections to the API."""
@@ -188,14 +180,6 @@ class AsyncClient(_Methods, AsyncBase):
             yield response
         finally:
             await response.aclose()
-
-    async def discard_all(self, *, note: str | None = None, **wanted: Unpack[DeadLetterQuery]) -> int:
-        """Discards all that match, in as many requests as it takes; returns how many."""
-        done, total = await self._ask(discard_some(note, wanted)), 0
-        while not done.complete:
-            total += done.discarded
-            done = await self._ask(discard_some(note, wanted))
-        return total + done.discarded
 
     async def aclose(self) -> None:
         """Closes the connections to the API."""

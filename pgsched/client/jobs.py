@@ -1,4 +1,4 @@
-"""The methods of both clients for jobs: scheduling, looking up, editing, pausing, resuming, cancelling, backfilling."""
+"""The methods of both clients for jobs: scheduling, looking up, editing, pausing, resuming, cancelling."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -12,10 +12,8 @@ from pgsched.client.requests import (
     Id,
     Instant,
     as_label,
-    between,
     body,
     check_names,
-    identity,
     named,
     path,
     present,
@@ -23,7 +21,6 @@ from pgsched.client.requests import (
 from pgsched.domain.schedule import Fire
 from pgsched.domain.states import Sort
 from pgsched.responses import Job, JobDetail, Page, Scheduled
-from pgsched.store.jobs.backfills import Backfill, Backfilled
 from pgsched.store.lookup.rows import EditPreview
 from pgsched.store.schedule.order import check_given, names_after
 
@@ -66,16 +63,11 @@ class ScheduleOptions(Recurring, total=False):
     after_outcome: str
 
 
-class JobGroup(TypedDict, total=False):
-    """The jobs of a client, and those with all of these labels."""
+class JobQuery(TypedDict, total=False):
+    """Filters of a listing of jobs; each is returned with this many ``last_outcomes``, at most ten."""
 
     client: str | None
     labels: Mapping[str, str] | None
-
-
-class JobQuery(JobGroup, total=False):
-    """Filters of a listing of jobs; each is returned with this many ``last_outcomes``, at most ten."""
-
     state: str | None
     key: str | None
     host: str | None
@@ -154,21 +146,6 @@ class JobMethods:
         return Call("POST", _job(job_id, "resume"), bool, "changed", query=query, body={"note": note})
 
     @method
-    def pause_all(self, *, note: str | None = None, **group: Unpack[JobGroup]) -> Call[int]:
-        """Pauses active jobs by client or labels; returns how many."""
-        return Call("POST", path("jobs", "pause"), int, "changed", query=_group(group), body={"note": note})
-
-    @method
-    def resume_all(self, *, note: str | None = None, **group: Unpack[JobGroup]) -> Call[int]:
-        """Resumes paused jobs by client or labels; returns how many."""
-        return Call("POST", path("jobs", "resume"), int, "changed", query=_group(group), body={"note": note})
-
-    @method
-    def cancel_all(self, *, note: str | None = None, **group: Unpack[JobGroup]) -> Call[int]:
-        """Cancels jobs by client or labels; returns how many."""
-        return Call("DELETE", path("jobs"), int, "changed", query=_group(group) | {"note": note})
-
-    @method
     def edit(
         self, job_id: Id, *, client: str | None = None, force: bool = False, **changed: Unpack[JobChanges]
     ) -> Call[JobDetail]:
@@ -207,47 +184,6 @@ class JobMethods:
         """Runs a job now, in addition to its schedule; returns the execution's id."""
         return Call("POST", _job(job_id, "trigger"), UUID, "id", query={"client": client})
 
-    @method
-    def backfill(
-        self,
-        job_id: Id,
-        *,
-        start: Instant,
-        end: Instant,
-        client: str | None = None,
-        rate: float = 10,
-        dry_run: bool = False,
-    ) -> Call[Backfilled]:
-        """Runs a job's instants from ``start`` to before ``end`` that have not succeeded, ``rate`` of them a second.
-
-        A dry run only counts them.
-        """
-        asked = between({"start": start, "end": end, "rate": rate, "dry_run": dry_run})
-        return Call("POST", _job(job_id, "backfill"), Backfilled, query={"client": client}, body=asked)
-
-    @method
-    def list_backfills(
-        self, job_id: Id, *, client: str | None = None, limit: int = 50, after: str | None = None
-    ) -> Call[Page[Backfill]]:
-        """One page of a job's backfills with their progress, newest first."""
-        query = {"client": client, "limit": limit, "after": after}
-        return Call("GET", _job(job_id, "backfills"), Page[Backfill], query=query)
-
-    @pages
-    def iter_backfills(self, job_id: Id, *, client: str | None = None) -> Call[Page[Backfill]]:
-        """All of them; pages are requested as they are needed."""
-        return Call("GET", _job(job_id, "backfills"), Page[Backfill], query={"client": client, "limit": LARGEST})
-
-    @method
-    def get_backfill(self, backfill_id: Id) -> Call[Backfill]:
-        """A backfill and its progress."""
-        return Call("GET", path("backfills", identity(backfill_id)), Backfill)
-
-    @method
-    def cancel_backfill(self, backfill_id: Id) -> Call[bool]:
-        """Cancels a backfill and its executions that still wait; false if it had ended before."""
-        return Call("DELETE", path("backfills", identity(backfill_id)), bool, "changed")
-
 
 def _job(id: Id, *verb: str) -> str:
     return path("jobs", named(id), *verb)
@@ -255,13 +191,7 @@ def _job(id: Id, *verb: str) -> str:
 
 def _list(sort: Sort, limit: int, after: str | None, wanted: JobQuery) -> Call[Page[Job]]:
     check_names(wanted, JobQuery)
-    return Call("GET", path("jobs"), Page[Job], query=_group(wanted) | {"sort": sort, "limit": limit, "after": after})
-
-
-def _group(group: Mapping[str, Any]) -> dict[str, Any]:
-    """A filter as parameters. Raises TypeError for a name that it has not."""
-    check_names(group, JobQuery)
-    return as_label(group)
+    return Call("GET", path("jobs"), Page[Job], query=as_label(wanted) | {"sort": sort, "limit": limit, "after": after})
 
 
 def _body(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Literal
 from uuid import UUID
 
 from pgsched.domain.api_key import KnownKey
-from pgsched.store.core.active import Chunk
+from pgsched.store.bulk.values import Chunk
 from pgsched.store.core.verb import BigInt, SmallInt, internal_verb
 from pgsched.store.verbs import Connection
 
@@ -112,11 +112,7 @@ async def release_dependents(
 @internal_verb
 async def release_abandoned(connection: Connection, *, most: int, after: UUID | None) -> tuple[int, UUID | None]: ...
 @internal_verb
-async def advance_bulk_change(connection: Connection, id: UUID, *, most: int) -> Chunk: ...
-@internal_verb
-async def check_backfill(
-    connection: Connection, job_id: UUID, *, starts_at: datetime, ends_at: datetime, rate: float
-) -> bool: ...
+async def advance_bulk(connection: Connection, id: UUID, *, most: int) -> Chunk: ...
 
 
 # Everything else

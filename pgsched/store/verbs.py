@@ -55,25 +55,6 @@ async def resume(connection: Connection, job_id: UUID, *, note: str | None, acto
 @verb
 async def trigger(connection: Connection, job_id: UUID, *, actor: str | None) -> UUID: ...
 @verb
-async def pause_all(
-    connection: Connection, client: str | None, labels: str | None, *, note: str | None, actor: str | None
-) -> int: ...
-@verb
-async def resume_all(
-    connection: Connection, client: str | None, labels: str | None, *, note: str | None, actor: str | None
-) -> int: ...
-@verb
-async def cancel_all(
-    connection: Connection, client: str | None, labels: str | None, *, note: str | None, actor: str | None
-) -> int: ...
-@verb
-async def backfill(
-    connection: Connection, job_id: UUID, *, starts_at: datetime, ends_at: datetime, rate: float, actor: str | None
-) -> UUID: ...
-@verb
-async def cancel_backfill(connection: Connection, id: UUID, *, actor: str | None) -> bool: ...
-
-
 # Dead letters, and many at once
 
 
@@ -91,34 +72,22 @@ async def replay(
 @verb
 async def discard(connection: Connection, id: UUID, *, note: str | None, actor: str | None) -> bool: ...
 @verb
-async def count_dead_letters(connection: Connection, filter: str, *, within: timedelta) -> tuple[int, bool]: ...
-@verb
-async def replay_all(
-    connection: Connection, filter: str, *, rate: float, target: str | None, note: str | None, actor: str | None
-) -> UUID: ...
-@verb
-async def discard_all(
-    connection: Connection, filter: str, *, note: str | None, actor: str | None
-) -> tuple[int, bool]: ...
-@verb
-async def count_executions(connection: Connection, filter: str, *, within: timedelta) -> tuple[int, bool]: ...
-@verb
-async def cancel_executions(
-    connection: Connection, filter: str, *, rate: float, note: str | None, actor: str | None
-) -> UUID: ...
-@verb
-async def reschedule_executions(
+async def bulk(
     connection: Connection,
+    action: str,
     filter: str,
     *,
+    rate: float | None,
+    target: str | None,
     fire_at: datetime | None,
     shift: timedelta | None,
-    rate: float,
+    dry_run: bool,
+    within: timedelta,
     note: str | None,
     actor: str | None,
-) -> UUID: ...
+) -> tuple[UUID | None, int | None, bool]: ...
 @verb
-async def cancel_bulk_change(connection: Connection, id: UUID, *, actor: str | None) -> bool: ...
+async def stop_bulk(connection: Connection, id: UUID, *, actor: str | None) -> bool: ...
 
 
 # Pulled messages

@@ -7,7 +7,7 @@ from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Link
-from pgsched.upkeep.advancing import Backfiller, BulkChanger
+from pgsched.upkeep.bulk import Bulk
 from pgsched.upkeep.days import Days
 from pgsched.upkeep.full_queues import FullQueues
 from pgsched.upkeep.planner import Planner
@@ -39,10 +39,10 @@ class Upkeep:
         primaries: Primaries,
     ) -> None:
         lease = timedelta(seconds=settings.lease)
-        roles = ("plan", "backfill", "zones", "bulk")
-        planning, backfilling, rezoning, changing = (link(role, raw=False) for role in roles)
+        roles = ("plan", "zones", "bulk")
+        planning, rezoning, changing = (link(role, raw=False) for role in roles)
         pulling, watching = link("pulled", seldom=True), link("watch", raw=False)
-        self._links = (planning, backfilling, rezoning, changing, pulling, watching)
+        self._links = (planning, rezoning, changing, pulling, watching)
         self.reaper = Reaper(watching, chores, events, roster, lease=settings.lease)
         self.planner = Planner(planning, events)
         self.releaser = Releaser(chores, events)
@@ -59,15 +59,14 @@ class Upkeep:
         )
         self.primaries = primaries
         self.zones = Zones(chores, rezoning, events, roster)
-        self.backfiller = Backfiller(chores, backfilling, events)
-        self.bulk_changer = BulkChanger(chores, changing, events)
+        self.bulk = Bulk(chores, changing, events)
         self.rollups = Rollups(chores, events, minutes, queue_names=lambda: roster.queue_names)
         self.days = Days(chores, events)
 
     @property
     def services(self) -> list[Service]:
         return [
-            self.planner, self.reaper, self.releaser, self.days, self.backfiller, self.bulk_changer,
+            self.planner, self.reaper, self.releaser, self.days, self.bulk,
             self.zones, self.stuck_keys, self.full_queues, self.pulled, self.rollups,
             self.primaries,
         ]  # fmt: skip

@@ -46,8 +46,9 @@ insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id
   values (now(), now(), now(), now(), gen_random_uuid(), 'failed', 0, 1, 'victim', 'python:x', '"SECRET"', 'SECRET');
 insert into pgsched.attempts (finished_at, execution_id, attempt, client_id, error)
   select finished_at, id, 1, client_id, 'SECRET' from pgsched.history;
-select pgsched.backfill(id, now() - interval '3 hours', now()) from pgsched.jobs;
-select pgsched.replay_all('{"client": "victim", "reason": "nothing"}');
+select pgsched.bulk('backfill', jsonb_build_object('job', id, 'from', now() - interval '3 hours', 'to', now()))
+  from pgsched.jobs;
+select pgsched.bulk('replay', '{"client": "victim", "reason": "nothing"}');
 """
 
 
@@ -87,7 +88,7 @@ def mallory(db: Connection, database_url: str) -> Iterator[Connection]:
 
 @pytest.fixture
 def victim(db: Connection, mallory: Connection) -> Victim:
-    tables = ("executions", "jobs", "history", "backfills", "bulk_changes")
+    tables = ("executions", "jobs", "history", "bulk_operations")
     found = {name: db.execute(f"select id, t::text from pgsched.{name} t".encode()).fetchall() for name in tables}
     tokens = db.execute("select lease_token from pgsched.executions where lease_token is not null").fetchall()
     ids = [id for rows in found.values() for id, _ in rows]

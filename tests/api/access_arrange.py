@@ -13,6 +13,7 @@ from litestar.routes import HTTPRoute
 from pgsched.api.access import PAGE, PUBLIC, SCOPE
 from pgsched.domain.api_key import SCOPES, Token
 from tests.conftest import Connection
+from tests.store.bulk.bulk_arrange import backfill, bulk
 from tests.store.ends.dead_letter_arrange import dead_letter
 from tests.store.store_arrange import call, column, rotate, schedule, value
 
@@ -24,15 +25,13 @@ values ('here:1', '{default}', '1', now() + interval '1 h') returning id"""
 _BODIES: dict[str, dict[str, Any]] = {
     "create": {"target": "python:note", "client": "shop"},
     "create_many": {"target": "python:note", "client": "shop"},
-    "start_backfill": {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"},
     "claim": {"worker": "svc"},
     "complete": {"token": "1"},
     "fail": {"token": "1", "error": "no"},
     "extend": {"token": "1"},
     "release": {"token": "1"},
     "put_secret": {"value": "hush"},
-    "change_many": {"verb": "cancel", "filter": {"client": "shop"}},
-    "replay_all": {"filter": {"client": "shop"}},
+    "start_bulk": {"action": "cancel", "filter": {"client": "shop"}},
     "put_limit": {"rate": 5},
     "sideline": {"host": "shop.example", "client": "shop"},
     "restore": {"host": "shop.example", "client": "shop"},
@@ -50,14 +49,9 @@ _BODIES: dict[str, dict[str, Any]] = {
 }
 _QUERIES = {
     "follow_events": "after=0.0.0..&wait=0s",
-    "pause_all": "client=shop",
-    "resume_all": "client=shop",
-    "cancel_all": "client=shop",
-    "discard_all": "client=shop",
 }
 _NAMES_A_CLIENT = {
-    "create", "change_many", "create_many", "replay_all",
-    "sideline", "restore", "unblock", "preview_spec", "pause_all", "resume_all", "cancel_all", "discard_all",
+    "create", "start_bulk", "create_many", "sideline", "restore", "unblock", "preview_spec",
     "get_client", "put_client", "patch_client", "drop_client", "hold_client", "release_client",
     "rotate_signing_secret", "drop_signing_secret", "list_secrets", "put_secret", "drop_secret",
 }  # fmt: skip
@@ -141,9 +135,9 @@ def things_of_shop(db: Connection) -> dict[str, list[str]]:
     job = schedule(db, **given, every="1 hour", key=f"{MARK}-job", labels={MARK: "1"})
     waiting = schedule(db, **given, key=f"{MARK}-waiting", ordering_key=f"{MARK}-order", delay="1 hour")
     letter = dead_letter(db, **given, key=f"{MARK}-letter", reason=MARK)
-    backfill = call(db, "backfill", job_id=job, starts_at="2026-01-01T00:00Z", ends_at="2026-02-01T00:00Z")
-    replay = call(db, "replay_all", filter={"client": "shop", "reason": f"{MARK}-no"})
-    db.execute("update pgsched.bulk_changes set clients = '{shop}'")
+    filled = backfill(db, job, "2026-01-01T00:00Z", "2026-02-01T00:00Z")
+    operation = bulk(db, "replay", {"client": "shop", "reason": f"{MARK}-no"})
+    db.execute("update pgsched.bulk_operations set clients = '{shop}'")
     call(db, "set_client", client="shop", changes={"dead_letter_target": f"notify:{MARK.replace('-', '_')}"})
     rotate(db)
     call(db, "set_limit", kind="client", name="shop", rate=100)
@@ -158,9 +152,7 @@ def things_of_shop(db: Connection) -> dict[str, list[str]]:
     found: dict[str, list[UUID | str]] = {
         "job_id": [job],
         "execution_id": [waiting, letter],
-        "backfill_id": [backfill],
-        "replay_id": [replay],
-        "change_id": [replay],
+        "operation_id": [operation, filled],
         "client": ["shop"],
         "queue": ["orders"],
         "name": ["default"],
@@ -171,8 +163,8 @@ def things_of_shop(db: Connection) -> dict[str, list[str]]:
 
 
 _WRITTEN = (
-    "pgsched.executions", "pgsched.jobs", "pgsched.history", "pgsched.clients", "pgsched.queues", "pgsched.backfills",
-    "pgsched.bulk_changes", "pgsched.blocked_keys",
+    "pgsched.executions", "pgsched.jobs", "pgsched.history", "pgsched.clients", "pgsched.queues",
+    "pgsched.bulk_operations", "pgsched.blocked_keys",
     "pgsched_internal.draining", "pgsched_internal.gates", "pgsched_internal.kept_dead_letters",
     "pgsched_internal.signing_secrets", "pgsched_internal.api_keys",
 )  # fmt: skip

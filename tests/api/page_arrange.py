@@ -25,16 +25,14 @@ _FORMS: Mapping[str, Mapping[str, str]] = {
     "/targets/restore": _SHOP | {"host": f"{MARK}.example"},
     "/ordering-keys/unblock": _SHOP | {"ordering_key": f"{MARK}-order"},
     "/queues/{name:str}/settings": {"weight": "7"},
-    "/executions/bulk": _SHOP | {"verb": "cancel"},
-    "/dead-letters/bulk": _SHOP | {"verb": "discard"},
+    "/bulk/new": _SHOP | {"action": "cancel"},
     "/jobs/{job_id:uuid}/backfill": {"from": "2026-01-01T00:00", "to": "2026-01-02T00:00", "do": "start"},
 }
 _NAMES_SHOP = {
     "/client": "name=shop",
     "/targets": "client=shop",
     "/ordering-keys": "client=shop",
-    "/executions/bulk": "client=shop&verb=cancel",
-    "/dead-letters/bulk": "client=shop&verb=discard",
+    "/bulk/new": "client=shop&action=cancel",
 }
 
 

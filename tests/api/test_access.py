@@ -97,7 +97,7 @@ async def test_without_a_key_that_is_taken_every_route_is_closed(
             assert answer.headers["www-authenticate"].startswith('Bearer realm="pgsched"')
 
 
-_NAMES = ("job_id", "execution_id", "backfill_id", "replay_id", "change_id", "client", "queue", "name", "key_id")
+_NAMES = ("job_id", "execution_id", "operation_id", "client", "queue", "name", "key_id")
 
 
 @pytest.mark.parametrize("scope", SCOPES)
@@ -137,7 +137,7 @@ async def test_a_key_of_another_client_finds_nothing_and_is_told_which_client_it
                 assert (answer.status_code, "all clients" in answer.json()["detail"]) == (403, True), route
             elif route.names_a_client:
                 assert (answer.status_code, "'shop'" in answer.json()["detail"]) == (403, True), (route, answer.text)
-            elif {"job_id", "execution_id", "backfill_id", "replay_id", "change_id"} & _parts(route):
+            elif {"job_id", "execution_id", "operation_id"} & _parts(route):
                 assert answer.status_code == 404, (route, answer.text)
             else:
                 assert answer.status_code == 200, (route, answer.text)

@@ -11,6 +11,7 @@ from pgsched.api.pages import audit
 from tests.api.access_arrange import make_key
 from tests.api.page_arrange import signed_in
 from tests.conftest import Connection
+from tests.store.bulk.bulk_arrange import backfill
 from tests.store.ends.dead_letter_arrange import dead_letter
 from tests.store.store_arrange import call, schedule
 
@@ -72,24 +73,19 @@ def _done_to_shop(db: Connection) -> dict[str, Any]:
     waiting = [schedule(db, client="shop", target="python:note", delay="1 hour") for _ in range(4)]
     letters = [dead_letter(db, client="shop") for _ in range(3)]
     db.execute(_BLOCKED)
-    started = call(
-        db, "backfill", job_id=job, starts_at="2026-01-01T00:00Z", ends_at="2026-02-01T00:00Z", actor="backfill"
-    )
+    started = backfill(db, job, actor="backfill")
     verbs: dict[str, dict[str, Any]] = {
         "cancel": {"id": waiting[0]},
         "move": {"verb": "edit", "id": waiting[1], "changes": {"fire_at": "2040-01-01T00:00:00Z"}},
         "edit execution": {"verb": "edit", "id": waiting[2], "changes": {"labels": {"a": "b"}}},
         "replay": {"id": letters[0]},
         "discard": {"id": letters[1]},
-        "discard_all": {"filter": {"client": "shop"}},
         "trigger": {"job_id": job},
         "pause": {"job_id": job},
         "resume": {"job_id": job},
         "edit": {"id": job, "changes": {"target": "python:other"}},
-        "cancel_backfill": {"id": started},
-        "cancel_executions": {"filter": {"client": "shop", "key": "none"}},
-        "reschedule_executions": {"filter": {"client": "shop", "key": "none"}, "shift": "1 hour"},
-        "replay_all": {"filter": {"client": "shop", "key": "none"}},
+        "stop_bulk": {"id": started},
+        "bulk": {"action": "cancel", "filter": {"client": "shop", "key": "none"}},
         "unblock": {"client": "shop", "ordering_key": "order-1"},
         "sideline": {"host": "shop.example", "client": "shop"},
         "restore": {"host": "shop.example", "client": "shop"},
@@ -97,7 +93,6 @@ def _done_to_shop(db: Connection) -> dict[str, Any]:
         "drop_limit": {"kind": "client", "name": "shop"},
         "hold_client": {"client": "shop"},
         "release_client": {"client": "shop"},
-        "cancel_all": {"client": "shop"},
     }
     for actor, given in verbs.items():
         call(db, given.pop("verb", actor), **given, actor=actor)

@@ -170,7 +170,7 @@ BAD = [
     get("a bound without an offset", "offset", "/v1/executions?from=2031-03-01T09:00:00"),
     get("a bound that is none", "ISO 8601", "/v1/executions?to=yesterday"),
     get("a job that is no id", "write one such as", "/v1/executions?job=42"),
-    get("an id that is none", "write one such as", "/v1/backfills/42"),
+    get("an id that is none", "write one such as", "/v1/bulk/42"),
     get("an execution that is none", "no execution with the key 'zzz'", "/v1/executions/zzz", 404),
     get("a route nobody has", "/schema/openapi.json", "/v2/jobs", 404),
     Bad(name="a method nobody has", status=405, says="PUT", method="PUT"),

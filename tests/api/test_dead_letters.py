@@ -1,4 +1,4 @@
-"""Dead letters over REST: listed and searched, replayed one or many, discarded."""
+"""Dead letters over REST: listed and searched, replayed, discarded."""
 
 import uuid
 from typing import Any
@@ -7,7 +7,7 @@ import httpx
 import psycopg
 import pytest
 
-from tests.store.ends.dead_letter_arrange import advance, dead_letter
+from tests.store.ends.dead_letter_arrange import dead_letter
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -108,41 +108,6 @@ async def test_discarding_says_whether_it_did(api: httpx.AsyncClient, db: Connec
     assert await ids(api, "?state=discarded") == [str(id)]
 
 
-async def test_many_are_discarded_by_a_filter(api: httpx.AsyncClient, db: Connection) -> None:
-    dead_letter(db, client="payments")
-    kept = dead_letter(db)
-    answer = await api.delete("/v1/dead-letters?client=payments&note=known")
-    assert (answer.status_code, answer.json()) == (200, {"discarded": 1, "complete": True})
-    assert await ids(api) == [str(kept)]
-
-
-async def test_a_dry_run_counts_and_replays_nothing(api: httpx.AsyncClient, db: Connection) -> None:
-    dead_letter(db)
-    answer = await api.post("/v1/dead-letters/replay", json={"filter": {"client": "default"}, "dry_run": True})
-    assert (answer.status_code, answer.json()) == (200, {"id": None, "matched": 1, "complete": True})
-    assert (await api.get("/v1/dead-letters/replays")).json() == {"items": [], "next": None}
-
-
-async def test_many_are_replayed_looked_at_and_cancelled(api: httpx.AsyncClient, db: Connection) -> None:
-    for _ in range(3):
-        dead_letter(db)
-    body = {"filter": {"host": "shop.example", "from": "2020-01-01T00:00:00Z"}, "rate": 1, "target": "python:repaired"}
-    answer = await api.post("/v1/dead-letters/replay", json=body)
-    assert (answer.status_code, answer.json()["matched"]) == (201, 3)
-    advance(db, uuid.UUID(answer.json()["id"]))
-    place = answer.headers["location"]
-    found = (await api.get(place)).json()
-    shown = {name: found[name] for name in ("state", "replayed", "passed_over", "rate", "target", "actor")}
-    assert shown == {
-        "state": "active", "replayed": 2, "passed_over": 0, "rate": 1, "target": "python:repaired",
-        "actor": "api 127.0.0.1",
-    }  # fmt: skip
-    assert [(await api.delete(place)).json()["changed"] for _ in range(2)] == [True, False]
-    [listed] = (await api.get("/v1/dead-letters/replays")).json()["items"]
-    assert (listed["id"], listed["state"]) == (found["id"], "cancelled")
-    assert len(await ids(api)) == 1
-
-
 @pytest.mark.parametrize(
     ("body", "status", "words"),
     [
@@ -163,34 +128,6 @@ async def test_a_replay_that_cannot_be_meant_is_refused(
     assert await ids(api) == [str(id)]
 
 
-@pytest.mark.asyncio(loop_scope="module")
-@pytest.mark.parametrize(
-    ("body", "status", "words"),
-    [
-        ({}, 400, "filter"),
-        ({"filter": {}}, 422, "at least one"),
-        ({"filter": {"clinet": "a"}}, 400, "the fields are client"),
-        ({"filter": {"client": ""}}, 422, "must be text"),
-        ({"filter": {"host": "a\x00b"}}, 422, "NUL"),
-        ({"filter": {"from": "yesterday"}}, 422, "from 'yesterday' is no instant"),
-        ({"filter": {"to": "2026-03-01T09:00:00"}}, 422, "no offset"),
-        ({"filter": {"job": "42"}}, 400, "job"),
-        ({"filter": {"status_code": 5}}, 400, "status_code"),
-        ({"rate": 0}, 400, "rate"),
-        ({"rate": "fast"}, 400, "rate"),
-        ({"target": "shop.example"}, 422, "write one of"),
-    ],
-)
-async def test_a_replay_of_many_that_cannot_be_meant_is_refused(
-    refusing: httpx.AsyncClient, witness: Connection, body: dict[str, Any], status: int, words: str
-) -> None:
-    dead_letter(witness)
-    given = ({"filter": {"client": "default"}} if body and "filter" not in body else {}) | body
-    answer = await refusing.post("/v1/dead-letters/replay", json=given)
-    assert (answer.status_code, words in answer.json()["detail"]) == (status, True), answer.text
-    assert (await refusing.get("/v1/dead-letters/replays")).json()["items"] == []
-
-
 @pytest.mark.parametrize(
     ("query", "words"),
     [
@@ -207,13 +144,6 @@ async def test_a_search_that_cannot_be_meant_is_refused(api: httpx.AsyncClient, 
     assert (answer.status_code, words in answer.json()["detail"]) == (400, True), answer.text
 
 
-async def test_discarding_asks_for_a_filter(api: httpx.AsyncClient, db: Connection) -> None:
-    id = dead_letter(db)
-    answer = await api.delete("/v1/dead-letters")
-    assert (answer.status_code, "at least one" in answer.json()["detail"]) == (422, True), answer.text
-    assert await ids(api) == [str(id)]
-
-
 async def test_what_has_not_failed_is_a_conflict(api: httpx.AsyncClient) -> None:
     id = (await api.post("/v1/jobs", json={"target": "notify:a", "schedule": {"delay": "1h"}})).json()["id"]
     for answer in (await api.post(f"/v1/executions/{id}/retry"), await api.delete(f"/v1/dead-letters/{id}")):
@@ -226,7 +156,5 @@ async def test_what_is_not_there_is_not_found(api: httpx.AsyncClient) -> None:
         await api.get(f"/v1/dead-letters/{unknown}"),
         await api.delete(f"/v1/dead-letters/{unknown}"),
         await api.post(f"/v1/executions/{unknown}/retry"),
-        await api.get(f"/v1/dead-letters/replays/{unknown}"),
-        await api.delete(f"/v1/dead-letters/replays/{unknown}"),
     ]
-    assert [answer.status_code for answer in answers] == [404] * 5
+    assert [answer.status_code for answer in answers] == [404] * 3

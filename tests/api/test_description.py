@@ -15,10 +15,7 @@ ROUTES = {
     ("/v1/stats", "get"),
     ("/v1/jobs", "get"),
     ("/v1/jobs", "post"),
-    ("/v1/jobs", "delete"),
     ("/v1/jobs/batch", "post"),
-    ("/v1/jobs/pause", "post"),
-    ("/v1/jobs/resume", "post"),
     ("/v1/jobs/{job_id}", "get"),
     ("/v1/jobs/{job_id}", "patch"),
     ("/v1/jobs/{job_id}", "delete"),
@@ -28,10 +25,6 @@ ROUTES = {
     ("/v1/jobs/{job_id}/resume", "post"),
     ("/v1/jobs/{job_id}/trigger", "post"),
     ("/v1/jobs/{job_id}/executions", "get"),
-    ("/v1/jobs/{job_id}/backfill", "post"),
-    ("/v1/jobs/{job_id}/backfills", "get"),
-    ("/v1/backfills/{backfill_id}", "get"),
-    ("/v1/backfills/{backfill_id}", "delete"),
     ("/v1/events", "get"),
     ("/v1/executions", "get"),
     ("/v1/executions/{execution_id}", "get"),
@@ -43,18 +36,13 @@ ROUTES = {
     ("/v1/executions/{execution_id}/release", "post"),
     ("/v1/queues/{queue}/claim", "post"),
     ("/v1/executions/{execution_id}/retry", "post"),
-    ("/v1/bulk-changes", "post"),
-    ("/v1/bulk-changes", "get"),
-    ("/v1/bulk-changes/{change_id}", "get"),
-    ("/v1/bulk-changes/{change_id}", "delete"),
+    ("/v1/bulk", "post"),
+    ("/v1/bulk", "get"),
+    ("/v1/bulk/{operation_id}", "get"),
+    ("/v1/bulk/{operation_id}", "delete"),
     ("/v1/dead-letters", "get"),
-    ("/v1/dead-letters", "delete"),
     ("/v1/dead-letters/{execution_id}", "get"),
     ("/v1/dead-letters/{execution_id}", "delete"),
-    ("/v1/dead-letters/replay", "post"),
-    ("/v1/dead-letters/replays", "get"),
-    ("/v1/dead-letters/replays/{replay_id}", "get"),
-    ("/v1/dead-letters/replays/{replay_id}", "delete"),
     ("/v1/clients", "get"),
     ("/v1/clients/{client}", "get"),
     ("/v1/clients/{client}", "put"),
@@ -100,7 +88,7 @@ ROUTES = {
 }
 
 
-_BODIES = {"CreateJob", "Timing", "EditJob", "Retiming", "PreviewSpec", "ReplayMany", "NamedLetters", "NewKey", "Note"}
+_BODIES = {"CreateJob", "Timing", "EditJob", "Retiming", "PreviewSpec", "AskBulk", "BulkFilter", "NewKey", "Note"}
 """Some of the bodies, and what stands in them."""
 
 
@@ -146,8 +134,6 @@ def test_no_generated_client_has_to_send_a_body_that_is_optional(description: An
     notes = {
         "pause",
         "resume",
-        "pause_all",
-        "resume_all",
         "hold_client",
         "release_client",
         "pause_queue",
@@ -181,7 +167,7 @@ def test_every_route_describes_what_any_route_may_answer(description: Any) -> No
 
 @pytest.mark.parametrize("status", [200, 201])
 def test_a_dry_run_has_an_answer_of_its_own(description: Any, status: int) -> None:
-    for path in ("/v1/jobs/{job_id}/backfill", "/v1/dead-letters/replay"):
+    for path in ("/v1/bulk",):
         assert str(status) in description["paths"][path]["post"]["responses"]
 
 
@@ -207,11 +193,11 @@ def test_no_parameter_may_be_null_and_no_body_has_other_fields_than_its_own(desc
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
-        ("PUT", "/v1/jobs", {"GET", "HEAD", "POST", "DELETE", "OPTIONS"}),
+        ("PUT", "/v1/jobs", {"GET", "HEAD", "POST", "OPTIONS"}),
         ("POST", "/v1/jobs/1", {"GET", "HEAD", "PATCH", "DELETE", "OPTIONS"}),
         ("GET", "/v1/jobs/1/pause", {"POST", "OPTIONS"}),
         ("DELETE", "/healthz", {"GET", "HEAD", "OPTIONS"}),
-        ("OPTIONS", "/v1/jobs", {"GET", "HEAD", "POST", "DELETE", "OPTIONS"}),
+        ("OPTIONS", "/v1/jobs", {"GET", "HEAD", "POST", "OPTIONS"}),
     ],
 )
 async def test_who_asks_for_a_method_that_is_not_there_learns_which_are(

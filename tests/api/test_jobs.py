@@ -159,28 +159,6 @@ async def test_a_finished_job_is_found_by_its_state(api: httpx.AsyncClient, db: 
     assert (await api.get(f"/v1/jobs/{job}")).json()["fire_at"] is None
 
 
-async def test_many_are_paused_resumed_and_cancelled_by_a_filter(api: httpx.AsyncClient, db: Connection) -> None:
-    for team, client in (("a", "shop"), ("a", "bank"), ("b", "shop")):
-        await create(api, client=client, labels={"team": team})
-    assert (await api.post("/v1/jobs/pause?label=team=a", json={"note": "closed"})).json() == {"changed": 2}
-    assert (await api.post("/v1/jobs/resume?label=team=a&client=shop")).json() == {"changed": 1}
-    assert (await api.delete("/v1/jobs?client=shop&note=moved")).json() == {"changed": 2}
-    logged = db.execute(
-        "select actor, action, detail ->> 'note' from pgsched.audit_log where action <> 'insert' order by id"
-    ).fetchall()
-    assert logged == [("api 127.0.0.1", *rest) for rest in _DONE]
-
-
-_DONE = [("pause", "closed"), ("pause", "closed"), ("resume", None), ("cancel", "moved"), ("cancel", "moved")]
-
-
-async def test_without_a_filter_nobody_is_meant(api: httpx.AsyncClient) -> None:
-    job = await create(api)
-    answers = [await api.post("/v1/jobs/pause"), await api.post("/v1/jobs/resume"), await api.delete("/v1/jobs")]
-    assert {(answer.status_code, answer.json()["code"]) for answer in answers} == {(422, "pgsched.invalid_input")}
-    assert (await api.get(f"/v1/jobs/{job}")).json()["state"] == "active"
-
-
 async def test_triggering_runs_it_besides_its_schedule(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     answer = await api.post(f"/v1/jobs/{job}/trigger", headers={"Idempotency-Key": "whatever"})

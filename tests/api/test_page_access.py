@@ -138,7 +138,7 @@ async def test_no_form_is_taken_from_another_site(
 
 _ONE_CLICK = {
     "replay", "run-now", "trigger", "pause", "resume", "restore", "release", "sign-out", "settings", "set", "hold",
-    "drain", "sideline", "edit", "bulk", "backfill",
+    "drain", "sideline", "edit", "new", "backfill",
 }  # fmt: skip
 """What can be taken back, or is a page of its own that says what it does, or has a field to fill in first."""
 _FORM = re.compile(

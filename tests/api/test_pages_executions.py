@@ -17,7 +17,8 @@ from pgsched.store.lookup.rows import Attempt, Execution
 from tests.api.access_arrange import make_key
 from tests.api.page_arrange import signed_in
 from tests.conftest import Connection
-from tests.store.ends.dead_letter_arrange import advance, dead_letter
+from tests.store.bulk.bulk_arrange import advance
+from tests.store.ends.dead_letter_arrange import dead_letter
 from tests.store.store_arrange import call, schedule, value
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -196,14 +197,14 @@ async def test_a_page_that_has_not_counted_all_says_so_and_goes_on_when_asked(
 ) -> None:
     monkeypatch.setattr(bulk, "GLANCE", 0.0)
     schedule(db, client="shop", delay="1 hour")
-    glanced = (await page.get("/executions/bulk?verb=cancel&client=shop")).text
+    glanced = (await page.get("/bulk/new?action=cancel&client=shop")).text
     assert "or more" in glanced
     assert "Cancel all matching executions" in glanced
-    [further] = re.findall(r'href="(/executions/bulk\?[^"]*count=on)"', html.unescape(glanced))
+    [further] = re.findall(r'href="(/bulk/new\?[^"]*count=on)"', html.unescape(glanced))
     assert "Cancel 1 executions" in (await page.get(further)).text
-    did = await page.post("/executions/bulk", data=fields(glanced))
-    change = value(db, "select id from pgsched.bulk_changes")
-    assert did.headers["location"] == f"/bulk-changes/{change}?done=start"
+    did = await page.post("/bulk/new", data=fields(glanced))
+    change = value(db, "select id from pgsched.bulk_operations")
+    assert did.headers["location"] == f"/bulk/{change}?done=start"
 
 
 async def test_executions_of_a_filter_are_counted_then_cancelled(page: httpx.AsyncClient, db: Connection) -> None:
@@ -211,21 +212,21 @@ async def test_executions_of_a_filter_are_counted_then_cancelled(page: httpx.Asy
         schedule(db, client="shop", delay="1 hour")
     schedule(db, client="other", delay="1 hour")
     listed = html.unescape((await page.get("/executions?client=shop&status=scheduled")).text)
-    [asked] = re.findall(r'href="(/executions/bulk\?verb=cancel[^"]*)"', listed)
+    [asked] = re.findall(r'href="(/bulk/new\?action=cancel[^"]*)"', listed)
     counted = (await page.get(asked)).text
     assert "Cancel 3 executions" in counted
     form = fields(counted)
     assert (form["client"], form["statuses"], form["rate"]) == ("shop", "scheduled", "1000")
-    did = await page.post("/executions/bulk", data=form | {"note": "wrong campaign"})
-    change = value(db, "select id from pgsched.bulk_changes")
-    assert did.headers["location"] == f"/bulk-changes/{change}?of=3&done=start"
+    did = await page.post("/bulk/new", data=form | {"note": "wrong campaign"})
+    change = value(db, "select id from pgsched.bulk_operations")
+    assert did.headers["location"] == f"/bulk/{change}?done=start"
     assert "hx-get" in (await page.get(did.headers["location"])).text
     for _ in range(40):
         if advance(db, change)[2]:
             break
-    over = (await page.get(f"/bulk-changes/{change}?of=3")).text
-    assert ("3 changed, 0 passed over, of about 3" in over, "hx-get" in over) == (True, False)
-    assert str(change)[-12:] in (await page.get("/bulk-changes")).text
+    over = (await page.get(f"/bulk/{change}")).text
+    assert ("3 done, 0 skipped, 0 failed, of about 3" in over, "hx-get" in over) == (True, False)
+    assert str(change)[-12:] in (await page.get("/bulk")).text
     assert value(db, "select count(*) from pgsched.executions") == 1
     assert "wrong campaign" in str(db.execute("select detail from pgsched.audit_log").fetchall())
 
@@ -234,24 +235,24 @@ async def test_executions_of_a_filter_are_moved_and_the_change_is_stopped(
     page: httpx.AsyncClient, db: Connection
 ) -> None:
     schedule(db, client="shop", delay="1 hour")
-    form = {"verb": "reschedule", "client": "shop", "rate": "5"}
-    neither = await page.post("/executions/bulk", data=form)
+    form = {"action": "reschedule", "client": "shop", "rate": "5"}
+    neither = await page.post("/bulk/new", data=form)
     assert (neither.status_code, "when shall they fire" in neither.text) == (422, True)
-    did = await page.post("/executions/bulk", data=form | {"shift": "-30m"})
-    [(change, shift, rate)] = db.execute("select id, shift, rate from pgsched.bulk_changes").fetchall()
+    did = await page.post("/bulk/new", data=form | {"shift": "-30m"})
+    [(change, shift, rate)] = db.execute("select id, shift, rate from pgsched.bulk_operations").fetchall()
     assert (did.status_code, shift, rate) == (303, timedelta(minutes=-30), 5)
-    assert (await page.post(f"/bulk-changes/{change}/cancel")).headers["location"].endswith("done=stop")
-    assert value(db, "select state from pgsched.bulk_changes") == "cancelled"
+    assert (await page.post(f"/bulk/{change}/stop")).headers["location"].endswith("done=stop")
+    assert value(db, "select state from pgsched.bulk_operations") == "stopped"
 
 
 async def test_what_a_change_of_many_cannot_mean_is_said(page: httpx.AsyncClient, db: Connection) -> None:
-    for path in ("/executions/bulk?verb=explode&client=a", "/executions/bulk?verb=cancel", "/dead-letters/bulk?verb=x"):
+    for path in ("/bulk/new?action=explode&client=a", "/bulk/new?action=cancel", "/bulk/new"):
         found = await page.get(path)
         assert (found.status_code, "That is not possible" in found.text) == (422, True), path
     signed_in(page, make_key(db, clients=["orders"]))
-    assert (await page.get("/executions/bulk?verb=cancel&client=shop")).status_code == 403
-    form = {"verb": "discard", "client": "shop"}
-    assert (await page.post("/dead-letters/bulk", data=form)).status_code == 403
+    assert (await page.get("/bulk/new?action=cancel&client=shop")).status_code == 403
+    form = {"action": "discard", "client": "shop"}
+    assert (await page.post("/bulk/new", data=form)).status_code == 403
 
 
 async def test_dead_letters_are_grouped_and_replayed_by_reason(page: httpx.AsyncClient, db: Connection) -> None:
@@ -261,26 +262,27 @@ async def test_dead_letters_are_grouped_and_replayed_by_reason(page: httpx.Async
     listed = html.unescape((await page.get("/dead-letters?host=shop.example")).text)
     row = r'<td class="number">(\d)</td><td class="long"><a [^>]*>([^<]*)</a></td><td class="long">([^<]*)</td>'
     assert re.findall(row, listed) == [("2", "no route to host", "2 clients"), ("1", "out of paper", "a")]
-    [asked] = re.findall(r'href="(/dead-letters/bulk\?[^"]*verb=replay[^"]*no\+route[^"]*)"', listed)
+    [asked] = re.findall(r'href="(/bulk/new\?[^"]*action=replay[^"]*no\+route[^"]*)"', listed)
     counted = (await page.get(asked)).text
     assert "Replay 2 dead letters" in counted
     form = fields(counted)
     assert (form["host"], form["reason"]) == ("shop.example", "no route to host")
-    wrong = await page.post("/dead-letters/bulk", data=form | {"new_target": "nowhere"})
+    wrong = await page.post("/bulk/new", data=form | {"new_target": "nowhere"})
     assert wrong.status_code == 422
-    did = await page.post("/dead-letters/bulk", data=form | {"new_target": "https://new.example/", "rate": "50"})
-    change = value(db, "select id from pgsched.bulk_changes")
-    assert did.headers["location"] == f"/bulk-changes/{change}?of=2&done=start"
-    assert value(db, "select target from pgsched.bulk_changes") == "https://new.example/"
+    did = await page.post("/bulk/new", data=form | {"new_target": "https://new.example/", "rate": "50"})
+    change = value(db, "select id from pgsched.bulk_operations")
+    assert did.headers["location"] == f"/bulk/{change}?done=start"
+    assert value(db, "select target from pgsched.bulk_operations") == "https://new.example/"
 
 
 async def test_all_dead_letters_are_discarded(page: httpx.AsyncClient, db: Connection) -> None:
     for _ in range(2):
         dead_letter(db)
-    form = fields((await page.get("/dead-letters/bulk?verb=discard")).text)
-    assert form.keys() == {"verb", "to", "note"}
-    did = await page.post("/dead-letters/bulk", data=form)
-    assert "2 were discarded" in (await page.get(did.headers["location"])).text
+    form = fields((await page.get("/bulk/new?action=discard")).text)
+    assert form.keys() == {"action", "to", "note", "rate"}
+    did = await page.post("/bulk/new", data=form)
+    advance(db, value(db, "select id from pgsched.bulk_operations"))
+    assert "2 done" in (await page.get(did.headers["location"])).text
     assert value(db, "select count(*) from pgsched.dead_letters where state = 'open'") == 0
 
 
@@ -290,10 +292,10 @@ async def test_dead_letters_of_others_stay_when_failed_executions_are_replayed(
     dead_letter(db, client="shop")
     dead_letter(db, client="other")
     listed = html.unescape((await page.get("/executions?status=failed&client=shop")).text)
-    [asked] = re.findall(r'href="(/dead-letters/bulk\?verb=replay[^"]*)"', listed)
+    [asked] = re.findall(r'href="(/bulk/new\?action=replay[^"]*)"', listed)
     assert "Replay 1 dead letters" in (await page.get(asked)).text
     within = html.unescape((await page.get("/executions?status=failed&client=shop&from=2026-01-01T00:00")).text)
-    assert "/dead-letters/bulk" not in within  # there from and to are of another instant
+    assert "/bulk/new?action=replay" not in within  # there from and to are of another instant
 
 
 async def test_what_waits_for_others_names_them(page: httpx.AsyncClient, db: Connection) -> None:

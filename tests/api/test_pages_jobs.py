@@ -145,12 +145,12 @@ async def test_a_backfill_is_counted_started_followed_and_cancelled(page: httpx.
     counted = (await page.post(path, data=form | {"from": "2026-01-01T00:00", "to": "2026-01-02T00:00"})).text
     assert "Run 24" in counted
     did = await page.post(path, data=fields(counted) | {"rate": "3", "do": "start"})
-    backfill = value(db, "select id from pgsched.backfills")
-    assert did.headers["location"] == f"/backfills/{backfill}?done=start"
-    assert column(db, "select rate from pgsched.backfills") == [3.0]
-    followed = (await page.get(f"/backfills/{backfill}")).text
-    assert ("0 planned, 0 passed over, of 24" in followed, "hx-get" in followed) == (True, True)
+    backfill = value(db, "select id from pgsched.bulk_operations")
+    assert did.headers["location"] == f"/bulk/{backfill}?done=start"
+    assert column(db, "select rate from pgsched.bulk_operations") == [3.0]
+    followed = (await page.get(f"/bulk/{backfill}")).text
+    assert ("0 done, 0 skipped, 0 failed" in followed, "hx-get" in followed) == (True, True)
     assert str(backfill)[-12:] in (await page.get(f"/jobs/{id}")).text
-    assert (await page.post(f"/backfills/{backfill}/cancel")).headers["location"].endswith("done=stop")
-    assert "hx-get" not in (await page.get(f"/backfills/{backfill}")).text
-    assert (await page.get(f"/backfills/{id}")).status_code == 404
+    assert (await page.post(f"/bulk/{backfill}/stop")).headers["location"].endswith("done=stop")
+    assert "hx-get" not in (await page.get(f"/bulk/{backfill}")).text
+    assert (await page.get(f"/bulk/{id}")).status_code == 404

@@ -10,7 +10,7 @@ import pytest
 from pgsched.api import recovery
 from tests.api.access_arrange import make_key
 from tests.conftest import Connection
-from tests.store.ends.dead_letter_arrange import advance
+from tests.store.bulk.bulk_arrange import advance
 
 _HELD = "select pgsched_internal.hold_for_recovery('this is a copy', null)"
 _DUE = """
@@ -18,7 +18,7 @@ insert into pgsched.executions (client_id, target, fire_at)
 select client, 'https://shop.example/settle', now() - due::interval
   from (values ('shop', '2 days'), ('shop', '10 minutes'), ('bank', '3 hours'), ('bank', '-1 day')) v(client, due)"""
 _STATE = "select held_since is not null, reason from pgsched.installation"
-_SKIPPING = "select id from pgsched.bulk_changes where state = 'active'"
+_SKIPPING = "select id from pgsched.bulk_operations where state = 'active'"
 _WORK_LEFT = "select count(*) from pgsched.executions where fire_at <= now()"
 
 
@@ -31,7 +31,7 @@ def copied(db: Connection) -> Connection:
 
 
 async def _skipping(db: Connection) -> UUID:
-    """The bulk change that a release has asked for."""
+    """The bulk operation that a release has asked for."""
     async with asyncio.timeout(30):
         while not (row := db.execute(_SKIPPING).fetchone()):  # noqa: ASYNC110  the API brings it about
             await asyncio.sleep(0.02)
@@ -67,7 +67,7 @@ async def test_it_is_released_without_what_is_too_old_at_a_rate_and_without_a_cl
     assert copied.execute(_STATE).fetchone() == (False, None)
     assert copied.execute("select client_id from pgsched.clients where state = 'held'").fetchall() == [("bank",)]
     actions = copied.execute("select action from pgsched.audit_log where authenticated ~ 'ann' order by id").fetchall()
-    assert [action for (action,) in actions] == ["hold client", "cancel executions", "release installation"]
+    assert [action for (action,) in actions] == ["hold client", "bulk cancel", "release installation"]
 
 
 async def test_without_a_policy_all_that_is_due_fires_at_once(api: httpx.AsyncClient, copied: Connection) -> None:
@@ -87,7 +87,7 @@ async def test_it_stays_held_while_what_is_skipped_is_not_cancelled_yet(
 
 async def test_it_stays_held_where_somebody_ends_the_cancelling(api: httpx.AsyncClient, copied: Connection) -> None:
     asked = _release(api, skip_older_than="1h")
-    copied.execute("select pgsched.cancel_bulk_change(%s)", [await _skipping(copied)])
+    copied.execute("select pgsched.stop_bulk(%s)", [await _skipping(copied)])
     answer = await asked
     assert (answer.status_code, "nothing is released" in answer.json()["detail"]) == (409, True)
     assert copied.execute(_STATE).fetchone() == (True, "this is a copy")

@@ -1,4 +1,4 @@
-"""Executions cancelled and rescheduled many at once from the command line."""
+"""Bulk operations from the command line."""
 
 import json
 import sys
@@ -13,8 +13,10 @@ from pgsched.cli import following
 from pgsched.cli.following import Stage, follow
 from pgsched.cli.reply import Reply
 from pgsched.errors import Conflict
-from pgsched.store.ends.bulk_changes import BulkChange, get_bulk_change
+from pgsched.store.bulk.operations import get_operation
+from pgsched.store.bulk.values import BulkOperation
 from tests.cli.conftest import Run
+from tests.store.ends.dead_letter_arrange import dead_letter
 from tests.store.store_arrange import schedule
 
 Db = psycopg.Connection[Any]
@@ -34,14 +36,14 @@ def answer(run: Run, *words: str) -> Any:
 def test_many_are_counted_cancelled_shown_and_stopped(run: Run, db: Db) -> None:
     schedule(db, client="shop", labels={"team": "mail"})
     schedule(db, client="shop")
-    assert run("bulk", "cancel", "--client", "shop", "--dry-run").output == "2 executions\n"
+    assert run("bulk", "cancel", "--client", "shop", "--dry-run").output == "2\n"
     words = ("--label", "team=mail", "--status", "scheduled", "--rate", "0.5", "--note", "taken back", "--actor", "ann")
     started = answer(run, "cancel", *words)
     assert (started["matched"], started["complete"]) == (1, True)
     [item] = answer(run, "list")["items"]
-    assert (item["id"], item["verb"], item["rate"], item["actor"]) == (started["id"], "cancel", 0.5, "ann")
+    assert (item["id"], item["action"], item["rate"], item["actor"]) == (started["id"], "cancel", 0.5, "ann")
     assert item["filter"] == {"labels": {"team": "mail"}, "status": ["scheduled"]}
-    assert answer(run, "show", started["id"]) == item
+    assert answer(run, "show", started["id"]) == item | {"runs": None}
     assert run("bulk", "stop", started["id"]).output == "stopped\n"
     assert run("bulk", "stop", started["id"]).output == "had ended before\n"
 
@@ -69,7 +71,40 @@ def test_many_are_moved(run: Run, db: Db) -> None:
 )
 def test_what_cannot_be_meant_is_refused(run: Run, db: Db, words: list[str]) -> None:
     assert run("bulk", *words).exit_code == 2
-    assert db.execute("select count(*) from pgsched.bulk_changes").fetchone() == (0,)
+    assert db.execute("select count(*) from pgsched.bulk_operations").fetchone() == (0,)
+
+
+def test_dead_letters_are_replayed_and_discarded(run: Run, db: Db) -> None:
+    dead_letter(db, client="shop")
+    words = ("--client", "shop", "--reason", "503", "--rate", "0.5", "--new-target", "python:repaired")
+    started = answer(run, "replay", *words)
+    assert started["matched"] == 1
+    shown = answer(run, "show", started["id"])
+    assert (shown["total"], shown["rate"], shown["target"]) == (1, 0.5, "python:repaired")
+    answer(run, "discard", "--client", "shop")
+    assert [item["rate"] for item in answer(run, "list", "--action", "discard")["items"]] == [1000]
+
+
+def test_jobs_are_paused_resumed_and_cancelled_at_once(run: Run, db: Db) -> None:
+    schedule(db, client="shop", every="1 hour", labels={"team": "mail"})
+    for action, state in (("pause", "paused"), ("resume", "active"), ("cancel-jobs", "cancelled")):
+        found = run("bulk", action, "--label", "team=mail", "--watch")
+        assert (found.exit_code, found.stderr.endswith(": 1 done, 0 skipped, 0 failed\n")) == (0, True), found.output
+        assert db.execute("select state::text from pgsched.jobs").fetchone() == (state,)
+
+
+def test_a_backfill_is_counted_started_listed_and_followed(run: Run, db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
+    schedule(db, client="shop", key="hourly", cron="0 * * * *")
+    day = ("--job", "hourly", "--from", "2026-03-01T00:00:00Z", "--to", "2026-03-02T00:00:00Z")
+    assert run("bulk", "backfill", *day, "--dry-run").output == "24\n"
+    started = answer(run, "backfill", *day, "--rate", "0.5")
+    [item] = answer(run, "list", "--job", "hourly")["items"]
+    assert (item["id"], item["rate"], item["action"]) == (started["id"], 0.5, "backfill")
+    db.execute("update pgsched.bulk_operations set state = 'finished', total = 24, done = 24")
+    text = "backfill: 24 done, 0 skipped, 0 failed; 24 of its runs finished, 0 of them failed\n"
+    assert run("bulk", "show", started["id"], "--watch").stderr == text
+    for wrong in (day[2:], (*day[:5], "8999-03-02T00:00:00Z"), (*day, "--rate", "0")):
+        assert run("bulk", "backfill", *wrong).exit_code == 2, wrong
 
 
 def test_what_is_not_there_is_not_found(run: Run) -> None:
@@ -80,31 +115,31 @@ def test_what_is_not_there_is_not_found(run: Run) -> None:
 def test_one_that_has_ended_is_followed_no_longer(run: Run, db: Db) -> None:
     schedule(db, client="shop")
     started = answer(run, "cancel", "--client", "shop")["id"]
-    db.execute("update pgsched.bulk_changes set state = 'finished', changed = 1")
+    db.execute("update pgsched.bulk_operations set state = 'finished', done = 1")
     found = run("bulk", "show", started, "--watch", "--json")
     assert (found.exit_code, json.loads(found.stdout)["id"]) == (0, started)
-    assert found.stderr == "cancel: 1 changed, 0 passed over\n"
-    db.execute("update pgsched.bulk_changes set state = 'cancelled'")
+    assert found.stderr == "cancel: 1 done, 0 skipped, 0 failed\n"
+    db.execute("update pgsched.bulk_operations set state = 'stopped'")
     found = run("bulk", "show", started, "--watch")
     assert (found.exit_code, "was ended before it was done: somebody stopped it" in found.stderr) == (1, True)
 
 
 def test_one_that_has_just_been_asked_for_is_followed(run: Run, db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
     schedule(db, client="shop")
-    end = "update pgsched.bulk_changes set state = 'finished', changed = 1"
+    end = "update pgsched.bulk_operations set state = 'finished', done = 1"
     monkeypatch.setattr(following, "_APART", 0)
 
-    async def ended(connection: Any, id: Any) -> BulkChange:
-        found = await get_bulk_change(connection, id)
+    async def ended(connection: Any, id: Any) -> BulkOperation:
+        found = await get_operation(connection, id)
         db.execute(end)
         return found
 
-    monkeypatch.setattr("pgsched.store.ends.bulk_changes.get_bulk_change", ended)
+    monkeypatch.setattr("pgsched.store.bulk.operations.get_operation", ended)
     for words in (["cancel"], ["reschedule", "--by", "1h"]):
         found = run("bulk", *words, "--client", "shop", "--watch")
-        assert found.stdout.endswith("1 executions\n")
-        assert found.stderr.endswith(f"{words[0]}: 1 changed, 0 passed over\n")
-    assert run("bulk", "cancel", "--client", "shop", "--dry-run", "--watch").output == "1 executions\n"
+        assert found.stdout.endswith("1\n")
+        assert found.stderr.endswith(f"{words[0]}: 1 done, 0 skipped, 0 failed\n")
+    assert run("bulk", "cancel", "--client", "shop", "--dry-run", "--watch").output == "1\n"
 
 
 def _seen(*states: tuple[str, int]) -> Iterator[Stage]:

@@ -18,7 +18,7 @@ Db = psycopg.Connection[Any]
 _DAY = ("--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z")
 _MORE: dict[str, tuple[str, ...]] = {
     "jobs edit": ("--every", "2h"),
-    "jobs backfill": _DAY,
+    "bulk backfill": _DAY,
     "executions edit": ("--fire-at", "2030-01-01T00:00:00Z"),
     "bulk reschedule": ("--by", "1h"),
 }
@@ -77,14 +77,14 @@ def _words(path: str, name: str, *more: str) -> list[str]:
 
 
 def test_every_command_that_takes_an_id_of_what_has_keys_is_tried() -> None:
-    assert len(NAMED) == 22
+    assert len(NAMED) == 24
     ids = {
         (path, one.name)
         for path, command in _ALL.items()
         for one in command.params
-        if one.metavar in ("ID", "BACKFILL", "CHANGE", "REPLAY") and one.name != "after"
+        if one.metavar in ("ID", "OPERATION") and one.name != "after"
     }
-    without_keys = {"jobs cancel-backfill", "bulk show", "bulk stop", "dead-letters cancel-replay"}
+    without_keys = {"bulk show", "bulk stop"}
     assert {path for path, _ in ids} == without_keys
 
 

@@ -129,9 +129,9 @@ def test_many_jobs_are_listed_paused_resumed_and_cancelled_by_client_and_labels(
     ids = [ask("schedule", TARGET, "--every", "1h", "--label", "team=a", "--client", c)["id"] for c in ("a", "b")]
     ask("schedule", TARGET, "--every", "1h")
     assert [row["id"] for row in ask("jobs", "list", "--label", "team=a")["items"]] == ids[::-1]
-    assert ask("jobs", "pause", "--label", "team=a", "--note", "stocktaking") == {"changed": 2}
-    assert ask("jobs", "resume", "--label", "team=a", "--client", "a") == {"changed": 1}
-    assert ask("jobs", "cancel", "--client", "b") == {"changed": 1}
+    assert ask("bulk", "pause", "--label", "team=a", "--note", "stocktaking")["matched"] == 2
+    assert ask("bulk", "resume", "--label", "team=a", "--client", "a")["matched"] == 1
+    assert ask("bulk", "cancel-jobs", "--client", "b")["matched"] == 1
 
 
 def test_executions_are_listed_by_their_labels(ask: Any) -> None:

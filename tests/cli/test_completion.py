@@ -11,7 +11,7 @@ from tests.cli.conftest import Run
 
 
 @pytest.mark.parametrize(("words", "begun", "found"), [
-    ([], "dead", ["dead-letters"]), (["jobs"], "pau", ["pause"]), (["jobs", "pause"], "--lab", ["--label"]),
+    ([], "dead", ["dead-letters"]), (["jobs"], "pau", ["pause"]), (["bulk", "pause"], "--lab", ["--label"]),
     (["completion"], "f", ["fish"]),
 ])  # fmt: skip
 def test_commands_flags_and_choices_are_completed(words: list[str], begun: str, found: list[str]) -> None:

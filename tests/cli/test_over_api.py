@@ -16,6 +16,7 @@ from tests.api.access_arrange import make_key
 from tests.cli.conftest import Run
 from tests.cli.test_documented import COMMANDS
 from tests.processes import serving_alone
+from tests.store.bulk.bulk_arrange import bulk
 from tests.store.ends.dead_letter_arrange import dead_letter
 from tests.store.store_arrange import call, schedule
 
@@ -31,10 +32,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "jobs pause": ("nightly", "--client", "{client}", "--note", "stocktaking"),
     "jobs resume": ("{job}",),
     "jobs trigger": ("{job}",),
-    "jobs cancel": ("--client", "{client}"),
-    "jobs backfill": ("{job}", *_DAY),
-    "jobs backfills": ("{job}",),
-    "jobs cancel-backfill": ("{backfill}",),
+    "jobs cancel": ("{job}", "--note", "moved"),
     "executions list": ("--job", "nightly", "--client", "{client}"),
     "executions show": ("{waiting}",),
     "executions why": ("once", "--client", "{client}"),
@@ -43,15 +41,19 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "events": ("--client", "{client}", "--since", "3h"),
     "bulk cancel": ("--client", "{client}", "--key", "none"),
     "bulk reschedule": ("--client", "{client}", "--key", "none", "--by", "1h"),
+    "bulk replay": ("--client", "{client}", "--key", "none"),
+    "bulk discard": ("--client", "{client}", "--key", "none"),
+    "bulk backfill": ("--job", "{job}", *_DAY),
+    "bulk pause": ("--client", "{client}"),
+    "bulk resume": ("--client", "{client}"),
+    "bulk cancel-jobs": ("--client", "{client}"),
     "bulk list": (),
-    "bulk show": ("{change}",),
-    "bulk stop": ("{change}",),
+    "bulk show": ("{operation}",),
+    "bulk stop": ("{operation}",),
     "dead-letters list": ("--client", "{client}"),
     "dead-letters show": ("{letter}",),
     "dead-letters replay": ("{letter}", "--payload", "3", "--option", "timeout=9s"),
-    "dead-letters discard": ("--client", "{client}"),
-    "dead-letters replays": (),
-    "dead-letters cancel-replay": ("{replay}",),
+    "dead-letters discard": ("{letter}", "--note", "known"),
     "clients list": (),
     "clients show": ("{client}",),
     "clients set": ("{client}", "--weight", "7"),
@@ -85,7 +87,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "admin audit": ("--client", "{client}", "--subject", "{job}"),
     "jobs preview": ("nightly", "--client", "{client}", "--every", "2h", "--from", "2030-01-01T00:00:00Z"),
 }  # fmt: skip
-_SHOWS = {"list", "show", "backfills", "replays", "blocked", "audit", "preview"}
+_SHOWS = {"list", "show", "blocked", "audit", "preview"}
 _BLOCKED = """
 insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id)
 values (%s, 'order-1', 0, pgsched_internal.new_id())"""
@@ -131,11 +133,9 @@ def _things(db: Db, path: str = "") -> dict[str, str]:
         "job": job,
         "waiting": schedule(db, client=client, key="once", target="python:note", delay="1 hour"),
         "letter": dead_letter(db, client=client, key="letter"),
-        "backfill": call(db, "backfill", job_id=job, starts_at="2026-03-01T00:00Z", ends_at="2026-03-02T00:00Z"),
     }
-    if path.startswith(("bulk", "dead-letters")):
-        found["change"] = call(db, "cancel_executions", filter={"client": client, "key": "none"})
-        found["replay"] = call(db, "replay_all", filter={"client": client, "key": "none"})
+    if path.startswith("bulk"):
+        found["operation"] = bulk(db, "cancel", {"client": client, "key": "none"})
     call(db, "set_client", client=client, changes={"weight": 3})
     if path.startswith("queues"):
         call(db, "create_queue", name=f"q{client}")

@@ -14,15 +14,15 @@ from tests.conftest import Connection, at
 from tests.databases import login_as
 
 _LETTER = "00000000-0000-7000-8000-00000000000a"
-_LOOKS = {"list", "show", "backfills", "replays", "blocked", "status", "events", "doctor", "top", "forecast"}
+_LOOKS = {"list", "show", "blocked", "status", "events", "doctor", "top", "forecast"}
 _ONE_OF_EACH = """
 select pgsched.set_client('shop', '{"weight": 2}'), pgsched.hold_client('shop');
 select pgsched.set_limit('host', 'shop.example', 10), pgsched.sideline('other.example');
 select pgsched.schedule('https://a', key => 'k', ordering_key => 'o', delay => '1 day');
-select pgsched.backfill(pgsched.schedule('https://a', key => 'job', cron => '@hourly', labels => '{"a": "b"}'), 'yesterday', now());
+select pgsched.schedule('https://a', key => 'job', cron => '@hourly', labels => '{"a": "b"}');
 insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt, client_id, target)
 select now(), now(), now(), now(), '00000000-0000-7000-8000-00000000000a', 'failed', 0, 1, 'default', 'https://a';
-select pgsched.replay_all('{"key": "nothing"}');
+select pgsched.bulk('replay', '{"key": "nothing"}');
 insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id)
 values ('default', 'o', 0, '00000000-0000-7000-8000-00000000000a');
 insert into pgsched.workers (id, name, queues, release, lease, expires_at) overriding system value
@@ -31,7 +31,7 @@ select setval('pgsched.workers_id_seq', 7);
 """  # noqa: E501
 _IDS = """
 select (select id::text from pgsched.jobs), (select id::text from pgsched.executions where key = 'k'),
-       (select id::text from pgsched.backfills), (select id::text from pgsched.bulk_changes)"""
+       (select id::text from pgsched.bulk_operations)"""
 
 
 @pytest.fixture
@@ -53,14 +53,14 @@ def _commands(command: click.Command, *path: str) -> Iterator[tuple[str, ...]]:
 def test_every_command_that_shows_something_needs_no_more_than_a_reader(
     db: Connection, reader_url: str, run: Run
 ) -> None:
-    job, execution, _, change = _ids(db)
-    shown = {"jobs": job, "executions": execution, "dead-letters": _LETTER, "bulk": change}
+    job, execution, operation = _ids(db)
+    shown = {"jobs": job, "executions": execution, "dead-letters": _LETTER, "bulk": operation}
     shown |= {"clients": "shop", "queues": "default", "secrets": "shop", "workers": "7"}
     refused = {}
     commands = list(_commands(cli))
     assert len(commands) > 12
     for words in commands:
-        one = words[-1] in {"show", "backfills"} and words != ("admin", "installation", "show")
+        one = words[-1] == "show" and words != ("admin", "installation", "show")
         subject = [shown[words[-2]]] if one or words == ("admin", "secrets", "list") else []
         result = run(*words, *subject, "--json", env=at(reader_url))
         if result.exit_code != (1 if words == ("doctor",) else 0):  # no worker is there, and it says so
@@ -87,7 +87,7 @@ def client_url(db: Connection, database_url: str) -> Iterator[str]:
     with login_as(db, database_url, "pgsched_client", name="shops") as url:
         db.execute(_ONE_OF_EACH)
         db.execute("""select pgsched.set_client('default', '{"database_role": "shops"}')""")
-        db.execute("update pgsched.bulk_changes set clients = '{default}'")
+        db.execute("update pgsched.bulk_operations set clients = '{default}'")
         try:
             yield url
         finally:
@@ -96,7 +96,7 @@ def client_url(db: Connection, database_url: str) -> Iterator[str]:
 
 _OF_CLIENTS = {
     *(("executions", "list"), ("executions", "show"), ("executions", "why"), ("jobs", "list"), ("jobs", "show")),
-    *(("jobs", "backfills"), ("dead-letters", "list"), ("dead-letters", "show"), ("dead-letters", "replays")),
+    *(("dead-letters", "list"), ("dead-letters", "show")),
     *(("bulk", "list"), ("bulk", "show"), ("executions", "blocked"), ("admin", "audit")),
 }
 
@@ -104,12 +104,12 @@ _OF_CLIENTS = {
 def test_a_client_asks_what_is_its_own_and_is_told_clearly_what_is_not(
     db: Connection, client_url: str, run: Run
 ) -> None:
-    job, execution, _, change = _ids(db)
-    shown = {"jobs": job, "executions": execution, "dead-letters": _LETTER, "bulk": change}
+    job, execution, operation = _ids(db)
+    shown = {"jobs": job, "executions": execution, "dead-letters": _LETTER, "bulk": operation}
     shown |= {"clients": "default", "queues": "default", "secrets": "default", "workers": "7"}
     answered, unclear = set(), {}
     for words in {*_commands(cli), ("executions", "why"), ("admin", "audit")} - {("doctor",), ("top",), ("events",)}:
-        one = words[-1] in {"show", "why", "backfills"} and words != ("admin", "installation", "show")
+        one = words[-1] in {"show", "why"} and words != ("admin", "installation", "show")
         subject = [shown[words[-2]]] if one or words == ("admin", "secrets", "list") else []
         result = run(*words, *subject, "--json", env=at(client_url))
         if result.exit_code == 0:
@@ -123,13 +123,13 @@ def test_a_client_asks_what_is_its_own_and_is_told_clearly_what_is_not(
 def test_a_client_counts_what_a_backfill_would_run(db: Connection, client_url: str, run: Run) -> None:
     job, *_ = _ids(db)
     span = ("--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z")
-    counted = run("jobs", "backfill", job, *span, "--dry-run", "--json", env=at(client_url))
-    assert (counted.exit_code, json.loads(counted.stdout)["to_run"]) == (0, 24)
-    started = run("jobs", "backfill", job, *span, "--json", env=at(client_url))
-    assert (started.exit_code, json.loads(started.stdout)["instants"]) == (0, 24)
+    counted = run("bulk", "backfill", "--job", job, *span, "--dry-run", "--json", env=at(client_url))
+    assert (counted.exit_code, json.loads(counted.stdout)["matched"]) == (0, 24)
+    started = run("bulk", "backfill", "--job", job, *span, "--json", env=at(client_url))
+    assert (started.exit_code, json.loads(started.stdout)["matched"]) == (0, 24)
 
 
 def test_a_client_sees_of_the_audit_log_what_is_its_own(db: Connection, client_url: str, run: Run) -> None:
     items = json.loads(run("admin", "audit", "--json", env=at(client_url)).stdout)["items"]
     assert {item["name"] for item in items if item["kind"] == "client"} == {"default"}
-    assert {item["kind"] for item in items} <= {"client", "job", "backfill", "bulk change", None}
+    assert {item["kind"] for item in items} <= {"client", "job", "bulk operation", None}

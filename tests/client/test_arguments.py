@@ -250,7 +250,7 @@ def test_bytes_are_text_nowhere_but_in_a_payload(asked: Any) -> None:
         with pytest.raises(InvalidInput, match=said):
             client.schedule("notify:a", **asked)
         with pytest.raises(InvalidInput, match="client has b'a': write text"):
-            client.cancel_all(client=wrong)
+            client.list_jobs(client=wrong)
         with pytest.raises(PgschedError, match="500"):
             client.schedule("notify:a", payload={"a": b"order-7"})
 
@@ -259,7 +259,7 @@ def test_bytes_are_text_nowhere_but_in_a_payload(asked: Any) -> None:
 def test_a_label_that_would_be_read_as_another_is_not_sent(labels: Any) -> None:
     with Client("http://127.0.0.1:1", retries=0) as client:
         with pytest.raises(InvalidInput, match="give a name without =, and a text"):
-            client.cancel_all(labels=labels)
+            client.list_jobs(labels=labels)
         with pytest.raises(InvalidInput, match="give a name without =, and a text"):
             client.list_executions(labels=labels)
 

@@ -3,13 +3,13 @@
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import psycopg
 import pytest
 
-from pgsched.client import AsyncClient, ChangingMany, Client, Execution, Job, JobSchedule, Page, Scheduled
+from pgsched.client import AsyncClient, BulkAsked, Client, Execution, Job, JobSchedule, Page, Scheduled
 from pgsched.errors import (
     Conflict,
     InvalidInput,
@@ -21,6 +21,7 @@ from pgsched.errors import (
     PgschedError,
     Unavailable,
 )
+from pgsched.store.bulk.values import Runs
 
 _AT = datetime(2031, 3, 1, 9, tzinfo=UTC)
 
@@ -134,15 +135,30 @@ def test_many_jobs_are_listed_paused_resumed_and_cancelled_by_their_labels(clien
     made = [client.schedule("notify:a", every="1h", client=tenant, labels={"team": team}).id for _ in range(2)]
     client.schedule("notify:a", every="1h", client=tenant)
     assert [job.id for job in client.iter_jobs(labels={"team": team})] == made[::-1]
-    assert client.pause_all(labels={"team": team}, note="stocktaking") == 2
-    assert client.resume_all(labels={"team": team}, client=tenant) == 2
-    assert client.cancel_all(client=tenant) == 3
+    assert client.bulk("pause", labels={"team": team}, note="stocktaking").matched == 2
+    assert client.bulk("resume", labels={"team": team}, client=tenant).matched == 2
+    assert client.bulk("cancel_jobs", client=tenant).matched == 3
+    assert {job.state for job in client.iter_jobs(client=tenant)} == {"cancelled"}
+
+
+def test_a_backfill_is_counted_started_and_stopped(client: Client) -> None:
+    job = client.schedule("notify:a", cron="0 * * * *").id
+    day: Any = {"job": job, "start": "2026-03-01T00:00:00Z", "end": datetime(2026, 3, 2, tzinfo=UTC)}
+    assert client.bulk("backfill", dry_run=True, **day) == BulkAsked(id=None, matched=24, complete=True)
+    started = client.bulk("backfill", rate=0.5, **day)
+    assert started.id is not None
+    found = client.get_bulk(started.id)
+    assert (found.rate, found.state, found.runs) == (0.5, "active", Runs(live=0, finished=0, failed=0, cancelled=0))
+    assert [one.id for one in client.list_bulk(job=job).items] == [started.id]
+    assert client.stop_bulk(started.id)
+    with pytest.raises(InvalidSchedule, match="end 2026-03-02T00:00:00 has no offset"):
+        client.bulk("backfill", job=job, start=_AT, end="2026-03-02T00:00:00")
 
 
 def test_all_jobs_of_everybody_cannot_be_meant(client: Client) -> None:
-    for verb in (client.pause_all, client.resume_all, client.cancel_all):
+    for action in ("pause", "resume", "cancel_jobs"):
         with pytest.raises(InvalidInput, match="there is no filter"):
-            verb()
+            client.bulk(cast(Any, action))
 
 
 @pytest.mark.parametrize(
@@ -207,8 +223,7 @@ def test_executions_and_dead_letters_are_listed_by_their_labels(client: Client) 
     [found] = client.iter_executions(client=tenant, labels={"team": "mail", "formula": "x=y"})
     assert (found.id, found.labels) == (made, {"team": "mail", "formula": "x=y"})
     assert client.list_dead_letters(client=tenant, labels={"team": "mail"}).items == []
-    assert client.replay_all(client=tenant, labels={"team": "mail"}, dry_run=True).matched == 0
-    assert client.discard_all(client=tenant, labels={"team": "mail"}) == 0
+    assert client.bulk("replay", client=tenant, labels={"team": "mail"}, dry_run=True).matched == 0
 
 
 def test_an_execution_that_waits_is_edited_by_id_and_by_key(client: Client) -> None:
@@ -230,22 +245,30 @@ def test_many_executions_are_counted_cancelled_and_moved(client: Client) -> None
     tenant = uuid.uuid4().hex
     for team in ("mail", "sales"):
         client.schedule("notify:a", fire_at=_AT, client=tenant, labels={"team": team})
-    assert client.cancel_many(client=tenant, dry_run=True) == ChangingMany(id=None, matched=2, complete=True)
-    asked = client.cancel_many(client=tenant, labels={"team": "mail"}, status=["scheduled"], rate=5, note="taken back")
+    assert client.bulk("cancel", client=tenant, dry_run=True) == BulkAsked(id=None, matched=2, complete=True)
+    asked = client.bulk(
+        "cancel", client=tenant, labels={"team": "mail"}, status=["scheduled"], rate=5, note="taken back"
+    )
     assert asked.id is not None
-    found = client.get_bulk_change(asked.id)
-    assert (asked.matched, found.verb, found.state, found.rate, found.note) == (1, "cancel", "active", 5, "taken back")
+    found = client.get_bulk(asked.id)
+    assert (asked.matched, found.action, found.state, found.rate, found.note) == (
+        1,
+        "cancel",
+        "active",
+        5,
+        "taken back",
+    )
     assert found.filter == {"client": tenant, "labels": {"team": "mail"}, "status": ["scheduled"]}
-    moved = client.reschedule_many(client=tenant, start=_AT, shift=timedelta(minutes=-15))
+    moved = client.bulk("reschedule", client=tenant, start=_AT, shift=timedelta(minutes=-15))
     assert moved.id is not None
-    assert client.get_bulk_change(moved.id).shift == timedelta(minutes=-15)
-    assert client.reschedule_many(client=tenant, fire_at=_AT, status="held", dry_run=True).matched == 0
-    assert [change.id for change in client.list_bulk_changes(limit=2).items] == [moved.id, asked.id]
-    assert [client.cancel_bulk_change(asked.id) for _ in range(2)] == [True, False]
+    assert client.get_bulk(moved.id).shift == timedelta(minutes=-15)
+    assert client.bulk("reschedule", client=tenant, fire_at=_AT, status="held", dry_run=True).matched == 0
+    assert [found.id for found in client.list_bulk(limit=2).items] == [moved.id, asked.id]
+    assert [client.stop_bulk(asked.id) for _ in range(2)] == [True, False]
     with pytest.raises(InvalidSchedule):
-        client.reschedule_many(client=tenant)
+        client.bulk("reschedule", client=tenant)
     with pytest.raises(TypeError, match="clinet"):
-        client.cancel_many(clinet="a")  # type: ignore[call-arg]
+        client.bulk("cancel", clinet="a")  # type: ignore[call-arg]
 
 
 def test_more_executions_than_a_page_holds_are_iterated(client: Client, module_url: str) -> None:
@@ -392,8 +415,8 @@ async def test_asyncio_has_the_same_verbs(async_client: AsyncClient) -> None:
     assert (await async_client.edit(job, labels={"team": tenant})).labels == {"team": tenant}
     assert len((await async_client.preview(job, every="2h", count=3)).after) == 3
     assert len(await async_client.preview_schedule(cron="@daily")) == 5
-    assert await async_client.pause_all(labels={"team": tenant}) == 1
-    assert await async_client.resume_all(labels={"team": tenant}) == 1
+    assert (await async_client.bulk("pause", labels={"team": tenant})).matched == 1
+    assert (await async_client.bulk("resume", labels={"team": tenant})).matched == 1
     triggered = await async_client.trigger(job)
     assert (await async_client.edit_execution(execution, fire_at=_AT)).fire_at == _AT
     assert isinstance(await async_client.get_job(job), Job)
@@ -402,7 +425,11 @@ async def test_asyncio_has_the_same_verbs(async_client: AsyncClient) -> None:
     listed = {found.id for found in (await async_client.list_executions(client=tenant)).items}
     assert {execution, triggered} <= listed
     assert await async_client.cancel(execution, note="ordered twice")
-    assert await async_client.cancel_all(client=tenant) == 1
+    asked = (await async_client.bulk("cancel", client=tenant, rate=0.1)).id
+    assert asked is not None
+    assert (await async_client.get_bulk(asked)).state == "active"
+    assert asked in [found.id async for found in async_client.iter_bulk(action="cancel")]
+    assert await async_client.stop_bulk(asked)
 
 
 async def test_asyncio_iterates_over_all_pages(async_client: AsyncClient, module_url: str) -> None:

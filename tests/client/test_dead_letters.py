@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from pgsched.client import AsyncClient, Client, Replaying
+from pgsched.client import AsyncClient, BulkAsked, Client
 from pgsched.errors import Conflict, InvalidInput, InvalidSchedule, InvalidTarget, NotFound
 from tests.store.ends.dead_letter_arrange import dead_letter
 
@@ -59,24 +59,24 @@ def test_one_is_replayed_with_other_values(client: Client, db: psycopg.Connectio
     assert client.get_dead_letter(id).replayed_as == new
 
 
-def test_many_are_counted_replayed_looked_at_and_cancelled(
+def test_many_are_counted_replayed_looked_at_and_stopped(
     client: Client, db: psycopg.Connection[Any], whose: str
 ) -> None:
     dead_letter(db, client=whose)
-    assert client.replay_all(client=whose, dry_run=True) == Replaying(id=None, matched=1, complete=True)
-    started = client.replay_all(client=whose, rate=0.5, new_target="python:repaired", start="2020-01-01T00:00:00Z")
+    assert client.bulk("replay", client=whose, dry_run=True) == BulkAsked(id=None, matched=1, complete=True)
+    asked: Any = {"client": whose, "start": "2020-01-01T00:00:00Z"}
+    started = client.bulk("replay", rate=0.5, new_target="python:repaired", **asked)
     assert started.id is not None
-    found = client.get_replay(started.id)
+    found = client.get_bulk(started.id)
     assert (found.state, found.rate, found.target) == ("active", 0.5, "python:repaired")
     assert found.filter == {"client": whose, "from": "2020-01-01T00:00:00+00:00"}
-    assert [client.cancel_replay(started.id) for _ in range(2)] == [True, False]
+    assert [client.stop_bulk(started.id) for _ in range(2)] == [True, False]
 
 
-def test_they_are_discarded_one_by_one_and_by_a_filter(client: Client, db: psycopg.Connection[Any], whose: str) -> None:
-    one, _, _ = (dead_letter(db, client=whose) for _ in range(3))
+def test_one_is_discarded(client: Client, db: psycopg.Connection[Any], whose: str) -> None:
+    one, _ = (dead_letter(db, client=whose) for _ in range(2))
     assert [client.discard(one, note="known") for _ in range(2)] == [True, False]
-    assert client.discard_all(client=whose, note="known") == 2
-    assert len(client.list_dead_letters(client=whose, state="discarded").items) == 3
+    assert [found.id for found in client.list_dead_letters(client=whose, state="discarded").items] == [one]
 
 
 async def test_the_async_client_does_the_same(address: str, db: psycopg.Connection[Any], whose: str) -> None:
@@ -86,11 +86,6 @@ async def test_the_async_client_does_the_same(address: str, db: psycopg.Connecti
         new = await client.replay(replayed)
         assert (await client.get_dead_letter(replayed)).replayed_as == new
         assert await client.discard(discarded)
-        started = await client.replay_all(client=whose)
-        assert started.id is not None
-        assert (await client.get_replay(started.id)).state == "active"
-        assert await client.cancel_replay(started.id)
-        assert await client.discard_all(client=whose) == 1
 
 
 def test_what_cannot_be_meant_is_refused(client: Client, db: psycopg.Connection[Any], whose: str) -> None:
@@ -98,9 +93,7 @@ def test_what_cannot_be_meant_is_refused(client: Client, db: psycopg.Connection[
     with pytest.raises(InvalidTarget):
         client.replay(id, target="shop.example")
     with pytest.raises(InvalidInput, match="at least one"):
-        client.replay_all()
-    with pytest.raises(InvalidInput, match="at least one"):
-        client.discard_all()
+        client.bulk("discard")
     with pytest.raises(InvalidSchedule, match="start 2026-03-01T00:00:00 has no offset"):
         client.list_dead_letters(start="2026-03-01T00:00:00")
     with pytest.raises(TypeError, match="clinet"):
@@ -113,6 +106,6 @@ def test_what_has_not_failed_is_a_conflict(client: Client) -> None:
 
 
 def test_what_is_not_there_is_not_found(client: Client) -> None:
-    for ask in (client.get_dead_letter, client.replay, client.discard, client.get_replay, client.cancel_replay):
+    for ask in (client.get_dead_letter, client.replay, client.discard, client.get_bulk, client.stop_bulk):
         with pytest.raises(NotFound):
             ask(UUID(int=1))

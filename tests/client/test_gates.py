@@ -51,4 +51,4 @@ def test_all_of_a_kind_are_read_page_by_page(address: str, monkeypatch: pytest.M
         assert len({one.host for one in client.iter_sidelined(client="paged-0")}) == 5
         assert not [*client.iter_blocked(client="paged-0")]
         assert not [*client.iter_secrets("paged-0")]
-        assert [*client.iter_bulk_changes()] == client.list_bulk_changes(limit=500).items
+        assert [*client.iter_bulk()] == client.list_bulk(limit=500).items

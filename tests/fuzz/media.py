@@ -38,5 +38,5 @@ def map_query(context: Any, query: Any) -> Any:
 
 @schemathesis.hook
 def filter_path_parameters(context: Any, path_parameters: Any) -> bool:
-    """A dry run names no bulk change, and its null is taken for the id of the next request."""
+    """A dry run names no bulk operation, and its null is taken for the id of the next request."""
     return {None, "null"}.isdisjoint((path_parameters or {}).values())

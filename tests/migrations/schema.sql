@@ -24,9 +24,8 @@ domain pgsched_internal.weight as smallint constraint weight_is_1_to_100 CHECK (
 -- tables
 table pgsched.attempts partition by RANGE (finished_at) row level security
 table pgsched.audit_log row level security
-table pgsched.backfills row level security
 table pgsched.blocked_keys row level security
-table pgsched.bulk_changes row level security
+table pgsched.bulk_operations row level security
 table pgsched.clients row level security
 table pgsched.dependencies with (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0) row level security
 table pgsched.executions partition by LIST (partition) row level security
@@ -94,20 +93,6 @@ column pgsched.audit_log.12 login name not null default SESSION_USER
 column pgsched.audit_log.13 process integer not null default pg_backend_pid()
 column pgsched.audit_log.14 transaction xid8 not null default pg_current_xact_id()
 column pgsched.audit_log.15 client_id text
-column pgsched.backfills.01 id uuid not null default pgsched_internal.new_id()
-column pgsched.backfills.02 job_id uuid not null
-column pgsched.backfills.03 starts_at timestamp with time zone not null
-column pgsched.backfills.04 ends_at timestamp with time zone not null
-column pgsched.backfills.05 reached timestamp with time zone
-column pgsched.backfills.06 paced_until timestamp with time zone
-column pgsched.backfills.07 rate double precision not null default 10
-column pgsched.backfills.08 state text not null default 'active'::text
-column pgsched.backfills.09 instants bigint
-column pgsched.backfills.10 planned bigint not null default 0
-column pgsched.backfills.11 passed_over bigint not null default 0
-column pgsched.backfills.12 reason text
-column pgsched.backfills.13 created_at timestamp with time zone not null default pgsched.now()
-column pgsched.backfills.14 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.blocked_keys.01 client_id text not null
 column pgsched.blocked_keys.02 ordering_key text not null
 column pgsched.blocked_keys.03 partition smallint not null
@@ -116,25 +101,28 @@ column pgsched.blocked_keys.05 reason text
 column pgsched.blocked_keys.06 blocked_at timestamp with time zone not null default pgsched.now()
 column pgsched.blocked_keys.07 until timestamp with time zone
 column pgsched.blocked_keys.08 token bigint
-column pgsched.bulk_changes.01 id uuid not null default pgsched_internal.new_id()
-column pgsched.bulk_changes.02 verb text not null
-column pgsched.bulk_changes.03 clients text[]
-column pgsched.bulk_changes.04 filter jsonb not null
-column pgsched.bulk_changes.05 target pgsched_internal.target
-column pgsched.bulk_changes.06 fire_at timestamp with time zone
-column pgsched.bulk_changes.07 shift interval
-column pgsched.bulk_changes.08 note text
-column pgsched.bulk_changes.09 rate double precision not null default 10
-column pgsched.bulk_changes.10 state text not null default 'active'::text
-column pgsched.bulk_changes.11 partition smallint
-column pgsched.bulk_changes.12 reached uuid
-column pgsched.bulk_changes.13 paced_until timestamp with time zone
-column pgsched.bulk_changes.14 changed bigint not null default 0
-column pgsched.bulk_changes.15 passed_over bigint not null default 0
-column pgsched.bulk_changes.16 reason text
-column pgsched.bulk_changes.17 actor text not null
-column pgsched.bulk_changes.18 created_at timestamp with time zone not null default pgsched.now()
-column pgsched.bulk_changes.19 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched.bulk_operations.01 id uuid not null default pgsched_internal.new_id()
+column pgsched.bulk_operations.02 action text not null
+column pgsched.bulk_operations.03 clients text[]
+column pgsched.bulk_operations.04 filter jsonb not null
+column pgsched.bulk_operations.05 target pgsched_internal.target
+column pgsched.bulk_operations.06 fire_at timestamp with time zone
+column pgsched.bulk_operations.07 shift interval
+column pgsched.bulk_operations.08 note text
+column pgsched.bulk_operations.09 rate double precision
+column pgsched.bulk_operations.10 state text not null default 'active'::text
+column pgsched.bulk_operations.11 partition smallint
+column pgsched.bulk_operations.12 reached uuid
+column pgsched.bulk_operations.13 reached_at timestamp with time zone
+column pgsched.bulk_operations.14 paced_until timestamp with time zone
+column pgsched.bulk_operations.15 total bigint
+column pgsched.bulk_operations.16 done bigint not null default 0
+column pgsched.bulk_operations.17 skipped bigint not null default 0
+column pgsched.bulk_operations.18 failed bigint not null default 0
+column pgsched.bulk_operations.19 reason text
+column pgsched.bulk_operations.20 actor text not null
+column pgsched.bulk_operations.21 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.bulk_operations.22 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.clients.01 client_id text not null
 column pgsched.clients.02 keep pgsched.keep not null default 'all'::pgsched.keep
 column pgsched.clients.03 options pgsched_internal.defaults
@@ -583,7 +571,7 @@ column pgsched_internal.results_to_record.08 retryable boolean
 column pgsched_internal.results_to_record.09 retry_after interval
 column pgsched_internal.results_to_record.10 noted_at timestamp with time zone not null default clock_timestamp()
 column pgsched_internal.results_to_record.11 try_at timestamp with time zone not null default clock_timestamp()
-column pgsched_internal.rows_to_come_back_to.01 change_id uuid not null
+column pgsched_internal.rows_to_come_back_to.01 operation_id uuid not null
 column pgsched_internal.rows_to_come_back_to.02 id uuid not null
 column pgsched_internal.rows_to_come_back_to.03 finished_at timestamp with time zone
 column pgsched_internal.rows_to_come_back_to.04 partition smallint
@@ -603,17 +591,12 @@ column pgsched_internal.signing_secrets.04 valid_until timestamp with time zone
 -- constraints
 constraint pgsched.attempts.attempts_execution PRIMARY KEY (execution_id, attempt, finished_at)
 constraint pgsched.audit_log.audit_log_pkey PRIMARY KEY (id)
-constraint pgsched.backfills.backfill_ends_after_it_starts CHECK (((starts_at < ends_at) OR pgsched_internal.refuse('PS002'::text, 'a backfill must end after it starts'::text, 'give the range as the earlier instant and the later one'::text)))
-constraint pgsched.backfills.backfill_state_is_known CHECK ((state = ANY (ARRAY['active'::text, 'cancelled'::text, 'finished'::text])))
-constraint pgsched.backfills.backfills_job_id_fkey FOREIGN KEY (job_id) REFERENCES pgsched.jobs(id) ON DELETE CASCADE
-constraint pgsched.backfills.backfills_pkey PRIMARY KEY (id)
-constraint pgsched.backfills.rate_is_positive CHECK (((rate > (0)::double precision) AND (rate <= (100000)::double precision)))
 constraint pgsched.blocked_keys.blocked_keys_pkey PRIMARY KEY (client_id, ordering_key, partition)
-constraint pgsched.bulk_changes.bulk_change_state_is_known CHECK ((state = ANY (ARRAY['active'::text, 'cancelled'::text, 'finished'::text])))
-constraint pgsched.bulk_changes.bulk_changes_pkey PRIMARY KEY (id)
-constraint pgsched.bulk_changes.rate_is_positive CHECK (((rate > (0)::double precision) AND (rate <= (100000)::double precision)))
-constraint pgsched.bulk_changes.shift_is_at_most_3653_days CHECK (((shift >= '-3653 days'::interval) AND (shift <= '3653 days'::interval)))
-constraint pgsched.bulk_changes.verb_is_replay_cancel_or_reschedule CHECK ((verb = ANY (ARRAY['replay'::text, 'cancel'::text, 'reschedule'::text])))
+constraint pgsched.bulk_operations.action_is_known CHECK ((action = ANY (ARRAY['cancel'::text, 'reschedule'::text, 'replay'::text, 'discard'::text, 'backfill'::text, 'pause'::text, 'resume'::text, 'cancel_jobs'::text])))
+constraint pgsched.bulk_operations.bulk_operations_pkey PRIMARY KEY (id)
+constraint pgsched.bulk_operations.bulk_state_is_known CHECK ((state = ANY (ARRAY['active'::text, 'stopped'::text, 'finished'::text])))
+constraint pgsched.bulk_operations.rate_is_positive CHECK (((rate > (0)::double precision) AND (rate <= (100000)::double precision)))
+constraint pgsched.bulk_operations.shift_is_at_most_3653_days CHECK (((shift >= '-3653 days'::interval) AND (shift <= '3653 days'::interval)))
 constraint pgsched.clients.channels_are_1_to_20 CHECK ((((cardinality(channels) >= 1) AND (cardinality(channels) <= 20)) AND (array_position(channels, NULL::text) IS NULL)))
 constraint pgsched.clients.client_id_is_1_to_100_characters CHECK (((length(client_id) >= 1) AND (length(client_id) <= 100)))
 constraint pgsched.clients.client_is_active_or_held CHECK ((state = ANY (ARRAY['active'::text, 'held'::text])))
@@ -696,8 +679,8 @@ constraint pgsched_internal.locks.locks_pkey PRIMARY KEY (name)
 constraint pgsched_internal.orderings.orderings_pkey PRIMARY KEY (partition)
 constraint pgsched_internal.results_to_record.results_to_record_pkey PRIMARY KEY (id)
 constraint pgsched_internal.results_to_record.verb_is_complete_fail_or_release CHECK ((verb = ANY (ARRAY['complete'::text, 'fail'::text, 'release'::text])))
-constraint pgsched_internal.rows_to_come_back_to.rows_to_come_back_to_change_id_fkey FOREIGN KEY (change_id) REFERENCES pgsched.bulk_changes(id) ON DELETE CASCADE
-constraint pgsched_internal.rows_to_come_back_to.rows_to_come_back_to_pkey PRIMARY KEY (change_id, id)
+constraint pgsched_internal.rows_to_come_back_to.rows_to_come_back_to_operation_id_fkey FOREIGN KEY (operation_id) REFERENCES pgsched.bulk_operations(id) ON DELETE CASCADE
+constraint pgsched_internal.rows_to_come_back_to.rows_to_come_back_to_pkey PRIMARY KEY (operation_id, id)
 constraint pgsched_internal.secrets.hosts_are_at_most_20 CHECK (((cardinality(hosts) <= 20) AND (array_position(hosts, NULL::text) IS NULL)))
 constraint pgsched_internal.secrets.sealed_is_at_most_16_kib CHECK (((octet_length(sealed) >= 38) AND (octet_length(sealed) <= 16450)))
 constraint pgsched_internal.secrets.secret_name_is_1_to_100_letters CHECK ((name ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$'::text))
@@ -712,11 +695,9 @@ constraint pgsched_internal.signing_secrets.signing_secrets_pkey PRIMARY KEY (cl
 CREATE INDEX audit_log_client ON pgsched.audit_log USING btree (client_id, id) WHERE (client_id IS NOT NULL)
 CREATE INDEX audit_log_name ON pgsched.audit_log USING btree (name, kind, id) WHERE (name IS NOT NULL)
 CREATE INDEX audit_log_subject ON pgsched.audit_log USING btree (subject, id) WHERE (subject IS NOT NULL)
-CREATE INDEX backfills_active ON pgsched.backfills USING btree (id) WHERE (state = 'active'::text)
-CREATE INDEX backfills_job ON pgsched.backfills USING btree (job_id)
 CREATE INDEX blocked_keys_client ON pgsched.blocked_keys USING btree (client_id, execution_id)
 CREATE INDEX blocked_keys_execution ON pgsched.blocked_keys USING btree (execution_id)
-CREATE INDEX bulk_changes_active ON pgsched.bulk_changes USING btree (id) WHERE (state = 'active'::text)
+CREATE INDEX bulk_operations_active ON pgsched.bulk_operations USING btree (id) WHERE (state = 'active'::text)
 CREATE INDEX dependencies_after ON pgsched.dependencies USING btree (after_id, execution_id) WHERE (status IS NULL)
 CREATE INDEX ends_to_mark_after ON pgsched_internal.ends_to_mark USING btree (after_id)
 CREATE INDEX ends_to_mark_noted_at ON pgsched_internal.ends_to_mark USING btree (noted_at)
@@ -753,9 +734,8 @@ CREATE UNIQUE INDEX archived_days_pkey ON pgsched_internal.archived_days USING b
 CREATE UNIQUE INDEX attempts_execution ON ONLY pgsched.attempts USING btree (execution_id, attempt, finished_at)
 CREATE UNIQUE INDEX audit_log_change ON pgsched.audit_log USING btree (transaction, at, kind, name) WHERE (action = ANY (ARRAY['insert'::text, 'update'::text, 'delete'::text]))
 CREATE UNIQUE INDEX audit_log_pkey ON pgsched.audit_log USING btree (id)
-CREATE UNIQUE INDEX backfills_pkey ON pgsched.backfills USING btree (id)
 CREATE UNIQUE INDEX blocked_keys_pkey ON pgsched.blocked_keys USING btree (client_id, ordering_key, partition)
-CREATE UNIQUE INDEX bulk_changes_pkey ON pgsched.bulk_changes USING btree (id)
+CREATE UNIQUE INDEX bulk_operations_pkey ON pgsched.bulk_operations USING btree (id)
 CREATE UNIQUE INDEX circles_pkey ON pgsched_internal.circles USING btree (client_id)
 CREATE UNIQUE INDEX clients_pkey ON pgsched.clients USING btree (client_id)
 CREATE UNIQUE INDEX counts_to_roll_up_pkey ON pgsched_internal.counts_to_roll_up USING btree (id)
@@ -786,7 +766,7 @@ CREATE UNIQUE INDEX queues_first_partition_key ON pgsched.queues USING btree (fi
 CREATE UNIQUE INDEX queues_pkey ON pgsched.queues USING btree (name)
 CREATE UNIQUE INDEX results_to_record_pkey ON pgsched_internal.results_to_record USING btree (id)
 CREATE UNIQUE INDEX rollups_client ON ONLY pgsched.rollups USING btree (client_id, minute, queue)
-CREATE UNIQUE INDEX rows_to_come_back_to_pkey ON pgsched_internal.rows_to_come_back_to USING btree (change_id, id)
+CREATE UNIQUE INDEX rows_to_come_back_to_pkey ON pgsched_internal.rows_to_come_back_to USING btree (operation_id, id)
 CREATE UNIQUE INDEX schema_version_pkc ON pgsched.schema_version USING btree (version_num)
 CREATE UNIQUE INDEX secrets_pkey ON pgsched_internal.secrets USING btree (client_id, name)
 CREATE UNIQUE INDEX signing_secrets_pkey ON pgsched_internal.signing_secrets USING btree (client_id, sealed)
@@ -822,9 +802,8 @@ CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE ON pgsched.clients FOR E
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE ON pgsched.installation FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('installation', 'name')
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE ON pgsched_internal.secrets FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('secret', 'full_name')
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE ON pgsched_internal.signing_secrets FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('client', 'client_id')
+CREATE TRIGGER changed AFTER INSERT OR UPDATE OF action, state, rate, target, fire_at, shift, filter ON pgsched.bulk_operations FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('bulk operation', 'id', 'id')
 CREATE TRIGGER changed AFTER INSERT OR UPDATE OF events, period, burst, concurrency ON pgsched_internal.gates FOR EACH ROW WHEN (((num_nonnulls(new.events, new.concurrency) > 0) AND (new.name !~~ 'circuit:%'::text))) EXECUTE FUNCTION pgsched_internal.changed('limit', 'name')
-CREATE TRIGGER changed AFTER INSERT OR UPDATE OF state, rate ON pgsched.backfills FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('backfill', 'id', 'job_id')
-CREATE TRIGGER changed AFTER INSERT OR UPDATE OF verb, state, rate, target, fire_at, shift, filter ON pgsched.bulk_changes FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('bulk change', 'id', 'id')
 CREATE TRIGGER channel_checked BEFORE INSERT OR UPDATE OF client_id, target ON pgsched.jobs FOR EACH ROW EXECUTE FUNCTION pgsched_internal.channel_checked()
 CREATE TRIGGER circle_refused BEFORE INSERT OR UPDATE OF rules, key ON pgsched.jobs FOR EACH ROW WHEN ((((new.rules)::jsonb ? 'after'::text) AND (new.key IS NOT NULL))) EXECUTE FUNCTION pgsched_internal.circle_refused()
 CREATE TRIGGER clients_changed AFTER INSERT OR DELETE OR UPDATE ON pgsched.clients FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.clients_changed()
@@ -848,7 +827,7 @@ CREATE TRIGGER worker_left AFTER DELETE ON pgsched.workers FOR EACH ROW EXECUTE 
 policy api on pgsched.attempts for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api on pgsched.audit_log for r to {pgsched_api} using ((( SELECT pgsched_internal.api_administers() AS api_administers) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))) OR ((client_id IS NOT NULL) AND ( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all)))) check ()
 policy api on pgsched.blocked_keys for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
-policy api on pgsched.bulk_changes for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (clients <@ ( SELECT pgsched_internal.api_clients() AS api_clients)))) check ()
+policy api on pgsched.bulk_operations for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (clients <@ ( SELECT pgsched_internal.api_clients() AS api_clients)))) check ()
 policy api on pgsched.clients for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api on pgsched.dependencies for r to {pgsched_api} using ((EXISTS ( SELECT FROM pgsched.executions e WHERE (e.id = dependencies.execution_id)))) check ()
 policy api on pgsched.executions for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR ((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
@@ -861,14 +840,11 @@ policy api on pgsched_internal.facts for r to {pgsched_api} using (true) check (
 policy api on pgsched_internal.gates for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api on pgsched_internal.kept_dead_letters for r to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR (client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
 policy api_new on pgsched.executions for a to {pgsched_api} using () check ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR ((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest)))))
-policy api_select on pgsched.backfills for r to {pgsched_api} using ((EXISTS ( SELECT FROM pgsched.jobs j WHERE (j.id = backfills.job_id)))) check ()
 policy api_set on pgsched.jobs for w to {pgsched_api} using ((( SELECT pgsched_internal.api_acts_for_all() AS api_acts_for_all) OR ((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.api_clients()) AS unnest))))) check ()
-policy api_update on pgsched.backfills for w to {pgsched_api} using ((EXISTS ( SELECT FROM pgsched.jobs j WHERE (j.id = backfills.job_id)))) check ()
 policy mine on pgsched.attempts for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
 policy mine on pgsched.audit_log for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
-policy mine on pgsched.backfills for r to {pgsched_client} using ((EXISTS ( SELECT FROM pgsched.jobs j WHERE (j.id = backfills.job_id)))) check ()
 policy mine on pgsched.blocked_keys for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
-policy mine on pgsched.bulk_changes for r to {pgsched_client} using ((clients <@ pgsched_internal.my_clients())) check ()
+policy mine on pgsched.bulk_operations for r to {pgsched_client} using ((clients <@ pgsched_internal.my_clients())) check ()
 policy mine on pgsched.clients for r to {pgsched_client} using ((EXISTS ( SELECT FROM pg_roles r WHERE ((r.rolname = clients.database_role) AND pg_has_role(r.oid, 'MEMBER'::text))))) check ()
 policy mine on pgsched.dependencies for r to {pgsched_client} using ((EXISTS ( SELECT FROM pgsched.executions e WHERE (e.id = dependencies.execution_id)))) check ()
 policy mine on pgsched.executions for r to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
@@ -881,9 +857,8 @@ policy mine_new on pgsched.executions for a to {pgsched_client} using () check (
 policy mine_new on pgsched.jobs for a to {pgsched_client} using () check (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest))))
 policy reader on pgsched.attempts for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.audit_log for r to {pgsched_reader} using (true) check ()
-policy reader on pgsched.backfills for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.blocked_keys for r to {pgsched_reader} using (true) check ()
-policy reader on pgsched.bulk_changes for r to {pgsched_reader} using (true) check ()
+policy reader on pgsched.bulk_operations for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.clients for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.dependencies for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.executions for r to {pgsched_reader} using (true) check ()
@@ -897,9 +872,8 @@ policy reader on pgsched_internal.gates for r to {pgsched_reader} using (true) c
 policy reader on pgsched_internal.kept_dead_letters for r to {pgsched_reader} using (true) check ()
 policy worker on pgsched.attempts for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.audit_log for * to {pgsched_worker} using (true) check (true)
-policy worker on pgsched.backfills for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.blocked_keys for * to {pgsched_worker} using (true) check (true)
-policy worker on pgsched.bulk_changes for * to {pgsched_worker} using (true) check (true)
+policy worker on pgsched.bulk_operations for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.clients for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.dependencies for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.executions for * to {pgsched_worker} using (true) check (true)
@@ -916,19 +890,12 @@ policy worker on pgsched_internal.signing_secrets for * to {pgsched_worker} usin
 policy worker_set on pgsched_internal.facts for * to {pgsched_worker} using ((name ~~ 'tzdata%'::text)) check ()
 
 -- functions
-function pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.bulk(text,jsonb,double precision,text,timestamp with time zone,interval,boolean,interval,text,text) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.cancel(uuid,text,text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
-function pgsched.cancel_all(text,jsonb,text,text) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.cancel_backfill(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
-function pgsched.cancel_bulk_change(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.cancel_executions(jsonb,double precision,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.claim(text,text,integer,interval) returns TABLE(id uuid, token bigint, attempt smallint, delivery_count integer, scheduled_for timestamp with time zone, client text, key text, ordering_key text, job_id uuid, payload jsonb, target text, options jsonb, lease_expires_at timestamp with time zone) volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan, enable_seqscan=off, enable_bitmapscan=off, enable_hashjoin=off, enable_mergejoin=off
 function pgsched.complete(uuid,bigint,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
-function pgsched.count_dead_letters(jsonb,interval) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp, enable_sort=off, enable_hashjoin=off
-function pgsched.count_executions(jsonb,interval) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp, enable_sort=off
 function pgsched.create_queue(text,jsonb,text) returns smallint volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=1s
 function pgsched.discard(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
-function pgsched.discard_all(jsonb,integer,text,text) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp, enable_sort=off, enable_hashjoin=off
 function pgsched.drain_worker(integer,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.drop_client(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.drop_limit(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -943,17 +910,13 @@ function pgsched.hold_installation(text,text) returns boolean volatility v paral
 function pgsched.now() returns timestamp with time zone volatility s parallel s
 function pgsched.partition_for(text,text,text,text) returns smallint volatility v parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched.pause(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
-function pgsched.pause_all(text,jsonb,text,text) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.pause_queue(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.release(uuid,bigint) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.release_client(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.release_installation(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.replay(uuid,text,jsonb,jsonb,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
-function pgsched.replay_all(jsonb,double precision,text,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.reschedule_executions(jsonb,timestamp with time zone,interval,double precision,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.restore(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.resume(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
-function pgsched.resume_all(text,jsonb,text,text) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.resume_queue(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.resume_worker(integer,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) returns uuid volatility v parallel u
@@ -966,6 +929,7 @@ function pgsched.set_queue(text,jsonb,text) returns boolean volatility v paralle
 function pgsched.sideline(text,text,timestamp with time zone,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.signing_secrets(text) returns SETOF record volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.status_of(uuid,text,text) returns SETOF pgsched.status volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.stop_bulk(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.trigger(uuid,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.unblock(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched_internal.account_from_claimed(uuid,integer,uuid[]) returns void volatility v parallel u
@@ -974,13 +938,12 @@ function pgsched_internal.acting_role() returns name volatility s parallel s
 function pgsched_internal.acts_for(text) returns boolean volatility s parallel s
 function pgsched_internal.add_to_rollups(pgsched.rollups[]) returns void volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.adopt_strays(text) returns text volatility v parallel u security definer set search_path=pg_catalog, pg_temp, TimeZone=UTC, DateStyle=ISO, MDY, lock_timeout=50ms
-function pgsched_internal.advance_bulk_change(uuid,integer) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
+function pgsched_internal.advance_bulk(uuid,integer) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
 function pgsched_internal.advance_sequences() returns void volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.any_partition_of(integer) returns smallint volatility v parallel s
 function pgsched_internal.api_acts_for_all() returns boolean volatility s parallel s
 function pgsched_internal.api_administers() returns boolean volatility s parallel s
 function pgsched_internal.api_clients() returns text[] volatility s parallel s
-function pgsched_internal.ask_for_many(text,jsonb,double precision,text,text,text,timestamp with time zone,interval) returns pgsched.bulk_changes volatility v parallel u
 function pgsched_internal.attach_day(text,date) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.attach_if_free(text,date) returns boolean volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.attempts_in(jsonb) returns numeric volatility i parallel s
@@ -994,15 +957,17 @@ function pgsched_internal.bring_along(uuid) returns void volatility v parallel u
 function pgsched_internal.buckets() returns double precision[] volatility i parallel s
 function pgsched_internal.bury(smallint,uuid,text) returns void volatility v parallel u
 function pgsched_internal.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) returns void volatility v parallel u
+function pgsched_internal.cancel_backfilled(pgsched.bulk_operations) returns void volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.cancel_locked(pgsched.executions,text,text) returns void volatility v parallel u set plan_cache_mode=force_custom_plan
-function pgsched_internal.cancel_waiting(text,text,integer) returns integer volatility v parallel u
 function pgsched_internal.canonical_host(text) returns text volatility i parallel s
 function pgsched_internal.capability_of(text) returns text volatility i parallel s
 function pgsched_internal.carry_on(uuid,timestamp with time zone) returns void volatility v parallel u
 function pgsched_internal.catalogue() returns jsonb volatility s parallel u set search_path=pg_catalog, pg_temp
-function pgsched_internal.change_chunk(pgsched.bulk_changes,integer,integer) returns record volatility v parallel u
-function pgsched_internal.change_execution(pgsched.bulk_changes,uuid,smallint) returns text volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=5ms
-function pgsched_internal.change_or_come_back(pgsched.bulk_changes,uuid,timestamp with time zone,smallint,boolean) returns text volatility v parallel u
+function pgsched_internal.change_chunk(pgsched.bulk_operations,integer,integer) returns record volatility v parallel u
+function pgsched_internal.change_execution(pgsched.bulk_operations,uuid,smallint) returns text volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=5ms
+function pgsched_internal.change_jobs(text,jsonb,text[],text,text) returns integer volatility v parallel u
+function pgsched_internal.change_letter(pgsched.bulk_operations,uuid,timestamp with time zone) returns text volatility v parallel u set lock_timeout=5ms
+function pgsched_internal.change_or_come_back(pgsched.bulk_operations,uuid,timestamp with time zone,smallint,boolean) returns text volatility v parallel u
 function pgsched_internal.changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.channel_checked() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_acts_for(text) returns boolean volatility s parallel s
@@ -1010,25 +975,24 @@ function pgsched_internal.check_administers() returns boolean volatility s paral
 function pgsched_internal.check_after(text[],text,text,text) returns boolean volatility i parallel s
 function pgsched_internal.check_after_rule(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_auth(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
-function pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) returns boolean volatility s parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.check_backfill(jsonb,boolean) returns text volatility v parallel u
 function pgsched_internal.check_backoff(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_body(jsonb,jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_body_option(jsonb) returns boolean volatility i parallel s
+function pgsched_internal.check_bulk(text,jsonb,double precision,text,timestamp with time zone,interval) returns boolean volatility s parallel u
+function pgsched_internal.check_bulk_filter(text,jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_changes(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_channel(text,text) returns boolean volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_channels(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_claim(text,text,integer,interval) returns smallint volatility s parallel s
 function pgsched_internal.check_client_changes(jsonb) returns boolean volatility s parallel u
 function pgsched_internal.check_cron(text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
-function pgsched_internal.check_dead_letter_filter(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_defaults(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_delivery(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_empty(pgsched.queues) returns boolean volatility s parallel u
 function pgsched_internal.check_ended(uuid,text) returns boolean volatility v parallel u
 function pgsched_internal.check_exclusion(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_execution_changes(jsonb) returns boolean volatility i parallel s
-function pgsched_internal.check_execution_filter(jsonb) returns boolean volatility i parallel s
-function pgsched_internal.check_filter(text,jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_filter_members(jsonb,text,text[]) returns boolean volatility i parallel s
 function pgsched_internal.check_headers(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_in(bigint) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -1067,8 +1031,11 @@ function pgsched_internal.circuit_of(text,text) returns text volatility i parall
 function pgsched_internal.client_of(text,jsonb) returns text volatility s parallel u
 function pgsched_internal.clients_acted_for() returns text[] volatility s parallel s
 function pgsched_internal.clients_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.count_dead_letters(jsonb,text[],timestamp with time zone) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
+function pgsched_internal.count_executions(jsonb,text[],timestamp with time zone) returns record volatility v parallel u set enable_sort=off
 function pgsched_internal.count_later(text,smallint,pgsched.execution_status,bigint,smallint) returns void volatility v parallel u
 function pgsched_internal.count_live(text,bigint,boolean) returns bigint volatility s parallel u set search_path=pg_catalog, pg_temp
+function pgsched_internal.count_named(text,jsonb,text[],interval) returns record volatility v parallel u
 function pgsched_internal.count_outcome(uuid,pgsched.execution_status) returns boolean volatility v parallel u
 function pgsched_internal.create_key(text,bytea,text,text[],text[],timestamp with time zone,text,integer,integer) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.crowding(integer,timestamp with time zone[],timestamp with time zone[]) returns SETOF bigint volatility s parallel u security definer set search_path=pg_catalog, pg_temp
@@ -1085,7 +1052,6 @@ function pgsched_internal.default_attempts() returns integer volatility i parall
 function pgsched_internal.dependents_of(uuid[],uuid,integer) returns record volatility s parallel u
 function pgsched_internal.detail_of(text) returns jsonb volatility i parallel s
 function pgsched_internal.digits_in(jsonb) returns bigint volatility i parallel s
-function pgsched_internal.discard_open(uuid[],text) returns integer volatility v parallel u
 function pgsched_internal.drop_day(text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.drop_partitions(pgsched.queues) returns void volatility v parallel u
 function pgsched_internal.dropped_day_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -1164,6 +1130,7 @@ function pgsched_internal.is_whole(jsonb,bigint,bigint) returns boolean volatili
 function pgsched_internal.job_keys_inserted() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.job_under(text,text,text) returns uuid volatility v parallel u
 function pgsched_internal.jobs_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.jobs_named(text,jsonb,text[]) returns TABLE(id uuid, state pgsched.job_state) volatility s parallel u
 function pgsched_internal.keep_dead_letters(integer,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.kept_under(text,text,text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.key_retention() returns interval volatility s parallel s
@@ -1185,7 +1152,6 @@ function pgsched_internal.lock_dead_letter(uuid,boolean) returns pgsched.history
 function pgsched_internal.lock_editable(uuid,jsonb) returns pgsched.executions volatility v parallel u
 function pgsched_internal.lock_execution(uuid) returns pgsched.executions volatility v parallel u
 function pgsched_internal.lock_job(uuid) returns pgsched.jobs volatility v parallel u
-function pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) returns SETOF uuid volatility v parallel u
 function pgsched_internal.lock_key(text,text,uuid,smallint) returns pgsched_internal.keys volatility v parallel u
 function pgsched_internal.lock_key_of_api(text) returns pgsched_internal.api_keys volatility v parallel u
 function pgsched_internal.lock_live_named(text,text) returns uuid volatility v parallel u
@@ -1220,7 +1186,7 @@ function pgsched_internal.my_clients() returns text[] volatility s parallel s
 function pgsched_internal.new_id() returns uuid volatility v parallel s
 function pgsched_internal.new_id_in(smallint) returns uuid volatility v parallel s
 function pgsched_internal.new_token(smallint) returns bigint volatility v parallel s
-function pgsched_internal.next_of_many(pgsched.bulk_changes) returns text volatility s parallel u
+function pgsched_internal.next_of_many(pgsched.bulk_operations) returns text volatility s parallel u
 function pgsched_internal.next_partition(jsonb,smallint) returns smallint volatility s parallel u
 function pgsched_internal.next_queue_number() returns integer volatility v parallel u
 function pgsched_internal.not_empty(smallint[],text[]) returns smallint[] volatility v parallel u
@@ -1267,7 +1233,6 @@ function pgsched_internal.release_abandoned(integer,uuid) returns record volatil
 function pgsched_internal.release_dependents(integer,uuid,uuid,integer) returns record volatility v parallel u
 function pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb,jsonb) returns void volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.replan_from(pgsched.executions,pgsched.jobs) returns void volatility v parallel u
-function pgsched_internal.replay_letter(pgsched.bulk_changes,uuid,timestamp with time zone) returns text volatility v parallel u set lock_timeout=5ms
 function pgsched_internal.reseal(text,text,bytea,bytea) returns boolean volatility v parallel u
 function pgsched_internal.reseal_signing(text,bytea,bytea) returns boolean volatility v parallel u
 function pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) returns uuid volatility v parallel u
@@ -1356,44 +1321,23 @@ grant delete, insert, select, update on pgsched_internal.job_moves to pgsched_wo
 grant delete, insert, select, update on pgsched_internal.keys to pgsched_worker
 grant delete, insert, select, update on pgsched_internal.results_to_record to pgsched_worker
 grant delete, insert, select, update on pgsched_internal.rows_to_come_back_to to pgsched_worker
-grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_api
-grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_client
-grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_worker
+grant execute on pgsched.bulk(text,jsonb,double precision,text,timestamp with time zone,interval,boolean,interval,text,text) to pgsched_api
+grant execute on pgsched.bulk(text,jsonb,double precision,text,timestamp with time zone,interval,boolean,interval,text,text) to pgsched_client
+grant execute on pgsched.bulk(text,jsonb,double precision,text,timestamp with time zone,interval,boolean,interval,text,text) to pgsched_worker
 grant execute on pgsched.cancel(uuid,text,text,text,text) to pgsched_api
 grant execute on pgsched.cancel(uuid,text,text,text,text) to pgsched_client
 grant execute on pgsched.cancel(uuid,text,text,text,text) to pgsched_worker
-grant execute on pgsched.cancel_all(text,jsonb,text,text) to pgsched_api
-grant execute on pgsched.cancel_all(text,jsonb,text,text) to pgsched_client
-grant execute on pgsched.cancel_all(text,jsonb,text,text) to pgsched_worker
-grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_api
-grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_client
-grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_worker
-grant execute on pgsched.cancel_bulk_change(uuid,text) to pgsched_api
-grant execute on pgsched.cancel_bulk_change(uuid,text) to pgsched_client
-grant execute on pgsched.cancel_bulk_change(uuid,text) to pgsched_worker
-grant execute on pgsched.cancel_executions(jsonb,double precision,text,text) to pgsched_api
-grant execute on pgsched.cancel_executions(jsonb,double precision,text,text) to pgsched_client
-grant execute on pgsched.cancel_executions(jsonb,double precision,text,text) to pgsched_worker
 grant execute on pgsched.claim(text,text,integer,interval) to pgsched_api
 grant execute on pgsched.claim(text,text,integer,interval) to pgsched_client
 grant execute on pgsched.claim(text,text,integer,interval) to pgsched_worker
 grant execute on pgsched.complete(uuid,bigint,jsonb) to pgsched_api
 grant execute on pgsched.complete(uuid,bigint,jsonb) to pgsched_client
 grant execute on pgsched.complete(uuid,bigint,jsonb) to pgsched_worker
-grant execute on pgsched.count_dead_letters(jsonb,interval) to pgsched_api
-grant execute on pgsched.count_dead_letters(jsonb,interval) to pgsched_client
-grant execute on pgsched.count_dead_letters(jsonb,interval) to pgsched_worker
-grant execute on pgsched.count_executions(jsonb,interval) to pgsched_api
-grant execute on pgsched.count_executions(jsonb,interval) to pgsched_client
-grant execute on pgsched.count_executions(jsonb,interval) to pgsched_worker
 grant execute on pgsched.create_queue(text,jsonb,text) to pgsched_api
 grant execute on pgsched.create_queue(text,jsonb,text) to pgsched_worker
 grant execute on pgsched.discard(uuid,text,text) to pgsched_api
 grant execute on pgsched.discard(uuid,text,text) to pgsched_client
 grant execute on pgsched.discard(uuid,text,text) to pgsched_worker
-grant execute on pgsched.discard_all(jsonb,integer,text,text) to pgsched_api
-grant execute on pgsched.discard_all(jsonb,integer,text,text) to pgsched_client
-grant execute on pgsched.discard_all(jsonb,integer,text,text) to pgsched_worker
 grant execute on pgsched.drain_worker(integer,text,text) to pgsched_api
 grant execute on pgsched.drain_worker(integer,text,text) to pgsched_worker
 grant execute on pgsched.drop_client(text,text) to pgsched_api
@@ -1429,9 +1373,6 @@ grant execute on pgsched.partition_for(text,text,text,text) to pgsched_worker
 grant execute on pgsched.pause(uuid,text,text) to pgsched_api
 grant execute on pgsched.pause(uuid,text,text) to pgsched_client
 grant execute on pgsched.pause(uuid,text,text) to pgsched_worker
-grant execute on pgsched.pause_all(text,jsonb,text,text) to pgsched_api
-grant execute on pgsched.pause_all(text,jsonb,text,text) to pgsched_client
-grant execute on pgsched.pause_all(text,jsonb,text,text) to pgsched_worker
 grant execute on pgsched.pause_queue(text,text,text) to pgsched_api
 grant execute on pgsched.pause_queue(text,text,text) to pgsched_worker
 grant execute on pgsched.release(uuid,bigint) to pgsched_api
@@ -1444,20 +1385,11 @@ grant execute on pgsched.release_installation(text,text) to pgsched_worker
 grant execute on pgsched.replay(uuid,text,jsonb,jsonb,text,text) to pgsched_api
 grant execute on pgsched.replay(uuid,text,jsonb,jsonb,text,text) to pgsched_client
 grant execute on pgsched.replay(uuid,text,jsonb,jsonb,text,text) to pgsched_worker
-grant execute on pgsched.replay_all(jsonb,double precision,text,text,text) to pgsched_api
-grant execute on pgsched.replay_all(jsonb,double precision,text,text,text) to pgsched_client
-grant execute on pgsched.replay_all(jsonb,double precision,text,text,text) to pgsched_worker
-grant execute on pgsched.reschedule_executions(jsonb,timestamp with time zone,interval,double precision,text,text) to pgsched_api
-grant execute on pgsched.reschedule_executions(jsonb,timestamp with time zone,interval,double precision,text,text) to pgsched_client
-grant execute on pgsched.reschedule_executions(jsonb,timestamp with time zone,interval,double precision,text,text) to pgsched_worker
 grant execute on pgsched.restore(text,text,text) to pgsched_api
 grant execute on pgsched.restore(text,text,text) to pgsched_worker
 grant execute on pgsched.resume(uuid,text,text) to pgsched_api
 grant execute on pgsched.resume(uuid,text,text) to pgsched_client
 grant execute on pgsched.resume(uuid,text,text) to pgsched_worker
-grant execute on pgsched.resume_all(text,jsonb,text,text) to pgsched_api
-grant execute on pgsched.resume_all(text,jsonb,text,text) to pgsched_client
-grant execute on pgsched.resume_all(text,jsonb,text,text) to pgsched_worker
 grant execute on pgsched.resume_queue(text,text,text) to pgsched_api
 grant execute on pgsched.resume_queue(text,text,text) to pgsched_worker
 grant execute on pgsched.resume_worker(integer,text,text) to pgsched_api
@@ -1489,6 +1421,9 @@ grant execute on pgsched.status_of(uuid,text,text) to pgsched_api
 grant execute on pgsched.status_of(uuid,text,text) to pgsched_client
 grant execute on pgsched.status_of(uuid,text,text) to pgsched_reader
 grant execute on pgsched.status_of(uuid,text,text) to pgsched_worker
+grant execute on pgsched.stop_bulk(uuid,text) to pgsched_api
+grant execute on pgsched.stop_bulk(uuid,text) to pgsched_client
+grant execute on pgsched.stop_bulk(uuid,text) to pgsched_worker
 grant execute on pgsched.trigger(uuid,text) to pgsched_api
 grant execute on pgsched.trigger(uuid,text) to pgsched_client
 grant execute on pgsched.trigger(uuid,text) to pgsched_worker
@@ -1499,7 +1434,7 @@ grant execute on pgsched_internal.acting_role() to pgsched_api
 grant execute on pgsched_internal.acting_role() to pgsched_worker
 grant execute on pgsched_internal.acts_for(text) to pgsched_api
 grant execute on pgsched_internal.adopt_strays(text) to pgsched_worker
-grant execute on pgsched_internal.advance_bulk_change(uuid,integer) to pgsched_worker
+grant execute on pgsched_internal.advance_bulk(uuid,integer) to pgsched_worker
 grant execute on pgsched_internal.any_partition_of(integer) to pgsched_worker
 grant execute on pgsched_internal.api_acts_for_all() to pgsched_api
 grant execute on pgsched_internal.api_administers() to pgsched_api
@@ -1525,13 +1460,11 @@ grant execute on pgsched_internal.capability_of(text) to pgsched_worker
 grant execute on pgsched_internal.catalogue() to pgsched_api
 grant execute on pgsched_internal.catalogue() to pgsched_reader
 grant execute on pgsched_internal.catalogue() to pgsched_worker
-grant execute on pgsched_internal.change_chunk(pgsched.bulk_changes,integer,integer) to pgsched_worker
-grant execute on pgsched_internal.change_execution(pgsched.bulk_changes,uuid,smallint) to pgsched_worker
-grant execute on pgsched_internal.change_or_come_back(pgsched.bulk_changes,uuid,timestamp with time zone,smallint,boolean) to pgsched_worker
+grant execute on pgsched_internal.change_chunk(pgsched.bulk_operations,integer,integer) to pgsched_worker
+grant execute on pgsched_internal.change_execution(pgsched.bulk_operations,uuid,smallint) to pgsched_worker
+grant execute on pgsched_internal.change_letter(pgsched.bulk_operations,uuid,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.change_or_come_back(pgsched.bulk_operations,uuid,timestamp with time zone,smallint,boolean) to pgsched_worker
 grant execute on pgsched_internal.check_auth(jsonb) to pgsched_api
-grant execute on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_api
-grant execute on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_client
-grant execute on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_worker
 grant execute on pgsched_internal.check_backoff(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_body(jsonb,jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_body_option(jsonb) to pgsched_api
@@ -1675,7 +1608,7 @@ grant execute on pgsched_internal.new_id() to pgsched_api
 grant execute on pgsched_internal.new_id() to pgsched_client
 grant execute on pgsched_internal.new_id() to pgsched_worker
 grant execute on pgsched_internal.new_id_in(smallint) to pgsched_worker
-grant execute on pgsched_internal.next_of_many(pgsched.bulk_changes) to pgsched_worker
+grant execute on pgsched_internal.next_of_many(pgsched.bulk_operations) to pgsched_worker
 grant execute on pgsched_internal.next_partition(jsonb,smallint) to pgsched_worker
 grant execute on pgsched_internal.not_found_at_once(uuid[]) to pgsched_worker
 grant execute on pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) to pgsched_worker
@@ -1723,7 +1656,6 @@ grant execute on pgsched_internal.refuse(text,text,text) to pgsched_worker
 grant execute on pgsched_internal.release_abandoned(integer,uuid) to pgsched_worker
 grant execute on pgsched_internal.release_dependents(integer,uuid,uuid,integer) to pgsched_worker
 grant execute on pgsched_internal.replan_from(pgsched.executions,pgsched.jobs) to pgsched_worker
-grant execute on pgsched_internal.replay_letter(pgsched.bulk_changes,uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.reseal(text,text,bytea,bytea) to pgsched_worker
 grant execute on pgsched_internal.reseal_signing(text,bytea,bytea) to pgsched_worker
 grant execute on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) to pgsched_worker
@@ -1829,9 +1761,6 @@ grant select on pgsched.audit_log to pgsched_client
 grant select on pgsched.audit_log to pgsched_reader
 grant select on pgsched.audit_log_id_seq to pgsched_api
 grant select on pgsched.audit_log_id_seq to pgsched_reader
-grant select on pgsched.backfills to pgsched_api
-grant select on pgsched.backfills to pgsched_client
-grant select on pgsched.backfills to pgsched_reader
 grant select on pgsched.blocked_keys (blocked_at) to pgsched_client
 grant select on pgsched.blocked_keys (client_id) to pgsched_client
 grant select on pgsched.blocked_keys (execution_id) to pgsched_client
@@ -1841,9 +1770,9 @@ grant select on pgsched.blocked_keys (reason) to pgsched_client
 grant select on pgsched.blocked_keys (until) to pgsched_client
 grant select on pgsched.blocked_keys to pgsched_api
 grant select on pgsched.blocked_keys to pgsched_reader
-grant select on pgsched.bulk_changes to pgsched_api
-grant select on pgsched.bulk_changes to pgsched_client
-grant select on pgsched.bulk_changes to pgsched_reader
+grant select on pgsched.bulk_operations to pgsched_api
+grant select on pgsched.bulk_operations to pgsched_client
+grant select on pgsched.bulk_operations to pgsched_reader
 grant select on pgsched.clients (channels) to pgsched_api
 grant select on pgsched.clients (channels) to pgsched_client
 grant select on pgsched.clients (channels) to pgsched_reader
@@ -2018,15 +1947,13 @@ grant select on pgsched_internal.live_status to pgsched_client
 grant select on pgsched_internal.live_status to pgsched_worker
 grant select on pgsched_internal.secrets to pgsched_worker
 grant select on pgsched_internal.signing_secrets to pgsched_worker
-grant select, update on pgsched.backfills to pgsched_worker
-grant select, update on pgsched.bulk_changes to pgsched_worker
+grant select, update on pgsched.bulk_operations to pgsched_worker
 grant select, update on pgsched.queues to pgsched_worker
 grant select, update on pgsched_internal.kept_dead_letters to pgsched_worker
 grant select, update on pgsched_internal.locks to pgsched_worker
 grant select, update on pgsched_internal.orderings to pgsched_worker
 grant select, usage on pgsched.audit_log_id_seq to pgsched_worker
 grant select, usage on pgsched.workers_id_seq to pgsched_worker
-grant update on pgsched.backfills (instants) to pgsched_api
 grant update on pgsched.jobs (paused_at) to pgsched_api
 grant update on pgsched.jobs (planned_revision) to pgsched_api
 grant update on pgsched.jobs (reason) to pgsched_api
@@ -2045,20 +1972,13 @@ grant usage on schema pgsched_internal to pgsched_reader
 grant usage on schema pgsched_internal to pgsched_worker
 
 -- comments
-comment on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) is 'Runs those instants of a job from starts_at to before ends_at that have not succeeded and have no row, at most rate of them a second; also while the job is paused or finished. Returns the backfill''s id.'
+comment on pgsched.bulk(text,jsonb,double precision,text,timestamp with time zone,interval,boolean,interval,text,text) is 'Counts what a filter names, within so long, and has workers cancel, reschedule, replay or discard it, or run the instants of a job that have not succeeded, which only workers count, at most rate a second; or pauses, resumes or cancels jobs at once. Returns the id of the row in pgsched.bulk_operations that shows its progress; null for a dry run, which only counts. PS000, PS001 or PS002 for what cannot be meant, PS010 for an unknown job, PS011 where a hundred are under way or the job allows no backfill, PS012 for another client''s.'
 comment on pgsched.cancel(uuid,text,text,text,text) is 'Cancels a job, or an execution that waits or runs, by its id or by client and key: its worker ends the call, and whatever comes of that does not count. True if this call did it, false if it had ended before; PS010 for what there is not.'
-comment on pgsched.cancel_all(text,jsonb,text,text) is 'Cancels the jobs of a client and, 10,000 a call, its executions that wait; or the jobs with all of these labels. Returns how many it cancelled: call it until that is 0. PS000 without a filter.'
-comment on pgsched.cancel_backfill(uuid,text) is 'Ends a backfill: what it planned and still waits is cancelled, what runs goes on. False if it had ended before; PS010 for an unknown id.'
-comment on pgsched.cancel_bulk_change(uuid,text) is 'Ends a bulk change: what it has not come to stays as it is. False if it had ended before; PS010 for an unknown id.'
-comment on pgsched.cancel_executions(jsonb,double precision,text,text) is 'Cancels the executions that a filter names and that wait or run by now, at most rate of them a second. Returns the id of the row in pgsched.bulk_changes that shows its progress. PS000 or PS002 for what cannot be meant, PS012 for another client''s.'
 comment on pgsched.claim(text,text,integer,interval) is 'Hands out what is due in a queue that is pulled, no more than batch and no more than 16 MiB of payloads, each under a lease and a token: what is not completed, failed, extended or released (pgsched.complete and so on) by then, a later claim has. Worker says who claims. Gives a client''s role its own executions alone. PS010 for an unknown queue, PS011 for one that workers serve.'
 comment on pgsched.complete(uuid,bigint,jsonb) is 'Says that an execution which was claimed, or deferred by its target, has succeeded, and what came of it. Where somebody has locked its row, or its job, that is kept, and recorded as soon as they are free. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
-comment on pgsched.count_dead_letters(jsonb,interval) is 'How many open dead letters a filter names, as far as they can be counted in so long.'
-comment on pgsched.count_executions(jsonb,interval) is 'How many executions that wait or run a filter names, as far as they can be counted in so long.'
 comment on pgsched.create_queue(text,jsonb,text) is 'Makes a queue with partitions of its own, while everything goes on; returns the first one''s number. What changes names is set as by pgsched.set_queue; pulled, which is so for good, leaves the queue to consumers: see pgsched.claim. PS000 for a name that cannot be, PS011 where there is a queue of this name.'
 comment on pgsched.dead_letters is 'The executions that failed for good and what was done about them, until they expire.'
 comment on pgsched.discard(uuid,text,text) is 'Takes a dead letter off the open ones; in history it stays. False if it was discarded before; PS010 for an unknown id, PS011 for one that has not failed, was replayed or has expired.'
-comment on pgsched.discard_all(jsonb,integer,text,text) is 'Discards the open dead letters that a filter names, no more than most and for some seconds at most: how many, and whether these were all. PS000 or PS002 for a filter that cannot be meant.'
 comment on pgsched.drain_worker(integer,text,text) is 'Has one worker begin nothing more; what it has in hand goes on, and others take its share. False if it was told so before.'
 comment on pgsched.drop_client(text,text) is 'Forgets all that was set for a client, its signing secrets and a hold too; its jobs and executions stay, and go by the defaults. False where nothing was set. PS011 for the client default and for one with API keys.'
 comment on pgsched.drop_limit(text,text,text) is 'Takes a limit away: what it held back goes on at once. False where there was none.'
@@ -2074,17 +1994,13 @@ comment on pgsched.minutes is 'How many executions ended in each of the last 30 
 comment on pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.'
 comment on pgsched.partition_for(text,text,text,text) is 'The partition for a row of this queue and key; a random one of the queue''s for a row with neither key.'
 comment on pgsched.pause(uuid,text,text) is 'Pauses a job: nothing more is planned until it is resumed; what is running goes on. False if it was paused before.'
-comment on pgsched.pause_all(text,jsonb,text,text) is 'Pauses the active jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.pause_queue(text,text,text) is 'Has workers begin nothing more of a queue; what they have in hand goes on. False if it was paused before.'
 comment on pgsched.release(uuid,bigint) is 'Hands an execution back as if it had not been claimed, as soon as nobody else has its row locked; lets the next of its ordering key begin where it was cancelled meanwhile. PS013 where another has it by now or it has ended, PS010 for an unknown one, PS011 for one that a target deferred.'
 comment on pgsched.release_client(text,text,text) is 'Ends the hold of a client; false if it was not held.'
 comment on pgsched.release_installation(text,text) is 'Ends the hold of the installation: workers go on, here, with all that is due. False if it was not held.'
 comment on pgsched.replay(uuid,text,jsonb,jsonb,text,text) is 'Runs a dead letter again, or what was skipped since one before it had no success, once that has been replayed: with another target, payload or options where they are given: as a new execution, whose id it returns. Called again it answers with the same id, unless that one has failed too. PS001 for a target that does not go with its queue, PS010 for an unknown id, PS011 for one that has not failed, was discarded, has expired, whose queue was dropped, or whose work is under way or was done since.'
-comment on pgsched.replay_all(jsonb,double precision,text,text,text) is 'Replays the open dead letters that a filter names and that have failed by now, at most rate of them a second, at another target where one is given. Returns the id of the row in pgsched.bulk_changes that shows its progress. PS000, PS001 or PS002 for what cannot be meant, PS012 for another client''s.'
-comment on pgsched.reschedule_executions(jsonb,timestamp with time zone,interval,double precision,text,text) is 'Moves the one-shots that a filter names and that wait by now to an instant, or each by so much, at most rate of them a second. Returns the id of the row in pgsched.bulk_changes that shows its progress. PS000 or PS002 for what cannot be meant, PS012 for another client''s.'
 comment on pgsched.restore(text,text,text) is 'Calls a target host again that was sidelined, by hand or because it failed: a few executions a second at first, then more and more. False if it was not sidelined.'
 comment on pgsched.resume(uuid,text,text) is 'Resumes a paused or an invalid job from its next instant on. False if it was active already.'
-comment on pgsched.resume_all(text,jsonb,text,text) is 'Resumes the paused jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.resume_queue(text,text,text) is 'Ends the pause of a queue; false if it was not paused.'
 comment on pgsched.resume_worker(integer,text,text) is 'Has a worker that was drained begin again; false if it was not.'
 comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id. Scheduled again under the same client and key it replaces what still waits; what is running or succeeded less than pgsched.key_retention (24 hours) ago answers with its id instead of firing twice: pgsched.schedule_outcome says which. on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions, named by id or key, have succeeded, or with after_outcome => ''any'' until they have ended.'
@@ -2099,6 +2015,7 @@ comment on pgsched.sidelined is 'The target hosts that are left alone, or recove
 comment on pgsched.signing_secrets(text) is 'The secrets that a client''s callbacks are signed with, the newest first, by their last four characters, and until when the former ones are valid. Nothing where the session does not act for the client.'
 comment on pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.'
 comment on pgsched.status_of(uuid,text,text) is 'The row of pgsched.status that an execution has, by its id, or by client and key: the one that has the key now, or was the last to end under it. None for one that is unknown, or that you may not see. Locks a few tables, where the view locks those of all queues.'
+comment on pgsched.stop_bulk(uuid,text) is 'Stops a bulk operation: what it has not come to stays as it is, and what a backfill planned and still waits is cancelled. False if it had ended before; PS010 for an unknown id.'
 comment on pgsched.trigger(uuid,text) is 'Runs a job now, besides its schedule and also while it is paused or finished; returns the execution''s id.'
 comment on pgsched.unblock(text,text,text) is 'Lets the executions of a blocked ordering key go on, without the one that failed. False if the key was not blocked.'
 comment on pgsched.undeliverable is 'What workers lack to deliver what is due: the handler or the class of targets, how many executions wait for it, counted up to 10,000, and the workers that have it by now.'
@@ -2108,13 +2025,12 @@ comment on pgsched_internal.acting_role() is 'The role that the session acts as:
 comment on pgsched_internal.acts_for(text) is 'Whether the session acts for this client: as one of its roles, as the API for its key, or as one that may do everything.'
 comment on pgsched_internal.add_to_rollups(pgsched.rollups[]) is 'Adds counts to those of their minutes; those of no more than so many clients a minute.'
 comment on pgsched_internal.adopt_strays(text) is 'Takes the next step to make the default partition the table of the days that it has rows of: going on, or adopted at the last; busy where the locks for it are not free, none where it has no rows, apart where their days cannot be one table (yet).'
-comment on pgsched_internal.advance_bulk_change(uuid,integer) is 'Changes the next of many, no more than so many and than its pace allows: how many, whether the next chunk need not wait, and whether that was the last.'
+comment on pgsched_internal.advance_bulk(uuid,integer) is 'Does the next of many, no more than so many and than its pace allows: how many, whether the next chunk need not wait, and whether that was the last.'
 comment on pgsched_internal.advance_sequences() is 'Brings the sequences up to the rows of their tables, which replication brings and sequences it does not; called by migrations.'
 comment on pgsched_internal.any_partition_of(integer) is 'One of the partitions of the queue that has this first one, at random.'
 comment on pgsched_internal.api_acts_for_all() is 'Whether the session is the API''s, and acts for all clients.'
 comment on pgsched_internal.api_administers() is 'Whether the API acts for a key of all clients that has the scope admin.'
 comment on pgsched_internal.api_clients() is 'The clients that the API acts for, where it does not act for all; none for any other session.'
-comment on pgsched_internal.ask_for_many(text,jsonb,double precision,text,text,text,timestamp with time zone,interval) is 'Has workers do something to all that a filter names; it was checked. PS002 for the rate, PS011 where a hundred are under way, PS012 for another client''s.'
 comment on pgsched_internal.attach_day(text,date) is 'Makes the table of a day a partition, if the locks for it are free at this moment; whether that is done.'
 comment on pgsched_internal.attach_if_free(text,date) is 'Makes the table of a day a partition; false where the locks for it are not free, null where it cannot be one any more.'
 comment on pgsched_internal.attempts_in(jsonb) is 'How many attempts these options allow; null where they do not say.'
@@ -2128,15 +2044,17 @@ comment on pgsched_internal.bring_along(uuid) is 'Has the waiting rows of a job 
 comment on pgsched_internal.buckets() is 'The upper bounds, in seconds, of what the histograms of rollups count; what they count last is beyond.'
 comment on pgsched_internal.bury(smallint,uuid,text) is 'Ends an execution that is locked and cannot even be held as failed, without what it carries.'
 comment on pgsched_internal.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) is 'Calls the function of an sql: target with the payload and records the execution''s success with what it returned, in one transaction. Tells it who it is by the settings pgsched.execution_id, pgsched.attempt, pgsched.scheduled_for and pgsched.client.'
+comment on pgsched_internal.cancel_backfilled(pgsched.bulk_operations) is 'Cancels what a backfill has planned and still waits; what runs goes on.'
 comment on pgsched_internal.cancel_locked(pgsched.executions,text,text) is 'Cancels an execution that is locked, whether it waits or runs; its job goes on.'
-comment on pgsched_internal.cancel_waiting(text,text,integer) is 'Cancels so many executions of a client that wait; returns how many of them were one-shots. Called by pgsched.cancel_all.'
 comment on pgsched_internal.canonical_host(text) is 'The one name of a host, with its port unless that is 80 or 443, by which hosts are compared.'
 comment on pgsched_internal.capability_of(text) is 'What a worker must be able to do to deliver a target, as workers declare it.'
 comment on pgsched_internal.carry_on(uuid,timestamp with time zone) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
 comment on pgsched_internal.catalogue() is 'A digest of each table, column, index, function and other thing of pgsched''s, by its kind and name.'
-comment on pgsched_internal.change_chunk(pgsched.bulk_changes,integer,integer) is 'Changes the next of many: how far it is then, what each came to, and how many were looked at.'
-comment on pgsched_internal.change_execution(pgsched.bulk_changes,uuid,smallint) is 'Cancels or reschedules one of many executions: changed, passed over where that cannot be or it is no longer meant, or locked where somebody has it.'
-comment on pgsched_internal.change_or_come_back(pgsched.bulk_changes,uuid,timestamp with time zone,smallint,boolean) is 'Changes one of many, and notes one that is locked to come back to it; again says that it was noted before.'
+comment on pgsched_internal.change_chunk(pgsched.bulk_operations,integer,integer) is 'Changes the next of many: how far it is then, what each came to, and how many were looked at.'
+comment on pgsched_internal.change_execution(pgsched.bulk_operations,uuid,smallint) is 'Cancels or reschedules one of many executions: done, skipped where it is no longer meant, failed, or locked where somebody has it.'
+comment on pgsched_internal.change_jobs(text,jsonb,text[],text,text) is 'Pauses, resumes or cancels the jobs that a filter names; how many.'
+comment on pgsched_internal.change_letter(pgsched.bulk_operations,uuid,timestamp with time zone) is 'Replays or discards one of many dead letters: done, skipped where that has been dealt with, failed, locked where somebody has it, or full where its queue is.'
+comment on pgsched_internal.change_or_come_back(pgsched.bulk_operations,uuid,timestamp with time zone,smallint,boolean) is 'Changes one of many, and notes one that is locked to come back to it; again says that it was noted before.'
 comment on pgsched_internal.changed() is 'Writes a row''s change into the audit log; told the kind, the column with its name, and that with its subject.'
 comment on pgsched_internal.channel_checked() is 'Refuses a job whose client may not have its target called.'
 comment on pgsched_internal.check_acts_for(text) is 'True where the session acts for this client; raises PS012 otherwise.'
@@ -2144,25 +2062,24 @@ comment on pgsched_internal.check_administers() is 'True but where the API acts 
 comment on pgsched_internal.check_after(text[],text,text,text) is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched_internal.check_after_rule(jsonb) is 'True for the rule after of a job; raises PS002 with what to write otherwise.'
 comment on pgsched_internal.check_auth(jsonb) is 'True for a way to get a token for a target; raises PS004 with what to write otherwise.'
-comment on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) is 'True for a range of a job that can be backfilled; raises PS002, PS010 or PS011 as pgsched.backfill does.'
+comment on pgsched_internal.check_backfill(jsonb,boolean) is 'The client of a job of which this range can be backfilled, and locks the job where that is wanted; PS002, PS010 or PS011 otherwise.'
 comment on pgsched_internal.check_backoff(jsonb) is 'True for waits between attempts; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_body(jsonb,jsonb) is 'True where a body can be made of a payload as the option says; raises PS003 with what to write otherwise.'
 comment on pgsched_internal.check_body_option(jsonb) is 'True for what says how a body is made of a payload; raises PS004 with what to write otherwise.'
+comment on pgsched_internal.check_bulk(text,jsonb,double precision,text,timestamp with time zone,interval) is 'True for a bulk operation that can be meant; raises PS000, PS001 or PS002 with what to write otherwise.'
+comment on pgsched_internal.check_bulk_filter(text,jsonb) is 'True for a filter of what this action is for; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched_internal.check_changes(jsonb) is 'True for what pgsched.edit can read; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched_internal.check_channel(text,text) is 'True where this client may have this target called; raises PS012 otherwise.'
 comment on pgsched_internal.check_channels(jsonb) is 'True for a list of channels; raises PS000 with what to write otherwise.'
 comment on pgsched_internal.check_claim(text,text,integer,interval) is 'The first partition of a queue that can be claimed from so; raises PS000, PS010 or PS011 otherwise.'
 comment on pgsched_internal.check_client_changes(jsonb) is 'True for what pgsched.set_client can read; raises PS000, PS001, PS004 or PS012 with what to write otherwise.'
 comment on pgsched_internal.check_cron(text) is 'True for what reads as a cron expression; raises PS002 with what to write otherwise.'
-comment on pgsched_internal.check_dead_letter_filter(jsonb) is 'True for a filter of dead letters with at least one member; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched_internal.check_defaults(jsonb) is 'True for options that can be the defaults of a client or a queue; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_delivery(jsonb) is 'True for options that say how, when and in which order to deliver; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_empty(pgsched.queues) is 'True where nothing waits or runs in a queue; raises PS011 otherwise.'
 comment on pgsched_internal.check_ended(uuid,text) is 'True where an execution that has ended lets those fire that are scheduled after it; raises PS011 otherwise.'
 comment on pgsched_internal.check_exclusion(jsonb) is 'True for a date, a range of dates or instants, or a cron expression; raises PS002 with what to write otherwise.'
 comment on pgsched_internal.check_execution_changes(jsonb) is 'True for what pgsched.edit can read of an execution; raises PS000 or PS002 with what to write otherwise.'
-comment on pgsched_internal.check_execution_filter(jsonb) is 'True for a filter of executions that wait or run; raises PS000 or PS002 with what to write otherwise.'
-comment on pgsched_internal.check_filter(text,jsonb) is 'True where a filter of jobs names a client or labels; raises PS000 otherwise.'
 comment on pgsched_internal.check_filter_members(jsonb,text,text[]) is 'True for a filter with at least one of these members beside status, each of its type; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched_internal.check_headers(jsonb) is 'True for headers that a call can carry; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_in(bigint) is 'Notes that a worker is on this server now, and how often that was renewed, which a worker that comes back says. Where that does not fit what was noted before, holds the installation. Returns why it is held, or null.'
@@ -2201,8 +2118,11 @@ comment on pgsched_internal.circuit_of(text,text) is 'The gate between a client 
 comment on pgsched_internal.client_of(text,jsonb) is 'Whose a row of this kind is; null where it concerns others too.'
 comment on pgsched_internal.clients_acted_for() is 'The clients that the session acts for; null where it may do everything, or acts for all.'
 comment on pgsched_internal.clients_changed() is 'Has the workers read the clients'' settings again.'
+comment on pgsched_internal.count_dead_letters(jsonb,text[],timestamp with time zone) is 'How many open dead letters a filter names, as far as they can be counted until then.'
+comment on pgsched_internal.count_executions(jsonb,text[],timestamp with time zone) is 'How many executions that wait or run a filter names, as far as they can be counted until then.'
 comment on pgsched_internal.count_later(text,smallint,pgsched.execution_status,bigint,smallint) is 'Notes ends of this status, or attempts where it is null, for the rollups.'
 comment on pgsched_internal.count_live(text,bigint,boolean) is 'How many executions of a queue wait or run, or with waiting only wait, counted up to a bound; of those that the role may see.'
+comment on pgsched_internal.count_named(text,jsonb,text[],interval) is 'How many of what this action is for a filter names, as far as they can be counted in so long.'
 comment on pgsched_internal.count_outcome(uuid,pgsched.execution_status) is 'Counts a job''s failures in a row and pauses it after as many as its rule pause_after says; called with each settle of a run of a job that has the rule.'
 comment on pgsched_internal.create_key(text,bytea,text,text[],text[],timestamp with time zone,text,integer,integer) is 'Makes a key of the API by the hash of its secret. PS000 for what cannot be, PS012 where the session may not.'
 comment on pgsched_internal.crowding(integer,timestamp with time zone[],timestamp with time zone[]) is 'How many rows stand in a partition in each of these spans of time, counted up to a thousand.'
@@ -2219,7 +2139,6 @@ comment on pgsched_internal.default_attempts() is 'After how many attempts an ex
 comment on pgsched_internal.dependents_of(uuid[],uuid,integer) is 'The first of those that wait for these ends, of the first end those behind an id; and which end is the last that was looked at.'
 comment on pgsched_internal.detail_of(text) is 'A note as the audit log keeps it; null where there is none.'
 comment on pgsched_internal.digits_in(jsonb) is 'How many characters the numbers of a value have as text, at the least; four fewer of each at the most.'
-comment on pgsched_internal.discard_open(uuid[],text) is 'Discards those of these dead letters that are open; how many.'
 comment on pgsched_internal.drop_day(text) is 'Drops the table of a day, if the locks for it are free at this moment and its dead letters are out of it; false where the locks are not, null where dead letters are in it.'
 comment on pgsched_internal.drop_partitions(pgsched.queues) is 'Drops the tables of a queue, which must be empty.'
 comment on pgsched_internal.dropped_day_followed() is 'Drops the tables of days that were dropped where the rows come from, up to this one.'
@@ -2300,6 +2219,7 @@ comment on pgsched_internal.is_whole(jsonb,bigint,bigint) is 'Whether a JSON val
 comment on pgsched_internal.job_keys_inserted() is 'The same for inserted jobs.'
 comment on pgsched_internal.job_under(text,text,text) is 'The job that has a key, which is not locked; PS011 where that was to be refused.'
 comment on pgsched_internal.jobs_changed() is 'Wakes a planner for new and edited jobs.'
+comment on pgsched_internal.jobs_named(text,jsonb,text[]) is 'The jobs that a filter names, of these clients, in a state in which the action can be.'
 comment on pgsched_internal.keep_dead_letters(integer,integer) is 'Moves open dead letters, no more than so many, out of the days of history that are to be dropped; returns how many.'
 comment on pgsched_internal.kept_under(text,text,text) is 'The execution that lives under a key and stays as it is, looked up without a lock; null where there is none. PS011 where that was to be refused.'
 comment on pgsched_internal.key_retention() is 'How long after its success an execution still answers for its key: the setting pgsched.key_retention.'
@@ -2323,7 +2243,6 @@ comment on pgsched_internal.lock_dead_letter(uuid,boolean) is 'Locks a dead lett
 comment on pgsched_internal.lock_editable(uuid,jsonb) is 'A one-shot of a client that the session acts for, locked, which can be changed in this way; PS010 or PS011 otherwise.'
 comment on pgsched_internal.lock_execution(uuid) is 'A live execution of a client that the session acts for, locked while it waits; null for one that is unknown, foreign or over.'
 comment on pgsched_internal.lock_job(uuid) is 'A job of a client that the session acts for, locked until the transaction ends; PS010 for an unknown or foreign one.'
-comment on pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) is 'Locks the jobs of a client, with these labels and in one of these states; answers with their ids. PS000 without a filter.'
 comment on pgsched_internal.lock_key(text,text,uuid,smallint) is 'Locks a key until the transaction ends, and says what stood under it; null where nobody had it, and it is given to this now.'
 comment on pgsched_internal.lock_key_of_api(text) is 'A key of the API, locked; PS010 where there is none, PS012 where the session may not.'
 comment on pgsched_internal.lock_live_named(text,text) is 'As lock_named, but null where what a client had under a key has ended, however long ago.'
@@ -2358,7 +2277,7 @@ comment on pgsched_internal.my_clients() is 'The clients whose rows the current 
 comment on pgsched_internal.new_id() is 'A new identity: a version 7 UUID (RFC 9562), ordered by the microsecond.'
 comment on pgsched_internal.new_id_in(smallint) is 'A new identity, as pgsched_internal.new_id() makes them, that carries the partition of its row.'
 comment on pgsched_internal.new_token(smallint) is 'A token for the lease of an execution in this partition, which nobody can guess.'
-comment on pgsched_internal.next_of_many(pgsched.bulk_changes) is 'The query for what a bulk change comes to next, and which of it the filter names.'
+comment on pgsched_internal.next_of_many(pgsched.bulk_operations) is 'The query for what a bulk operation comes to next, and which of it the filter names.'
 comment on pgsched_internal.next_partition(jsonb,smallint) is 'The partition after one, or the first, in which there may be what a filter names; null where there is none.'
 comment on pgsched_internal.next_queue_number() is 'The number of the next queue.'
 comment on pgsched_internal.not_empty(smallint[],text[]) is 'Those of these partitions in which anything stands that is due.'
@@ -2405,7 +2324,6 @@ comment on pgsched_internal.release_abandoned(integer,uuid) is 'The same for tho
 comment on pgsched_internal.release_dependents(integer,uuid,uuid,integer) is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends, those behind the id after, or from it on where behind says behind which of its dependents; and at so many dependents (width). Returns how many ends were noted with all that wait for them, how many executions were decided by that, and where to go on if there may be more.'
 comment on pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb,jsonb) is 'Has an execution that waits, and is locked, begin anew with another content and instant.'
 comment on pgsched_internal.replan_from(pgsched.executions,pgsched.jobs) is 'Has a job that goes on be planned from the instant of a run that did not begin, and counts that run no more.'
-comment on pgsched_internal.replay_letter(pgsched.bulk_changes,uuid,timestamp with time zone) is 'Replays one of the dead letters of a replay of many: changed, passed over, locked where somebody has it, or full where its queue is.'
 comment on pgsched_internal.reseal(text,text,bytea,bytea) is 'Keeps the same secret under another key; false if it was replaced meanwhile. Called by whoever changes the keys.'
 comment on pgsched_internal.reseal_signing(text,bytea,bytea) is 'Keeps the same signing secret under another key; false if it has ended meanwhile. Called by whoever changes the keys.'
 comment on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) is 'Schedules a dead letter that is locked as an execution with all its attempts, and marks it; its id, or null where its work is under way or was done since. PS001 for a target that does not go with its queue, PS011 where that was dropped.'

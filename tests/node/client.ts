@@ -20,10 +20,8 @@ const paused = await POST("/v1/jobs/{job_id}/pause", { params: { path } });
 const resumed = await POST("/v1/jobs/{job_id}/resume", { params: { path }, body: { note: "again" } });
 const edited = await PATCH("/v1/jobs/{job_id}", { params: { path }, body: { labels: { team: "reports" } } });
 const triggered = await POST("/v1/jobs/{job_id}/trigger", { params: { path } });
-const counted = await POST("/v1/jobs/{job_id}/backfill", {
-  params: { path },
-  body: { from: "2026-02-01T00:00:00Z", to: "2026-02-03T00:00:00Z", dry_run: true },
-});
+const range = { job: scheduled.data.id, from: "2026-02-01T00:00:00Z", to: "2026-02-03T00:00:00Z" };
+const counted = await POST("/v1/bulk", { body: { action: "backfill", filter: range, dry_run: true } });
 const listed = await GET("/v1/jobs", { params: { query: { label: ["team=reports"] } } });
 const cancelled = await DELETE("/v1/jobs/{job_id}", { params: { path } });
 const unknown = await POST("/v1/jobs", { body: { target: "https://shop.example/x", after: ["nothing"] } });
@@ -40,7 +38,7 @@ console.log(
     resumed: resumed.data?.changed,
     labels: edited.data?.labels,
     triggered: triggered.data?.job_id === scheduled.data.id,
-    counted: [counted.response.status, counted.data?.to_run],
+    counted: [counted.response.status, counted.data?.matched],
     listed: listed.data?.items.map((job) => job.key),
     cancelled: cancelled.data?.changed,
     of_the_page: { scheduled: reminders, cancelled: await page.cancel(reminder) },

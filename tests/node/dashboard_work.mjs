@@ -10,7 +10,7 @@ export const work = async ({ page, address, does, surely, led_by, press, fill, t
   await page.goto(`${address}/executions?client=shop`);
   await led_by(() => page.click('a[href*="verb=cancel"]'));
   await does(() => page.click("main form button.danger"));
-  await page.waitForResponse((answer) => answer.url().includes("/bulk-changes/") && answer.ok()); // it goes on by itself
+  await page.waitForResponse((answer) => answer.url().includes("/bulk/") && answer.ok()); // it goes on by itself
   await surely('#live');
 
   await page.goto(`${address}/jobs/${job}/edit`);
@@ -36,7 +36,7 @@ export const work = async ({ page, address, does, surely, led_by, press, fill, t
   await page.goto(`${address}/dead-letters`);
   await surely("#rows tbody tr:first-child");
   await page.goto(`${address}/dead-letters`);
-  await led_by(() => page.click('td a[href*="verb=replay"]'));
+  await led_by(() => page.click('td a[href*="action=replay"]'));
   await does(() => page.click("main form button"));
   await page.goto(`${address}/dead-letters`);
   await led_by(() => page.click('tbody a.button[href$="/replay"]'));

@@ -23,7 +23,7 @@ _EMPTIED = [
     "pgsched_internal.counts_to_roll_up",
     "pgsched_internal.ends_to_mark",
     "pgsched_internal.results_to_record",
-    "pgsched.bulk_changes",
+    "pgsched.bulk_operations",
     "pgsched_internal.gates",
     "pgsched_internal.api_keys",
     "pgsched.blocked_keys",

@@ -3,6 +3,8 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
+from psycopg.types.json import Jsonb
+
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
 from tests.worker.conftest import Connection, Recorder, Running, until, value
@@ -28,11 +30,12 @@ async def test_each_instant_of_a_backfill_of_a_paused_job_is_run_once(
     [job] = await cursor.fetchone() or (None,)
     await db.execute("select pgsched.pause(%s)", [job])
     async with running(app), asyncio.timeout(20):
-        await db.execute("select pgsched.backfill(%s, %s, %s, rate => 200)", [job, MARCH, MARCH + timedelta(days=1)])
+        day = {"job": str(job), "from": MARCH.isoformat(), "to": (MARCH + timedelta(days=1)).isoformat()}
+        await db.execute("select pgsched.bulk('backfill', %s, rate => 200)", [Jsonb(day)])
         await all_seen.wait()
-        await recorder.wait_for("backfill.finished")
+        await recorder.wait_for("bulk.finished")
     assert sorted(seen) == [MARCH + n * timedelta(minutes=30) for n in range(48)]
-    found = await (await db.execute("select state, instants, planned, passed_over from pgsched.backfills")).fetchone()
+    found = await (await db.execute("select state, total, done, skipped from pgsched.bulk_operations")).fetchone()
     assert found == ("finished", 48, 48, 0)
 
 

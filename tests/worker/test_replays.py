@@ -28,12 +28,12 @@ async def test_each_dead_letter_of_a_filter_is_run_once(
         for number in range(60):
             dead_letter(session, target="python:settle", payload={"n": number})
     async with running(app), asyncio.timeout(20):
-        await db.execute('select pgsched.replay_all(\'{"client": "default"}\', rate => 100)')
-        await recorder.wait_for("bulk_change.finished")
+        await db.execute("select pgsched.bulk('replay', '{\"client\": \"default\"}', rate => 100)")
+        await recorder.wait_for("bulk.finished")
         await all_seen.wait()
         await until_history(db, 60)
     assert sorted(seen) == list(range(60))
-    found = await (await db.execute("select state, changed, passed_over from pgsched.bulk_changes")).fetchone()
+    found = await (await db.execute("select state, done, skipped from pgsched.bulk_operations")).fetchone()
     assert found == ("finished", 60, 0)
 
 
@@ -54,8 +54,8 @@ async def test_many_executions_are_cancelled_and_one_that_runs_is_stopped(
     async with running(app), asyncio.timeout(20):
         await db.execute("select pgsched.schedule('python:settle')")
         await begun.wait()
-        await db.execute('select pgsched.cancel_executions(\'{"client": "default"}\')')
-        await recorder.wait_for("bulk_change.finished")
+        await db.execute("select pgsched.bulk('cancel', '{\"client\": \"default\"}')")
+        await recorder.wait_for("bulk.finished")
         await stopped.wait()
     assert await value(db, "select count(*) from pgsched.history where status = 'cancelled'") == 61
 

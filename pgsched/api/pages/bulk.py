@@ -1,15 +1,13 @@
-"""Bulk changes: what a filter names is counted, then changed at a rate, shown and stopped."""
+"""Bulk operations: what a filter names is counted, then changed at a rate, shown and stopped."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
-from urllib.parse import urlencode
+from typing import Any, NamedTuple
 
+import msgspec
 from litestar import Request, Response
-from litestar.response import Redirect
 
 from pgsched.api.access import check_clients, grant_of
-from pgsched.api.bulk_changes import ChangeId
+from pgsched.api.bulk import OperationId
 from pgsched.api.pages.filters import (
     OF_EXECUTIONS,
     OF_LETTERS,
@@ -20,165 +18,120 @@ from pgsched.api.pages.filters import (
     number_in,
     statuses_in,
 )
-from pgsched.api.pages.forms import Text, link_to, sent, whole_in
-from pgsched.api.pages.rendering import HEADERS, html
+from pgsched.api.pages.forms import Text, link_to, sent
+from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import does, done, shows
 from pgsched.api.paging import cursor, position
 from pgsched.api.parameters import Actor, Pooled
 from pgsched.domain.duration import parse_shift
 from pgsched.errors import InvalidInput, PgschedError
 from pgsched.store import verbs
-from pgsched.store.ends import bulk_changes, dead_letters
-from pgsched.store.ends.bulk_changes import COUNTED_WITHIN, ChangingMany, How
-from pgsched.store.ends.dead_letters import Replaying
-from pgsched.store.lookup.rows import ExecutionFilter
+from pgsched.store.bulk import operations
+from pgsched.store.bulk.operations import How
+from pgsched.store.bulk.values import COUNTED_WITHIN, Action, BulkAsked
 
-_OF_EXECUTIONS, _OF_LETTERS = ("cancel", "reschedule"), ("replay", "discard")
-_RATES = {"cancel": 1000, "reschedule": 1000, "replay": 10}
+_OF_EXECUTIONS: tuple[Action, ...] = ("cancel", "reschedule")
+_RATES = {"cancel": 1000, "reschedule": 1000, "discard": 1000, "replay": 10}
 GLANCE = 0.07
 """Seconds that a page counts for, unless whoever looks asks it to go on; a page may count twice."""
 
 
-@shows("/executions/bulk", scope="operate", form=True)
-async def count_executions(request: Request[Any, Any, Any], database: Pooled, verb: Text = None) -> Response[Any]:
-    verb = _known(verb, _OF_EXECUTIONS)
-    asked, chosen, wanted = _executions(request, request.query_params, request.query_params.getall("status", []))
-    how = How(dry_run=True, counted_within=_seconds(request))
-    return _form(request, verb, asked, await database.ask(bulk_changes.cancel_many, wanted, how), chosen=chosen)
+class _Wanted(NamedTuple):
+    """What is to be done, the fields and statuses that say to which, and the filter that they make."""
+
+    action: Any
+    asked: dict[str, str]
+    chosen: tuple[str, ...]
+    filter: str
 
 
-@does("/executions/bulk", scope="operate")
-async def change_executions(request: Request[Any, Any, Any], database: Pooled, actor: Actor) -> Response[Any]:
+@shows("/bulk/new", scope="operate", form=True)
+async def count_first(request: Request[Any, Any, Any], database: Pooled, action: Text = None) -> Response[Any]:
+    given = dict(request.query_params)
+    if action not in _OF_EXECUTIONS and not filled(given, OF_LETTERS):  # all dead letters there are by now
+        given["to"] = (await database.ask(verbs.now)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    wanted = _wanted(request, action, given, request.query_params.getall("status", []))
+    return await _form(request, database, wanted, {})
+
+
+@does("/bulk/new", scope="operate")
+async def start_bulk_of_page(request: Request[Any, Any, Any], database: Pooled, actor: Actor) -> Response[Any]:
     form = await sent(request)
-    verb = _known(form.get("verb"), _OF_EXECUTIONS)
-    asked, chosen, wanted = _executions(request, form, [one for one in form.get("statuses", "").split(",") if one])
-    how = How(
-        rate=number_in("rate", form.get("rate"), _RATES[verb]),
-        note=form.get("note") or None,
-        actor=actor,
-        counted_within=GLANCE,
-    )
+    wanted = _wanted(request, form.get("action"), form, [one for one in form.get("statuses", "").split(",") if one])
+    shift = form.get("shift")
     try:
-        if verb == "cancel":
-            made = await database.ask(bulk_changes.cancel_many, wanted, how)
-        else:
-            fire_at, shift = instant_in("fire_at", form.get("fire_at")), form.get("shift")
-            moved: Any = {"fire_at": fire_at, "shift": parse_shift(shift) if shift else None}
-            made = await database.ask(bulk_changes.reschedule_many, wanted, how, **moved)
+        how = How(
+            rate=number_in("rate", form.get("rate"), _RATES[wanted.action]),
+            target=form.get("new_target") or None,
+            fire_at=instant_in("fire_at", form.get("fire_at")),
+            shift=parse_shift(shift) if shift else None,
+            note=form.get("note") or None,
+            actor=actor,
+            counted_within=GLANCE,
+        )
+        found = await database.ask(operations.ask, wanted.action, wanted.filter, how)
     except InvalidInput as error:
-        counted = await database.ask(bulk_changes.cancel_many, wanted, replace(how, dry_run=True))
-        return _form(request, verb, asked, counted, chosen=chosen, fault=error, given=form)
-    return _begun(made)
+        return await _form(request, database, wanted, form, fault=error)
+    return done(f"/bulk/{found.id}", "start")
 
 
-@shows("/dead-letters/bulk", scope="operate", form=True)
-async def count_letters(request: Request[Any, Any, Any], database: Pooled, verb: Text = None) -> Response[Any]:
-    verb = _known(verb, _OF_LETTERS)
-    asked = filled(request.query_params, OF_LETTERS)
-    if not asked:  # all there are by now
-        asked = {"to": (await database.ask(verbs.now)).strftime("%Y-%m-%dT%H:%M:%SZ")}
-    return _form(request, verb, asked, await _counted(request, database, asked))
-
-
-@does("/dead-letters/bulk", scope="operate")
-async def change_letters(request: Request[Any, Any, Any], database: Pooled, actor: Actor) -> Response[Any]:
-    form = await sent(request)
-    verb, asked = _known(form.get("verb"), _OF_LETTERS), filled(form, OF_LETTERS)
-    wanted, note = letter_filter(asked), form.get("note") or None
-    check_clients(grant_of(request), [wanted.client])
-    if verb == "discard":
-        gone = await database.ask(dead_letters.discard_all, wanted, note=note, actor=actor)
-        before = whole_in("discarded", form.get("discarded")) or 0
-        query = urlencode({**asked, "verb": verb, "discarded": before + gone.discarded})
-        return Redirect(f"/dead-letters/bulk?{query}", status_code=303, headers=HEADERS)
-    rate = number_in("rate", form.get("rate"), _RATES[verb])
-    how: Any = {"rate": rate, "target": form.get("new_target") or None, "counted_within": GLANCE}
-    try:
-        made = await database.ask(dead_letters.replay_all, wanted, dry_run=False, note=note, actor=actor, **how)
-    except InvalidInput as error:
-        return _form(request, verb, asked, await _counted(request, database, asked), fault=error, given=form)
-    return _begun(made)
-
-
-@shows("/bulk-changes", scope="read")
-async def show_changes(request: Request[Any, Any, Any], database: Pooled, after: Text = None) -> Response[Any]:
-    found = await database.ask(bulk_changes.list_bulk_changes, limit=51, after=position(after or None))
+@shows("/bulk", scope="read")
+async def show_bulk(request: Request[Any, Any, Any], database: Pooled, after: Text = None) -> Response[Any]:
+    found = await database.ask(operations.list_operations, limit=51, after=position(after or None))
     more = link_to(request, after=cursor(found[49].id)) if len(found) > 50 else None
-    return html(request, "bulk_changes.html", rows=found[:50], more=more, begins=not after)
+    return html(request, "bulk.html", rows=found[:50], more=more, begins=not after)
 
 
-@shows("/bulk-changes/{change_id:uuid}", scope="read")
-async def show_change(
-    request: Request[Any, Any, Any], change_id: ChangeId, database: Pooled, of: Text = None
-) -> Response[Any]:
-    """``of`` is how many it was when it was asked for."""
-    row = await database.ask(bulk_changes.get_bulk_change, change_id)
-    return html(request, "bulk_change.html", row=row, total=whole_in("of", of))
+@shows("/bulk/{operation_id:uuid}", scope="read")
+async def show_operation(request: Request[Any, Any, Any], operation_id: OperationId, database: Pooled) -> Response[Any]:
+    row = await database.ask(operations.get_operation, operation_id)
+    return html(request, "bulk_operation.html", row=row, filter=msgspec.json.decode(row.filter))
 
 
-@does("/bulk-changes/{change_id:uuid}/cancel", scope="operate")
-async def cancel_change(change_id: ChangeId, database: Pooled, actor: Actor) -> Response[Any]:
-    changed = await database.ask(verbs.cancel_bulk_change, change_id, actor=actor)
-    return done(f"/bulk-changes/{change_id}", "stop", changed=changed)
+@does("/bulk/{operation_id:uuid}/stop", scope="operate")
+async def stop_operation(operation_id: OperationId, database: Pooled, actor: Actor) -> Response[Any]:
+    changed = await database.ask(verbs.stop_bulk, operation_id, actor=actor)
+    return done(f"/bulk/{operation_id}", "stop", changed=changed)
 
 
-def _begun(made: ChangingMany | Replaying) -> Redirect:
-    """To the page of a change, which is told how many it is to change where all were counted."""
-    return done(f"/bulk-changes/{made.id}{f'?of={made.matched}' if made.complete else ''}", "start")
+def _wanted(
+    request: Request[Any, Any, Any], action: str | None, given: Mapping[str, Any], statuses: Sequence[str]
+) -> _Wanted:
+    """Raises InvalidInput, Unreadable, and Refused for another client."""
+    if action not in _RATES:
+        raise InvalidInput(f"action: write one of {', '.join(_RATES)}")
+    asked, chosen = filled(given, OF_LETTERS), tuple[str, ...]()
+    if action in _OF_EXECUTIONS:
+        asked, chosen = filled(given, OF_EXECUTIONS), statuses_in(statuses)
+    check_clients(grant_of(request), [asked.get("client")])
+    named = execution_filter(asked, chosen) if action in _OF_EXECUTIONS else letter_filter(asked)
+    return _Wanted(action, asked, chosen, named.as_json())
 
 
-def _seconds(request: Request[Any, Any, Any]) -> float:
-    return COUNTED_WITHIN if request.query_params.get("count") == "on" else GLANCE
-
-
-def _known(verb: str | None, verbs: tuple[str, ...]) -> str:
-    if verb not in verbs:
-        raise InvalidInput(f"verb: write one of {', '.join(verbs)}")
-    return verb
-
-
-def _executions(
-    request: Request[Any, Any, Any], given: Mapping[str, Any], statuses: Sequence[str]
-) -> tuple[dict[str, str], tuple[str, ...], ExecutionFilter]:
-    """The fields, the statuses and what they name. Raises Unreadable, and Refused for another client."""
-    asked, chosen = filled(given, OF_EXECUTIONS), statuses_in(statuses)
-    wanted = execution_filter(asked, chosen)
-    check_clients(grant_of(request), [wanted.client])
-    return asked, chosen, wanted
-
-
-async def _counted(request: Request[Any, Any, Any], database: Pooled, asked: Mapping[str, str]) -> ChangingMany:
-    wanted = letter_filter(asked)
-    check_clients(grant_of(request), [wanted.client])
-    how: Any = {"rate": 1.0, "target": None, "note": None, "actor": None, "counted_within": _seconds(request)}
-    found = await database.ask(dead_letters.replay_all, wanted, dry_run=True, **how)
-    return ChangingMany(id=None, matched=found.matched, complete=found.complete)
-
-
-def _form(
+async def _form(
     request: Request[Any, Any, Any],
-    verb: str,
-    asked: Mapping[str, str],
-    found: ChangingMany,
+    database: Pooled,
+    wanted: _Wanted,
+    given: Mapping[str, str],
     *,
-    chosen: tuple[str, ...] = (),
     fault: PgschedError | None = None,
-    given: Mapping[str, str] | None = None,
 ) -> Response[Any]:
     """What a filter names, how many these are, and what is to be said before they are changed."""
-    given = given or {}
+    within = COUNTED_WITHIN if request.query_params.get("count") == "on" else GLANCE
+    counted: Action = "cancel" if wanted.action in _OF_EXECUTIONS else "replay"
+    how = How(dry_run=True, counted_within=within)
+    found: BulkAsked = await database.ask(operations.ask, counted, wanted.filter, how)
     fields = {name: given.get(name, "") for name in ("note", "fire_at", "shift", "new_target")}
     return html(
         request,
-        "bulk.html",
+        "bulk_form.html",
         status=200 if fault is None else 422,
-        verb=verb,
-        asked=asked,
-        chosen=chosen,
+        action=wanted.action,
+        asked=wanted.asked,
+        chosen=wanted.chosen,
         found=found,
         fault=None if fault is None else str(fault),
         fields=fields,
-        rate=given.get("rate") or _RATES.get(verb),
+        rate=given.get("rate") or _RATES[wanted.action],
         counts_on=None if found.complete or fault or "count" in request.query_params else link_to(request, count="on"),
-        discarded=whole_in("discarded", request.query_params.get("discarded")),
     )

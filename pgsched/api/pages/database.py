@@ -21,7 +21,7 @@ PAGES_OF_CHECKS = {
     "late": ("/executions?status=scheduled&sort=oldest", "The oldest that are due"),
     "objectives": ("/clients", "Clients"),
     "jobs": ("/jobs", "Jobs"),
-    "changes": ("/bulk-changes", "Bulk changes"),
+    "changes": ("/bulk", "Bulk operations"),
 }
 """Where more is to be seen of what a check finds, by its name."""
 _TABLES, _HOLDERS = 20, 10

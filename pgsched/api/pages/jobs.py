@@ -23,7 +23,7 @@ from pgsched.domain.states import JOB_STATES
 from pgsched.errors import InvalidInput, InvalidSchedule, NotFound
 from pgsched.responses import job_of, jobs_of
 from pgsched.store import verbs
-from pgsched.store.jobs import backfills
+from pgsched.store.bulk import operations
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import MOST_OUTCOMES, ExecutionFilter, JobFilter, JobRow
 
@@ -88,7 +88,7 @@ async def show_job(request: Request[Any, Any, Any], job_id: JobId, database: Poo
         fires = await next_instants(connection, row, _COMING)
         runs = await listings.list_executions(connection, ExecutionFilter(job=job_id), limit=_RUNS, contents=False)
         last = await listings.last_outcomes(connection, [job_id], MOST_OUTCOMES)
-        filled = await backfills.begun(connection, job_id, limit=_BACKFILLS)
+        filled = await operations.list_operations(connection, action="backfill", job=job_id, limit=_BACKFILLS)
         now = await verbs.now(connection)
     shown = {"payload": row.payload, "options": without_secrets(row.options), "rules": row.rules, "labels": row.labels}
     return html(

@@ -13,9 +13,10 @@ from psycopg import AsyncConnection
 from pgsched.errors import Conflict
 from pgsched.store import internal, verbs
 from pgsched.store.admin import recovery
+from pgsched.store.bulk import advancing, operations
+from pgsched.store.bulk.operations import How
+from pgsched.store.bulk.values import BulkAsked
 from pgsched.store.core.transactions import Lend
-from pgsched.store.ends import bulk_changes, bulk_chunks
-from pgsched.store.ends.bulk_changes import How
 from pgsched.store.lookup.rows import ExecutionFilter
 
 _UNDONE = ("scheduled", "retrying", "running")
@@ -44,7 +45,7 @@ class Policy:
 
     async def carry_out(self, lend: Lend, *, cancels: bool = True, within: float = inf) -> ReleasedInstallation:
         """Holds the installation if nobody does, does what the policy says, and releases it. Unless it ``cancels``
-        itself, workers do, as they do any bulk change.
+        itself, workers do, as they do any bulk operation.
 
         Each step is in a transaction of its own, so that it can be ended at any moment, as it is after ``within``
         seconds, and begun again. Raises Conflict where somebody ends the cancelling before it is through.
@@ -72,24 +73,23 @@ class Policy:
         assert asked.id is not None
         while True:
             async with lend() as connection:
-                found = await bulk_changes.get_bulk_change(connection, asked.id)
-                more = (
-                    cancels and (await internal.advance_bulk_change(connection, asked.id, most=bulk_chunks.MOST)).more
+                found = await operations.get_operation(connection, asked.id)
+                more = cancels and (await internal.advance_bulk(connection, asked.id, most=advancing.MOST)).more
+            if found.state == "stopped":
+                raise Conflict(
+                    f"the bulk operation {asked.id} was stopped before it had cancelled all: nothing is released"
                 )
-            if found.state == "cancelled":
-                raise Conflict(f"the bulk change {asked.id} was ended before it had cancelled all: nothing is released")
             if found.state == "finished" or time.monotonic() > until:
-                return found.changed, found.state == "finished"
+                return found.done, found.state == "finished"
             if not more:
                 await asyncio.sleep(_MOMENT)
 
-    async def _cancel(self, connection: AsyncConnection[Any], age: timedelta) -> bulk_changes.ChangingMany:
+    async def _cancel(self, connection: AsyncConnection[Any], age: timedelta) -> BulkAsked:
         before = await verbs.now(connection) - age
         wanted = ExecutionFilter(statuses=_UNDONE, end=before)
         note = self.note or f"skipped after a restore: due before {before:%Y-%m-%dT%H:%M:%SZ}"
-        return await bulk_changes.cancel_many(
-            connection, wanted, How(rate=_CANCELLED_A_SECOND, note=note, actor=self.actor)
-        )
+        how = How(rate=_CANCELLED_A_SECOND, note=note, actor=self.actor)
+        return await operations.ask(connection, "cancel", wanted.as_json(), how)
 
     async def _spread(self, lend: Lend, *, until: float) -> tuple[int, bool]:
         if self.rate is None:

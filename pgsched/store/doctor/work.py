@@ -85,29 +85,25 @@ def _up_to(count: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Still:
-    kind: str
     id: UUID
+    action: str
     reason: str | None
     seconds: float
 
 
 async def changes(ground: Ground) -> list[Finding]:
-    """Bulk changes and backfills that are not carried on."""
+    """Bulk operations that are not carried on."""
     bounds = ground.bounds
     found = await rows(
         ground.connection, _Still, "doctor/standing_still", seconds=bounds.stands_still, most=bounds.most
     )
     return [
         warning(
-            f"the {one.kind} {one.id} stands still"
+            f"the bulk {one.action} {one.id} stands still"
             + (f": it {one.reason}" if one.reason else f" and was last carried on {seconds_in(one.seconds)} ago"),
             why="What was asked for is done in part.",
-            do="See that a worker runs and look for service.failed in its log, or cancel the change by "
-            + (
-                f"pgsched bulk stop {one.id}."
-                if one.kind == "bulk change"
-                else f"pgsched jobs cancel-backfill {one.id}."
-            ),
+            do="See that a worker runs and look for service.failed in its log, or stop it by "
+            f"pgsched bulk stop {one.id}.",
         )
         for one in found
     ]

@@ -1,1 +1,1 @@
-"""What follows when an execution has ended: dependents, dead letters, bulk changes."""
+"""What follows when an execution has ended: dependents, dead letters."""

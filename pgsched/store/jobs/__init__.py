@@ -1,1 +1,1 @@
-"""Recurring jobs: planning, editing and backfilling them."""
+"""Recurring jobs: planning and editing them."""

@@ -1,7 +1,7 @@
 """The rows of listings, and their filters. Payloads stay the text that is stored."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -229,8 +229,8 @@ class ExecutionFilter:
     labels: Mapping[str, str] | None = None
 
     def as_json(self) -> str:
-        """What ``pgsched.cancel_executions`` and its like read."""
-        return _as_json(self)
+        """What ``pgsched.bulk`` reads."""
+        return filter_json(asdict(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,11 +271,12 @@ class DeadLetterFilter:
     labels: Mapping[str, str] | None = None
 
     def as_json(self) -> str:
-        """What ``pgsched.replay_all`` and its like read."""
-        return _as_json(self)
+        """What ``pgsched.bulk`` reads."""
+        return filter_json(asdict(self))
 
 
-def _as_json(wanted: ExecutionFilter | DeadLetterFilter) -> str:
+def filter_json(given: Mapping[str, Any]) -> str:
+    """A filter as ``pgsched.bulk`` reads it; what is None is left out."""
     renamed = {"start": "from", "end": "to", "statuses": "status"}
-    given = {renamed.get(name, name): getattr(wanted, name) for name in wanted.__dataclass_fields__}
-    return orjson.dumps({name: value for name, value in given.items() if value not in (None, ())}).decode()
+    named = {renamed.get(name, name): value for name, value in given.items() if value not in (None, ())}
+    return orjson.dumps(named).decode()

@@ -12,13 +12,10 @@ import orjson
 from psycopg import AsyncConnection
 
 from pgsched.domain.duration import format_duration
-from pgsched.store import internal, verbs
+from pgsched.store import internal
 from pgsched.store.core.query import column, first, value
-from pgsched.store.lookup.rows import JobFilter
 from pgsched.store.schedule.order import Order
 
-Verb = Literal["pause", "resume", "cancel"]
-_ALL = {"pause": verbs.pause_all, "resume": verbs.resume_all, "cancel": verbs.cancel_all}
 Outcome = Literal["created", "replaced", "existing", "ended"]
 """What scheduling came to: a new row; what waited under the key was replaced; what stands under it was left as it is,
 since it runs or was to be kept; or nothing, since what had the key has succeeded lately."""
@@ -57,19 +54,6 @@ def placed(row: Any) -> Placed:
     """What scheduling one answers with, as any driver has it."""
     id, outcome, fire_at = row
     return Placed(id if isinstance(id, UUID) else UUID(str(id)), outcome, fire_at)
-
-
-async def change_all(
-    connection: AsyncConnection[Any],
-    verb: Verb,
-    wanted: JobFilter,
-    *,
-    note: str | None,
-    actor: str | None,
-) -> int:
-    """Changes all jobs of a client, or those with some labels; returns how many."""
-    labels = None if wanted.labels is None else orjson.dumps(wanted.labels).decode()
-    return await _ALL[verb](connection, wanted.client, labels, note=note, actor=actor)
 
 
 async def may_plan(connection: AsyncConnection[Any]) -> bool:

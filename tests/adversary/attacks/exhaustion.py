@@ -192,7 +192,7 @@ def transactions_are_prepared_and_left(means: Means) -> None:
     verbs += [("select pgsched.edit(%s, '{\"payload\": 1}')", [id]) for id in jobs(means, 4)]
     verbs += [("select pgsched.replay(%s)", [id]) for id in dead_letters(means, 4, ordering_key="turn {0}")]
     verbs += [(_AGAIN, [f"key {number}"]) for number in range(4)]
-    verbs += [("select pgsched.cancel_all(client => 'mallory')", [])]
+    verbs += [("select pgsched.bulk('cancel_jobs', '{\"client\": \"mallory\"}')", [])]
     means.at_end(partial(_roll_back_prepared, means))
     for number, (verb, given) in enumerate(verbs):
         session = means.mallory()

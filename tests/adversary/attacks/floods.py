@@ -51,7 +51,7 @@ def a_thousand_dead_letters_are_replayed(means: Means) -> None:
                  " now(), '{\"max_attempts\": 1}' from generate_series(1, 1000)")  # fmt: skip
     dead_letters(means, 1)
     for _ in range(3):
-        means.commit('select pgsched.replay_all(\'{"client": "mallory"}\', 100000)')
+        means.commit("select pgsched.bulk('replay', '{\"client\": \"mallory\"}', 100000)")
 
 
 @attack(seconds=1.2)

@@ -9,6 +9,10 @@ from tests.adversary.attack import Means, attack
 from tests.adversary.attacks.rows import with_limits, with_pulled_queue
 from tests.adversary.house import Connection
 
+_BACKFILL = (
+    "select id from pgsched.bulk('backfill', rate => %s,"
+    " filter => jsonb_build_object('job', %s::uuid, 'from', now() - %s::interval, 'to', now()))"
+)
 _MODES = ("access share", "row share", "row exclusive", "share update exclusive", "share", "share row exclusive",
     "exclusive",
           "access exclusive")  # fmt: skip
@@ -126,18 +130,18 @@ def due_jobs_are_scheduled_again_in_an_open_transaction(means: Means) -> None:
 def all_jobs_are_paused_resumed_and_cancelled_in_one_transaction(means: Means) -> None:
     jobs(means)
     session = means.mallory()
-    for verb in ("pause_all", "resume_all", "cancel_all"):
-        means.attempt(session, f"select pgsched.{verb}(client => 'mallory')")
+    for action in ("pause", "resume", "cancel_jobs"):
+        means.attempt(session, 'select pgsched.bulk(%s, \'{"client": "mallory"}\')', [action])
 
 
 @attack(seconds=1.6)
 def a_backfill_is_begun_and_ended_in_an_open_transaction(means: Means) -> None:
     session = means.mallory()
     for id in jobs(means, 5):
-        means.attempt(session, "select pgsched.backfill(%s, now() - interval '1 day', now(), rate => 100000)", [id])
+        means.attempt(session, _BACKFILL, [100000, id, "1 day"])
     for id in jobs(means, 5):
-        found = means.commit("select pgsched.backfill(%s, now() - interval '1 hour', now(), rate => 1000)", [id])
-        means.attempt(means.mallory(), "select pgsched.cancel_backfill(%s)", [found and found[0][0]])
+        found = means.commit(_BACKFILL, [1000, id, "1 hour"])
+        means.attempt(means.mallory(), "select pgsched.stop_bulk(%s)", [found and found[0][0]])
 
 
 @attack(seconds=1.6)
@@ -186,11 +190,11 @@ def dead_letters_are_replayed_and_discarded_in_open_transactions(means: Means) -
     for number, id in enumerate(dead_letters(means)):
         means.attempt(means.mallory(), f"select pgsched.{'replay' if number % 2 else 'discard'}(%s)", [id])
     session = means.mallory()
-    found = means.attempt(session, 'select pgsched.replay_all(\'{"client": "mallory"}\', 1000)')
+    found = means.attempt(session, "select id from pgsched.bulk('replay', '{\"client\": \"mallory\"}', 1000)")
     session.commit()
-    means.attempt(means.mallory(), 'select * from pgsched.discard_all(\'{"client": "mallory"}\')')
+    means.attempt(means.mallory(), "select pgsched.bulk('discard', '{\"client\": \"mallory\"}')")
     if found:
-        means.attempt(means.mallory(), "select pgsched.cancel_bulk_change(%s)", [found[0][0]])
+        means.attempt(means.mallory(), "select pgsched.stop_bulk(%s)", [found[0][0]])
 
 
 @attack(seconds=1.6)

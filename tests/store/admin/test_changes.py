@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.store.bulk.bulk_arrange import bulk
 from tests.store.ends.dead_letter_arrange import dead_letter
 from tests.store.jobs.jobs_arrange import planned_row
 from tests.store.store_arrange import TARGET, Connection, call, column, rotate, row, schedule, value
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.oldest_postgresql
 
 KEY = "0123456789abcdef"
 _LOGGING = r"write_log|log_setting|log_key"
-_SETTINGS = ("clients", "installation", "queues", "jobs", "api_keys", "backfills", "bulk_changes", "gates")
+_SETTINGS = ("clients", "installation", "queues", "jobs", "api_keys", "bulk_operations", "gates")
 
 
 def key(db: Connection, **more: Any) -> None:
@@ -24,11 +25,6 @@ def key(db: Connection, **more: Any) -> None:
 
 def job(db: Connection) -> Any:
     return schedule(db, every="1 hour", client="shop", key="hourly")
-
-
-def backfill(db: Connection) -> Any:
-    asked = {"starts_at": "2025-01-01Z", "ends_at": "2025-01-02Z"}
-    return call(db, "backfill", job_id=schedule(db, every="1 hour"), **asked)
 
 
 def blocked(db: Connection) -> None:
@@ -58,7 +54,7 @@ def planned(db: Connection) -> Any:
 
 
 def replay(db: Connection) -> Any:
-    return call(db, "replay_all", filter={"client": "shop"})
+    return bulk(db, "replay", {"client": "shop"})
 
 
 # Each function that writes the log, with what there has to be for it to change something; which returns the id.
@@ -112,23 +108,14 @@ VERBS: dict[str, tuple[Callable[[Connection], Any], str]] = {
     "resume": (lambda db: (id := job(db), call(db, "pause", job_id=id))[0], "pgsched.resume(%(id)s)"),
     "cancel": (job, "pgsched.cancel(%(id)s::uuid, actor => 'ann')"),
     "take_out": (planned, "pgsched.cancel(%(id)s::uuid, actor => 'ann')"),
-    "cancel_all": (lambda db: schedule(db, client="shop"), "pgsched.cancel_all('shop')"),
     "edit_job": (job, 'pgsched.edit(%(id)s, \'{"every": "2h"}\')'),
     "trigger": (job, "pgsched.trigger(%(id)s)"),
     "edit_execution": (schedule, "pgsched.edit(%(id)s, '{\"payload\": 5}')"),
-    "backfill": (job, "pgsched.backfill(%(id)s, '2025-01-01Z', '2025-01-02Z')"),
-    "cancel_backfill": (backfill, "pgsched.cancel_backfill(%(id)s)"),
     "unblock": (blocked, "pgsched.unblock('shop', 'order-42')"),
     "replay": (dead_letter, "pgsched.replay(%(id)s)"),
     "discard": (dead_letter, "pgsched.discard(%(id)s)"),
-    "discard_all": (dead_letter, 'pgsched.discard_all(\'{"client": "default"}\')'),
-    "cancel_executions": (lambda db: None, 'pgsched.cancel_executions(\'{"client": "shop"}\')'),
-    "reschedule_executions": (
-        lambda db: None,
-        "pgsched.reschedule_executions('{\"client\": \"shop\"}', shift => '1 hour')",
-    ),
-    "replay_all": (lambda db: None, 'pgsched.replay_all(\'{"client": "shop"}\')'),
-    "cancel_bulk_change": (replay, "pgsched.cancel_bulk_change(%(id)s)"),
+    "bulk": (lambda db: None, "pgsched.bulk('cancel', '{\"client\": \"shop\"}')"),
+    "stop_bulk": (replay, "pgsched.stop_bulk(%(id)s)"),
 }
 
 
@@ -160,7 +147,7 @@ def test_every_verb_has_before_or_after_and_names_what_it_changed(db: Connection
             assert all(has for _, _, has in found), (verb, found)
             words = {action for action, _, _ in found}
             assert not words & {"insert", "update", "delete"}, (verb, found)
-            assert named in {"set key rate", "edit job", "edit execution"} | words, (verb, found)
+            assert named in {"set key rate", "edit job", "edit execution", "bulk"} | words, (verb, found)
 
 
 def test_a_change_says_what_was_so_before_and_after_and_nothing_else(db: Connection) -> None:
@@ -213,8 +200,8 @@ def test_neither_payloads_nor_headers_nor_secrets_are_in_it(db: Connection) -> N
     call(db, "edit", id=id, changes={"payload": {"pin": secret * 2}, "options": {"headers": {"X-Token": secret * 2}}})
     call(db, "set_client", client="shop", changes={"options": headers, "dead_letter_target": f"{TARGET}?k={secret}"})
     made = rotate(db)
-    call(db, "replay_all", filter={"target": f"{TARGET}?k={secret}"}, target=f"{TARGET}?k={secret}")
-    call(db, "replay_all", filter={"client": "shop"}, note="what: is it? fine")
+    bulk(db, "replay", {"target": f"{TARGET}?k={secret}"}, target=f"{TARGET}?k={secret}")
+    bulk(db, "replay", {"client": "shop"}, note="what: is it? fine")
     key(db)
     told = str(db.execute("select before, after, detail from pgsched.audit_log").fetchall())
     assert "hush" not in told
@@ -259,7 +246,6 @@ def test_each_column_of_what_is_compared_is_told_by_a_trigger_or_is_known_as_the
     assert left == {
         "jobs.reason", "jobs.paused_at", "queues.name", "queues.first_partition", "gates.name", "gates.reason",
         "gates.client_id",
-        "bulk_changes.clients", "bulk_changes.actor", "bulk_changes.reason", "bulk_changes.note",
-        "backfills.job_id", "backfills.starts_at",
-        "backfills.ends_at", "backfills.reason", "api_keys.former_hash", "api_keys.former_until",
+        "bulk_operations.clients", "bulk_operations.actor", "bulk_operations.reason", "bulk_operations.note",
+        "api_keys.former_hash", "api_keys.former_until",
     }  # fmt: skip

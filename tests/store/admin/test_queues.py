@@ -13,7 +13,8 @@ from pgsched.client import schedule_many
 from pgsched.errors import QueueFull
 from tests.store.admin.queue_arrange import fill, queue, session
 from tests.store.admin.test_roles import acting, login_role
-from tests.store.ends.dead_letter_arrange import advance, dead_letter, replay, state
+from tests.store.bulk.bulk_arrange import advance, bulk
+from tests.store.ends.dead_letter_arrange import dead_letter, replay, state
 from tests.store.store_arrange import (
     TARGET,
     Connection,
@@ -186,9 +187,9 @@ def test_a_dead_letter_whose_queue_was_dropped_says_so_and_is_passed_over_by_a_r
     call(db, "drop_queue", name="orders")
     with refused("PS011", hint="schedule it anew"):
         replay(db, id)
-    many = call(db, "replay_all", filter={"key": "k"})
+    many = bulk(db, "replay", {"key": "k"})
     assert advance(db, many) == (0, False, True)
-    assert row(db, "select passed_over, state from pgsched.bulk_changes") == (1, "finished")
+    assert row(db, "select skipped, state from pgsched.bulk_operations") == (1, "finished")
     assert state(db, id) == "open"
 
 
@@ -394,10 +395,10 @@ def test_no_setting_of_a_clients_opens_a_full_queue(
 
 def test_a_replay_of_many_into_a_full_queue_waits_and_says_so(db: Connection) -> None:
     letters = [dead_letter(db) for _ in range(3)]
-    id = call(db, "replay_all", filter={"client": "default"}, rate=100)
+    id = bulk(db, "replay", {"client": "default"}, rate=100)
     fill(db, "default")
     assert advance(db, id) == (0, False, False)
-    found = "select state, changed, passed_over, reason from pgsched.bulk_changes"
+    found = "select state, done, skipped, reason from pgsched.bulk_operations"
     assert row(db, found) == ("active", 0, 0, "waits: its queue is full")
     db.execute("update pgsched.queues set full_since = null")
     assert advance(db, id) == (3, False, True)

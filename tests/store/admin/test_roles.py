@@ -103,9 +103,11 @@ def test_a_client_edits_its_own_job_and_the_waiting_row_follows(db: Connection, 
 def test_a_client_pauses_resumes_and_cancels_many_of_its_own(db: Connection, payments: Connection) -> None:
     for client in ("payments", "payments", "billing"):
         schedule(db, client=client, every="1 hour", labels={"team": "a"})
-    for function in ("pause_all", "resume_all", "cancel_all"):
-        assert call(payments, function, labels={"team": "a"}) == 2
-    assert call(payments, "cancel_all", client="billing") == 0
+    for action in ("pause", "resume", "cancel_jobs"):
+        asked = 'select matched from pgsched.bulk(%s, \'{"labels": {"team": "a"}}\')'
+        assert value(payments, asked, [action]) == 2
+    with refused("PS012"):
+        payments.execute("select pgsched.bulk('cancel_jobs', '{\"client\": \"billing\"}')")
     states = "select client_id::text, state::text from pgsched.jobs order by 1, 2"
     assert db.execute(states).fetchall() == [
         ("billing", "active"),
@@ -421,11 +423,13 @@ def locked_rows(db: Connection, table: str) -> int:
         ("pause(%s)", "pgsched.jobs"),
         ("resume(%s)", "pgsched.jobs"),
         ("trigger(%s)", "pgsched.jobs"),
-        ("backfill(%s, now() - interval '2 hours', now() - interval '1 hour')", "pgsched.jobs"),
-        ("cancel_backfill(%s)", "pgsched.backfills"),
+        (
+            "bulk('backfill', jsonb_build_object('job', %s, 'from', now() - interval '1 h', 'to', now()))",
+            "pgsched.jobs",
+        ),
         ("replay(%s)", "pgsched.history"),
         ("discard(%s)", "pgsched.history"),
-        ("cancel_bulk_change(%s)", "pgsched.bulk_changes"),
+        ("stop_bulk(%s)", "pgsched.bulk_operations"),
     ],
 )
 def test_a_foreign_id_is_as_unknown_as_one_that_does_not_exist_and_nothing_of_it_is_locked(
@@ -434,9 +438,8 @@ def test_a_foreign_id_is_as_unknown_as_one_that_does_not_exist_and_nothing_of_it
     failed = schedule(db, client="billing")
     finish(db, failed, ended="failed")
     schedule(db, client="billing")
-    job = schedule(db, client="billing", every="1 hour")
-    call(db, "backfill", job_id=job, starts_at="2026-01-01Z", ends_at="2026-01-02Z")
-    call(db, "replay_all", filter={"client": "billing"})
+    schedule(db, client="billing", every="1 hour")
+    db.execute("select pgsched.bulk('replay', '{\"client\": \"billing\"}')")
     theirs = value(db, f"select id from {table} limit 1".encode())
     said = []
     for id in (theirs, value(db, "select pgsched_internal.new_id()")):

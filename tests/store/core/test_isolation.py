@@ -18,7 +18,8 @@ from pgsched.store.live.executions import Group, Lease, Share
 from pgsched.store.live.reaping import ReapRange, reap_others
 from pgsched.store.pull import pulled
 from pgsched.store.pull.pulled import Passing
-from pgsched.upkeep.advancing import Backfiller, BulkChanger
+from pgsched.upkeep.bulk import Bulk
+from tests.store.bulk.bulk_arrange import backfill, bulk
 from tests.store.ends.dead_letter_arrange import dead_letter, state
 from tests.store.pull.pull_arrange import FIRST, claim, pulled_queue
 from tests.store.store_arrange import TARGET, call, column, row, schedule, status, value
@@ -191,17 +192,17 @@ async def test_a_backfill_that_cannot_be_planned_is_ended_with_the_reason_and_ot
     db: Session, store_url: str
 ) -> None:
     ids = [schedule(db, cron="0 * * * *", target="python:report", key=f"b-{n}") for n in range(3)]
-    asked = [call(db, "backfill", job_id=id, starts_at="2026-03-01Z", ends_at="2026-03-01T05:00Z") for id in ids]
+    asked = [backfill(db, id, "2026-03-01T00:00Z", "2026-03-01T05:00Z") for id in ids]
     db.execute(f"alter table pgsched.executions add constraint odd check (job_id is distinct from '{ids[1]}')".encode())
     link = Link(store_url, "test", raw=False)
-    backfiller = Backfiller(link, link, Events())
+    backfiller = Bulk(link, link, Events())
     try:
         await backfiller.turn()
     finally:
         await link.drop()
         db.execute("alter table pgsched.executions drop constraint odd")
-    states = [row(db, "select state, reason from pgsched.backfills where id = %s", [id]) for id in asked]
-    assert [state for state, _ in states] == ["active", "cancelled", "active"]
+    states = [row(db, "select state, reason from pgsched.bulk_operations where id = %s", [id]) for id in asked]
+    assert [state for state, _ in states] == ["active", "stopped", "active"]
     assert "odd" in states[1][1]
     assert value(db, "select count(distinct job_id) from pgsched.executions") == 2
 
@@ -209,16 +210,16 @@ async def test_a_backfill_that_cannot_be_planned_is_ended_with_the_reason_and_ot
 async def test_a_replay_goes_on_without_one_that_cannot_be_scheduled(db: Session, store_url: str) -> None:
     ids = [dead_letter(db, client="shop") for _ in range(5)]
     odd, theirs = dead_letter(db, target="python:odd"), dead_letter(db)
-    asked = call(db, "replay_all", filter={"status_code": 503}, rate=1000)
+    asked = bulk(db, "replay", {"status_code": 503}, rate=1000)
     db.execute("alter table pgsched.executions add constraint odd check (target <> 'python:odd')")
     link = Link(store_url, "test", raw=False)
-    replayer = BulkChanger(link, link, Events())
+    replayer = Bulk(link, link, Events())
     try:
         await replayer.turn()
     finally:
         await link.drop()
         db.execute("alter table pgsched.executions drop constraint odd")
-    assert row(db, "select state, changed, passed_over from pgsched.bulk_changes where id = %s", [asked]) == (
+    assert row(db, "select state, done, failed from pgsched.bulk_operations where id = %s", [asked]) == (
         "finished", 6, 1,
     )  # fmt: skip
     assert [state(db, id) for id in (*ids, odd, theirs)] == [*["replayed"] * 5, "open", "replayed"]
@@ -228,20 +229,20 @@ async def test_a_replay_that_cannot_go_on_is_ended_with_the_reason_and_others_go
     db: Session, store_url: str
 ) -> None:
     dead_letter(db)
-    odd, fine = [call(db, "replay_all", filter={"status_code": 503}, rate=1000) for _ in range(2)]
+    odd, fine = [bulk(db, "replay", {"status_code": 503}, rate=1000) for _ in range(2)]
     db.execute(
-        f"alter table pgsched.bulk_changes add constraint odd check (id <> '{odd}' or reached is null"
-        " or state = 'cancelled')".encode()
+        f"alter table pgsched.bulk_operations add constraint odd check (id <> '{odd}' or reached is null"
+        " or state = 'stopped')".encode()
     )
     link = Link(store_url, "test", raw=False)
-    replayer = BulkChanger(link, link, Events())
+    replayer = Bulk(link, link, Events())
     try:
         await replayer.turn()
     finally:
         await link.drop()
-        db.execute("alter table pgsched.bulk_changes drop constraint odd")
-    found = [row(db, "select state, reason from pgsched.bulk_changes where id = %s", [id]) for id in (odd, fine)]
-    assert (found[0][0], "odd" in found[0][1], found[1][0]) == ("cancelled", True, "finished")
+        db.execute("alter table pgsched.bulk_operations drop constraint odd")
+    found = [row(db, "select state, reason from pgsched.bulk_operations where id = %s", [id]) for id in (odd, fine)]
+    assert (found[0][0], "odd" in found[0][1], found[1][0]) == ("stopped", True, "finished")
 
 
 async def test_runs_are_passed_on_to_consumers_beside_one_that_cannot_be(

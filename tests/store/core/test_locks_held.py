@@ -249,9 +249,9 @@ def test_looking_one_execution_up_holds_few_locks(db: Connection, ago: str | Non
         assert locks(db) <= MOST_LOOKED_UP
 
 
-def test_cancelling_all_of_a_client_holds_few_locks(db: Connection) -> None:
+def test_asking_for_a_bulk_operation_holds_few_locks(db: Connection) -> None:
     schedule(db, client="shop")
-    assert_few(db, "cancel_all", client="shop")
+    assert_few(db, "bulk", action="cancel", filter={"client": "shop"})
 
 
 def test_what_a_reader_of_the_view_holds_is_known(db: Connection) -> None:

@@ -119,7 +119,7 @@ def test_every_declaration_is_used() -> None:
 
 
 async def test_only_the_arguments_that_are_passed_are_sent(db: Session, worker: Connection) -> None:
-    assert verbs.cancel_all.text("client") == "select pgsched.cancel_all(client => %(client)s)"
+    assert verbs.drop_client.text("client") == "select pgsched.drop_client(client => %(client)s)"
     assert await verbs.hold_client(worker, "shop", note=None, actor=None)
     assert not await verbs.hold_client(worker, client="shop", note="again", actor="somebody")
 

@@ -4,8 +4,9 @@ import pytest
 
 from pgsched.sealing import KeyRing, new_key
 from tests.conftest import Connection
+from tests.store.bulk.bulk_arrange import backfill, bulk
 from tests.store.doctor.doctor_arrange import make_days, register, seen
-from tests.store.store_arrange import KEY, rotate
+from tests.store.store_arrange import KEY, rotate, schedule
 
 
 @pytest.mark.parametrize(("ago", "severity"), [("2 minutes", "warning"), ("1 hour", "error")])
@@ -58,20 +59,15 @@ async def test_jobs_that_wait_for_a_planner_and_jobs_that_are_invalid_are_counte
     assert await seen(database_url, "jobs") == [("warning", "2 jobs have become invalid")]
 
 
-async def test_a_change_of_many_and_a_backfill_that_nobody_carries_on_stand_still(
-    db: Connection, database_url: str
-) -> None:
-    db.execute('select pgsched.cancel_executions(\'{"client": "shop"}\')')
-    db.execute("select pgsched.backfill(pgsched.schedule('python:note', cron => '@hourly'), 'yesterday', now())")
+async def test_a_bulk_operation_that_nobody_carries_on_stands_still(db: Connection, database_url: str) -> None:
+    bulk(db, "cancel", {"client": "shop"})
+    backfill(db, schedule(db, cron="@hourly"))
     assert await seen(database_url, "changes") == []
-    for table in ("bulk_changes", "backfills"):
-        db.execute(
-            f"update pgsched.{table} set created_at = now() - interval '1 day', updated_at = created_at".encode()
-        )
-        db.execute(f"update pgsched.{table} set updated_at = created_at".encode())
+    db.execute("update pgsched.bulk_operations set created_at = now() - interval '1 day', updated_at = '2026-01-01Z'")
     found = [text for _, text in await seen(database_url, "changes")]
-    assert [text.split(" stands still")[0].rsplit(" ", 1)[0] for text in found] == ["the bulk change", "the backfill"]
-    db.execute("update pgsched.bulk_changes set updated_at = now(), reason = 'waits: its queue is full'")
+    whats = [text.split(" stands still")[0].rsplit(" ", 1)[0] for text in found]
+    assert whats == ["the bulk cancel", "the bulk backfill"]
+    db.execute("update pgsched.bulk_operations set updated_at = now(), reason = 'waits: its queue is full'")
     assert (await seen(database_url, "changes"))[0][1].endswith("stands still: it waits: its queue is full")
 
 

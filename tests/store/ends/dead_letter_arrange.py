@@ -45,13 +45,6 @@ def replay(db: Connection, id: UUID, **given: Any) -> UUID:
     return new_id
 
 
-def advance(db: Connection, replay_id: UUID, *, most: int = 50) -> tuple[int, bool, bool]:
-    """How many a turn replayed, whether the next need not wait, whether that was the last."""
-    found = db.execute("select * from pgsched_internal.advance_bulk_change(%s, %s)", [replay_id, most]).fetchone()
-    assert found is not None
-    return found[0], found[1], found[2]
-
-
 def keep_days(db: Connection, kept: int) -> None:
     """What the upkeep of days does."""
     while value(db, "select pgsched_internal.keep_dead_letters(%s, 1000)", [kept]) == 1000:

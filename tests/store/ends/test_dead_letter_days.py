@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.store.bulk.bulk_arrange import advance, bulk
 from tests.store.ends.dead_letter_arrange import dead_letter, keep_days, replay, state
 from tests.store.store_arrange import Connection, call, column, finish, row, schedule, status, value
 
@@ -103,8 +104,8 @@ def test_kept_ones_are_replayed_and_discarded_by_a_filter(db: Connection) -> Non
     kept = dead_letter(db, ago="40 days")
     keep_days(db, 30)
     recent = dead_letter(db)
-    many = call(db, "replay_all", filter={"client": "default"})
-    assert value(db, "select changed from pgsched_internal.advance_bulk_change(%s, 50)", [many]) == 2
+    many = bulk(db, "replay", {"client": "default"})
+    assert advance(db, many)[0] == 2
     assert (state(db, kept), state(db, recent)) == ("replayed", "replayed")
 
 

@@ -6,7 +6,8 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from tests.store.ends.dead_letter_arrange import advance, dead_letter, replay, state
+from tests.store.bulk.bulk_arrange import advance, bulk
+from tests.store.ends.dead_letter_arrange import dead_letter, replay, state
 from tests.store.store_arrange import Connection, call, column, value, wait_until_blocked
 
 pytestmark = pytest.mark.oldest_postgresql
@@ -63,12 +64,12 @@ def test_what_is_discarded_at_the_same_time_is_not_replayed(db: Connection, stor
 
 def test_one_that_somebody_has_open_is_come_back_to_by_a_replay_of_many(db: Connection, store_url: str) -> None:
     id, other = dead_letter(db), dead_letter(db)
-    many = call(db, "replay_all", filter={"client": "default"}, rate=1000)
+    many = bulk(db, "replay", {"client": "default"}, rate=1000)
     with psycopg.connect(store_url) as one:
         call(one, "discard", id=id)
         assert advance(db, many) == (1, False, False)
         assert state(db, other) == "replayed"
-        assert "open" in value(db, "select reason from pgsched.bulk_changes")
+        assert "open" in value(db, "select reason from pgsched.bulk_operations")
         assert advance(db, many) == (0, False, False)
         one.rollback()
     assert advance(db, many) == (1, False, True)
@@ -78,9 +79,10 @@ def test_one_that_somebody_has_open_is_come_back_to_by_a_replay_of_many(db: Conn
 def test_any_number_that_somebody_has_open_hold_up_no_other_of_a_replay_of_many(db: Connection, store_url: str) -> None:
     mine = [dead_letter(db, client="mine") for _ in range(70)]
     theirs = [dead_letter(db, client="theirs") for _ in range(3)]
-    many = call(db, "replay_all", filter={"status_code": 503}, rate=10000)
+    many = bulk(db, "replay", {"status_code": 503}, rate=10000)
     with psycopg.connect(store_url) as one:
-        call(one, "discard_all", filter={"client": "mine"})
+        for id in mine:
+            call(one, "discard", id=id)
         while advance(db, many)[1]:
             pass
         assert {state(db, id) for id in theirs} == {"replayed"}
@@ -93,21 +95,21 @@ def test_any_number_that_somebody_has_open_hold_up_no_other_of_a_replay_of_many(
 
 def test_one_that_is_replayed_meanwhile_is_passed_over_by_a_replay_of_many(db: Connection, store_url: str) -> None:
     id, other = dead_letter(db), dead_letter(db)
-    many = call(db, "replay_all", filter={"client": "default"}, rate=1000)
+    many = bulk(db, "replay", {"client": "default"}, rate=1000)
     with psycopg.connect(store_url) as one:
         replay(one, id)
         assert advance(db, many) == (1, False, False)
         one.commit()
     assert advance(db, many) == (0, False, True)
     assert len(column(db, "select id from pgsched.executions")) == 2
-    assert db.execute("select changed, passed_over from pgsched.bulk_changes").fetchall() == [(1, 1)]
+    assert db.execute("select done, skipped from pgsched.bulk_operations").fetchall() == [(1, 1)]
     assert (state(db, id), state(db, other)) == ("replayed", "replayed")
 
 
 def test_two_workers_never_have_one_replay_of_many_in_hand(db: Connection, store_url: str) -> None:
     for _ in range(4):
         dead_letter(db)
-    many = call(db, "replay_all", filter={"client": "default"}, rate=1000)
+    many = bulk(db, "replay", {"client": "default"}, rate=1000)
     with psycopg.connect(store_url) as one:
         assert advance(one, many, most=2) == (2, True, False)
         assert advance(db, many) == (0, False, False)

@@ -9,6 +9,7 @@ import pytest
 from psycopg import sql
 
 from tests.store.admin.test_roles import acting, login_role
+from tests.store.bulk.bulk_arrange import advance, bulk
 from tests.store.ends.dead_letter_arrange import dead_letter, fail, replay, state
 from tests.store.store_arrange import (
     TARGET,
@@ -208,11 +209,14 @@ def test_a_replay_goes_before_what_its_failure_has_held_up(db: Connection) -> No
 
 
 def test_discarding_lets_go_on_what_its_failure_has_held_up(db: Connection) -> None:
-    for discard in ("select pgsched.discard(%s)", 'select pgsched.discard_all(\'{"client": "default"}\'), %s'):
+    for is_bulk in (False, True):
         id = blocked(db)
         held = schedule(db, ordering_key="o")
         db.execute("update pgsched.executions set fire_at = 'infinity', gate = 'order' where id = %s", [held])
-        db.execute(discard.encode(), [id])
+        if is_bulk:
+            advance(db, bulk(db, "discard", {"client": "default"}))
+        else:
+            call(db, "discard", id=id)
         assert column(db, "select execution_id from pgsched.blocked_keys") == []
         assert status(db, held) == "scheduled"
         db.execute("delete from pgsched.executions")
@@ -324,7 +328,7 @@ def test_a_reader_sees_every_dead_letter_and_deals_with_none(db: Connection, sto
     role = login_role(db, "pgsched_reader")
     with acting(store_url, role) as reader:
         assert column(reader, "select id from pgsched.dead_letters") == [id]
-        assert column(reader, "select id from pgsched.bulk_changes") == []
+        assert column(reader, "select id from pgsched.bulk_operations") == []
         with refused("42501"):
             call(reader, "discard", id=id)
     db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))

@@ -8,7 +8,7 @@ import pytest
 
 from pgsched.store.core.connect import Connection
 from pgsched.store.jobs import edits, jobs
-from tests.store.ends.dead_letter_arrange import advance
+from tests.store.bulk.bulk_arrange import advance, bulk
 from tests.store.jobs.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import call, refused, row, value
@@ -137,7 +137,7 @@ async def test_the_audit_log_tells_what_is_taken_out(db: Session, worker: Connec
 def test_a_bulk_cancel_takes_out_in_the_name_of_who_asked(db: Session) -> None:
     hourly = job(db)
     planned_row(db, hourly, value(db, "select pgsched.now() + interval '30 minutes'"))
-    asked = call(db, "cancel_executions", filter={"client": "default"}, actor="ann")
+    asked = bulk(db, "cancel", {"client": "default"}, actor="ann")
     while not advance(db, asked)[2]:
         pass
     assert row(db, TAKEN_OUT)[:2] == ("ann", str(hourly))

@@ -1,4 +1,4 @@
-"""Verbs over the jobs of a client, or with labels; and jobs that go by themselves after their end."""
+"""Bulk operations on the jobs of a client, or with labels; and jobs that go by themselves after their end."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -13,6 +13,7 @@ from pgsched.store.core.connect import Link
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import JobFilter
 from pgsched.upkeep.days import Days
+from tests.store.bulk.bulk_arrange import bulk, count, progress
 from tests.store.store_arrange import (
     Connection,
     call,
@@ -26,7 +27,7 @@ from tests.store.store_arrange import (
     wait_until_blocked,
 )
 
-VERBS = ["pause_all", "resume_all", "cancel_all"]
+ACTIONS = ["pause", "resume", "cancel_jobs"]
 
 
 def job(db: Connection, client: str = "default", **labels: str) -> Any:
@@ -37,24 +38,31 @@ def states(db: Connection) -> dict[Any, str]:
     return dict(db.execute("select id, state::text from pgsched.jobs").fetchall())
 
 
-@pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize("filters", [{}, {"labels": {}}, {"note": "all of them"}])
-def test_without_a_filter_nobody_is_meant(db: Connection, verb: str, filters: dict[str, Any]) -> None:
+def change(db: Connection, action: str, **filter: Any) -> int:
+    """How many jobs were changed, which is done when the call returns."""
+    state, done, skipped, failed = progress(db, bulk(db, action, filter))
+    assert (state, skipped, failed) == ("finished", 0, 0)
+    return int(done)
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize("filter", [{}, {"labels": {}}, {"client": ""}, {"key": "k"}])
+def test_without_a_filter_nobody_is_meant(db: Connection, action: str, filter: dict[str, Any]) -> None:
     id = job(db)
-    with refused("PS000", hint="give client, labels or both"):
-        call(db, verb, **filters)
+    with refused("PS000"):
+        bulk(db, action, filter)
     assert states(db) == {id: "active"}
 
 
 def test_all_labels_must_be_there(db: Connection) -> None:
     both, one, other = job(db, team="a", tier="gold"), job(db, team="a"), job(db, team="b", tier="gold")
-    assert call(db, "pause_all", labels={"team": "a", "tier": "gold"}) == 1
+    assert change(db, "pause", labels={"team": "a", "tier": "gold"}) == 1
     assert states(db) == {both: "paused", one: "active", other: "active"}
 
 
 def test_client_and_labels_are_both_required_where_both_are_given(db: Connection) -> None:
     mine, other = job(db, "shop", team="a"), job(db, "bank", team="a")
-    assert call(db, "cancel_all", client="shop", labels={"team": "a"}) == 1
+    assert change(db, "cancel_jobs", client="shop", labels={"team": "a"}) == 1
     assert states(db) == {mine: "cancelled", other: "active"}
 
 
@@ -62,25 +70,26 @@ def test_what_is_so_already_does_not_count(db: Connection) -> None:
     job(db, team="a")
     call(db, "pause", job_id=job(db, team="a"))
     call(db, "cancel", id=job(db, team="a"))
-    assert call(db, "pause_all", labels={"team": "a"}) == 1
-    assert call(db, "resume_all", labels={"team": "a"}) == 2
-    assert call(db, "cancel_all", labels={"team": "a"}) == 2
-    assert call(db, "cancel_all", labels={"team": "a"}) == 0
+    assert change(db, "pause", labels={"team": "a"}) == 1
+    assert change(db, "resume", labels={"team": "a"}) == 2
+    assert change(db, "cancel_jobs", labels={"team": "a"}) == 2
+    assert change(db, "cancel_jobs", labels={"team": "a"}) == 0
 
 
 def test_each_job_that_was_changed_is_on_record(db: Connection) -> None:
     changed = [job(db, team="a"), job(db, team="a")]
-    call(db, "pause_all", labels={"team": "a"}, note="stocktaking", actor="ann")
-    found = column(
-        db, "select subject from pgsched.audit_log where actor = 'ann' and detail ->> 'note' = 'stocktaking'"
+    bulk(db, "pause", {"labels": {"team": "a"}}, note="stocktaking", actor="ann")
+    found = (
+        "select subject from pgsched.audit_log where actor = 'ann' and detail ->> 'note' is not null and action = %s"
     )
-    assert sorted(found) == sorted(changed)
+    assert sorted(column(db, found, ["pause"])) == sorted(changed)
+    assert column(db, found, ["bulk pause"]) == column(db, "select id from pgsched.bulk_operations")
     assert set(column(db, "select reason from pgsched.jobs")) == {"stocktaking"}
 
 
 def test_waiting_rows_are_taken_back(db: Connection) -> None:
     planned(db, job(db, team="a"))
-    call(db, "pause_all", labels={"team": "a"})
+    change(db, "pause", labels={"team": "a"})
     assert counts(db) == (0, 1, 0)
 
 
@@ -93,7 +102,7 @@ def test_a_job_that_is_cancelled_at_that_moment_is_passed_over(db: Connection, s
     ):
         with db.transaction():
             call(db, "cancel", id=first)
-            late = threads.submit(lambda: call(other, "pause_all", labels={"team": "a"}))
+            late = threads.submit(lambda: change(other, "pause", labels={"team": "a"}))
             wait_until_blocked(watcher, other)
         assert late.result(20) == 1
     assert states(db) == {first: "cancelled", second: "paused"}
@@ -167,36 +176,21 @@ async def test_a_turn_of_the_upkeep_deletes_them_all(db: Connection, store_url: 
     assert ("jobs.deleted", {"jobs": 5}) in seen
 
 
-def test_all_of_a_client_is_cancelled_with_what_waits_of_it(db: Connection) -> None:
-    schedule(db, client="shop", every="1 hour")
-    first = schedule(db, client="shop", fire_at="2040-01-01Z")
-    schedule(db, client="shop", key="k", delay="1 hour", ordering_key="o")
-    schedule(db, client="shop", after=[str(first)])
-    schedule(db, client="other", delay="1 hour")
-    assert call(db, "cancel_all", client="shop", note="closed") == 4
-    assert call(db, "cancel_all", client="shop") == 0
-    assert column(db, "select client_id from pgsched.executions") == ["other"]
-    assert column(db, "select distinct reason from pgsched.history where status = 'cancelled'") == ["closed"]
-    detail = value(db, "select detail from pgsched.audit_log where action = 'cancel all'")
-    assert detail == {"client": "shop", "executions": 3, "note": "closed"}
+def test_a_dry_run_changes_no_job(db: Connection) -> None:
+    id = job(db, team="a")
+    assert count(db, "pause", {"labels": {"team": "a"}}) == (1, True)
+    assert count(db, "resume", {"labels": {"team": "a"}}) == (0, True)
+    assert states(db) == {id: "active"}
 
 
-def test_what_a_worker_has_in_hand_is_not_cancelled_with_all(db: Connection) -> None:
-    schedule(db, client="shop")
-    db.execute(
-        "update pgsched.executions set lease_token = 7, lease_owner = 1, lease_expires_at = now() + interval '1 hour'"
-    )
-    assert call(db, "cancel_all", client="shop") == 0
+def test_jobs_are_changed_in_the_transaction_of_the_caller(db: Connection) -> None:
+    id = job(db, team="a")
+    with db.transaction(force_rollback=True):
+        assert change(db, "pause", labels={"team": "a"}) == 1
+        assert states(db) == {id: "paused"}
+    assert (states(db), column(db, "select id from pgsched.bulk_operations")) == ({id: "active"}, [])
 
 
-def test_what_waits_is_cancelled_in_parts(db: Connection) -> None:
-    db.execute("select pgsched.schedule('notify:a', delay => '1 hour') from generate_series(1, 30)")
-    assert value(db, "select pgsched_internal.cancel_waiting('default', null, 20)") == 20
-    assert value(db, "select pgsched_internal.cancel_waiting('default', null, 20)") == 10
-
-
-def test_what_was_triggered_of_a_job_is_cancelled_with_all_and_counts_with_it(db: Connection) -> None:
-    job = schedule(db, client="shop", every="1 hour")
-    call(db, "trigger", job_id=job)
-    assert call(db, "cancel_all", client="shop") == 1
-    assert value(db, "select count(*) from pgsched.executions") == 0
+def test_what_is_done_at_once_has_no_rate(db: Connection) -> None:
+    with refused("PS002", hint="leave the rate out"):
+        bulk(db, "pause", {"client": "shop"}, rate=10)

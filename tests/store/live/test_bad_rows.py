@@ -11,6 +11,7 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.ends import dependencies
 from pgsched.store.jobs import jobs
 from pgsched.store.jobs.definitions import Definitions
+from tests.store.bulk.bulk_arrange import backfill
 from tests.store.jobs.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting
 from tests.store.store_arrange import TARGET, call, heard, listening, refused, row, schedule, status, value
 from tests.store.store_arrange import Connection as Session
@@ -105,7 +106,7 @@ async def test_one_end_that_cannot_be_noted_leaves_the_others_alone(db: Session,
 
 async def test_a_job_with_a_backfill_is_not_deleted(db: Session, worker: Connection) -> None:
     ended = job(db, rules={"delete_after": "1s"}, state="finished")
-    call(db, "backfill", job_id=ended, starts_at=BEGAN, ends_at=BEGAN + HOUR)
+    backfill(db, ended, BEGAN, BEGAN + HOUR)
     db.execute("update pgsched.jobs set updated_at = now() - interval '1 hour'")
     assert await workers.delete_ended_jobs(worker, most=10) == 0
 
@@ -124,12 +125,6 @@ def test_an_interval_that_is_none_is_refused_in_an_edit(db: Session) -> None:
     hourly = job(db)
     with refused("PS002"):
         call(db, "edit", id=hourly, changes={"every": "99999999999999999999d"})
-
-
-def test_a_backfill_begins_after_1970(db: Session) -> None:
-    hourly = job(db)
-    with refused("PS002", hint="later"):
-        db.execute("select pgsched.backfill(%s, '0001-01-01Z', '0001-02-01Z')", [hourly])
 
 
 async def test_the_sweep_goes_on_from_now_where_history_is_not_kept(db: Session, worker: Connection) -> None:

@@ -24,8 +24,7 @@ class House:
         other = self._one("select pgsched.schedule('https://a', delay => '1 day', key => 'k')")
         self.held = self._one("select pgsched.schedule('https://a', after => array[%s])", str(other))
         self.job = self._one("select pgsched.schedule('https://a', every => '1 hour')")
-        self.backfill = self._one("select pgsched.backfill(%s, 'yesterday', now(), 1)", self.job)
-        self.replay = self._one("select pgsched.replay_all(%s)", _FILTER)
+        self.operation = self._one("select id from pgsched.bulk('replay', %s)", _FILTER)
         self.failed = uuid4()
         db.execute(_FAILED.encode(), [self.failed])
         db.execute(_WORKER)
@@ -58,13 +57,8 @@ class House:
             "fail": leased | {"error": "no paper"},
             "replay": {"id": self.failed},
             "discard": {"id": self.failed},
-            "discard_all": {"filter": _FILTER},
-            "count_executions": {"filter": _FILTER},
-            "cancel_executions": {"filter": _FILTER},
-            "reschedule_executions": {"filter": _FILTER, "fire_at": "tomorrow"},
-            "count_dead_letters": {"filter": _FILTER},
-            "replay_all": {"filter": _FILTER},
-            "cancel_bulk_change": {"id": self.replay},
+            "bulk": {"action": "reschedule", "filter": _FILTER, "fire_at": "tomorrow"},
+            "stop_bulk": {"id": self.operation},
             "unblock": {"client": "default", "ordering_key": "o"},
         }
 
@@ -73,11 +67,6 @@ class House:
             "pause": {"job_id": self.job},
             "resume": {"job_id": self.job},
             "trigger": {"job_id": self.job},
-            "pause_all": {"client": "default"},
-            "resume_all": {"client": "default"},
-            "cancel_all": {"client": "default"},
-            "backfill": {"job_id": self.job, "starts_at": "2020-01-01", "ends_at": "2020-01-02"},
-            "cancel_backfill": {"id": self.backfill},
         }
 
     def _of_settings(self) -> dict[str, dict[str, Any]]:

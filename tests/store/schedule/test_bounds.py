@@ -146,7 +146,7 @@ def test_a_bomb_that_was_stored_compressed_is_refused_as_well(db: Connection, nu
 BOMBS = {
     "rules": ("select pgsched.schedule('python:a', every => '1 hour', rules => %s::jsonb)", "PS002"),
     "labels": ("select pgsched.schedule('python:a', every => '1 hour', labels => %s::jsonb)", "PS000"),
-    "a filter": ("select pgsched.count_dead_letters(%s::jsonb)", "PS000"),
+    "a filter": ("select pgsched.bulk('replay', %s::jsonb)", "PS000"),
     "what is set": ("select pgsched.set_client('shop', %s::jsonb)", "PS000"),
     "a queue": ("select pgsched.create_queue('shop', %s::jsonb)", "PS000"),
     "a result": ("select pgsched.complete(pgsched_internal.new_id(), 1, %s::jsonb)", "PS003"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.store.store_arrange import Connection, column, refused, row, value
+from tests.store.store_arrange import Connection, column, refused, row
 
 pytestmark = pytest.mark.oldest_postgresql
 
@@ -71,8 +71,3 @@ def test_a_cancelled_one_has_had_no_attempt(db: Connection) -> None:
 def test_a_cancelled_one_blocks_no_ordering_key(db: Connection) -> None:
     change(db, "perform pgsched.cancel(id)", given=", ordering_key => 'o'")
     assert column(db, "select ordering_key from pgsched.blocked_keys") == []
-
-
-def test_cancelling_all_of_its_client_cancels_it(db: Connection) -> None:
-    change(db, "perform pgsched.cancel_all('default')")
-    assert value(db, "select count(*) from pgsched.executions") == 0

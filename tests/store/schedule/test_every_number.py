@@ -57,8 +57,7 @@ _BESIDE: dict[str, dict[str, Any]] = {
 _AHEAD_OR_BACK = {"0", "1 month -29 days", "-1 month 31 days"}
 # What is meant by them, where they are taken; None for all.
 _MEANT: dict[tuple[str, str], set[str] | None] = {
-    ("count_dead_letters", "within"): {"0"},  # as far as it comes at once
-    ("count_executions", "within"): {"0"},
+    ("bulk", "within"): {"0"},  # as far as it comes at once
     # 24 hours at most
     ("fail", "retry_after"): {
         "0",
@@ -67,7 +66,7 @@ _MEANT: dict[tuple[str, str], set[str] | None] = {
         "-1 month 31 days",
         "infinity",
     },  # 24 h at most
-    ("reschedule_executions", "shift"): {"-1 day", *_AHEAD_OR_BACK},
+    ("bulk", "shift"): {"-1 day", *_AHEAD_OR_BACK},
     ("schedule", "delay"): _AHEAD_OR_BACK,
     ("schedule", "fire_at"): {"-infinity"},  # the default: at once
     ("schedule_outcome", "delay"): _AHEAD_OR_BACK,

@@ -14,7 +14,8 @@ from pgsched.events import Events
 from pgsched.store.core.connect import Link
 from pgsched.upkeep.days import Days
 from tests.store.admin.queue_arrange import queue, session
-from tests.store.ends.dead_letter_arrange import advance, dead_letter, replay
+from tests.store.bulk.bulk_arrange import advance, bulk
+from tests.store.ends.dead_letter_arrange import dead_letter, replay
 from tests.store.store_arrange import (
     TARGET,
     Connection,
@@ -335,7 +336,7 @@ async def test_the_upkeep_forgets_keys_in_parts(db: Connection, store_url: str) 
 def test_a_replay_of_many_does_not_wait_for_a_key_that_a_client_has_open(db: Connection, store_url: str) -> None:
     dead_letter(db, key="open", client="shop")
     dead_letter(db, key="free", client="shop")
-    asked = call(db, "replay_all", filter={"client": "shop"}, rate=1000)
+    asked = bulk(db, "replay", {"client": "shop"}, rate=1000)
     with session(store_url) as other, other.transaction():
         schedule(other, key="open", client="shop", ordering_key="o")
         assert advance(db, asked) == (1, False, False)

@@ -143,8 +143,7 @@ async def test_dead_letters_are_listed_counted_and_replayed_by_their_labels(
     wanted = DeadLetterFilter(labels={"team": "mail"})
     found = await listings.list_dead_letters(worker, wanted, state="open", limit=10)
     assert [letter.id for letter in found.items] == ids[:1]
-    assert value(db, "select matched from pgsched.count_dead_letters(%s)", [wanted.as_json()]) == 1
-    assert value(db, "select discarded from pgsched.discard_all(%s)", [wanted.as_json()]) == 1
+    assert value(db, "select matched from pgsched.bulk('discard', %s)", [wanted.as_json()]) == 1
 
 
 @pytest.mark.parametrize(
@@ -152,4 +151,4 @@ async def test_dead_letters_are_listed_counted_and_replayed_by_their_labels(
 )
 def test_labels_that_name_no_dead_letters_are_refused(db: Connection, filter: str) -> None:
     with refused("PS000"):
-        db.execute("select pgsched.count_dead_letters(%s)", [filter])
+        db.execute("select pgsched.bulk('discard', %s)", [filter])

@@ -12,7 +12,7 @@ from tests.worker.conftest import Connection, Recorder, Running, until, until_hi
 POLL = 30.0  # nothing is found by it
 PAYLOADS = [
     "3@-99999999999999999999999", "3@-999999999999999999", "1@--5", "²@²", "3@" + "9" * 5000, "99999999999@1", "stop ²",
-    "stop " + "0" * 5000, "plan", "clients", "queues", "gates", "turns", "release", "backfill", "replay", "",
+    "stop " + "0" * 5000, "plan", "clients", "queues", "gates", "turns", "release", "bulk", "",
 ]  # fmt: skip
 ECHO = "select pg_notify('pgsched_worker_' || instance, '') from pgsched.workers"
 

@@ -87,7 +87,7 @@ async def test_functions_that_never_return(db: Connection, running: Running, go:
             await until_history(db, done, seconds=30)
         assert worker.dispatcher.shares.idle() > 30
         assert await value(db, "select count(*) from pgsched.history where client_id = 'slow'") == 9
-        await db.execute('select pgsched.cancel_all(\'{"client": "slow"}\')')
+        await db.execute("select pgsched.bulk('cancel', '{\"client\": \"slow\"}')")
         go.set()
 
 

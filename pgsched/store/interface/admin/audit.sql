@@ -49,11 +49,11 @@ comment on function pgsched_internal.detail_of(text) is 'A note as the audit log
 -- the names stay and references to secrets, of addresses what is before the question mark.
 create or replace function pgsched_internal.shown(name text, value jsonb) returns jsonb language plpgsql immutable parallel safe as $$
 declare
-  plain constant text[] := array['actor', 'anchor', 'burst', 'channels', 'client_id', 'clients', 'cron', 'database_role',
-    'dead_letter_target', 'detail', 'dead_letters_for', 'declared_by', 'ends_at', 'every', 'exceptions', 'expires_at', 'filter', 'fire_at', 'former_until', 'gap', 'held_since', 'hint', 'hold_after_absence', 'hold_after_promotion',
+  plain constant text[] := array['action', 'actor', 'anchor', 'burst', 'channels', 'client_id', 'clients', 'cron', 'database_role',
+    'dead_letter_target', 'detail', 'dead_letters_for', 'declared_by', 'every', 'exceptions', 'expires_at', 'filter', 'fire_at', 'former_until', 'gap', 'held_since', 'hint', 'hold_after_absence', 'hold_after_promotion',
     'hold_after_restart', 'job_id', 'keep',
     'key', 'labels', 'options', 'ordering_key', 'overlap', 'paused_at', 'period', 'queue', 'reason', 'revoked_at', 'rules', 'scopes', 'shift',
-    'starts_at', 'state', 'subject', 'target', 'timezone', 'valid_until', 'verb'];
+    'state', 'subject', 'target', 'timezone', 'valid_until'];
   found jsonb := value;
 begin
   if jsonb_typeof(value) in ('number', 'boolean', 'null') then
@@ -73,7 +73,7 @@ create or replace function pgsched_internal.log_change(kind text, name text, sub
 #variable_conflict use_column
 declare
   ours constant text[] := array['id', 'revision', 'planned_revision', 'runs', 'failures', 'accounted_to', 'created_at', 'updated_at',
-    'last_used_at', 'full_since', 'instants', 'planned', 'passed_over', 'changed', 'partition', 'reached', 'paced_until', 'next_at', 'shut_until', 'recovers_from', 'openings', 'failing_since'];
+    'last_used_at', 'full_since', 'total', 'done', 'skipped', 'failed', 'partition', 'reached', 'reached_at', 'paced_until', 'next_at', 'shut_until', 'recovers_from', 'openings', 'failing_since'];
   was jsonb;
   is_now jsonb;
 begin
@@ -98,8 +98,7 @@ comment on function pgsched_internal.log_change(text, text, uuid, jsonb, jsonb, 
 create or replace function pgsched_internal.client_of(kind text, found jsonb) returns text language sql stable as $$
   select case kind
     when 'key' then null  -- which is for administrators, whoever it is for
-    when 'backfill' then (select j.client_id from pgsched.jobs j where j.id = (found ->> 'job_id')::uuid)
-    when 'bulk change' then coalesce(found -> 'filter' ->> 'client', case when found -> 'clients' -> 1 is null then found -> 'clients' ->> 0 end)
+    when 'bulk operation' then coalesce(found -> 'filter' ->> 'client', case when found -> 'clients' -> 1 is null then found -> 'clients' ->> 0 end)
     when 'limit' then case when found ->> 'name' like 'client:%' then substr(found ->> 'name', 8) end
     else found ->> 'client_id'
   end
@@ -134,10 +133,8 @@ create or replace trigger changed
 create or replace trigger changed
   after insert or delete or update of hash, subject, clients, scopes, expires_at, revoked_at, rate, burst on pgsched_internal.api_keys
   for each row execute function pgsched_internal.changed('key', 'id');
-create or replace trigger changed after insert or update of state, rate on pgsched.backfills
-  for each row execute function pgsched_internal.changed('backfill', 'id', 'job_id');
-create or replace trigger changed after insert or update of verb, state, rate, target, fire_at, shift, filter on pgsched.bulk_changes
-  for each row execute function pgsched_internal.changed('bulk change', 'id', 'id');
+create or replace trigger changed after insert or update of action, state, rate, target, fire_at, shift, filter on pgsched.bulk_operations
+  for each row execute function pgsched_internal.changed('bulk operation', 'id', 'id');
 -- The verbs that shut gates say so themselves: workers shut them, too, and open them again.
 create or replace trigger changed after insert or update of events, period, burst, concurrency on pgsched_internal.gates
   for each row when (num_nonnulls(new.events, new.concurrency) > 0 and new.name not like 'circuit:%') execute function pgsched_internal.changed('limit', 'name');

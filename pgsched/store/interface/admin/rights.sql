@@ -33,8 +33,8 @@ declare
   item text;
   by_row constant regclass[] := array[
     'pgsched.clients', 'pgsched_internal.signing_secrets', 'pgsched_internal.secrets', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history',
-    'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress', 'pgsched.dependencies', 'pgsched.backfills', 'pgsched_internal.kept_dead_letters',
-    'pgsched.bulk_changes', 'pgsched.blocked_keys', 'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched.audit_log',
+    'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress', 'pgsched.dependencies', 'pgsched_internal.kept_dead_letters',
+    'pgsched.bulk_operations', 'pgsched.blocked_keys', 'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched.audit_log',
     'pgsched_internal.facts']::regclass[];
 begin
   for item in
@@ -83,7 +83,7 @@ begin
     pgsched_internal.results_to_record to pgsched_worker;
   grant select, update on pgsched_internal.locks, pgsched_internal.orderings to pgsched_worker;  -- to lock their rows
   grant select, insert, update on pgsched.history to pgsched_worker;
-  grant select, update on pgsched.queues, pgsched.backfills, pgsched.bulk_changes, pgsched_internal.kept_dead_letters to pgsched_worker;
+  grant select, update on pgsched.queues, pgsched.bulk_operations, pgsched_internal.kept_dead_letters to pgsched_worker;
   grant select, insert on pgsched.attempts to pgsched_worker;
   grant insert on pgsched_internal.counts_to_roll_up to pgsched_worker;
   grant update (sealed) on pgsched_internal.secrets, pgsched_internal.signing_secrets to pgsched_worker;
@@ -97,23 +97,23 @@ begin
     execute format('grant select, insert, update, delete on %s to pgsched_worker', item);  -- hot statements name the partition
   end loop;
   perform pgsched_internal.grant_execute(array[
-    'pgsched.backfill', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_bulk_change', 'pgsched.cancel_executions', 'pgsched.claim',
-    'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.count_executions', 'pgsched.create_queue', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.drain_worker', 'pgsched.drop_client',
+    'pgsched.bulk', 'pgsched.cancel', 'pgsched.claim',
+    'pgsched.complete', 'pgsched.create_queue', 'pgsched.discard', 'pgsched.drain_worker', 'pgsched.drop_client',
     'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.drop_signing_secret', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail', 'pgsched.hold_client',
     'pgsched.hold_installation',
-    'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.pause_queue', 'pgsched.release',
-    'pgsched.release_client', 'pgsched.replay', 'pgsched.replay_all', 'pgsched.reschedule_executions', 'pgsched.restore', 'pgsched.resume', 'pgsched.resume_all',
+    'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_queue', 'pgsched.release',
+    'pgsched.release_client', 'pgsched.replay', 'pgsched.restore', 'pgsched.resume',
     'pgsched.release_installation', 'pgsched.resume_queue', 'pgsched.resume_worker', 'pgsched.schedule', 'pgsched.set_client', 'pgsched.set_installation', 'pgsched.set_limit', 'pgsched.set_queue',
-    'pgsched.schedule_outcome', 'pgsched.secrets', 'pgsched.status_of', 'pgsched.sideline', 'pgsched.signing_secrets', 'pgsched.trigger', 'pgsched.unblock'],
+    'pgsched.schedule_outcome', 'pgsched.secrets', 'pgsched.status_of', 'pgsched.sideline', 'pgsched.signing_secrets', 'pgsched.stop_bulk', 'pgsched.trigger', 'pgsched.unblock'],
     'pgsched_worker');
   -- What their statements call, and what a function calls in turn that does not run with its owner's rights.
   perform pgsched_internal.grant_execute(array[
-    'pgsched_internal.acting_role', 'pgsched_internal.advance_bulk_change', 'pgsched_internal.any_partition_of',
+    'pgsched_internal.acting_role', 'pgsched_internal.advance_bulk', 'pgsched_internal.any_partition_of',
     'pgsched_internal.adopt_strays', 'pgsched_internal.authenticated', 'pgsched_internal.create_key',
     'pgsched_internal.crowding', 'pgsched_internal.has_keys', 'pgsched_internal.is_api', 'pgsched_internal.look_up_keys', 'pgsched_internal.may_do_everything',
     'pgsched_internal.note_key_use', 'pgsched_internal.put_secret', 'pgsched_internal.reseal', 'pgsched_internal.reseal_signing', 'pgsched_internal.seconds_since', 'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key', 'pgsched_internal.rotate_signing_secret', 'pgsched_internal.schedule_together', 'pgsched_internal.set_key_rate',
     'pgsched_internal.attach_day', 'pgsched_internal.attempts_in', 'pgsched_internal.backoff', 'pgsched_internal.block_key',
-    'pgsched_internal.bury', 'pgsched_internal.capability_of', 'pgsched_internal.catalogue', 'pgsched_internal.days_of', 'pgsched_internal.check_backfill', 'pgsched_internal.check_body', 'pgsched_internal.check_changes',
+    'pgsched_internal.bury', 'pgsched_internal.capability_of', 'pgsched_internal.catalogue', 'pgsched_internal.days_of', 'pgsched_internal.check_body', 'pgsched_internal.check_changes',
     'pgsched_internal.check_cron', 'pgsched_internal.check_defaults', 'pgsched_internal.check_in', 'pgsched_internal.check_labels', 'pgsched_internal.check_length',
     'pgsched_internal.check_options', 'pgsched_internal.check_partition', 'pgsched_internal.check_payload',
     'pgsched_internal.check_pulled', 'pgsched_internal.check_rules', 'pgsched_internal.check_target', 'pgsched_internal.canonical_host', 'pgsched_internal.check_zone',
@@ -138,7 +138,7 @@ begin
     'pgsched_internal.partitions_per_queue', 'pgsched_internal.put_away', 'pgsched_internal.queue_number_of',
     'pgsched_internal.queue_to_tell', 'pgsched_internal.reap_in_hand', 'pgsched_internal.record_in_hand',
     'pgsched_internal.recall', 'pgsched_internal.follow_change', 'pgsched_internal.replan_from', 'pgsched_internal.hold_withdrawn', 'pgsched_internal.record_result', 'pgsched_internal.record_results', 'pgsched_internal.refuse', 'pgsched_internal.release_abandoned',
-    'pgsched_internal.release_dependents', 'pgsched_internal.change_chunk', 'pgsched_internal.change_execution', 'pgsched_internal.change_or_come_back', 'pgsched_internal.is_named', 'pgsched_internal.next_of_many', 'pgsched_internal.next_partition', 'pgsched_internal.replay_letter',
+    'pgsched_internal.release_dependents', 'pgsched_internal.change_chunk', 'pgsched_internal.change_execution', 'pgsched_internal.change_or_come_back', 'pgsched_internal.is_named', 'pgsched_internal.next_of_many', 'pgsched_internal.next_partition', 'pgsched_internal.change_letter',
     'pgsched_internal.revive', 'pgsched_internal.roll_up', 'pgsched_internal.roll_up_notes', 'pgsched_internal.sealed_with', 'pgsched_internal.seconds_in', 'pgsched_internal.set_aside',
     'pgsched_internal.setting', 'pgsched_internal.skip_dependents', 'pgsched_internal.skip_range', 'pgsched_internal.slot_for', 'pgsched_internal.spread_overdue',
     'pgsched_internal.stalls', 'pgsched_internal.superseded_by', 'pgsched_internal.take_watch', 'pgsched_internal.target_host',
@@ -148,8 +148,8 @@ begin
     'pgsched_internal.watch_of', 'pgsched_internal.weeks_of_history', 'pgsched_internal.written_out', 'pgsched_internal.call_target',
     'pgsched_internal.settle_called', 'pgsched_internal.mark_archived', 'pgsched_internal.new_id', 'pgsched_internal.quantile'], 'pgsched_worker');
   foreach item in array array['pgsched.clients', 'pgsched_internal.signing_secrets', 'pgsched_internal.secrets', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history',
-                              'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress', 'pgsched.dependencies', 'pgsched.backfills', 'pgsched_internal.kept_dead_letters',
-                              'pgsched.bulk_changes', 'pgsched.blocked_keys', 'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched.audit_log'] loop
+                              'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress', 'pgsched.dependencies', 'pgsched_internal.kept_dead_letters',
+                              'pgsched.bulk_operations', 'pgsched.blocked_keys', 'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched.audit_log'] loop
     execute format('create policy worker on %s to pgsched_worker using (true) with check (true)', item);
   end loop;
   create policy worker on pgsched_internal.facts for select to pgsched_worker using (true);
@@ -167,7 +167,7 @@ begin
     return;
   end if;
   grant usage on schema pgsched, pgsched_internal to pgsched_api;
-  grant select on pgsched.executions, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.rollups, pgsched.minutes, pgsched.progress, pgsched.dependencies, pgsched.backfills, pgsched.bulk_changes,
+  grant select on pgsched.executions, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.rollups, pgsched.minutes, pgsched.progress, pgsched.dependencies, pgsched.bulk_operations,
     pgsched.blocked_keys, pgsched.queues, pgsched.schema_version, pgsched.installation, pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.undeliverable, pgsched.audit_log,
     pgsched.workers, pgsched_internal.draining, pgsched_internal.former_workers, pgsched_internal.facts, pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.gates to pgsched_api;
   grant select (client_id, keep, options, weight, state, reason, database_role, channels, dead_letter_target, dead_letters_for,
@@ -175,18 +175,17 @@ begin
   grant select (id, subject, clients, scopes, created_at, expires_at, last_used_at, revoked_at, former_until, rate, burst) on pgsched_internal.api_keys to pgsched_api;
   grant insert (fire_at, scheduled_for, start_at, job_id, plan, partition, client_id, target, payload, options, ordering_key) on pgsched.executions to pgsched_api;
   grant update (state, reason, updated_at, planned_revision, paused_at) on pgsched.jobs to pgsched_api;
-  grant update (instants) on pgsched.backfills to pgsched_api;
   perform pgsched_internal.grant_execute(array[
-    'pgsched.backfill', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_bulk_change', 'pgsched.cancel_executions', 'pgsched.claim',
-    'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.count_executions', 'pgsched.create_queue', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.drain_worker', 'pgsched.drop_client',
+    'pgsched.bulk', 'pgsched.cancel', 'pgsched.claim',
+    'pgsched.complete', 'pgsched.create_queue', 'pgsched.discard', 'pgsched.drain_worker', 'pgsched.drop_client',
     'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.drop_signing_secret', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail', 'pgsched.hold_client', 'pgsched.hold_installation',
-    'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.pause_queue', 'pgsched.release',
-    'pgsched.release_client', 'pgsched.release_installation', 'pgsched.replay', 'pgsched.replay_all', 'pgsched.reschedule_executions', 'pgsched.restore', 'pgsched.resume', 'pgsched.resume_all',
+    'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_queue', 'pgsched.release',
+    'pgsched.release_client', 'pgsched.release_installation', 'pgsched.replay', 'pgsched.restore', 'pgsched.resume',
     'pgsched.resume_queue', 'pgsched.resume_worker', 'pgsched.schedule', 'pgsched.schedule_outcome', 'pgsched.set_client', 'pgsched.set_limit', 'pgsched.set_queue',
-    'pgsched.secrets', 'pgsched.sideline', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched.trigger', 'pgsched.unblock'], 'pgsched_api');
+    'pgsched.secrets', 'pgsched.sideline', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched.stop_bulk', 'pgsched.trigger', 'pgsched.unblock'], 'pgsched_api');
   perform pgsched_internal.grant_execute(array[
     'pgsched_internal.acting_role', 'pgsched_internal.acts_for', 'pgsched_internal.api_acts_for_all', 'pgsched_internal.api_administers',
-    'pgsched_internal.api_clients', 'pgsched_internal.catalogue', 'pgsched_internal.days_of', 'pgsched_internal.check_auth', 'pgsched_internal.check_body_option', 'pgsched_internal.check_backfill', 'pgsched_internal.check_backoff', 'pgsched_internal.check_changes',
+    'pgsched_internal.api_clients', 'pgsched_internal.catalogue', 'pgsched_internal.days_of', 'pgsched_internal.check_auth', 'pgsched_internal.check_body_option', 'pgsched_internal.check_backoff', 'pgsched_internal.check_changes',
     'pgsched_internal.check_cron', 'pgsched_internal.check_delivery', 'pgsched_internal.check_exclusion', 'pgsched_internal.check_headers',
     'pgsched_internal.check_labels', 'pgsched_internal.check_length', 'pgsched_internal.check_lists', 'pgsched_internal.check_options',
     'pgsched_internal.check_partition', 'pgsched_internal.check_payload', 'pgsched_internal.check_pulled', 'pgsched_internal.check_retries',
@@ -206,14 +205,10 @@ begin
   end loop;
   execute format('create policy api_new on pgsched.executions for insert to pgsched_api with check (%s)', mine);
   execute format('create policy api_set on pgsched.jobs for update to pgsched_api using (%s)', mine);
-  create policy api on pgsched.bulk_changes for select to pgsched_api
+  create policy api on pgsched.bulk_operations for select to pgsched_api
     using ((select pgsched_internal.api_acts_for_all()) or clients <@ (select pgsched_internal.api_clients()));
   create policy api on pgsched.dependencies for select to pgsched_api
     using (exists (select from pgsched.executions e where e.id = dependencies.execution_id));  -- of those that it sees
-  foreach item in array array['select', 'update'] loop
-    execute format('create policy api_%s on pgsched.backfills for %s to pgsched_api
-      using (exists (select from pgsched.jobs j where j.id = job_id))', item, item);  -- of which it sees those of its clients
-  end loop;
   create policy api on pgsched_internal.gates for select to pgsched_api
     using ((select pgsched_internal.api_acts_for_all())
            or client_id = any (array(select unnest(pgsched_internal.api_clients()))));
@@ -234,7 +229,7 @@ begin
   end if;
   grant usage on schema pgsched, pgsched_internal to pgsched_reader;  -- of the latter what commands and pages show, and no more
   grant select on pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.undeliverable, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts, pgsched.rollups, pgsched.minutes,
-    pgsched.progress, pgsched.dependencies, pgsched.queues, pgsched.installation, pgsched.workers, pgsched.audit_log, pgsched.backfills, pgsched.bulk_changes, pgsched.blocked_keys
+    pgsched.progress, pgsched.dependencies, pgsched.queues, pgsched.installation, pgsched.workers, pgsched.audit_log, pgsched.bulk_operations, pgsched.blocked_keys
     to pgsched_reader;
   grant select on pgsched_internal.kept_dead_letters, pgsched_internal.gates, pgsched_internal.gate_use, pgsched_internal.facts,
     pgsched_internal.draining, pgsched_internal.former_workers, pgsched_internal.live, pgsched_internal.ended, pgsched.schema_version to pgsched_reader;
@@ -245,7 +240,7 @@ begin
     'pgsched_internal.is_living', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.queue_number_of', 'pgsched_internal.sealed_with', 'pgsched_internal.seconds_since', 'pgsched_internal.buckets', 'pgsched_internal.stalls', 'pgsched_internal.canonical_host', 'pgsched_internal.target_host',
     'pgsched_internal.quantile'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress', 'pgsched.dependencies',
-                              'pgsched.backfills', 'pgsched_internal.kept_dead_letters', 'pgsched.bulk_changes', 'pgsched.blocked_keys',
+                              'pgsched_internal.kept_dead_letters', 'pgsched.bulk_operations', 'pgsched.blocked_keys',
                               'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched_internal.facts', 'pgsched.audit_log'] loop
     execute format('create policy reader on %s for select to pgsched_reader using (true)', item);
   end loop;
@@ -261,8 +256,8 @@ begin
     return;
   end if;
   grant usage on schema pgsched, pgsched_internal to pgsched_client;
-  grant select on pgsched.status, pgsched.dead_letters, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.rollups, pgsched.minutes, pgsched.progress, pgsched.dependencies, pgsched.backfills,
-    pgsched.bulk_changes, pgsched.audit_log, pgsched.schema_version to pgsched_client;
+  grant select on pgsched.status, pgsched.dead_letters, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.rollups, pgsched.minutes, pgsched.progress, pgsched.dependencies,
+    pgsched.bulk_operations, pgsched.audit_log, pgsched.schema_version to pgsched_client;
   grant select on pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.live_status,
     pgsched_internal.ended_status to pgsched_client;
   -- Not the token: with it a result could be forged.
@@ -276,14 +271,14 @@ begin
   grant insert (client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor, gap, overlap)
     on pgsched.jobs to pgsched_client;
   perform pgsched_internal.grant_execute(array[
-    'pgsched.backfill', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_bulk_change', 'pgsched.cancel_executions', 'pgsched.claim',
-    'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.count_executions', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail',
-    'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.release', 'pgsched.replay',
-    'pgsched.replay_all', 'pgsched.reschedule_executions', 'pgsched.resume', 'pgsched.resume_all', 'pgsched.schedule', 'pgsched.schedule_outcome', 'pgsched.secrets', 'pgsched.status_of',
-    'pgsched.signing_secrets', 'pgsched.trigger', 'pgsched.unblock'], 'pgsched_client');
+    'pgsched.bulk', 'pgsched.cancel', 'pgsched.claim',
+    'pgsched.complete', 'pgsched.discard', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail',
+    'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.release', 'pgsched.replay',
+    'pgsched.resume', 'pgsched.schedule', 'pgsched.schedule_outcome', 'pgsched.secrets', 'pgsched.status_of',
+    'pgsched.signing_secrets', 'pgsched.stop_bulk', 'pgsched.trigger', 'pgsched.unblock'], 'pgsched_client');
   -- Called by constraints, defaults, views and policies, and by commands.
   perform pgsched_internal.grant_execute(array[
-    'pgsched_internal.buckets', 'pgsched_internal.canonical_host', 'pgsched_internal.check_backfill', 'pgsched_internal.partitions_of', 'pgsched_internal.check_cron', 'pgsched_internal.check_labels', 'pgsched_internal.check_options', 'pgsched_internal.check_partition',
+    'pgsched_internal.buckets', 'pgsched_internal.canonical_host', 'pgsched_internal.partitions_of', 'pgsched_internal.check_cron', 'pgsched_internal.check_labels', 'pgsched_internal.check_options', 'pgsched_internal.check_partition',
     'pgsched_internal.check_payload', 'pgsched_internal.check_rules', 'pgsched_internal.check_target', 'pgsched_internal.first_partition_of', 'pgsched_internal.my_clients', 'pgsched_internal.partitions_per_queue',
     'pgsched_internal.refuse', 'pgsched_internal.stalls', 'pgsched_internal.target_host', 'pgsched_internal.call_target',
     'pgsched_internal.settle_called', 'pgsched_internal.new_id', 'pgsched_internal.quantile'], 'pgsched_client');
@@ -296,11 +291,9 @@ begin
   foreach item in array array['pgsched.jobs', 'pgsched.executions'] loop
     execute format('create policy mine_new on %s for insert to pgsched_client with check (%s)', item, mine);
   end loop;
-  create policy mine on pgsched.bulk_changes for select to pgsched_client using (clients <@ pgsched_internal.my_clients());
+  create policy mine on pgsched.bulk_operations for select to pgsched_client using (clients <@ pgsched_internal.my_clients());
   create policy mine on pgsched.dependencies for select to pgsched_client
     using (exists (select from pgsched.executions e where e.id = dependencies.execution_id));  -- of those that it sees
-  create policy mine on pgsched.backfills for select to pgsched_client
-    using (exists (select from pgsched.jobs j where j.id = job_id));  -- of which it sees its own
 end $$;
 
 -- What runs with its owner's rights runs with those of a role that has no more than this, where the migrating role may say so:

@@ -142,7 +142,8 @@ begin
                               updated_at = pgsched.now()
      where j.id = cancel.id;
     perform pgsched_internal.withdraw(cancel.id, 'job cancelled');
-    perform pgsched.cancel_backfill(b.id) from pgsched.backfills b where b.job_id = cancel.id and b.state = 'active';
+    perform pgsched.stop_bulk(b.id) from pgsched.bulk_operations b
+     where b.state = 'active' and b.action = 'backfill' and b.filter ->> 'job' = cancel.id::text;
     perform pgsched_internal.write_log('cancel', cancel.id, cancel.actor, pgsched_internal.detail_of(cancel.note), 'job');
     return true;
   end if;

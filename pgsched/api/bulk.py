@@ -1,0 +1,164 @@
+"""Bulk operations: what a filter names is counted first, changed at a rate, shown and stopped."""
+
+from contextlib import nullcontext
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+from litestar import Response
+from litestar.openapi.spec import Example
+from litestar.params import Body, PathParameter, QueryParameter
+from msgspec import Meta
+
+from pgsched.api.access import check_scope, grant_of
+from pgsched.api.bodies import Instant
+from pgsched.api.paging import cursor, position
+from pgsched.api.parameters import Actor, After, Limit, OfJob, Pooled
+from pgsched.api.requests import ApiRequest
+from pgsched.api.routing import DRY_RUN, made_at, makes, reads, removes
+from pgsched.domain.duration import parse_shift
+from pgsched.domain.schedule import instant_of
+from pgsched.domain.states import LiveStatus
+from pgsched.responses import Changed, Page, page_of
+from pgsched.store import verbs
+from pgsched.store.bulk import operations
+from pgsched.store.bulk.operations import How
+from pgsched.store.bulk.values import Action, BulkAsked, BulkDetail, BulkOperation
+from pgsched.store.core.text import check_text
+from pgsched.store.lookup.rows import filter_json
+
+OperationId = Annotated[UUID, PathParameter(description="A bulk operation's id.")]
+OfAction = Annotated[Action | None, QueryParameter(name="action", description="Only of this action.")]
+_TAKEN_BACK = {"action": "cancel", "filter": {"client": "shop", "labels": {"campaign": "spring"}}, "dry_run": True}
+_MOVED = {"action": "replay", "filter": {"host": "old.example"}, "target": "https://new.example/settle", "rate": 5}
+_NIGHTS = {
+    "action": "backfill",
+    "filter": {
+        "job": "0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b48",
+        "from": "2026-02-01T00:00:00Z",
+        "to": "2026-03-01T00:00:00Z",
+    },
+    "rate": 5,
+    "dry_run": True,
+}
+_PAUSED = {"action": "pause", "filter": {"labels": {"team": "payments"}}, "note": "stocktaking"}
+
+
+class BulkFilter(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"start": "from", "end": "to"}
+):
+    """What has all of this; at least one beside status must be given. Jobs are named by client and labels alone, and
+    a backfill by job, from and to."""
+
+    client: str | None = None
+    status: Annotated[list[LiveStatus], Meta(min_length=1, description="Executions: any of these.")] | None = None
+    queue: Annotated[str, Meta(description="Executions: their queue.")] | None = None
+    host: str | None = None
+    job: UUID | None = None
+    key: str | None = None
+    start: Annotated[Instant, Meta(description="scheduled_for, or the failure, at or after this.")] | None = None
+    end: Annotated[Instant, Meta(description="scheduled_for, or the failure, before this.")] | None = None
+    target: Annotated[str, Meta(description="Dead letters: prefix of the target.")] | None = None
+    reason: Annotated[str, Meta(description="Dead letters: part of the reason, ignoring case.")] | None = None
+    status_code: Annotated[int, Meta(ge=100, le=599, description="Dead letters: the last HTTP status.")] | None = None
+    labels: dict[str, str] | None = None
+
+    def as_json(self) -> str:
+        given = msgspec.structs.asdict(self)
+        for name in ("client", "queue", "host", "key", "target", "reason"):
+            check_text(name, given[name])
+        for name, sent in (("start", "from"), ("end", "to")):
+            given[name] = None if given[name] is None else instant_of(given[name], sent)
+        return filter_json(given)
+
+
+class AskBulk(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is there by now and has what the filter names: waiting and running executions are cancelled or rescheduled,
+    open dead letters replayed or discarded, past instants of a job run that have not succeeded, jobs paused, resumed or
+    cancelled."""
+
+    action: Action
+    filter: BulkFilter
+    rate: (
+        Annotated[
+            float,
+            Meta(
+                gt=0, le=100_000, description="Most per second: 10 for replay and backfill, else 1000. None for jobs."
+            ),
+        ]
+        | None
+    ) = None
+    target: Annotated[str, Meta(description="For replay: the target to call instead.")] | None = None
+    fire_at: Annotated[Instant, Meta(description="For reschedule: the new instant.")] | None = None
+    shift: Annotated[str, Meta(description="For reschedule: by how much to move each, e.g. PT1H or -15m.")] | None = (
+        None
+    )
+    note: (
+        Annotated[str, Meta(max_length=1000, description="Reason, shown with what is changed and in the audit log.")]
+        | None
+    ) = None
+    dry_run: Annotated[bool, Meta(description="Only count.")] = False
+
+    def how(self, actor: str) -> How:
+        return How(
+            rate=self.rate,
+            target=self.target,
+            fire_at=None if self.fire_at is None else instant_of(self.fire_at, "fire_at"),
+            shift=None if self.shift is None else parse_shift(self.shift),
+            note=self.note,
+            dry_run=self.dry_run,
+            actor=actor,
+        )
+
+
+_EXAMPLES = [
+    Example(summary="How many a campaign has waiting", value=_TAKEN_BACK),
+    Example(summary="What a host that moved has missed", value=_MOVED),
+    Example(summary="What February has left out", value=_NIGHTS),
+    Example(summary="The jobs of a team", value=_PAUSED),
+]
+
+
+@makes(
+    "/bulk",
+    "Start a bulk operation: change all that a filter names, at a rate",
+    409,
+    otherwise=(BulkAsked, DRY_RUN),
+    response_description="Committed: workers do it; to jobs it is done.",
+    scope="operate",
+)
+async def start_bulk(
+    request: ApiRequest, data: Annotated[AskBulk, Body(examples=_EXAMPLES)], database: Pooled, actor: Actor
+) -> Response[BulkAsked]:
+    """Only waiting one-shots are rescheduled. Cancelling includes running executions, unless status says otherwise.
+    Dead letters whose work is under way or done again are not replayed. A backfill works while the job is paused, too.
+    To cancel jobs the key needs the scope schedule, too."""
+    if data.action == "cancel_jobs":
+        check_scope(grant_of(request), "schedule", everywhere=False)
+    asked = data.filter.as_json(), data.how(actor)
+    async with database.computing() if data.action == "backfill" else nullcontext():
+        found = await database.ask(operations.ask, data.action, *asked)
+    return made_at(f"/v1/bulk/{found.id}", found) if found.id else Response(found, status_code=200)
+
+
+@reads("/bulk", "List bulk operations")
+async def list_bulk(
+    database: Pooled, action: OfAction = None, job: OfJob = None, limit: Limit = 50, after: After = None
+) -> Page[BulkOperation]:
+    """Returns each with its progress."""
+    wanted: Any = {"action": action, "job": job, "limit": limit + 1, "after": position(after)}
+    found = await database.ask(operations.list_operations, **wanted)
+    return page_of(found, limit, lambda row: cursor(row.id))
+
+
+@reads("/bulk/{operation_id:str}", "Get a bulk operation and its progress", 404)
+async def get_bulk(operation_id: OperationId, database: Pooled) -> BulkDetail:
+    """With the runs of a backfill."""
+    return await database.ask(operations.get_detail, operation_id)
+
+
+@removes("/bulk/{operation_id:str}", "Stop a bulk operation", 404, scope="operate")
+async def stop_bulk(operation_id: OperationId, database: Pooled, actor: Actor) -> Changed:
+    """What it has not reached stays unchanged; what it has changed stays changed. Of a backfill, executions that wait
+    are cancelled."""
+    return Changed(id=operation_id, changed=await database.ask(verbs.stop_bulk, operation_id, actor=actor))

@@ -1,0 +1,94 @@
+"""The methods of both clients for bulk operations."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TypedDict, Unpack
+
+from pgsched.client.methods import method, pages
+from pgsched.client.requests import LARGEST, Call, Id, Instant, between, check_names, identity, path, present
+from pgsched.domain.duration import format_shift
+from pgsched.domain.schedule import instant_of
+from pgsched.responses import Page
+from pgsched.store.bulk.values import Action, BulkAsked, BulkDetail, BulkOperation
+
+
+class BulkQuery(TypedDict, total=False):
+    """What matches every filter.
+
+    Executions that wait or run have any of the given ``status``, and ``queue``; dead letters have ``target``, a prefix,
+    a part of the ``reason`` and ``status_code``; jobs have ``client`` and ``labels`` alone. ``start`` (inclusive) and
+    ``end`` (exclusive) bound scheduled_for, or finished_at of dead letters. A backfill has ``job``, ``start`` and
+    ``end``.
+    """
+
+    client: str | None
+    status: Sequence[str] | None
+    queue: str | None
+    host: str | None
+    job: Id | None
+    key: str | None
+    start: Instant | None
+    end: Instant | None
+    target: str | None
+    reason: str | None
+    status_code: int | None
+    labels: Mapping[str, str] | None
+
+
+class BulkMethods:
+    """The methods of both clients for bulk operations."""
+
+    @method
+    def bulk(
+        self,
+        action: Action,
+        *,
+        rate: float | None = None,
+        new_target: str | None = None,
+        fire_at: Instant | None = None,
+        shift: timedelta | str | None = None,
+        note: str | None = None,
+        dry_run: bool = False,
+        **wanted: Unpack[BulkQuery],
+    ) -> Call[BulkAsked]:
+        """Does it to all that match, ``rate`` of them per second, to jobs at once; a dry run only counts them.
+
+        ``replay`` can have a ``new_target``. ``reschedule`` has ``fire_at``, or ``shift``, e.g. ``1h`` or ``-15m``.
+        """
+        check_names(wanted, BulkQuery)
+        named = present(between(wanted))
+        if isinstance(named.get("status"), str):
+            named["status"] = [named["status"]]
+        how = {
+            "rate": rate,
+            "target": new_target,
+            "fire_at": None if fire_at is None else instant_of(fire_at, "fire_at").isoformat(),
+            "shift": format_shift(shift) if isinstance(shift, timedelta) else shift,
+            "note": note,
+            "dry_run": dry_run,
+        }
+        return Call("POST", path("bulk"), BulkAsked, body={"action": action, "filter": named, **present(how)})
+
+    @method
+    def get_bulk(self, operation_id: Id) -> Call[BulkDetail]:
+        """A bulk operation and its progress, with the runs of a backfill."""
+        return Call("GET", path("bulk", identity(operation_id)), BulkDetail)
+
+    @method
+    def list_bulk(
+        self, *, action: Action | None = None, job: Id | None = None, limit: int = 50, after: str | None = None
+    ) -> Call[Page[BulkOperation]]:
+        """One page, newest first."""
+        query = {"action": action, "job": job, "limit": limit, "after": after}
+        return Call("GET", path("bulk"), Page[BulkOperation], query=query)
+
+    @pages
+    def iter_bulk(self, *, action: Action | None = None, job: Id | None = None) -> Call[Page[BulkOperation]]:
+        """All of them; pages are requested as they are needed."""
+        query = {"action": action, "job": job, "limit": LARGEST}
+        return Call("GET", path("bulk"), Page[BulkOperation], query=query)
+
+    @method
+    def stop_bulk(self, operation_id: Id) -> Call[bool]:
+        """Stops it; what it has not reached stays unchanged. False if it had ended before."""
+        return Call("DELETE", path("bulk", identity(operation_id)), bool, "changed")

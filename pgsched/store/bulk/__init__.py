@@ -1,0 +1,1 @@
+"""Bulk operations: what a filter names is counted, changed at a rate, shown and stopped."""

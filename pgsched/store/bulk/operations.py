@@ -1,0 +1,88 @@
+"""Asks for bulk operations, and shows them."""
+
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from psycopg import AsyncConnection
+
+from pgsched.store import verbs
+from pgsched.store.bulk.backfills import Range, count_instants
+from pgsched.store.bulk.values import COUNTED_WITHIN, Action, BulkAsked, BulkDetail, BulkOperation, Runs
+from pgsched.store.core.query import one, rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class How:
+    """At most ``rate`` of them a second, or as many as the database has for a default; ``dry_run`` only counts.
+    ``target`` is for replays, and one of ``fire_at`` and ``shift`` for rescheduling. Counting ends after
+    ``counted_within`` seconds."""
+
+    rate: float | None = None
+    target: str | None = None
+    fire_at: datetime | None = None
+    shift: timedelta | None = None
+    note: str | None = None
+    dry_run: bool = False
+    actor: str | None = None
+    counted_within: float = COUNTED_WITHIN
+
+
+async def ask(connection: AsyncConnection[Any], action: Action, filter: str, how: How) -> BulkAsked:
+    """Counts what the filter, which is JSON, names, as far as there is time; has it done unless it is a dry run. Raises
+    the driver's error where it is refused, and InvalidSchedule where a job has no instants to backfill."""
+    if action != "backfill":
+        id, matched, complete = await _ask(connection, action, filter, how)
+        return BulkAsked(id=id, matched=matched or 0, complete=complete)
+    await _ask(connection, action, filter, replace(how, dry_run=True))  # refused before anything is counted
+    instants, skipped = await count_instants(connection, Range.of(filter))
+    id = None if how.dry_run else (await _ask(connection, action, filter, how))[0]
+    return BulkAsked(id=id, matched=instants, complete=True, skipped=skipped)
+
+
+async def _ask(
+    connection: AsyncConnection[Any], action: Action, filter: str, how: How
+) -> tuple[UUID | None, int | None, bool]:
+    return await verbs.bulk(
+        connection,
+        action,
+        filter,
+        rate=how.rate,
+        target=how.target,
+        fire_at=how.fire_at,
+        shift=how.shift,
+        dry_run=how.dry_run,
+        within=timedelta(seconds=how.counted_within),
+        note=how.note,
+        actor=how.actor,
+    )
+
+
+async def get_operation(connection: AsyncConnection[Any], id: UUID) -> BulkOperation:
+    """Raises NotFound."""
+    missing = f"there is no bulk operation {id}; look it up among the bulk operations"
+    of_all: Any = {"action": None, "job": None, "after": None, "limit": 1}
+    return await one(connection, BulkOperation, "bulk/operations", missing, operation=id, **of_all)
+
+
+async def get_detail(connection: AsyncConnection[Any], id: UUID) -> BulkDetail:
+    """The same with the runs of a backfill, which takes longer the more there are. Raises NotFound."""
+    found = await get_operation(connection, id)
+    shown = {field.name: getattr(found, field.name) for field in fields(found)}
+    runs = await rows(connection, Runs, "bulk/runs", operation=id)  # none but of a backfill
+    return BulkDetail(**shown, runs=runs[0] if runs else None)
+
+
+async def list_operations(
+    connection: AsyncConnection[Any],
+    *,
+    action: str | None = None,
+    job: UUID | None = None,
+    limit: int,
+    after: UUID | None = None,
+) -> list[BulkOperation]:
+    """At most ``limit`` of them, of an action or a job or of all, older than the one with the id ``after``, the newest
+    first."""
+    wanted: Any = {"action": action, "job": None if job is None else str(job), "after": after, "limit": limit}
+    return await rows(connection, BulkOperation, "bulk/operations", operation=None, **wanted)

@@ -1,0 +1,81 @@
+-- How many a filter names, as far as they can be counted in the time that there is.
+
+create or replace function pgsched_internal.end_of(within interval) returns timestamptz language plpgsql volatile as $$
+begin
+  if within is null or within not between interval '0' and interval '1 hour' then
+    perform pgsched_internal.refuse('PS000', format('it cannot be counted for %s', within), 'write within => ''5 seconds'', or up to 1 hour');
+  end if;
+  return clock_timestamp() + within;
+end $$;
+comment on function pgsched_internal.end_of(interval) is 'When a count gives up that may take so long; raises PS000 for what is no time to count in.';
+
+-- In each partition by itself, in a block that is undone: so no lock stays on any of them.
+create or replace function pgsched_internal.count_executions(
+  filter jsonb, clients text[], until timestamptz, out matched bigint, out complete boolean
+) language plpgsql volatile set enable_sort = off as $$
+declare
+  home smallint := pgsched_internal.next_partition(filter, null);
+  seen integer;
+  named bigint;
+  reached uuid;
+begin
+  matched := 0;
+  while home is not null loop
+    begin
+      execute format('select count(*), count(*) filter (where f.named), (array_agg(f.id order by f.id desc))[1] from ('
+                     'select e.id, pgsched_internal.is_named(e::pgsched.executions, $1, $2) as named from %s e.id > $3 order by e.id limit 10000) f',
+                     pgsched_internal.in_partition(home))
+         into seen, named, reached using filter, clients, coalesce(reached, '00000000-0000-0000-0000-000000000000');
+      raise sqlstate 'PSUND';
+    exception when sqlstate 'PSUND' then null;
+    end;
+    matched := matched + named;
+    if seen < 10000 then
+      home := pgsched_internal.next_partition(filter, home);
+      reached := null;
+    end if;
+    exit when clock_timestamp() > until;
+  end loop;
+  complete := home is null;
+end $$;
+comment on function pgsched_internal.count_executions(jsonb, text[], timestamptz)
+  is 'How many executions that wait or run a filter names, as far as they can be counted until then.';
+
+create or replace function pgsched_internal.count_dead_letters(
+  filter jsonb, clients text[], until timestamptz, out matched bigint, out complete boolean
+) language plpgsql volatile set enable_sort = off set enable_hashjoin = off as $$
+declare
+  seen integer;
+  named bigint;
+  reached uuid;
+begin
+  matched := 0;
+  loop
+    select count(*), count(*) filter (where f.named), (array_agg(f.id order by f.id desc))[1] into seen, named, reached
+      from pgsched_internal.look_through_dead_letters(filter, clients, reached, pgsched.now() + interval '1 hour', 10000) f;
+    matched := matched + named;
+    complete := seen < 10000;
+    exit when complete or clock_timestamp() > until;
+  end loop;
+end $$;
+comment on function pgsched_internal.count_dead_letters(jsonb, text[], timestamptz)
+  is 'How many open dead letters a filter names, as far as they can be counted until then.';
+
+create or replace function pgsched_internal.count_named(
+  action text, filter jsonb, clients text[], within interval, out matched bigint, out complete boolean
+) language plpgsql volatile as $$
+declare
+  until constant timestamptz := pgsched_internal.end_of(within);
+begin
+  if action in ('cancel', 'reschedule') then
+    select c.* into matched, complete from pgsched_internal.count_executions(filter, clients, until) c;
+  elsif action in ('replay', 'discard') then
+    select c.* into matched, complete from pgsched_internal.count_dead_letters(filter, clients, until) c;
+  elsif action = 'backfill' then
+    complete := false;  -- only Python reckons the instants of a job
+  else
+    select count(*), true into matched, complete from pgsched_internal.jobs_named(action, filter, clients);
+  end if;
+end $$;
+comment on function pgsched_internal.count_named(text, jsonb, text[], interval)
+  is 'How many of what this action is for a filter names, as far as they can be counted in so long.';

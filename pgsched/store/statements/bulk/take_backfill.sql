@@ -1,0 +1,10 @@
+-- bulk: takes a backfill in hand until the transaction ends; nothing where another worker has it. The job is not locked:
+-- a cancellation of it waits for the backfill, and then finds what was planned. behind: rows of the job's partition have
+-- been waiting for more than a second. Indexes: the primary keys; executions_fire_at.
+select b.id, j.id as job_id, (b.filter ->> 'from')::timestamptz as starts_at, (b.filter ->> 'to')::timestamptz as ends_at, b.reached_at, b.rate,
+       b.total, pgsched.now() as now, greatest(b.paced_until, pgsched.now()) as paced_until, j.state::text as job_state,
+       exists (select from pgsched.executions e
+                where e.partition = pgsched_internal.partition_of(j) and e.lease_token is null
+                  and e.fire_at between pgsched.now() - interval '1 hour' and pgsched.now() - interval '1 second') as behind
+  from pgsched.bulk_operations b join pgsched.jobs j on j.id = (b.filter ->> 'job')::uuid
+ where b.id = %(operation)s and b.action = 'backfill' and b.state = 'active' for update of b skip locked

@@ -1,7 +1,0 @@
--- backfill: the instants of a range that have succeeded, or failed and were replayed, from the earliest on, in
--- microseconds since 1970. Locks nothing. Index: history_job.
-select (extract(epoch from s.scheduled_for) * 1000000)::bigint
-  from (select distinct h.scheduled_for from pgsched.history h
-         where h.job_id = %(job)s and h.scheduled_for >= %(start)s and h.scheduled_for < %(end)s
-           and (h.status = 'succeeded' or h.replayed_as is not null)
-         order by h.scheduled_for) s
