@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 Sections = Mapping[str, Mapping[str, tuple[str, str]]]
 """Headings of the help, and under each its commands: their module and attribute in ``pgsched.cli``, as in
@@ -13,7 +14,7 @@ Sections = Mapping[str, Mapping[str, tuple[str, str]]]
 
 class CommandGroup(click.Group):
     """A group whose commands may be listed by name alone. Such a command is imported when it is run, so that none waits
-    for the imports of another, and neither does the help."""
+    for the imports of another, and neither do help and completion."""
 
     def __init__(self, name: str | None = None, *, sections: Sections | None = None, **attributes: Any) -> None:
         super().__init__(name, **attributes)
@@ -46,6 +47,15 @@ class CommandGroup(click.Group):
             if lines:
                 with formatter.section(heading):
                     formatter.write_dl([(name.ljust(width), line) for name, line in lines])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        found = [
+            CompletionItem(name, help=line)
+            for _, lines in self._help_lines(ctx)
+            for name, line in lines
+            if name.startswith(incomplete)
+        ]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def _help_lines(self, ctx: click.Context) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         for heading, lines in self._sections.items():

@@ -12,9 +12,11 @@ from tests.cli.test_documented import COMMANDS
 
 _IMPORTED = """
 import sys
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 from pgsched.cli.main import cli
 assert CliRunner().invoke(cli, ["--help"]).exit_code == 0
+assert len(ShellComplete(cli, {}, "pgsched", "_X").get_completions([], "")) > 10
 print(*sorted(name for name in sys.modules if name.startswith(("psycopg", "pgsched.store", "pgsched.cli"))))
 """
 _GROUPS = sorted({path.rpartition(" ")[0].removeprefix("pgsched").strip() for path in COMMANDS})
@@ -35,7 +37,7 @@ def test_each_line_of_the_first_help_fits_a_terminal(run: Run) -> None:
     assert names == cli.list_commands(click.Context(cli))
 
 
-def test_help_imports_no_command() -> None:
+def test_help_and_completion_import_no_command() -> None:
     told = subprocess.run([sys.executable, "-c", _IMPORTED], capture_output=True, text=True, check=True).stdout
     assert set(told.split()) == {f"pgsched.cli{name}" for name in ("", ".command_group", ".main", ".reply")}
 
