@@ -10,7 +10,6 @@ Nothing here waits for a lock that a client can hold. A row whose job, or whose 
 given back as it was, to be claimed a moment later.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from types import MappingProxyType
@@ -21,16 +20,12 @@ from psycopg import AsyncConnection
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.predecessor import LookAgain, SkipRun, WaitFor
 from pgsched.domain.run_decisions import OverlapDecision, Reckoning, decide_overlap
-from pgsched.store.core.sql import statement_in
-from pgsched.store.core.wire import LONG_AGO, Instants, Tokens, Uuids, to_instant
-from pgsched.store.ends.ends import finish_jobs, skip_claimed, skip_further
+from pgsched.store.core.wire import LONG_AGO, to_instant
+from pgsched.store.jobs.decisions import Decisions, Run, count_runs, write
 from pgsched.store.jobs.definitions import Definitions, fires_late
 from pgsched.store.jobs.earlier import as_planned, cancel_earlier, earlier_runs, early_rows, queue
-from pgsched.store.jobs.following import count_runs, plan_completions
 from pgsched.store.jobs.predecessors import decide_after, queue_after
 from pgsched.store.jobs.reckoned import Reckoned, ReckonedChanges, changed_since, reckon_rows
-from pgsched.store.jobs.starts import Planning, starts_of
-from pgsched.store.jobs.turn import Run, Successor, Turn
 from pgsched.store.live.putting_off import PutOff, put_off
 
 _MOST_LOOKED_UP = 50
@@ -71,33 +66,33 @@ async def plan_successors(
     latest = sorted(started, key=lambda row: (row.plan or 0, row.scheduled_for))
     rows = list({row.job_id: row for row in latest}.values())
     definitions = await known.of_rows(connection, rows)
-    turn = Turn(again=again)
+    decisions = Decisions(again=again)
     reckoned, left = await reckon_rows(connection, rows, definitions, now)
     for row in left:
-        turn.idle.add(row.id)
-        turn.locked.append(PutOff(row, row.fire_at <= row.scheduled_for))
+        decisions.idle.add(row.id)
+        decisions.locked.append(PutOff(row, row.fire_at <= row.scheduled_for))
     changed = await changed_since(connection, reckoned, now)
     for one in reckoned:
         if one.row.id in changed.locked:
-            turn.put_off(one.row, one.rules)
-    runs = [run for one in reckoned if (run := _run_of(turn, one, changed, now))]
-    runs = await _after_others(connection, turn, runs)
-    await _let_run(connection, turn, await _unhindered(connection, turn, runs))
-    await _write(connection, turn)
-    for partition, instant in (await put_off(connection, turn.locked, ahead)).items():
-        turn.heard[partition] = min(instant, turn.heard.get(partition, instant))
-    return Planned(turn.heard, frozenset(turn.idle), restored)
+            decisions.put_off(one.row, one.rules)
+    runs = [run for one in reckoned if (run := _run_of(decisions, one, changed, now))]
+    runs = await _after_others(connection, decisions, runs)
+    await _let_run(connection, decisions, await _unhindered(connection, decisions, runs))
+    await write(connection, decisions)
+    for partition, instant in (await put_off(connection, decisions.locked, ahead)).items():
+        decisions.heard[partition] = min(instant, decisions.heard.get(partition, instant))
+    return Planned(decisions.heard, frozenset(decisions.idle), restored)
 
 
-async def _put_off_early(connection: AsyncConnection[Any], turn: Turn, runs: Sequence[Run]) -> None:
+async def _put_off_early(connection: AsyncConnection[Any], decisions: Decisions, runs: Sequence[Run]) -> None:
     """Puts those off whose instants are still to come, until then."""
     early = await early_rows(connection, [run.row for run in runs])
     for run in runs:
         if run.row.id in early:
-            turn.put_off(run.row, run.rules, "waits: its instant is still to come", until=run.row.start)
+            decisions.put_off(run.row, run.rules, "waits: its instant is still to come", until=run.row.start)
 
 
-def _run_of(turn: Turn, one: Reckoned, changed: ReckonedChanges, now: int) -> Run | None:
+def _run_of(decisions: Decisions, one: Reckoned, changed: ReckonedChanges, now: int) -> Run | None:
     """The run that a claimed row means; None where it does not run."""
     row, definition, rules, reckoned = one
     if row.id in changed.locked:
@@ -112,11 +107,11 @@ def _run_of(turn: Turn, one: Reckoned, changed: ReckonedChanges, now: int) -> Ru
         earliest = row.fire_at if fires_late(row, rules) else LONG_AGO
         return Run(row, definition, rules, successor, earliest, reckoned.skipped)
     # What runs instead has its turn now, whenever it was to start: it fires late, at this moment.
-    turn.skip(Run(row, definition, rules, successor, now + 1), reckoned.skipped)
+    decisions.skip(Run(row, definition, rules, successor, now + 1), reckoned.skipped)
     return None
 
 
-async def _after_others(connection: AsyncConnection[Any], turn: Turn, runs: list[Run]) -> list[Run]:
+async def _after_others(connection: AsyncConnection[Any], decisions: Decisions, runs: list[Run]) -> list[Run]:
     """Those that need not wait for another job's run. The others are dealt with: a few of them in one claim."""
     looked, skipping = 0, dict[bytes, tuple[Run, str]]()
     for run in runs:
@@ -124,139 +119,77 @@ async def _after_others(connection: AsyncConnection[Any], turn: Turn, runs: list
             continue
         looked += 1
         if looked > _MOST_LOOKED_UP:
-            turn.put_off(run.row, run.rules, "waits: many runs that come after others are due")
+            decisions.put_off(run.row, run.rules, "waits: many runs that come after others are due")
             continue
         match await decide_after(connection, run.row, run.definition, run.rules.after):
             case WaitFor() as waits:
                 await queue_after(connection, run.row, waits, carries_on=not run.changed)
-                turn.idle.add(run.row.id)
-                turn.further += [(run.definition.id, one) for one in run.passed if run.changed]
+                decisions.idle.add(run.row.id)
+                decisions.further += [(run.definition.id, one) for one in run.passed if run.changed]
             case LookAgain(reason):
-                turn.put_off(run.row, run.rules, reason)
+                decisions.put_off(run.row, run.rules, reason)
             case SkipRun(reason):
                 skipping[run.row.id] = run, reason
-    await _put_off_early(connection, turn, [run for run, _ in skipping.values()])
+    await _put_off_early(connection, decisions, [run for run, _ in skipping.values()])
     for run, reason in skipping.values():
-        if run.row.id not in turn.idle:
-            turn.skip_alone(run, reason)
-    return [run for run in runs if run.row.id not in turn.idle]
+        if run.row.id not in decisions.idle:
+            decisions.skip_alone(run, reason)
+    return [run for run in runs if run.row.id not in decisions.idle]
 
 
-async def _unhindered(connection: AsyncConnection[Any], turn: Turn, runs: list[Run]) -> list[Run]:
+async def _unhindered(connection: AsyncConnection[Any], decisions: Decisions, runs: list[Run]) -> list[Run]:
     """Those that run now. The others have an earlier run of their job before them, and are dealt with."""
     wary = [run for run in runs if decide_overlap(run.rules) is not OverlapDecision.RUN]
     hindered = await earlier_runs(connection, [run.row for run in wary])
     if not hindered:
         return runs
-    await _put_off_early(connection, turn, [run for run in wary if run.row.id in hindered])
-    runs = [run for run in runs if run.row.id not in turn.idle]
+    await _put_off_early(connection, decisions, [run for run in wary if run.row.id in hindered])
+    runs = [run for run in runs if run.row.id not in decisions.idle]
     # Earlier runs are locked in one order by all who do.
     runs = sorted(runs, key=lambda run: (run.row.partition, hindered.get(run.row.id, b"")))
     decided = {run.row.id: decide_overlap(run.rules) for run in wary if run.row.id in hindered}
     queued = [run for run in runs if decided.get(run.row.id) is OverlapDecision.WAIT]
-    waiting = await _queue(connection, turn, [(run, hindered[run.row.id]) for run in queued])
-    turn.idle |= waiting
-    turn.further += [
+    waiting = await _queue(connection, decisions, [(run, hindered[run.row.id]) for run in queued])
+    decisions.idle |= waiting
+    decisions.further += [
         (run.definition.id, one) for run in queued if run.changed and run.row.id in waiting for one in run.passed
     ]
     free = []
     for run in runs:
-        if run.row.id in turn.idle:
+        if run.row.id in decisions.idle:
             continue
         overlap = decided.get(run.row.id)
         if overlap is OverlapDecision.SKIP:
-            turn.skip_alone(run, "overlap")
+            decisions.skip_alone(run, "overlap")
         elif overlap is OverlapDecision.CANCEL and not await cancel_earlier(connection, run.row):
-            turn.put_off(run.row, run.rules)
+            decisions.put_off(run.row, run.rules)
         else:
             free.append(run)
     return free
 
 
-async def _let_run(connection: AsyncConnection[Any], turn: Turn, runs: list[Run]) -> None:
+async def _let_run(connection: AsyncConnection[Any], decisions: Decisions, runs: list[Run]) -> None:
     counts = await count_runs(connection, [run.definition.raw_id for run in runs if run.rules.max_runs is not None])
     for run in runs:
-        turn.further += [(run.definition.id, one) for one in run.passed]
+        decisions.further += [(run.definition.id, one) for one in run.passed]
         most = run.rules.max_runs
         if most is not None and not run.changed and counts.get(run.definition.raw_id, 0) >= most:
-            turn.ended.append((run.definition, "max_runs"))
+            decisions.ended.append((run.definition, "max_runs"))
         elif run.rules.after_completion and not run.changed:
-            turn.completing.append((run.row, run.definition))
+            decisions.completing.append((run.row, run.definition))
         else:
-            turn.follow(run)
+            decisions.follow(run)
 
 
-async def _write(connection: AsyncConnection[Any], turn: Turn) -> None:
-    await _insert(connection, turn)
-    if turn.skipped:
-        await skip_claimed(connection, turn.skipped)
-    await skip_further(connection, turn.further)
-    await plan_completions(connection, turn.completing)
-    if turn.ended:
-        await finish_jobs(connection, [(one.id, one.revision, why) for one, why in turn.ended])
-
-
-async def _insert(connection: AsyncConnection[Any], turn: Turn) -> None:
-    planned: dict[int, list[tuple[bytes, str, int, int, int, int]]] = defaultdict(list)
-    starts = await _starts(connection, turn.successors)
-    for row, definition, instant, earliest in turn.successors:
-        start = starts.get(definition.raw_id, instant)
-        named = (definition.raw_id, definition.client, definition.revision)
-        planned[row.partition].append((*named, instant, start, max(start, earliest)))
-    if not planned:
-        return
-    inserted = []
-    async with connection.pipeline():  # one wait for all partitions, after which it is known how many each has taken
-        for partition, successors in planned.items():
-            jobs, clients, revisions, instants, begins, fires = zip(*sorted(successors), strict=True)
-            insert = statement_in("jobs/plan_successors", partition, ("unless_it_stands",) if turn.again else ())
-            parameters = {
-                "clients": list(clients),
-                "jobs": Uuids(jobs),
-                "revisions": Tokens(revisions),
-                "instants": Instants(instants),
-                "starts": Instants(begins),
-                "fires": Instants(fires),
-            }
-            cursor = await connection.execute(insert, parameters)
-            turn.heard[partition] = min(fires)
-            inserted.append((partition, parameters, len(jobs), cursor))
-    for partition, parameters, count, cursor in inserted:
-        if cursor.rowcount < count:
-            await _put_off_locked(connection, turn, partition, parameters)
-
-
-async def _starts(connection: AsyncConnection[Any], successors: Iterable[Successor]) -> dict[bytes, int]:
-    """When the successors start whose jobs have rules, by the jobs' ids."""
-    ruled = {
-        definition.raw_id: Planning(definition, row.partition, instant)
-        for row, definition, instant, _ in successors
-        if definition.rules is not None
-    }
-    return dict(zip(ruled, await starts_of(connection, ruled.values()), strict=True))
-
-
-async def _put_off_locked(
-    connection: AsyncConnection[Any], turn: Turn, partition: int, parameters: Mapping[str, Any]
-) -> None:
-    """Puts those rows off that have no successor though their jobs are as they were: somebody else has locked these."""
-    named = {name: parameters[name] for name in ("clients", "jobs", "revisions", "instants")}
-    cursor = await connection.execute(statement_in("jobs/unplanned_successors", partition), named, binary=True)
-    locked = {found[0] for found in await cursor.fetchall()}
-    for row, definition, _, _ in turn.successors:
-        if row.partition == partition and definition.raw_id in locked:
-            turn.further = [one for one in turn.further if one[0] != definition.id]
-            turn.skipped = [one for one in turn.skipped if one[0].id != row.id]
-            turn.put_off(row, definition.parsed())
-
-
-async def _queue(connection: AsyncConnection[Any], turn: Turn, runs: Iterable[tuple[Run, bytes]]) -> set[bytes]:
+async def _queue(
+    connection: AsyncConnection[Any], decisions: Decisions, runs: Iterable[tuple[Run, bytes]]
+) -> set[bytes]:
     """Has rows wait for the end of the run before them; the ids of those that do, where it has not ended by now."""
     queued: set[bytes] = set()
     for run, earlier in runs:
         waits = await queue(connection, run.row, earlier, carries_on=not run.changed)
         if waits is None:
-            turn.put_off(run.row, run.rules)
+            decisions.put_off(run.row, run.rules)
         elif waits:
             queued.add(run.row.id)
     return queued

@@ -8,7 +8,7 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.core.isolation import despite_brief_locks, is_of_a_row
 from pgsched.store.core.sql import statement_among
 from pgsched.store.live import executions
-from pgsched.store.live.executions import Admit, Claimed, How, Lease, Share
+from pgsched.store.live.executions import Admit, Claimed, ClaimTerms, Lease, Share
 from pgsched.store.live.parking import SetAside
 from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
 from pgsched.store.live.sifting import RowPlace, lease_rows, lock_due, sift
@@ -37,7 +37,7 @@ async def claim(
         except Exception as error:
             if not is_of_a_row(error):
                 raise
-            parked += await _sift(connection, lease, shares, How(now, admit, row_filter, again=True))
+            parked += await _sift(connection, lease, shares, ClaimTerms(now, admit, row_filter, again=True))
             refused = tuple(one.id for one in parked if one.how == "left")
             row_filter = replace(row_filter, refused=(*row_filter.refused, *refused)) if refused else row_filter
         else:
@@ -67,15 +67,17 @@ async def sift_held(
     return await sift(connection, lock, try_out)
 
 
-async def _sift(connection: Connection, lease: Lease, shares: Sequence[Share], how: How) -> list[SetAside]:
+async def _sift(connection: Connection, lease: Lease, shares: Sequence[Share], terms: ClaimTerms) -> list[SetAside]:
     async def lock() -> list[RowPlace]:
         places: list[RowPlace] = []
         for share in shares:
-            named = how.row_filter.parameters_in(share.partition)
-            places += await lock_due(connection, lease, [share], how.row_filter.clauses, named, how.row_filter.order)
+            named = terms.row_filter.parameters_in(share.partition)
+            places += await lock_due(
+                connection, lease, [share], terms.row_filter.clauses, named, terms.row_filter.order
+            )
         return places
 
     async def attempt(places: Sequence[RowPlace]) -> None:
-        await executions.carry_on(connection, lease, await lease_rows(connection, lease, places), how)
+        await executions.carry_on(connection, lease, await lease_rows(connection, lease, places), terms)
 
     return await sift(connection, lock, attempt, ahead=lease.ahead)

@@ -86,14 +86,14 @@ async def claim(
     those of their rows that do not run are not among the rows. A claim that was cancelled leaves the connection in the
     middle of it.
     """
-    how = How(now, admit, row_filter)
+    terms = ClaimTerms(now, admit, row_filter)
     try:
-        return await _claim(connection, lease, shares, how)
+        return await _claim(connection, lease, shares, terms)
     except psycopg.errors.UniqueViolation:  # somebody else has planned a successor: rare, and all was rolled back
-        return await _claim(connection, lease, shares, how._replace(again=True))
+        return await _claim(connection, lease, shares, terms._replace(again=True))
 
 
-class How(NamedTuple):
+class ClaimTerms(NamedTuple):
     """At which time (wire count) a claim is made, which of its rows may start, whose rows it reads, and whether it is
     made again, since somebody else had planned a successor."""
 
@@ -103,15 +103,15 @@ class How(NamedTuple):
     again: bool = False
 
 
-async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], how: How) -> Claimed:
-    claims = _claims(lease, shares, how.row_filter)
+async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], terms: ClaimTerms) -> Claimed:
+    claims = _claims(lease, shares, terms.row_filter)
     try:
         async with connection.pipeline() as pipeline:  # without a wait between begin and claim, plan and commit
             await connection.execute("begin")
             cursors = [await connection.execute(*one, binary=True) for one in claims]
             await pipeline.sync()
             taken = [row for cursor in cursors for row in map(_execution, await cursor.fetchall())]
-            running, planned = await carry_on(connection, lease, taken, how)
+            running, planned = await carry_on(connection, lease, taken, terms)
             await connection.execute("commit")
     except Exception:
         with contextlib.suppress(psycopg.Error):
@@ -121,7 +121,7 @@ async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], 
 
 
 async def carry_on(
-    connection: Connection, lease: Lease, taken: list[ClaimedExecution], how: How
+    connection: Connection, lease: Lease, taken: list[ClaimedExecution], terms: ClaimTerms
 ) -> tuple[list[ClaimedExecution], dict[int, int]]:
     """What a claim does with the rows that it took, in its transaction: those that run, and what was planned."""
     running = taken
@@ -129,12 +129,12 @@ async def carry_on(
     planned = NOTHING_PLANNED
     if recurring:
         planned = await plan_successors(
-            connection, recurring, lease.definitions, now=how.now, ahead=lease.ahead, again=how.again
+            connection, recurring, lease.definitions, now=terms.now, ahead=lease.ahead, again=terms.again
         )
     if planned.idle or planned.restored:
         running = [planned.restored.get(row.id, row) for row in taken if row.id not in planned.idle]
-    if how.admit:
-        running = await how.admit(connection, running)
+    if terms.admit:
+        running = await terms.admit(connection, running)
     if any(map(_OPTIONS, running)):
         running = await with_own_tokens(connection, running)
     return running, planned.instants

@@ -12,7 +12,7 @@ from psycopg import AsyncConnection
 from pgsched.store.core.isolation import is_a_lock, is_of_a_row, reason_of
 from pgsched.store.core.sql import statement_in
 
-How = Literal["held", "failed", "gone", "left"]
+Disposal = Literal["held", "failed", "gone", "left"]
 
 
 class SetAside(NamedTuple):
@@ -21,7 +21,7 @@ class SetAside(NamedTuple):
 
     id: bytes
     partition: int
-    how: How
+    how: Disposal
     reason: str
 
 
@@ -41,7 +41,7 @@ async def park(
     """
     reason = before + reason_of(error)
     parameters = {"id": UUID(bytes=id), "token": token, "reason": reason, "with_job": with_job}
-    ways: tuple[tuple[Literal["live/set_aside", "live/bury"], How], ...] = (
+    ways: tuple[tuple[Literal["live/set_aside", "live/bury"], Disposal], ...] = (
         ("live/set_aside", "held"),
         ("live/bury", "failed"),
     )
