@@ -42,7 +42,6 @@ from pgsched.api import (
 from pgsched.api.access import PUBLIC, SCOPE
 from pgsched.api.database import WAIT
 from pgsched.api.description import Description, name_of
-from pgsched.api.entrance import Application
 from pgsched.api.pages import audit as audit_page
 from pgsched.api.pages import backfill as backfill_pages
 from pgsched.api.pages import bulk as bulk_pages
@@ -61,6 +60,7 @@ from pgsched.api.pages.routing import refused as refused_page
 from pgsched.api.pages.routing import refused_by_litestar as page_refused_by_litestar
 from pgsched.api.parts import Parts
 from pgsched.api.problems import AnyRequest, failed, refused, refused_by_litestar
+from pgsched.api.raw_paths import Application
 from pgsched.api.requests import ApiRequest, check_query, check_request
 from pgsched.errors import InvalidSettings, PgschedError
 from pgsched.events import Events

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pgsched.api.database import WAIT, Database
-from pgsched.api.pace import Paces
+from pgsched.api.rate_limits import RateLimits
 from pgsched.batched import Batched
 from pgsched.domain.api_key import ANYBODY, Grant, KnownKey, Token
 from pgsched.errors import PgschedError, Unauthenticated, Unavailable
@@ -70,7 +70,7 @@ class Authentication:
         self._open_until = 0.0
         self._kept: dict[str, _Kept] = {}
         self._noted: dict[str, float] = {}
-        self._paces = Paces()
+        self._rate_limits = RateLimits()
         self._look_ups = Batched(self._ask)
 
     async def grant(self, header: str | None, *, page: bool = False) -> Grant:
@@ -99,7 +99,7 @@ class Authentication:
             kept = await self._look_up(token.id)
         kept.check(token)
         if counted and kept.key.rate is not None:
-            self._paces.take(f"the key {token.id}", kept.key.rate, kept.key.burst or kept.key.rate)
+            self._rate_limits.take(f"the key {token.id}", kept.key.rate, kept.key.burst or kept.key.rate)
         await self._note(token.id)
         return kept.grant
 

@@ -21,9 +21,9 @@ from litestar.response import Stream
 
 from pgsched.api.access import check_still, grant_of
 from pgsched.api.authentication import Authentication
+from pgsched.api.batch_lines import SLICE, RefusedLine, read
 from pgsched.api.batch_scheduling import BatchRefused, ScheduledLine, begin, schedule_all, schedule_each
 from pgsched.api.database import Database
-from pgsched.api.lines import SLICE, RefusedLine, read
 from pgsched.api.parameters import Pooled
 from pgsched.api.problems import Answer, Fault, refused
 from pgsched.api.requests import ApiRequest, check_parameters

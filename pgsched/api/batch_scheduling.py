@@ -7,7 +7,7 @@ import psycopg
 from psycopg import AsyncConnection, AsyncCursor
 from psycopg.rows import tuple_row
 
-from pgsched.api.lines import LineOrder, RefusedLine
+from pgsched.api.batch_lines import LineOrder, RefusedLine
 from pgsched.errors import PgschedError, QueueFull, SchemaMismatch, Unavailable
 from pgsched.store.core.query import first
 from pgsched.store.core.refusals import refusal

@@ -11,7 +11,7 @@ import jwt
 from jwt import PyJWK
 from jwt.exceptions import PyJWTError
 
-from pgsched.api.pace import Paces
+from pgsched.api.rate_limits import RateLimits
 from pgsched.api.signing_keys import SigningKeys
 from pgsched.delivery.tls import trusting_context
 from pgsched.domain.api_key import Grant
@@ -33,7 +33,7 @@ class BearerTokens:
 
     def __init__(self, settings: Settings, events: Events) -> None:
         self._providers = parse_providers(settings.oidc)
-        self._paces = Paces()
+        self._rate_limits = RateLimits()
         context = trusting_context(settings.tls_authorities)
         self._keys = {issuer: SigningKeys(issuer, context, events) for issuer in self._providers}
 
@@ -47,7 +47,7 @@ class BearerTokens:
             audiences.append(provider.sign_in.client_id)
         found = provider.grant(await self.claims(text, audiences))
         if counted and provider.rate is not None:
-            self._paces.take(found.subject, provider.rate, provider.burst or provider.rate)
+            self._rate_limits.take(found.subject, provider.rate, provider.burst or provider.rate)
         return found
 
     async def claims(self, text: str, audiences: Sequence[str]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.status_codes import HTTP_204_NO_CONTENT
 
 from pgsched.api.access import PUBLIC, SCOPE
-from pgsched.api.entrance import allowed
+from pgsched.api.raw_paths import allowed
 
 
 def answering(paths: Collection[str]) -> HTTPRouteHandler:

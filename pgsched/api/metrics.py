@@ -10,9 +10,9 @@ from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 
 from pgsched.api.access import check_everywhere, grant_of
-from pgsched.api.counting import Requests
 from pgsched.api.database import Database
 from pgsched.api.doctor import Doctor
+from pgsched.api.request_counts import RequestCounts
 from pgsched.api.requests import ApiRequest
 from pgsched.api.routing import problems, reads
 from pgsched.domain.api_key import EVERYBODY, Grant
@@ -32,7 +32,7 @@ class Metrics:
     ``database`` acts for everybody's clients, so this is for those alone who may read of all of them.
     """
 
-    def __init__(self, database: Database, doctor: Doctor, requests: Requests) -> None:
+    def __init__(self, database: Database, doctor: Doctor, requests: RequestCounts) -> None:
         self._database, self._doctor, self._requests = database, doctor, requests
         self._turn, self._objectives = asyncio.Lock(), Objectives()
         self._values: list[Value] = []

@@ -11,7 +11,6 @@ from litestar.di import Provide
 from pgsched.api.access import Guard, grant_of
 from pgsched.api.authentication import Authentication, Bearer
 from pgsched.api.browsers import Browsers
-from pgsched.api.counting import Requests
 from pgsched.api.database import Database
 from pgsched.api.doctor import Doctor
 from pgsched.api.feed import Feed
@@ -24,6 +23,7 @@ from pgsched.api.pages.provider import Providers
 from pgsched.api.pages.rendering import compile_templates
 from pgsched.api.pages.throughput import ThroughputCharts
 from pgsched.api.parameters import actor
+from pgsched.api.request_counts import RequestCounts
 from pgsched.domain.api_key import EVERYBODY
 from pgsched.events import Events
 from pgsched.extras import extra
@@ -45,7 +45,7 @@ class Parts:
         browsers = Browsers(settings)
         self.guard = Guard(authentication, browsers, only_shown=self.is_read_only)
         self._group_commit, self._tracing = GroupCommit(), Tracing(settings, "pgsched-api")
-        self.feed, self.requests = Feed(database, events), Requests()
+        self.feed, self.requests = Feed(database, events), RequestCounts()
         ring = KeyRing.parse(settings.secret_keys)
         self._doctor = Doctor(everything, database_url, ring)
         self._shared = {

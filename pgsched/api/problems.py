@@ -8,7 +8,7 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
 from pgsched import errors
-from pgsched.api.entrance import allowed
+from pgsched.api.raw_paths import allowed
 from pgsched.errors import InvalidInput, PgschedError
 from pgsched.events import Events
 

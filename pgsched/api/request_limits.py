@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from pgsched.api.connections import CONNECTION
-from pgsched.api.counting import AsgiApp
 from pgsched.api.problems import MEDIA_TYPE, unread_problem
+from pgsched.api.request_counts import AsgiApp
 
 _MOST_HEADERS, _LONGEST_URL, _MOST_PARAMETERS = 256, 32 * 1024, 500
 _LINGERS, _MOST_SURPLUS = 2.0, 4 * 1024 * 1024  # seconds and bytes of what comes after its answer is there

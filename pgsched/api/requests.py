@@ -13,9 +13,9 @@ from litestar.typing import FieldDefinition
 from litestar.utils.typing import make_non_optional_union
 
 from pgsched.api.access import check_clients, grant_of
-from pgsched.api.entrance import is_whole, names_of
 from pgsched.api.naming import key_in, put_id
 from pgsched.api.problems import Fault, Unreadable, parameters_of
+from pgsched.api.raw_paths import is_whole, names_of
 
 _PATH = re.compile(r"^(?P<what>.*) - at `\$(?P<path>.*)`$", re.DOTALL)
 _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")

@@ -23,9 +23,9 @@ from urllib.parse import quote, urlencode
 import httpx
 
 from pgsched.api.bearer import BearerTokens
-from pgsched.api.pace import Paces
 from pgsched.api.pages.pending_sign_in import PendingSignIn
 from pgsched.api.pages.provider import Providers
+from pgsched.api.rate_limits import RateLimits
 from pgsched.api.signing_keys import Unusable, answered, asking, discovered
 from pgsched.delivery.tls import trusting_context
 from pgsched.domain.oidc import Provider, SignIn, may_be_asked, parse_providers
@@ -55,7 +55,7 @@ class SignIns(Providers):
         self._context, self._tokens = trusting_context(settings.tls_authorities), tokens
         self._known: dict[str, tuple[float, _Endpoints]] = {}
         self._failed: dict[str, float] = {}
-        self._paces = Paces()
+        self._rate_limits = RateLimits()
         self._asked: dict[str, None] = {}
 
     @property
@@ -101,7 +101,7 @@ class SignIns(Providers):
     def _count(self, begun: PendingSignIn, caller: str) -> None:
         if begun.state in self._asked:
             raise Unauthenticated("the provider was asked about this sign-in before: begin again")
-        self._paces.take(f"signing in from {caller}", _RETURNS, _RETURNS_AT_ONCE)
+        self._rate_limits.take(f"signing in from {caller}", _RETURNS, _RETURNS_AT_ONCE)
         self._asked[begun.state] = None
         if len(self._asked) > _REMEMBERED:
             del self._asked[next(iter(self._asked))]

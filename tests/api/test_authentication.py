@@ -13,7 +13,7 @@ from pgsched.api import authentication
 from pgsched.api.app import create_app
 from pgsched.api.authentication import Authentication
 from pgsched.api.database import Database
-from pgsched.api.pace import Paces
+from pgsched.api.rate_limits import RateLimits
 from pgsched.domain.api_key import ANYBODY, NOBODY, Grant, Token
 from pgsched.errors import SchemaMismatch, TooManyRequests, Unauthenticated
 from pgsched.events import Events
@@ -221,13 +221,13 @@ async def test_a_key_asks_no_more_often_than_its_rate_and_others_as_they_like(
 
 def test_a_pace_counts_what_it_let_pass_and_nothing_else() -> None:
     now = 100.0
-    paces = Paces(lambda: now)
+    rate_limits = RateLimits(lambda: now)
 
     def passed() -> int:
         count = 0
         for _ in range(100):
             with suppress(TooManyRequests):
-                paces.take("k", 10, 5)
+                rate_limits.take("k", 10, 5)
                 count += 1
         return count
 

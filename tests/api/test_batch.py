@@ -11,7 +11,7 @@ import httpx
 import psycopg
 import pytest
 
-from pgsched.api import authentication, lines
+from pgsched.api import authentication, batch_lines
 from pgsched.api.database import Database
 from pgsched.domain.api_key import Grant
 from pgsched.errors import Unavailable
@@ -168,7 +168,7 @@ async def test_no_lines_are_no_results(api: httpx.AsyncClient) -> None:
 
 async def test_a_line_has_the_limit_of_a_request(api: httpx.AsyncClient, db: Db) -> None:
     def bodies() -> bytes:
-        return ndjson([KINDS[0], b"x" * (lines.LONGEST_LINE * 2) + b"\n", KINDS[2]])
+        return ndjson([KINDS[0], b"x" * (batch_lines.LONGEST_LINE * 2) + b"\n", KINDS[2]])
 
     found = results(await send(api, bodies(), "each"))
     assert [result.get("problem", {}).get("status") for result in found] == [None, 413, None]
@@ -180,7 +180,7 @@ async def test_a_line_has_the_limit_of_a_request(api: httpx.AsyncClient, db: Db)
 async def test_a_batch_has_so_many_lines_at_most(
     api: httpx.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "MOST_LINES", 5)
+    monkeypatch.setattr(batch_lines, "MOST_LINES", 5)
     answer = await send(api, ndjson(plain(6)))
     assert (answer.status_code, answer.json()["errors"][0]["line"]) == (413, 6)
     assert count(db) == 0
@@ -189,7 +189,7 @@ async def test_a_batch_has_so_many_lines_at_most(
 async def test_results_end_at_the_first_line_that_is_too_many(
     api: httpx.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "MOST_LINES", 5)
+    monkeypatch.setattr(batch_lines, "MOST_LINES", 5)
 
     async def pieces() -> AsyncIterator[bytes]:
         for _ in range(20):

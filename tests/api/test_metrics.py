@@ -8,10 +8,10 @@ import pytest
 
 from pgsched.api import doctor, metrics
 from pgsched.api.app import create_app
-from pgsched.api.counting import Requests
 from pgsched.api.database import Database
 from pgsched.api.doctor import Doctor
 from pgsched.api.metrics import Metrics
+from pgsched.api.request_counts import RequestCounts
 from pgsched.domain.api_key import EVERYBODY
 from pgsched.events import Events
 from pgsched.metrics import catalogue
@@ -83,7 +83,7 @@ async def test_a_database_that_is_away_is_told_and_the_page_is_there() -> None:
     database = Database(url, Events(), wait=0.1)
     await database.open()
     try:
-        found = await Metrics(database, Doctor(database, url, None), Requests()).page(EVERYBODY)
+        found = await Metrics(database, Doctor(database, url, None), RequestCounts()).page(EVERYBODY)
     finally:
         await database.close()
     assert read(found) == {("pgsched_database_up", ()): 0}

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsched.api import bodies
-from pgsched.api.lines import BatchLine, cut, read
+from pgsched.api.batch_lines import BatchLine, cut, read
 from pgsched.api.problems import Unreadable
 from pgsched.api.requests import read_body
 from pgsched.client.events import EventStream

@@ -13,7 +13,7 @@ from litestar import Request
 from litestar.types import Scope
 from uvicorn.server import ServerState
 
-from pgsched.api import lines
+from pgsched.api import batch_lines
 from pgsched.api.connections import Connections
 from pgsched.api.pages.forms import read_form
 from pgsched.api.pages.session import cookie_in
@@ -130,7 +130,7 @@ def _lines(pieces: Iterable[bytes]) -> None:
             yield piece
 
     async def take() -> None:
-        async for _ in lines.cut(body()):
+        async for _ in batch_lines.cut(body()):
             pass
 
     asyncio.run(take())

@@ -1,4 +1,4 @@
-"""What each request passes before it is routed.
+"""Paths as they were sent, by which requests are routed, and HEAD.
 
 A server hands on a path that is decoded, in which a / of a name and one between two names are the same. So the path is
 read once more as it was sent: routes are found by its parts as they are quoted, and a route is given each name decoded.

@@ -14,7 +14,7 @@ AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 
 
-class Requests:
+class RequestCounts:
     """The requests of this process, by method, route and status."""
 
     def __init__(self) -> None:

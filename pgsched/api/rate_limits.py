@@ -8,7 +8,7 @@ from pgsched.errors import TooManyRequests
 _MANY = 1000
 
 
-class Paces:
+class RateLimits:
     """When each one's next request was due, had all come evenly: the generic cell rate algorithm (ITU-T I.371)."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
