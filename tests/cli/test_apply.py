@@ -77,7 +77,7 @@ async def test_what_is_declared_is_added_once_and_marked(database_url: str, db: 
     assert db.execute("select revision from pgsched.jobs").fetchall() == [(1,), (1,)]
 
 
-async def test_a_change_names_what_is_different_and_shows_the_next_fires(database_url: str, db: Connection) -> None:
+async def test_a_change_names_what_is_different_and_the_next_instants(database_url: str, db: Connection) -> None:
     await applied(database_url, [NIGHTLY])
     later = DeclaredJob(key="nightly", target="python:report", cron="0 3 * * *", timezone="Europe/Berlin")
     [change] = await applied(database_url, [later])
