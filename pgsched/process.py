@@ -7,19 +7,18 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from collections.abc import Callable
 
 import psycopg
 
 from pgsched.delivery.channel import describe
+from pgsched.delivery.isolation import StartChild
 from pgsched.delivery.python import App
 from pgsched.delivery.threads import LoopsThreads
-from pgsched.domain.execution import ClaimedExecution
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.metrics.files import Counting
-from pgsched.scheduler import Trials, Worker
+from pgsched.scheduler import Containment, Worker
 from pgsched.service import collect_seldom, error_text, is_away
 from pgsched.settings import Settings
 from pgsched.store.admin.revisions import check_schema
@@ -28,8 +27,8 @@ from pgsched.store.core.fitness import check_not_following
 from pgsched.store.core.pooling import check_sessions, watch_sessions
 from pgsched.store.core.transactions import transaction
 from pgsched.worker.run import forks
+from pgsched.worker.run.event_loop import run_to_its_end
 from pgsched.worker.run.process_exit import ExitStatus, ProcessExit, named
-from pgsched.worker.run.witness import Start
 
 Orders = Callable[[Callable[[], None]], None]
 _LOOK_EVERY, _ORDERS_WITHIN, _NEXT_TRY = 1.0, 2.0, 1.0
@@ -38,36 +37,11 @@ _SWITCH_INTERVAL = 0.0001
 for each function that computes."""
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's where it is installed; it does not exist for Windows, nor for other Python implementations."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
-
-
-def run_to_its_end(work: Coroutine[Any, Any, None], events: Events) -> None:
-    """``asyncio.run``, but for a loop that somebody stops before the work is done: that goes on. Any handler can stop
-    it, and to end there would leave what has just run without its end on record."""
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        loop = runner.get_loop()
-        task = loop.create_task(work)
-        while not task.done():
-            try:
-                loop.run_until_complete(task)
-            except RuntimeError:
-                if task.done() or loop.is_closed():
-                    raise
-                events.emit("loop.stopped")
-
-
 async def _run(
     url: str,
     worker: Callable[[Callable[[], None]], Worker],
     *,
     ready: Callable[[], None] | None,
-    over: Callable[[], None],
     orders: Orders | None,
     process_exit: ProcessExit | None,
 ) -> None:
@@ -88,7 +62,6 @@ async def _run(
         if process_exit is not None:  # closing the loop would wait for handlers and lanes
             process_exit.now(ExitStatus.BROKEN, f"its main task ended: {describe(error)}", running.dispatcher.running)
         raise
-    over()
     if running.has_stragglers:
         # A thread cannot be interrupted, and a coroutine may resist it. Their executions are settled or handed back, so
         # the process must not wait for them.
@@ -154,9 +127,7 @@ def run_worker(
     app: App | None = None,
     events: Events | None = None,
     ready: Callable[[], None] | None = None,
-    start_alone: Start | None = None,
-    alone: Callable[[ClaimedExecution | None], None] | None = None,
-    without: Sequence[str] = (),
+    start_child: StartChild | None = None,
     orders: Orders | None = None,
     counting: Counting | None = None,
     waits: bool = False,
@@ -164,10 +135,8 @@ def run_worker(
     """Runs one worker process until SIGTERM or SIGINT, then drains and returns. Ends the process if a handler keeps it
     from working (``worker.run.process_exit``), unless ``blocked_timeout`` is 0.
 
-    ``start_alone`` starts a process for executions that may have ended their worker's process. With ``alone`` this is
-    such a process: it calls ``alone`` with each execution before it runs it and with None afterwards, passes over the
-    clients in ``without``, and returns when no more execution waits to be run alone. ``orders`` is given a function
-    that stops the worker and may be called in any thread; signals are then only logged. ``counting``
+    ``start_child`` starts a process that calls handlers which may end theirs (``delivery.isolation``). ``orders`` is
+    given a function that stops the worker and may be called in any thread; signals are then only logged. ``counting``
     counts what it does. Where it ``waits``, a database that is away at the start is waited for.
 
     Raises SchemaMismatch when the database was not migrated, Conflict where it follows another by logical replication,
@@ -183,12 +152,11 @@ def run_worker(
         ProcessExit(events, after=settings.blocked_timeout + settings.lease) if settings.blocked_timeout else None
     )
 
-    def make(over: Callable[[], None]) -> Worker:
-        trials = Trials(start=start_alone, tell=alone, over=over, without=without, process_exit=process_exit)
-        return Worker(settings, app=app, events=events, trials=trials, counting=counting)
+    def make(drain: Callable[[], None]) -> Worker:
+        containment = Containment(start_child=start_child, drain=drain, process_exit=process_exit)
+        return Worker(settings, app=app, events=events, containment=containment, counting=counting)
 
-    over = functools.partial(alone, None) if alone else lambda: None
-    run_to_its_end(_run(url, make, ready=ready, over=over, orders=orders, process_exit=process_exit), events)
+    run_to_its_end(_run(url, make, ready=ready, orders=orders, process_exit=process_exit), events)
 
 
 def checked_database(settings: Settings) -> str:

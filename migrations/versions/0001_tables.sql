@@ -619,8 +619,6 @@ create table pgsched.workers (
   name       text not null,
   queues     text[] not null,
   delivers   text[] not null default '{}',
-  tries      boolean not null default false,
-  alone      boolean not null default false,
   concurrency integer not null default 1,
   release    text not null,
   instance   text not null default '',
@@ -645,7 +643,6 @@ create table pgsched_internal.former_workers (
   name       text not null,
   queues     text[] not null,
   release    text not null,
-  alone      boolean not null,
   started_at timestamptz not null,
   lost_since timestamptz,
   left_at    timestamptz not null default pgsched.now()

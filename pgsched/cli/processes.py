@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 
 supervised_option = click.option("--supervised", is_flag=True, hidden=True)
 told_option = click.option("--told", is_flag=True, hidden=True)
-alone_option = click.option("--alone", type=int, hidden=True)
-without_option = click.option("--without", multiple=True, hidden=True)
+isolated_option = click.option("--isolated", is_flag=True, hidden=True)
 count_option = click.option("--count-into", type=Path, hidden=True)
 
 
@@ -68,8 +67,7 @@ def api(reply: Reply, /, supervised: bool, told: bool, **flags: Any) -> None:
 @click.option("--check", is_flag=True, help="Check whether a worker on this machine is alive; start none.")
 @json_option
 @supervised_option
-@alone_option
-@without_option
+@isolated_option
 @count_option
 @click.pass_context
 def worker(
@@ -77,13 +75,15 @@ def worker(
     /,
     check: bool,
     supervised: bool,
-    alone: int | None,
-    without: Sequence[str],
+    isolated: bool,
     count_into: Path | None,
     **flags: Any,
 ) -> None:
     """Deliver what is due until SIGTERM or Ctrl-C, then finish what is in hand."""
     settings = with_database(load_settings(flags, delivers=True))
+    if isolated:
+        _serve_isolated(settings)
+        return
     from pgsched.worker.run.channels import ways_out
 
     ways_out(settings)  # here, so that it is said once and not by each process
@@ -92,7 +92,7 @@ def worker(
         if check:
             _check(settings, reply)
             return
-        part = _Part(supervised=supervised, alone=alone, without=without, count_into=count_into)
+        part = _Part(supervised=supervised, count_into=count_into)
         with shown(settings) as metrics:
             if settings.processes > 1:
                 _supervise(settings, reply, metrics)
@@ -117,12 +117,10 @@ def _check(settings: Settings, reply: Reply) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """The part of a process in a command of several: whether another keeps it running, the pipe of one that runs
-    executions alone and the clients that it leaves out, and the directory into which it counts."""
+    """The part of a process in a command of several: whether another keeps it running, and the directory into which it
+    counts."""
 
     supervised: bool
-    alone: int | None
-    without: Sequence[str]
     count_into: Path | None
 
 
@@ -139,7 +137,7 @@ def shown(settings: Settings) -> Iterator["MetricsPage | None"]:
 
 
 def _work(settings: Settings, reply: Reply, part: _Part, metrics: "MetricsPage | None") -> None:
-    from pgsched.cli.alone import Alone, teller
+    from pgsched.cli.isolated import child_starter
     from pgsched.cli.load_app import load_app
     from pgsched.process import run_worker
 
@@ -149,14 +147,25 @@ def _work(settings: Settings, reply: Reply, part: _Part, metrics: "MetricsPage |
     app = load_app(settings.app) if settings.app else None
     count_into = metrics.directory if metrics else part.count_into
     counting = Counting(Counters(), count_into) if count_into else None
-    run = partial(run_worker, settings, app=app, events=_events(counting), orders=orders, counting=counting)
-    waits = not part.supervised  # who starts others again knows better
     with explained():
-        if part.alone is not None:
-            run(alone=teller(part.alone), without=part.without)
-        else:
-            start_alone = Alone(settings, count_into) if app else None
-            run(ready=partial(_ready, settings, reply, metrics), start_alone=start_alone, waits=waits)
+        run_worker(
+            settings,
+            app=app,
+            events=_events(counting),
+            ready=partial(_ready, settings, reply, metrics),
+            start_child=child_starter(settings) if app else None,
+            orders=orders,
+            counting=counting,
+            waits=not part.supervised,  # who starts others again knows better
+        )
+
+
+def _serve_isolated(settings: Settings) -> None:
+    from pgsched.cli.isolated import serve_isolated
+
+    _begin(settings)
+    with explained():
+        serve_isolated(settings, _events(None))
 
 
 def _events(counting: Counting | None) -> Events:

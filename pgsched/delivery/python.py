@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from pgsched.delivery.failure_log import FailureLog, Raised, traceback_of
 from pgsched.delivery.handlers import Handler, checked_clients, checked_heartbeat
+from pgsched.delivery.isolation import LOSSES, Isolation
 from pgsched.delivery.middleware import Middleware, is_async
 from pgsched.delivery.own_context import Traces, leave_task, own_context
 from pgsched.delivery.places import NoPlace
@@ -157,7 +158,7 @@ class App:
 class PythonChannel:
     """Calls python: targets. Functions that are not async run in ``threads``, which the caller shuts down.
     ``tracebacks`` is how many characters of a failure's traceback are kept; ``reports`` keeps what handlers say of
-    their progress."""
+    their progress. What was lost with its worker again and again is called in ``isolation``, where there is one."""
 
     def __init__(
         self,
@@ -168,10 +169,11 @@ class PythonChannel:
         failures: FailureLog,
         tracebacks: int = 0,
         reports: Reports | None = None,
+        isolation: Isolation | None = None,
     ) -> None:
         self._handlers, self._completion, self._threads = app.handlers, completion, threads
         self._failures, self._tracebacks = failures, tracebacks
-        self._reports, self._traces = reports, Traces()
+        self._reports, self._traces, self._isolation = reports, Traces(), isolation
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
         """One call of the handler. The caller ends it by cancelling when the deadline has passed. Raises NoPlace
@@ -181,6 +183,8 @@ class PythonChannel:
             return Undeliverable(capability=execution.target)  # another worker may have it
         if handler.clients is not None and execution.client_id not in handler.clients:
             return Failed(error=handler.not_for(execution.client_id), retryable=False)
+        if execution.losses and execution.losses >= LOSSES and self._isolation is not None:
+            return await self._isolation.deliver(execution, options, deadline)
         traces = self._traces
         begun = traces.step or traces.begin() if handler.is_async or handler.wants_connection else None
         try:
@@ -202,7 +206,8 @@ class PythonChannel:
                 traces.end(begun)
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        if self._isolation is not None:
+            await self._isolation.close()
 
     def _ended_by(self, raised: Raised, execution: ClaimedExecution) -> Outcome:
         if not isinstance(raised.outcome, Failed):

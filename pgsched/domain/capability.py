@@ -5,8 +5,8 @@ is configured with brokers can send to Kafka. What a target needs is a **capabil
 itself), ``kafka:``, ``sql:`` (functions of clients that have no role of their own). Workers say in ``pgsched.workers``
 which they have.
 
-An execution that no living worker can deliver is held at a gate named after its capability. One that may have ended its
-worker's process is held at another, until a process runs it alone. Neither gate is a row of the table of gates.
+An execution that no living worker can deliver is held at a gate named after its capability, which is no row of the
+table of gates.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,10 +16,8 @@ KAFKA, SQL = "kafka:", "sql:"
 
 WORKER = "worker:"
 """The prefix of gates for executions that no worker can deliver. It sorts behind all other gates."""
-ALONE = "alone:"
-"""The prefix of gates for executions that are to be run alone, because their worker was lost several times."""
 QUARANTINE = "error"
-"""The gate of executions whose worker process ended while it ran nothing else."""
+"""The gate of executions that the database refuses to claim or settle."""
 
 
 def needs(target: str) -> str | None:
@@ -36,7 +34,7 @@ def handler_of(name: str) -> str:
 
 def is_table_gate(gate: str) -> bool:
     """Whether a gate at which executions are held is one that workers feed on from by the table of gates."""
-    return not gate.startswith((WORKER, ALONE)) and gate not in {QUARANTINE, "order"}
+    return not gate.startswith(WORKER) and gate not in {QUARANTINE, "order"}
 
 
 def crews(mine: Iterable[str], peers: Mapping[int, frozenset[str]]) -> set[tuple[int, ...]]:

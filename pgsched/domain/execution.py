@@ -23,7 +23,8 @@ class ClaimedExecution(NamedTuple):
     ``id`` and ``job_id`` are the sixteen bytes of a UUID; ``fire_at`` and ``scheduled_for`` are microseconds since
     2000-01-01 UTC, and so is ``start_at`` of a run that is to start later than that, by jitter or within a window;
     ``payload`` and ``options`` are JSON text, or ``KEPT_BACK`` for a payload. ``attempt`` counts from 1 and includes
-    this one; ``uncounted`` is how often it was delivered without an attempt being counted, None for never.
+    this one; ``uncounted`` is how often it was delivered without an attempt being counted, None for never; ``losses``
+    how often of these it was lost or stopped with its worker, where it is for a handler.
     """
 
     partition: int
@@ -42,6 +43,7 @@ class ClaimedExecution(NamedTuple):
     ordering_key: str | None
     start_at: int | None = None
     uncounted: int | None = None
+    losses: int | None = None
 
     @property
     def uuid(self) -> str:

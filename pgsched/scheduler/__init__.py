@@ -4,7 +4,7 @@
 all.
 """
 
-from pgsched.scheduler.foundation import Trials
+from pgsched.scheduler.foundation import Containment
 from pgsched.scheduler.worker import Worker
 
-__all__ = ["Trials", "Worker"]
+__all__ = ["Containment", "Worker"]

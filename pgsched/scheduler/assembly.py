@@ -7,7 +7,7 @@ from datetime import timedelta
 from pgsched.delivery.python import App
 from pgsched.events import Events
 from pgsched.metrics.files import Counting, Writing
-from pgsched.scheduler.foundation import Foundation, Trials
+from pgsched.scheduler.foundation import Containment, Foundation
 from pgsched.settings import Settings
 from pgsched.store.admin.workers import RegisteredWorker
 from pgsched.store.core.connect import Connection, Link
@@ -24,8 +24,6 @@ from pgsched.worker.gates.capabilities import Capabilities
 from pgsched.worker.gates.gatekeeper import Gatekeeper
 from pgsched.worker.leases import CLAIMING_PATIENCE, Leases
 from pgsched.worker.renewer import Renewer
-from pgsched.worker.run.trial import Trial
-from pgsched.worker.run.witness import Witness
 
 
 class Assembly(Foundation):
@@ -37,10 +35,10 @@ class Assembly(Foundation):
         *,
         app: App | None,
         events: Events | None,
-        trials: Trials,
+        containment: Containment,
         counting: Counting | None,
     ) -> None:
-        super().__init__(settings, app=app, events=events, trials=trials, counting=counting)
+        super().__init__(settings, app=app, events=events, containment=containment, counting=counting)
         self.capabilities = Capabilities(self._chores, self.events, self.roster, mine=self._delivers)
         self.admission = Admission(
             self.roster,
@@ -75,8 +73,6 @@ class Assembly(Foundation):
             hints=self._make_hints(),
             listen=self.settings.notify,
         )
-        self.witness = Witness(self._chores, self.events, self.capabilities, start=trials.start)
-        self.trial = self._make_trial(trials) if trials.tell else None
         self.writing = self._make_writing(counting) if counting else None
         self._connect()
 
@@ -92,8 +88,6 @@ class Assembly(Foundation):
         self.in_hand.left.connect(self.admission.left)
         self.admission.has_news.connect(self.gatekeeper.wake)
         self.in_hand.left.connect(self.circuits.forget)
-        if self.trial is not None:
-            self.in_hand.eased.connect(self.trial.wake)
         self.circuits.changed.connect(self.gatekeeper.look)
         self.capabilities.found.connect(self.gatekeeper.feed_from)
         self.settler.held.connect(self.capabilities.note_held)
@@ -157,22 +151,6 @@ class Assembly(Foundation):
 
     async def _warm_claims(self, connection: Connection, first: bool) -> None:
         await warm_claims(connection, self.roster.partitions, each=first)
-
-    def _make_trial(self, trials: Trials) -> Trial:
-        assert trials.tell is not None
-        assert trials.over is not None
-        return Trial(
-            self._leases(self._link("alone", greet=self.roster.check_in)),
-            self.dispatcher,
-            admission=self.admission,
-            gatekeeper=self.gatekeeper,
-            mine=self._delivers,
-            directory=self.directory,
-            tell=trials.tell,
-            over=trials.over,
-            goes_on=self._threads.go_on,
-            without=trials.without,
-        )
 
     def _make_writing(self, counting: Counting) -> Writing:
         def gauges() -> dict[str, float]:

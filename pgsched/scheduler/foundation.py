@@ -12,9 +12,9 @@ from typing import Any
 from pgsched.delivery.channel import Channel, Channels
 from pgsched.delivery.completion import TransactionalCompletion
 from pgsched.delivery.failure_log import FailureLog
+from pgsched.delivery.isolation import Isolation, StartChild
 from pgsched.delivery.python import App
 from pgsched.delivery.threads import Threads
-from pgsched.domain.execution import ClaimedExecution
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.metrics.files import Counting
@@ -42,15 +42,13 @@ from pgsched.worker.run.attempts import Equipment
 from pgsched.worker.run.beginnings import Beginnings
 from pgsched.worker.run.channels import Surroundings, make_channels
 from pgsched.worker.run.dispatcher import Dispatcher
+from pgsched.worker.run.lane_watch import LaneWatch
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.process_exit import ProcessExit
 from pgsched.worker.run.reports import Reports
 from pgsched.worker.run.shares import Shares
 from pgsched.worker.run.stand_in import StandIn
 from pgsched.worker.run.terms import Terms
-from pgsched.worker.run.trial import Trial
-from pgsched.worker.run.watch import AttemptWatch
-from pgsched.worker.run.witness import Start
 from pgsched.worker.settle.settler import SETTLING_PATIENCE, Settler
 from pgsched.worker.vault import Vault
 
@@ -58,16 +56,13 @@ _HANDLER_CONNECTIONS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trials:
-    """How a worker runs executions alone that may end its process. ``start`` starts a process for them. In such a
-    process ``tell`` is called with each execution before it runs, and with None when it is no longer in hand;
-    ``without`` names clients whose executions other processes run; ``over`` is called when no more execution waits to
-    be run alone. ``process_exit`` ends a process that can no longer do its work, if the worker may end it."""
+class Containment:
+    """How a worker contains handlers that may end or block its process: ``start_child`` starts a process in which they
+    are called instead; ``drain`` drains this one; ``process_exit`` ends it where it can no longer do its work, if the
+    worker may end it."""
 
-    start: Start | None = None
-    tell: Callable[[ClaimedExecution | None], None] | None = None
-    over: Callable[[], None] | None = None
-    without: Sequence[str] = ()
+    start_child: StartChild | None = None
+    drain: Callable[[], None] | None = None
     process_exit: ProcessExit | None = None
 
 
@@ -76,7 +71,6 @@ class Foundation:
 
     claimer: Claimer
     gatekeeper: Gatekeeper
-    trial: Trial | None
     settler_type = Settler
 
     def __init__(
@@ -85,7 +79,7 @@ class Foundation:
         *,
         app: App | None,
         events: Events | None,
-        trials: Trials,
+        containment: Containment,
         counting: Counting | None,
     ) -> None:
         if settings.database_url is None:
@@ -97,7 +91,7 @@ class Foundation:
         self._lease = timedelta(seconds=settings.lease)
         self.clock, self.in_hand, self.book = DatabaseClock(), InHand(), Book()
         self.definitions, self._counting = Definitions(), counting
-        self.roster = self._make_roster(instance, trials)
+        self.roster = self._make_roster(instance)
         # Rare single statements share one connection. Renewals have their own, so that they never wait behind one of
         # these.
         self._chores, self._renewing = self._link("upkeep"), self._link("renew", raw=False)
@@ -105,7 +99,7 @@ class Foundation:
         self.directory = Directory(self._chores, self.events, self.vault.open_signing)
         self.minutes = Minutes(self.clock, self.directory.has_settings)
         self.upkeep = self._make_upkeep()
-        self._over = trials.over
+        self._containment = containment
         self._equip()
         self.circuits = Circuits(
             self._chores, self.events, self.book, after=settings.sideline_after, rate=settings.recovery_rate
@@ -116,9 +110,9 @@ class Foundation:
         self.channels, self.tracing = self._make_channels(), Tracing(settings, "pgsched-worker")
         self.terms = Terms(self.clock, self.directory.defaults)
         self.relieved: Signal[[]] = Signal()
-        self.dispatcher = self._make_dispatcher(trials)
+        self.dispatcher = self._make_dispatcher()
 
-    def _make_roster(self, instance: str, trials: Trials) -> Roster:
+    def _make_roster(self, instance: str) -> Roster:
         return Roster(
             name=f"{socket.gethostname()}:{os.getpid()}",
             instance=instance,
@@ -126,8 +120,6 @@ class Foundation:
             lease=self._lease,
             concurrency=self.settings.concurrency,
             delivers=self._delivers,
-            tries=trials.start is not None,
-            alone=trials.tell is not None,
         )
 
     def _link(self, role: str, **how: Any) -> Link:
@@ -155,7 +147,7 @@ class Foundation:
         self._beginnings = Beginnings(self._link("begin", seldom=True))
         self._reports = Reports(self._link("reports", raw=False, seldom=True))
 
-    def _make_dispatcher(self, trials: Trials) -> Dispatcher:
+    def _make_dispatcher(self) -> Dispatcher:
         shares = Shares(lanes=self.settings.concurrency, is_wanted=self.directory.are_several, relieved=self.relieved)
         equipment = Equipment(
             channel=self._traced(),
@@ -169,10 +161,10 @@ class Foundation:
             beginnings=self._beginnings,
             goes_on=self._threads.is_going_on,
         )
-        watch = AttemptWatch(
+        watch = LaneWatch(
             self.events,
-            stand_in=self._make_stand_in(trials),
-            process_exit=trials.process_exit,
+            stand_in=self._make_stand_in(),
+            process_exit=self._containment.process_exit,
             beaten=self._threads.beat,
         )
         return Dispatcher(
@@ -184,9 +176,7 @@ class Foundation:
             watch=watch,
         )
 
-    def _make_stand_in(self, trials: Trials) -> StandIn:
-        # An execution in a process of its own delays no others.
-        is_bounded = self.settings.blocked_timeout > 0 and trials.tell is None
+    def _make_stand_in(self) -> StandIn:
         return StandIn(
             self._url,
             self.roster,
@@ -194,8 +184,8 @@ class Foundation:
             lease=self._lease,
             unanswered=self._unanswered,
             announces=self.settings.notify,
-            longest=self.settings.blocked_timeout if is_bounded else float("inf"),
-            process_exit=trials.process_exit,
+            longest=self.settings.blocked_timeout or float("inf"),
+            process_exit=self._containment.process_exit,
         )
 
     def _make_settler(self) -> Settler:
@@ -227,8 +217,13 @@ class Foundation:
                 threads=self._threads,
                 failures=self._failures,
                 reports=self._reports,
+                isolation=self._make_isolation(),
             ),
         )
+
+    def _make_isolation(self) -> Isolation | None:
+        start = self._containment.start_child
+        return Isolation(start, self.events, is_shared=self.directory.are_several) if start else None
 
     def _traced(self) -> Channel:
         """The channels, their attempts spans of a trace where these are recorded."""
@@ -246,12 +241,12 @@ class Foundation:
         """Drains the process, because no thread is left for functions that are not async."""
         reason = "no function in a thread returns: the process drains, and its supervisor starts another"
         self.events.emit("places.taken", places=self._threads.name, most=self._threads.most, reason=reason)
-        if self._over is not None:
-            self._over()
+        if self._containment.drain is not None:
+            self._containment.drain()
 
     def _unanswered(self) -> list[int]:
         return [token for claiming in self._claiming for token in claiming.leases.unanswered]
 
     @property
     def _claiming(self) -> Sequence[Claiming]:
-        return [self.trial] if self.trial is not None else [self.claimer, self.gatekeeper]
+        return [self.claimer, self.gatekeeper]

@@ -10,12 +10,12 @@ from pgsched.delivery.python import App
 from pgsched.events import Events
 from pgsched.metrics.files import Counting
 from pgsched.scheduler.assembly import Assembly
-from pgsched.scheduler.foundation import Trials
+from pgsched.scheduler.foundation import Containment
 from pgsched.service import Service
 from pgsched.settings import Settings
 from pgsched.store.admin import workers
 
-_NONE = Trials()
+_NONE = Containment()
 _UNSETTLED, _WELL = 60.0, 1.0
 
 
@@ -28,10 +28,10 @@ class Worker(Assembly):
         *,
         app: App | None = None,
         events: Events | None = None,
-        trials: Trials = _NONE,
+        containment: Containment = _NONE,
         counting: Counting | None = None,
     ) -> None:
-        super().__init__(settings, app=app, events=events, trials=trials, counting=counting)
+        super().__init__(settings, app=app, events=events, containment=containment, counting=counting)
         self._tasks: list[asyncio.Task[None]] = []
         self._settling: asyncio.Task[None] | None = None
 
@@ -39,9 +39,7 @@ class Worker(Assembly):
     def services(self) -> list[Service]:
         """Everything that runs in the background but the settler, which is the last to stop."""
         writing = [self.writing] if self.writing else []
-        if self.trial is not None:
-            return [self.listener, self.trial, self.renewer, self.directory, self.upkeep.rollups, *writing]
-        supply = [self.directory, self.circuits, self.renewer, self.capabilities, self.witness]
+        supply = [self.directory, self.circuits, self.renewer, self.capabilities]
         return [self.listener, *self._claiming, self.sweeper, *supply, *self.upkeep.services, *writing]
 
     async def start(self) -> None:
@@ -52,7 +50,6 @@ class Worker(Assembly):
 
     async def drain(self) -> None:
         """Stops claiming, lets what runs finish within the limit, hands the rest back, settles all, and leaves."""
-        ending = asyncio.create_task(self.witness.end())
         for claiming in self._claiming:
             claiming.stop()
             await asyncio.wait([self._tasks[self.services.index(claiming)]], timeout=5)
@@ -60,7 +57,6 @@ class Worker(Assembly):
             async with asyncio.timeout(5):
                 await self.claimer.stop_polling()
         await self.dispatcher.drain(timedelta(seconds=self.settings.drain_timeout))
-        await ending
         for service in [*self.services, self.settler]:
             service.stop()
         if self._settling:

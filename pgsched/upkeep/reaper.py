@@ -130,7 +130,7 @@ class Reaper(Service):
             declared = set(await workers.declare_lost(connection, lost))
             self._declared |= declared
             for worker in lost:
-                if worker.id in declared and not worker.alone:  # what is run alone is expected to end its process
+                if worker.id in declared:
                     self.events.emit("worker.declared_lost", worker=worker.id)
             self.wake()
 

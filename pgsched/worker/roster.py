@@ -45,12 +45,10 @@ class Roster:
         lease: timedelta,
         concurrency: int = 1,
         delivers: Callable[[], frozenset[str]] = frozenset,
-        tries: bool = False,
-        alone: bool = False,
     ) -> None:
         self._name, self.instance, self._queues = name, instance, list(queues)
         self._concurrency = concurrency
-        self._delivers, self._tries, self._alone = delivers, tries, alone
+        self._delivers = delivers
         self._lease, self.term = lease, lease * TERM
         self.channel = f"pgsched_worker_{instance}"
         self._joining = asyncio.Lock()
@@ -100,8 +98,6 @@ class Roster:
             release=__version__,
             delivers=sorted(self._delivers()),
             concurrency=self._concurrency,
-            tries=self._tries,
-            alone=self._alone,
             lease=self._lease,
             term=self.term,
             former=self.number,
@@ -131,7 +127,7 @@ class Roster:
         peers = {
             worker.id: frozenset(worker.delivers)
             for worker in alive
-            if queue in worker.served and not (worker.gone or worker.lost or worker.alone or worker.draining)
+            if queue in worker.served and not (worker.gone or worker.lost or worker.draining)
         }
         shares = [(len(crew), crew.index(self.number)) for crew in crews(peers[self.number], peers)]
         partitions = enumerate(partitions_from([queue]))

@@ -188,10 +188,10 @@ async def mallory_cancels_itself(payload: Any) -> None:
     await asyncio.sleep(0)
 
 
-@app.handler("mallory_hangs_alone")
-async def mallory_hangs_alone(payload: Any, context: Context) -> None:
-    """It ends its process, but where it runs alone it takes its time."""
-    if "--alone" in sys.argv:
+@app.handler("mallory_hangs_isolated")
+async def mallory_hangs_isolated(payload: Any, context: Context) -> None:
+    """It ends its process, but in isolation it takes its time."""
+    if "--isolated" in sys.argv:
         await asyncio.sleep(600)
     _note("end", context)
     os._exit(3)

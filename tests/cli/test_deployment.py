@@ -18,7 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir
 from tests.cli.conftest import TAKING_LOCKS, Run, Start, answer
-from tests.cli.test_quarantine import until
+from tests.cli.test_poison_pills import until
 from tests.metrics.watched import scraping
 
 _DOCKER = Path(__file__).parents[2] / "docker"

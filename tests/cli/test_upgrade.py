@@ -18,7 +18,7 @@ from pgsched.settings import Settings
 from pgsched.store.admin.migrate import migrate
 from pgsched.store.admin.revisions import expected_revision, revisions
 from tests.cli.conftest import Start, answer
-from tests.cli.test_quarantine import until
+from tests.cli.test_poison_pills import until
 from tests.conftest import at
 from tests.last_release import Release, last_release
 

@@ -75,7 +75,6 @@ def test_one_in_a_pulled_queue_waits_for_a_consumer() -> None:
         ("circuit:shop.example payments", "target host shop.example for the client payments fails"),
         ("order", "ordering key k comes first, or blocks the key: see pgsched executions blocked --client payments"),
         ("worker:python:settle", "none has python:settle"),
-        ("alone:python:settle", "ended while python:settle ran"),
         ("error", "set aside (it has a broken row)"),
     ],
 )

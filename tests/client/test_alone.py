@@ -73,7 +73,7 @@ def test_a_service_schedules_without_the_servers_packages(database_url: str) -> 
 
 def test_a_worker_runs_where_there_is_no_uvloop() -> None:
     hidden = "import sys; sys.modules['uvloop'] = None; "
-    text = hidden + "from pgsched.process import _loop_factory; assert _loop_factory() is None"
+    text = hidden + "from pgsched.worker.run.event_loop import loop_factory; assert loop_factory() is None"
     done = subprocess.run([sys.executable, "-P", "-c", text], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
 

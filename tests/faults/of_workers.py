@@ -38,7 +38,7 @@ def handler_blocks(site: Site) -> Iterator[None]:
     yield
 
 
-@fault(promised="held after it ran alone; others again", seconds=8, repeats=_LOST)
+@fault(promised="failed in isolation; others again", seconds=8, repeats=_LOST)
 def handler_exits(site: Site) -> Iterator[None]:
     _harm(site, "mallory_exits", "1", '{"max_attempts": 3}')
     yield

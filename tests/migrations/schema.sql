@@ -345,16 +345,14 @@ column pgsched.workers.01 id integer not null identity
 column pgsched.workers.02 name text not null
 column pgsched.workers.03 queues text[] not null
 column pgsched.workers.04 delivers text[] not null default '{}'::text[]
-column pgsched.workers.05 tries boolean not null default false
-column pgsched.workers.06 alone boolean not null default false
-column pgsched.workers.07 concurrency integer not null default 1
-column pgsched.workers.08 release text not null
-column pgsched.workers.09 instance text not null default ''::text
-column pgsched.workers.10 login oid
-column pgsched.workers.11 lease interval not null default '00:00:30'::interval
-column pgsched.workers.12 started_at timestamp with time zone not null default pgsched.now()
-column pgsched.workers.13 expires_at timestamp with time zone not null
-column pgsched.workers.14 lost_since timestamp with time zone
+column pgsched.workers.05 concurrency integer not null default 1
+column pgsched.workers.06 release text not null
+column pgsched.workers.07 instance text not null default ''::text
+column pgsched.workers.08 login oid
+column pgsched.workers.09 lease interval not null default '00:00:30'::interval
+column pgsched.workers.10 started_at timestamp with time zone not null default pgsched.now()
+column pgsched.workers.11 expires_at timestamp with time zone not null
+column pgsched.workers.12 lost_since timestamp with time zone
 column pgsched_internal.api_keys.01 id text not null
 column pgsched_internal.api_keys.02 hash bytea not null
 column pgsched_internal.api_keys.03 former_hash bytea
@@ -451,10 +449,9 @@ column pgsched_internal.former_workers.01 id integer not null
 column pgsched_internal.former_workers.02 name text not null
 column pgsched_internal.former_workers.03 queues text[] not null
 column pgsched_internal.former_workers.04 release text not null
-column pgsched_internal.former_workers.05 alone boolean not null
-column pgsched_internal.former_workers.06 started_at timestamp with time zone not null
-column pgsched_internal.former_workers.07 lost_since timestamp with time zone
-column pgsched_internal.former_workers.08 left_at timestamp with time zone not null default pgsched.now()
+column pgsched_internal.former_workers.05 started_at timestamp with time zone not null
+column pgsched_internal.former_workers.06 lost_since timestamp with time zone
+column pgsched_internal.former_workers.07 left_at timestamp with time zone not null default pgsched.now()
 column pgsched_internal.gate_use.01 gate text not null
 column pgsched_internal.gate_use.02 worker integer not null
 column pgsched_internal.gate_use.03 running integer not null

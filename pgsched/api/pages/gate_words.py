@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pgsched.api.pages.routing import client_page
-from pgsched.domain.capability import ALONE, QUARANTINE, WORKER
+from pgsched.domain.capability import QUARANTINE, WORKER
 from pgsched.domain.gate import CIRCUIT, CLIENT, HOST, KEY, ORDER, QUEUE
 
 
@@ -53,12 +53,6 @@ _WORDS = {
         page="/workers",
         holds="No worker can deliver it: none has {name}",
         held="Held until a worker had {name}",
-    ),
-    ALONE: GateWords(
-        name="{name} has ended workers, and waits to be run alone",
-        page="/workers",
-        holds="Workers ended while {name} ran, so it waits to be run apart from all others",
-        held="Held until {name} could run apart from all others",
     ),
     ORDER: GateWords(
         name="An earlier execution of the same ordering key",

@@ -39,7 +39,7 @@ async def show_workers(request: Request[Any, Any, Any], database: Pooled) -> Res
 
 def _serving(queues: Sequence[QueueState], rows: Sequence[WorkerRow]) -> dict[str, list[int]]:
     """The workers that begin what is due in each queue."""
-    begin = [row for row in rows if row.state == "active" and not row.alone]
+    begin = [row for row in rows if row.state == "active"]
     return {queue.name: [row.id for row in begin if queue.name in row.queues] for queue in queues}
 
 

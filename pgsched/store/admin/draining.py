@@ -16,9 +16,8 @@ from pgsched.store.lookup.now import MOST, QUEUES, Edge, edges_of_queues
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerRow:
     """A worker. ``delivers`` are its handlers and the kinds of targets that it can call, and ``concurrency`` how many
-    executions it runs at once; ``state`` is ``active``, ``draining`` (it begins nothing more) or ``lost``; ``alone``:
-    it is a process in which executions run that may have ended their worker's. ``in_hand`` is counted among the oldest
-    due executions of each partition; where it was ``cut`` there may be more."""
+    executions it runs at once; ``state`` is ``active``, ``draining`` (it begins nothing more) or ``lost``.
+    ``in_hand`` is counted among the oldest due executions of each partition; where it was ``cut`` there may be more."""
 
     id: int
     name: str
@@ -27,7 +26,6 @@ class WorkerRow:
     delivers: list[str]
     concurrency: int
     release: str
-    alone: bool
     started_at: datetime
     draining_since: datetime | None
     reason: str | None
@@ -55,7 +53,6 @@ class FormerWorker:
     name: str
     queues: list[str]
     release: str
-    alone: bool
     started_at: datetime
     lost_since: datetime | None
     left_at: datetime
@@ -70,7 +67,6 @@ class _Registered:
     delivers: list[str]
     concurrency: int
     release: str
-    alone: bool
     started_at: datetime
     draining_since: datetime | None
     reason: str | None

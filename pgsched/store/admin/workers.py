@@ -22,8 +22,7 @@ class RegisteredWorker:
     ``held``: why the installation is held, if it is.
 
     ``gone``: none of its sessions is there; ``lost``: it was declared so, and its rows are taken back; ``draining``:
-    it was told to begin nothing more. ``tries``: it
-    runs what may end its process in a process of its own, and ``alone``: it is such a process.
+    it was told to begin nothing more.
     """
 
     id: int
@@ -38,8 +37,6 @@ class RegisteredWorker:
     held: str | None = None
     draining: bool = False
     delivers: list[str] = field(default_factory=list)
-    tries: bool = False
-    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +53,6 @@ class Introduction:
     lease: timedelta
     term: timedelta
     former: int = 0
-    tries: bool = False
-    alone: bool = False
 
 
 async def register(connection: AsyncConnection[Any], introduction: Introduction) -> int:

@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from pgsched.store.core import wire
 from pgsched.store.core.lineage import Lineage
-from pgsched.store.core.pinned import KEPT_ALIVE, SILENT, WORKER, pin, pin_now, waiting_for_locks
+from pgsched.store.core.pinned import KEPT_ALIVE, SILENT, WORKER, pin, waiting_for_locks
 
 Connection = AsyncConnection[tuple[Any, ...]]
 
@@ -50,19 +50,6 @@ async def connect(url: str, role: str, *, raw: bool = True, patience: LiteralStr
         wire.register(connection)
     else:
         wire.register_arrays(connection)
-    return connection
-
-
-def connect_now(url: str, role: str) -> psycopg.Connection[tuple[Any, ...]]:
-    """The same for a thread beside the event loop; it sends ``core.wire``'s arrays and reads what psycopg reads."""
-    connection = psycopg.connect(url, autocommit=True, **_ways(url, role))
-    try:
-        connection.execute(WORKER + waiting_for_locks(PATIENCE) + SILENT, prepare=False)
-        pin_now(connection)
-    except BaseException:
-        connection.close()
-        raise
-    wire.register_arrays(connection)
     return connection
 
 

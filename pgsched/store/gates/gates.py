@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
-from uuid import UUID
 
 from pgsched.domain.execution import ClaimedExecution, by_partition
 from pgsched.domain.gate import Gate
@@ -145,12 +144,6 @@ async def appoint(connection: Connection, rows: Iterable[ClaimedExecution]) -> N
         await connection.execute(statement_in("gates/appoint", partition), parameters)
 
 
-async def keep_at(connection: Connection, row: ClaimedExecution, gate: str) -> None:
-    """Has an execution that was held at another gate a moment ago wait at this one instead."""
-    parameters = {"id": UUID(bytes=row.id), "gate": gate}
-    await connection.execute(statement_in("gates/keep_at", row.partition), parameters)
-
-
 async def hold_due(connection: Connection, clients: Sequence[str], partition: int, batch: int) -> int:
     """Has due one-shots of these clients wait behind their clients' gates; returns how many, at most ``batch``."""
     parameters = {"clients": list(clients), "batch": batch}
@@ -170,23 +163,6 @@ async def holding_among(connection: Connection, names: Sequence[str]) -> list[st
     return await column(connection, "gates/holding_among", names=list(names))
 
 
-class Suspects(NamedTuple):
-    """A gate at which executions wait to run alone, how many times the least suspicious of them were lost, and whether
-    one of their target has been found out."""
-
-    name: str
-    losses: int
-    known: bool
-
-
-async def suspects(connection: Connection, names: Sequence[str], *, without: Sequence[str] = ()) -> list[Suspects]:
-    """Which of these gates hold executions back that are to run alone, of other clients than ``without``; the least
-    suspicious first."""
-    parameters = {"names": list(names), "without": list(without)}
-    cursor = await connection.execute(statement("gates/suspects"), parameters)
-    return [Suspects(*row) for row in await cursor.fetchall()]
-
-
 async def claim_held(
     connection: Connection,
     lease: Lease,
@@ -195,18 +171,14 @@ async def claim_held(
     *,
     batch: int,
     left: Sequence[str] = (),
-    losses: int | None = None,
-    without: Sequence[str] = (),
 ) -> list[ClaimedExecution]:
     """Leases executions that a gate holds, those of the highest priority and the earliest first, without what needs
-    capabilities that are ``left`` to other workers, without what was lost more often than ``losses`` times, and without
-    these clients'."""
-    named = {"left": list(left), "losses": losses, "apart": list(without)}
-    clauses = tuple(name for name, given in named.items() if given not in ([], None))
+    capabilities that are ``left`` to other workers."""
+    clauses = ("left",) if left else ()
     cursor = await connection.execute(
         statement_among("gates/claim_held", tuple(partitions), clauses),
         {
-            **named, "gate": gate, "batch": batch,
+            "left": list(left), "gate": gate, "batch": batch,
             "owner": lease.owner, "token": lease.token, "lease": lease.length,
         },
         binary=True,

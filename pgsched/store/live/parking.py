@@ -54,13 +54,3 @@ async def park(
             if is_a_lock(refused) or not is_of_a_row(refused):
                 raise
     return SetAside(id, partition, "left", reason)
-
-
-async def hold_for_good(
-    connection: AsyncConnection[Any], partition: int, id: UUID, *, token: int | None, reason: str
-) -> bool:
-    """Has a leased row wait until somebody decides about it, or with None as its token one that waits; False where it
-    is not leased under this token any more, or does not wait."""
-    parameters = {"id": id, "token": token, "reason": reason, "with_job": False}
-    cursor = await connection.execute(statement_in("live/set_aside", partition), parameters)
-    return cursor.rowcount > 0

@@ -57,8 +57,6 @@ class Capabilities(Service):
         """The capabilities that this worker leaves to others, by the number of the queue."""
         self.missed: tuple[str, ...] = ()
         """The capabilities that nobody has although many due rows need them."""
-        self.to_try: frozenset[str] = frozenset()
-        """Those of its own for which this worker starts a process where an execution is to be run alone."""
         self.holding: tuple[str, ...] = ()
         """The gates at which executions are held that this worker can deliver."""
         self._declared: tuple[int, frozenset[str]] = (0, frozenset())
@@ -79,7 +77,7 @@ class Capabilities(Service):
         """Takes what the living workers can deliver."""
         peers: dict[int, list[frozenset[str]]] = {}
         for worker in alive:
-            if worker.id != number and not (worker.gone or worker.lost or worker.alone or worker.draining):
+            if worker.id != number and not (worker.gone or worker.lost or worker.draining):
                 for first in worker.served:
                     peers.setdefault(queue_of(first), []).append(frozenset(worker.delivers))
         others = {worker.id: frozenset(worker.delivers) for worker in alive if not worker.gone}
@@ -87,25 +85,10 @@ class Capabilities(Service):
             self._others, self._changed_at = others, time.monotonic()
         self.mine = self._own_ones()
         left = {queue: rest for queue, some in peers.items() if (rest := left_to_others(self.mine, some))}
-        self.to_try = self._to_try(alive, number)
         is_news = left != self.left or not self.known
         self.left, self.known = left, True
         if is_news:
             self.changed()
-
-    def _to_try(self, alive: Sequence[RegisteredWorker], number: int) -> frozenset[str]:
-        """Its capabilities for which no worker before it, among those that serve all of its queues, starts a
-        process."""
-        me = next((worker for worker in alive if worker.id == number), None)
-        if me is None or not me.tries:
-            return frozenset()
-        served = set(me.served)
-        before = [
-            frozenset(worker.delivers)
-            for worker in alive
-            if worker.id < number and worker.tries and not (worker.gone or worker.lost) and served <= set(worker.served)
-        ]
-        return self.mine.difference(*before)
 
     def left_in(self, partitions: Sequence[int]) -> tuple[str, ...]:
         """The capabilities that it leaves to others in the queues of all these partitions."""

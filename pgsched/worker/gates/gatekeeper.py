@@ -95,13 +95,6 @@ class Gatekeeper(Claiming):
         await self._tidy()
         return self._pause()
 
-    async def keep_up(self) -> None:
-        """Keeps the gates and their counts up to date, for a service that admits executions but does not feed from
-        gates."""
-        await self._read_book()
-        self._admission.holding.clear()
-        await self._note_left()
-
     async def _read_book(self) -> None:
         if time.monotonic() - self._read_at < _READ_EVERY:
             return

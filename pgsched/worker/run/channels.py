@@ -10,6 +10,7 @@ from pgsched.delivery.channel import Channels
 from pgsched.delivery.completion import TransactionalCompletion
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.http import HttpChannel
+from pgsched.delivery.isolation import Isolation
 from pgsched.delivery.kafka import KafkaChannel
 from pgsched.delivery.notify import NotifyChannel
 from pgsched.delivery.proxy import Proxy, parse_proxy
@@ -60,6 +61,7 @@ class Surroundings:
     threads: Threads
     failures: FailureLog
     reports: Reports
+    isolation: Isolation | None = None
 
 
 def make_channels(settings: Settings, url: str, app: App, parts: Surroundings) -> Channels:
@@ -105,4 +107,5 @@ def _python(settings: Settings, app: App, parts: Surroundings) -> PythonChannel:
         failures=parts.failures,
         tracebacks=settings.kept_traceback,
         reports=parts.reports,
+        isolation=parts.isolation,
     )

@@ -28,12 +28,12 @@ from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import AttemptPace, Tenure
 from pgsched.worker.run.attempts import Attempts, Equipment, ended_by_drain
 from pgsched.worker.run.lane import Lane
+from pgsched.worker.run.lane_watch import LaneWatch
 from pgsched.worker.run.stand_in import Hand
 from pgsched.worker.run.terms import DEFAULT
 from pgsched.worker.run.unbegun import Unbegun
 from pgsched.worker.run.upcoming import Rounds, Upcoming
 from pgsched.worker.run.waiting import Postponing, Waiting
-from pgsched.worker.run.watch import AttemptWatch
 
 _ROWS_BEFORE_YIELDING = 128
 _DEAF_AFTER = 5.0
@@ -51,7 +51,7 @@ class Dispatcher:
         concurrency: int,
         ahead: float,
         sure: float = 0.0,
-        watch: AttemptWatch | None = None,
+        watch: LaneWatch | None = None,
     ) -> None:
         events, shares, payloads = equipment.events, equipment.shares, equipment.payloads
         self._clock, self._settle, self.in_hand = clock, equipment.settle, equipment.in_hand
@@ -69,7 +69,7 @@ class Dispatcher:
         self.unbegun = Unbegun(
             self._rounds, self._upcoming, self._waiting, in_hand=self.in_hand, settle=self._settle, sure=sure
         )
-        self._watch = watch or AttemptWatch(events)
+        self._watch = watch or LaneWatch(events)
         self._lanes = [Lane() for _ in range(concurrency)]
         self._idle: list[Lane] = []
         self._context = Context()
@@ -132,6 +132,7 @@ class Dispatcher:
         others at their instant."""
         self.tenure.claimed(sure_until)
         self.in_hand.take(rows)
+        self._watch.has_work.set()
         if sure_until <= self.unbegun.told_until or self.unbegun.named:
             rows = self.unbegun.sift(rows, sure_until)
         self._begin(rows)

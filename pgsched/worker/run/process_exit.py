@@ -3,7 +3,7 @@
 Handlers run in the worker's own process. A handler can keep the event loop or the interpreter for ever, or cancel the
 worker's own tasks; then nothing goes on, and nothing in that process can be trusted to repair it. So the process ends
 at once, and its supervisor (pgsched's own, systemd, Kubernetes) starts another. Within two seconds others have the
-rows that it had in hand. These count as lost, so that the culprit is soon run alone (``witness``).
+rows that it had in hand. These count as lost, so that the culprit is soon called in isolation (``delivery.isolation``).
 
 The process is ended by the watchdog's thread while the loop stands still (``stand_in``); by its main task when a part
 of its worker has ended although nobody stopped it; and, where not even that thread can run, by a timer outside the

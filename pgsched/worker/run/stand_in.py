@@ -2,7 +2,7 @@
 
 A handler that computes or waits without awaiting stops its whole process. The process is alive all the same, so rows
 that have begun there must not begin elsewhere as well; rows that have not begun should begin elsewhere at once. So
-after a second the thread
+after a second the thread, with an event loop of its own,
 
 - gives up the rows that have not begun: from then on the loop starts none of them (``in_hand``), and then their leases
   are released;
@@ -10,13 +10,14 @@ after a second the thread
   middle of a transaction, because others wait for the rows that they have locked;
 - renews the worker and the leases of rows that have begun, as often as the renewer does, for as long as the attempt
   that blocks the loop may take, and half a lease more, in case the loop goes on. After that it ends the process
-  (``process_exit``), and the execution that blocked it is to run alone. Where the worker may not end its process, it is
-  lost like any other worker that is silent.
+  (``process_exit``), and the execution that blocked it is to be called in isolation. Where the worker may not end its
+  process, it is lost like any other worker that is silent.
 
 A thread cannot help where the handler keeps the interpreter's lock, as some extensions do, or where the process is
 stopped. Then the others find the worker silent, and the loop, when it goes on, doubts its leases.
 """
 
+import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -25,11 +26,13 @@ from datetime import timedelta
 
 import psycopg
 
-from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.execution import ClaimedExecution, by_partition
 from pgsched.events import Events
-from pgsched.store.core.connect import connect_now
-from pgsched.store.live import standing_in
-from pgsched.store.live.standing_in import Connection
+from pgsched.store.core.connect import Connection, Link
+from pgsched.store.core.wire import LONG_AGO
+from pgsched.store.live import executions, standing_in
+from pgsched.store.live.executions import Group
+from pgsched.store.live.unanswered import release_claims
 from pgsched.worker.in_hand import InHand, Tenure
 from pgsched.worker.leases import SURE
 from pgsched.worker.roster import RENEWALS, Roster
@@ -39,6 +42,7 @@ from pgsched.worker.run.unbegun import Unbegun
 _SPARED = 0.5
 _TRY_AGAIN = 1.0
 _TRIES = 10
+_DEPTH = 1000  # of the due rows of a partition, in which a claim's rows are looked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +83,11 @@ class StandIn:
         longest: float = float("inf"),
         process_exit: ProcessExit | None = None,
     ) -> None:
-        self._url, self._roster, self._events = url, roster, events
+        self._roster, self._events = roster, events
         self._lease, self._unanswered, self._announces = lease, unanswered, announces
         self._longest, self._process_exit = longest, process_exit
-        self._connection: Connection | None = None
+        self._link = Link(url, "standin")
+        self._runner: asyncio.Runner | None = None
         self._since = self._not_before = self._renew_at = float("-inf")
         self._given_up: list[ClaimedExecution] | None = None
         self._is_released = self._is_over = False
@@ -94,59 +99,58 @@ class StandIn:
             self._begin(since)
         if self._given_up is None:
             self._given_up = hand.give_up(time.monotonic() + SURE * self._lease.total_seconds())
-        lease = self._lease.total_seconds()
+        lease, now = self._lease.total_seconds(), time.monotonic()
         until = min(since + lease if until is None else until, since + self._longest) + _SPARED * lease
-        if time.monotonic() >= self._not_before and not self._is_over and self._roster.number:
+        if now >= self._not_before and not self._is_over and self._roster.number:
+            self._runner = self._runner or asyncio.Runner(loop_factory=asyncio.SelectorEventLoop)
             try:
-                self._do_next(hand, culprit, until)
+                self._runner.run(self._do_next(hand, culprit, is_over=now >= until))
             except (psycopg.Error, OSError):
                 self._not_before = time.monotonic() + _TRY_AGAIN
                 self.rest()
-        if self._process_exit is not None and time.monotonic() >= until:
+        if self._process_exit is not None and now >= until:
             rows = hand.begun(self._given_up)
             rows.sort(key=lambda row: row is not culprit)
-            self._process_exit.now(
-                ExitStatus.BLOCKED, f"the event loop has stood still for {time.monotonic() - since:.1f} s", rows
-            )
+            self._process_exit.now(ExitStatus.BLOCKED, f"the event loop has stood still for {now - since:.1f} s", rows)
 
     def rest(self) -> None:
         """Closes the connection."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(psycopg.Error, OSError):
-                connection.close()
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            with runner, suppress(psycopg.Error, OSError):
+                runner.run(self._link.drop())
 
     def _begin(self, since: float) -> None:
         self._since, self._given_up = since, None
         self._renew_at = self._not_before = float("-inf")
         self._is_released = self._is_over = False
 
-    def _do_next(self, hand: Hand, culprit: ClaimedExecution | None, until: float) -> None:
-        connection = self._connection
-        if connection is None or connection.closed:
-            connection = self._connection = connect_now(self._url, "standin")
-        now, given_up = time.monotonic(), self._given_up or []
+    async def _do_next(self, hand: Hand, culprit: ClaimedExecution | None, *, is_over: bool) -> None:
+        connection, now, given_up = await self._link.get(), time.monotonic(), self._given_up or []
         if not self._is_released:
-            self._release(connection, given_up)
+            await self._release(connection, given_up)
             self._is_released = True
-        if now >= until:
+        if is_over:
             self._is_over = True
             if culprit is not None:
-                standing_in.suspect(connection, culprit)
+                await standing_in.suspect(connection, culprit)
         elif now >= self._renew_at:
             self._renew_at = now + self._lease.total_seconds() / RENEWALS
-            if standing_in.renew_worker(connection, self._roster.number, self._roster.term):
-                standing_in.renew(connection, hand.begun(given_up), self._lease)
-            else:
-                self._is_over = True
+            self._is_over = not await self._roster.renew(connection)
+            begun = [] if self._is_over else hand.begun(given_up)
+            for partition, rows in by_partition(begun).items():
+                await executions.renew(connection, partition, Group.of(rows), self._lease)
 
-    def _release(self, connection: Connection, rows: Sequence[ClaimedExecution]) -> None:
-        standing_in.end_own_transactions(connection, self._roster.instance)
-        released = standing_in.release(connection, rows)
+    async def _release(self, connection: Connection, rows: Sequence[ClaimedExecution]) -> None:
+        await standing_in.end_own_transactions(connection, self._roster.instance)
+        released = 0
+        for partition, some in by_partition(rows).items():
+            with suppress(psycopg.errors.LockNotAvailable):  # what somebody has locked is released by the loop
+                released += (await executions.release(connection, partition, Group.of(some))).rowcount
         if tokens := self._unanswered():
-            standing_in.release_claims(connection, self._roster.partitions, tokens)
+            await release_claims(connection, dict.fromkeys(self._roster.partitions, LONG_AGO), tokens, depth=_DEPTH)
         if rows and self._announces:
-            standing_in.announce(connection, rows)
+            await standing_in.announce(connection, rows)
         self._events.emit("loop.stood_in", released=released)
 
 

@@ -9,7 +9,7 @@ _BRIEF = '{"timeout": "2s", "max_attempts": 2}'
 @attack(seconds=12.0, recovers_within=60.0)
 def handlers_that_never_give_the_loop_back(means: Means) -> None:
     """As many as there are processes, and one more: when their time is over each process ends itself and is begun anew,
-    and they are run alone."""
+    and they are called in isolation."""
     means.first_works_in_every_way()
     call(means, "python:mallory_waits", 3, _BRIEF)
 
@@ -40,6 +40,6 @@ def two_hundred_handlers_that_cancel_themselves(means: Means) -> None:
 
 @attack(seconds=15.0, recovers_within=60.0)
 def handlers_that_end_two_processes_and_then_take_their_time(means: Means) -> None:
-    """What was in hand beside them is run alone, and not behind them."""
+    """What was in hand beside them is called in isolation, and not behind them."""
     means.first_works_in_every_way()
-    call(means, "python:mallory_hangs_alone", 3, '{"timeout": "10m"}')
+    call(means, "python:mallory_hangs_isolated", 3, '{"timeout": "10m"}')

@@ -165,9 +165,9 @@ def a_handler_that_blocks_the_loop_beyond_its_time(means: Means) -> None:
 
 @attack(seconds=4.0, recovers_within=60.0)
 def a_handler_that_ends_its_process(means: Means) -> None:
-    """Both processes may end at once, and once more, before it is run alone. Starting one takes a second or two, and so
-    long after that others can be judged. What was in hand of two lost workers besides is run alone behind the three
-    culprits, each of which ends one more process first."""
+    """Both processes may end at once, and once more, before it is called in isolation. Starting one takes a second or
+    two, and so long after that others can be judged. What was in hand of two lost workers besides is called in
+    isolation, too."""
     call(means, "python:mallory_exits", 3)
 
 

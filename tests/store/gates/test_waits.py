@@ -49,16 +49,6 @@ async def test_each_gate_is_a_wait_of_its_own_and_the_same_one_goes_on(db: Sessi
     assert "until" in value(db, _WAITS, [id])[1]
 
 
-async def test_one_that_stays_where_it_was_taken_from_has_waited_nowhere_else(db: Session, worker: Connection) -> None:
-    id = held(db)
-    before = value(db, _WAITS, [id])
-    async with worker.transaction():
-        [row] = await gates.claim_held(worker, _LEASE, "client:shop", range(16), batch=10)
-        await gates.hold(worker, [(row, "queue:default")])
-        await gates.keep_at(worker, row, "client:shop")
-    assert value(db, _WAITS, [id]) == before
-
-
 @pytest.mark.parametrize(
     "end",
     [

@@ -93,7 +93,7 @@ async def room() -> asyncio.Event:
 async def dispatcher(
     gate: Gate, settled: Settled, room: asyncio.Event, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Dispatcher]:
-    monkeypatch.setattr("pgsched.worker.run.watch._WATCH_EVERY", 0.005)
+    monkeypatch.setattr("pgsched.worker.run.lane_watch._WATCH_EVERY", 0.005)
     clock = DatabaseClock()
     clock.observe(0, time.monotonic(), time.monotonic())
     brief = (b'{"relevant_for": "60s"}',)

@@ -10,7 +10,7 @@ import pytest
 from pgsched.events import Events
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
-from pgsched.store.core.connect import connect_now, signed
+from pgsched.store.core.connect import connect, signed
 from pgsched.store.live import standing_in
 from tests.worker.apart import Blockable, in_a_thread, told, until_so
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
@@ -98,14 +98,14 @@ async def test_who_blocks_the_loop_beyond_its_time_is_lost_and_under_suspicion(
     assert len({*other.noted, *blocked.noted}) == 30
 
 
-def test_only_ones_own_sessions_are_ended_in_the_middle_of_a_transaction(database_url: str) -> None:
-    idle = [connect_now(signed(database_url, name), "claim") for name in ("ab12", "ab12", "cd34")]
-    idle[0].execute("begin")
-    idle[2].execute("begin")
-    with connect_now(signed(database_url, "ab12"), "standin") as connection:
-        standing_in.end_own_transactions(connection, "ab12")
+async def test_only_ones_own_sessions_are_ended_in_the_middle_of_a_transaction(database_url: str) -> None:
+    idle = [await connect(signed(database_url, name), "claim") for name in ("ab12", "ab12", "cd34")]
+    await idle[0].execute("begin")
+    await idle[2].execute("begin")
+    async with await connect(signed(database_url, "ab12"), "standin") as connection:
+        await standing_in.end_own_transactions(connection, "ab12")
     with pytest.raises(psycopg.OperationalError):
-        idle[0].execute("select 1")
+        await idle[0].execute("select 1")
     for session in idle[1:]:
-        session.execute("select 1")
-        session.close()
+        await session.execute("select 1")
+        await session.close()

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from pgsched.events import Events
-from pgsched.process import run_to_its_end
+from pgsched.worker.run.event_loop import run_to_its_end
 from tests.worker.conftest import Recorder
 
 

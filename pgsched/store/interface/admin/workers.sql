@@ -51,8 +51,8 @@ create or replace function pgsched_internal.worker_left() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   delete from pgsched_internal.former_workers f where f.id <= old.id - 1000;
-  insert into pgsched_internal.former_workers (id, name, queues, release, alone, started_at, lost_since)
-  values (old.id, old.name, old.queues, old.release, old.alone, old.started_at, old.lost_since) on conflict do nothing;
+  insert into pgsched_internal.former_workers (id, name, queues, release, started_at, lost_since)
+  values (old.id, old.name, old.queues, old.release, old.started_at, old.lost_since) on conflict do nothing;
   return null;
 end $$;
 comment on function pgsched_internal.worker_left() is 'Keeps what is known of a worker whose row is deleted.';

@@ -11,7 +11,7 @@ select w.id, w.queues,
        array(select q.first_partition from pgsched.queues q where q.name = any (w.queues)
                 and (q.paused_at is not null or exists (select from pgsched.installation i where i.held_since is not null))) as paused,
        (select coalesce(i.reason, '') from pgsched.installation i where i.held_since is not null) as held,
-       w.delivers, w.tries, w.alone,
+       w.delivers,
        extract(epoch from w.expires_at)::float8 as expires_at, extract(epoch from w.lease)::float8 as lease,
        extract(epoch from pgsched.now())::float8 as now,
        not exists (select from sessions s where s.instance = w.instance and s.login = w.login) as gone,

@@ -19,8 +19,6 @@ and (due.client_id <> all (%(held)s) or due.plan is not null)
 and due.client_id <> all (%(apart)s)
 -- ordinary: without those whose priority is below 0
 and due.priority < 0 is not true
--- losses: without what was lost more often
-and coalesce(due.losses, 0) <= %(losses)s
 -- planned: what recurs and is planned
 and due.plan > 0
 -- locked: has the gates that are read locked, without those that another transaction has

@@ -16,8 +16,8 @@ with fed as materialized (
             e.client_id, e.target,
             case when e.payload is null or (pg_column_size(e.payload) <= 8000 and pg_column_compression(e.payload) is null)
                  then e.payload else '{"pgsched": "kept back"}'::jsonb end as payload,
-            e.options, e.job_id, e.plan, e.key, e.ordering_key, e.start_at, e.uncounted, e.priority
+            e.options, e.job_id, e.plan, e.key, e.ordering_key, e.start_at, e.uncounted, e.losses, e.priority
 )
 select partition, id, lease_token, attempt, fire_at, scheduled_for, client_id, target, payload, options, job_id, plan, key, ordering_key,
-       start_at, uncounted
+       start_at, uncounted, losses
   from taken order by coalesce(priority, 0::smallint) desc, scheduled_for, id

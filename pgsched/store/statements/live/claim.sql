@@ -16,6 +16,6 @@ returning e.partition, e.id, e.lease_token, e.attempt, e.fire_at, coalesce(e.sch
           e.target,
           case when e.payload is null or (pg_column_size(e.payload) <= 8000 and pg_column_compression(e.payload) is null)
                then e.payload else '{"pgsched": "kept back"}'::jsonb end,
-          e.options, e.job_id, e.plan, e.key, e.ordering_key, e.start_at, e.uncounted
+          e.options, e.job_id, e.plan, e.key, e.ordering_key, e.start_at, e.uncounted, e.losses
 -- then
 {rows}

@@ -1,31 +1,19 @@
 -- reap: takes rows back from workers that are lost, and rows whose leases had run out by a moment. It looks at the next due rows of
 -- one partition from its mark on: depth of them, and those due at the same instant. What becomes of a row:
 -- - A row of a lost worker goes back as if it had not been claimed; one that was not due yet had not begun, and nothing is told of it.
--- - A handler that was lost for the second time, or for the first while others of its target are under suspicion, is held until it has
---   run alone, if a living worker can run it alone.
--- - A handler that is lost once more with a process that ran it alone, where nobody is left to say how that ended, is held for good.
+--   Losses of handlers are counted, for they may be what ended the worker.
 -- - A lease that ran out under a living worker counts as an attempt. A row that has no attempts left fails. A worker that has not said
 --   since then that it lives may be frozen: whether it is lost is judged first.
 -- - A row that may have one attempt only fails if that attempt had begun, and goes back as not claimed otherwise.
 -- A row that fails enters history here, and its on_failure is scheduled. Skips rows that a settle has locked. Answers with the instant at
--- which it stopped if there may be more. Index: executions_fire_at, and then the rows' places; executions_gate.
-with tried as (
-  select array(select distinct d.capability from pgsched.workers w cross join unnest(w.delivers) as d(capability)
-                 join pgsched.queues q on q.name = any (w.queues)
-                where w.tries and w.id <> all (%(owners)s) and w.lost_since is null
-                  and q.first_partition = pgsched_internal.first_partition_of(%(partition)s::int)) as alone
-), edge as materialized (
+-- which it stopped if there may be more. Index: executions_fire_at, and then the rows' places.
+with edge as materialized (
   select e.ctid as place, e.fire_at, e.lease_owner = any (%(owners)s) or e.lease_expires_at < to_timestamp(%(ended_by)s) as taken
     from pgsched.executions e
    where e.partition = %(partition)s and e.fire_at > %(low)s and e.fire_at <= pgsched.now() + interval '1 minute'
    order by e.fire_at fetch first %(depth)s rows with ties
 ), lost as (
   select e.ctid, coalesce(e.lease_owner = any (%(owners)s), false) as lost_with_worker, e.fire_at <= pgsched.now() as was_due,
-         coalesce(e.lease_owner = any (%(owners)s) and e.fire_at <= pgsched.now() and e.target like 'python:%%' and e.target = any (array(select unnest(alone) from tried))
-           and (e.losses > 0 or exists (select from pgsched.executions a where a.gate = any (array['alone:' || e.target]) and not isfinite(a.fire_at))),
-           false) as is_suspect,
-         coalesce(e.lease_owner = any (%(owners)s) and e.losses > 2
-           and exists (select from pgsched.workers w where w.id = e.lease_owner and w.alone), false) as is_culprit,
          case when a.allowed = 1 and e.target !~ '^(sql|notify):' then coalesce(e.begun = e.lease_token, false)
               else e.lease_owner <> all (%(owners)s) and e.attempt >= a.allowed end as exhausted,
          a.allowed = 1 and e.target !~ '^(sql|notify):' as is_only,
@@ -47,15 +35,7 @@ with tried as (
          plan = case when lost.uncounted then -abs(e.plan) else e.plan end,
          uncounted = case when lost.uncounted and not lost.is_only and lost.was_due then coalesce(e.uncounted, 0) + 1 else e.uncounted end,
          losses = case when lost.lost_with_worker and lost.was_due and e.target like 'python:%%' then least(coalesce(e.losses, 0) + 1, 100)
-                       else e.losses end,
-         fire_at = case when lost.is_suspect or lost.is_culprit then 'infinity' else e.fire_at end,
-         scheduled_for = case when lost.is_suspect or lost.is_culprit then coalesce(e.scheduled_for, e.fire_at) else e.scheduled_for end,
-         gate = case when lost.is_culprit then 'error' when lost.is_suspect then 'alone:' || e.target else e.gate end,
-         waits = case when lost.is_culprit then pgsched_internal.held(e.waits, 'error', pgsched.now())
-                      when lost.is_suspect then pgsched_internal.held(e.waits, 'alone:' || e.target, pgsched.now()) else e.waits end,
-         held_until = case when lost.is_suspect then pgsched_internal.held_until(e) else e.held_until end,
-         reason = case when lost.is_culprit then 'the processes that ran it alone were lost' else e.reason end,
-         at_head = case when not lost.is_culprit then e.at_head end
+                       else e.losses end
     from lost where e.partition = %(partition)s and e.ctid = lost.ctid and not lost.exhausted
   returning e.id, e.attempt + lost.uncounted::int as attempt, e.client_id, lost.was_due
 ), failed as (

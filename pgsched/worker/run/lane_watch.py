@@ -6,6 +6,7 @@ One task does so for all lanes, several times a second. A thread looks whether t
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.events import Events
@@ -14,10 +15,10 @@ from pgsched.worker.run.process_exit import ProcessExit
 from pgsched.worker.run.stand_in import Hand, StandIn
 from pgsched.worker.run.watchdog import Watchdog
 
-_WATCH_EVERY = 0.05
+_WATCH_EVERY, _IDLE_EVERY = 0.05, 0.5
 
 
-class AttemptWatch:
+class LaneWatch:
     """``beaten`` is called at each beat of the loop."""
 
     def __init__(
@@ -35,6 +36,8 @@ class AttemptWatch:
         )
         self.task: asyncio.Task[None] | None = None
         """The task that looks after the lanes, once it was started."""
+        self.has_work = asyncio.Event()
+        """To be set when rows come into hand. While there are none it only shows now and then that the loop turns."""
         self._lanes: Sequence[Lane] = ()
         self._hand: Hand
         self._look: Callable[[float], None]
@@ -61,6 +64,12 @@ class AttemptWatch:
 
     async def _look_on(self) -> None:
         while True:
+            if not self._hand.in_hand:
+                self.has_work.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_IDLE_EVERY):
+                        await self.has_work.wait()
+                self._watchdog.beat(time.monotonic())  # before the lanes begin
             await asyncio.sleep(_WATCH_EVERY)
             now = time.monotonic()
             blocked = self._watchdog.beat(now)

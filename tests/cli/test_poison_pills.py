@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from pgsched.delivery.isolation import LOSSES
 from tests.cli.conftest import Start, answer
 from tests.conftest import at
 
@@ -30,10 +31,11 @@ async def other():
     pass
 """
 MIXED = """
-insert into pgsched.executions (target, payload, fire_at)
-select 'python:work', case when n %% %s = 0 then '"poison"'::jsonb else to_jsonb(n) end, now()
+insert into pgsched.executions (target, payload, fire_at, options)
+select 'python:work', case when n %% %s = 0 then '"poison"'::jsonb else to_jsonb(n) end, now(),
+       '{"max_attempts": 2, "backoff": {"initial": "100ms", "maximum": "100ms"}}'
   from generate_series(1, %s) n"""
-ALONE = "its worker process ended (exit status 3) while it ran alone"
+DIED = "the handler ended its process (exit status 3)"
 
 
 @pytest.fixture
@@ -60,7 +62,7 @@ def value(db: psycopg.Connection[Any], query: str, *parameters: Any) -> Any:
     return row[0] if row else None
 
 
-def until(db: psycopg.Connection[Any], query: str, *parameters: Any, seconds: float = 240) -> None:
+def until(db: psycopg.Connection[Any], query: str, *parameters: Any, seconds: float = 100) -> None:
     deadline = time.monotonic() + seconds
     while not value(db, query, *parameters):
         assert time.monotonic() < deadline, db.execute(
@@ -72,12 +74,12 @@ def until(db: psycopg.Connection[Any], query: str, *parameters: Any, seconds: fl
 def test_four_that_end_their_process_take_none_of_two_hundred_others_down(worker: Any, db: Any) -> None:
     db.execute(MIXED, [51, 204])
     worker("--processes", "2", "--concurrency", "10")
-    until(db, "select count(*) = 200 from pgsched.status where status = 'succeeded'")
-    until(db, "select count(*) = 4 from pgsched.status where status = 'held' and held_by = 'error'")
-    assert value(db, "select count(*) from pgsched.status where status not in ('succeeded', 'held')") == 0
-    assert value(db, "select max(attempt) from pgsched.history") == 1
-    found = db.execute("select distinct payload #>> '{}', reason from pgsched.status where status = 'held'").fetchall()
-    assert found == [("poison", ALONE)]
+    until(db, "select count(*) = 200 from pgsched.history where status = 'succeeded'")
+    until(db, "select count(*) = 4 from pgsched.dead_letters")
+    assert value(db, "select count(*) from pgsched.executions") == 0
+    assert value(db, "select max(attempt) from pgsched.history where status = 'succeeded'") == 1
+    found = db.execute("select distinct payload #>> '{}', attempt, reason from pgsched.dead_letters").fetchall()
+    assert found == [("poison", 2, DIED)]
 
 
 def test_a_handler_that_ends_its_process_keeps_no_other_target_waiting(worker: Any, db: Any) -> None:
@@ -87,15 +89,22 @@ def test_a_handler_that_ends_its_process_keeps_no_other_target_waiting(worker: A
         "insert into pgsched.executions (target, fire_at) select 'python:other', now() from generate_series(1, 50)"
     )
     until(db, "select count(*) = 50 from pgsched.history where status = 'succeeded'")
-    until(db, "select count(*) = 3 from pgsched.status where held_by = 'error'")
+    until(db, "select count(*) = 3 from pgsched.dead_letters")
 
 
-def test_others_of_its_ordering_key_go_on_once_it_is_dealt_with(worker: Any, db: Any) -> None:
+def test_a_poison_pill_ends_no_more_workers_than_it_takes_to_isolate_it(worker: Any, db: Any, tmp_path: Path) -> None:
     worker("--processes", "2")
-    schedule = "select pgsched.schedule('python:work', %s::jsonb, ordering_key => 'one')"
-    id = value(db, schedule, '"poison"')
-    value(db, schedule, '"good"')
-    until(db, "select held_by = 'error' from pgsched.status where id = %s", id)
-    assert value(db, "select count(*) from pgsched.history") == 0
-    assert value(db, "select pgsched.cancel(%s)", id) is True
+    db.execute(MIXED, [1, 1])
+    until(db, "select count(*) = 1 from pgsched.dead_letters")
+    assert (tmp_path / "stderr-0").read_text().count("ended unexpectedly") == LOSSES
+    errors = db.execute("select error from pgsched.attempts order by finished_at").fetchall()
+    assert errors == [("the worker was lost",)] * LOSSES + [(DIED,)] * 2
+
+
+def test_others_of_its_ordering_key_go_on_after_its_attempts(worker: Any, db: Any) -> None:
+    worker("--processes", "2")
+    schedule = "select pgsched.schedule('python:work', %s::jsonb, ordering_key => 'one', options => %s::jsonb)"
+    for payload in ('"poison"', '"good"'):
+        value(db, schedule, payload, '{"max_attempts": 2, "backoff": {"initial": "100ms"}}')
     until(db, "select count(*) = 1 from pgsched.history where status = 'succeeded'")
+    assert value(db, "select reason from pgsched.dead_letters") == DIED

@@ -1,0 +1,163 @@
+"""Calls Python handlers in child processes, where they can end nothing but themselves.
+
+A handler can end its process: by ``os._exit``, by a fault in an extension, by taking all the memory there is. Whatever
+else that process has in hand is lost with it, and nobody can tell afterwards which of it was the poison pill. So all of
+it goes back without an attempt counted, and what has been lost ``LOSSES`` times is called in isolation from then on: in
+a child of the worker that calls one handler at a time. A child that ends has ended itself, so that attempt has failed
+and counts. The worker lives on, with the lease and the outcome.
+
+Children are kept for the next call, because most of what was lost is innocent. What a handler leaves behind, such as a
+thread, can end its child under the next one. So an execution is handed back once more if its child had made other calls
+before, and gets a child that has made none the next time.
+"""
+
+import asyncio
+import pickle
+import signal
+import struct
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from pgsched.delivery.places import Places, alone
+from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.outcome import Failed, Outcome, Released
+from pgsched.domain.policy import Options
+from pgsched.events import Events
+
+LOSSES = 2
+"""How many times an execution was lost with its worker, or stopped with it, before it is called in isolation."""
+_MOST = 4
+_LONGEST_IDLE, _PAUSE = 10.0, 1.0
+_LENGTH = struct.Struct("!Q")
+
+Call = tuple[ClaimedExecution, Options, float]
+"""What a child is sent, pickled: the arguments of ``Channel.deliver``."""
+StartChild = Callable[[], Awaitable[asyncio.subprocess.Process]]
+"""Starts a child. It reads calls from its standard input and answers on its standard output, with None when it is ready
+and with the outcome of each call."""
+
+
+def framed(answer: Outcome | None) -> bytes:
+    """An answer of a child, as it is sent."""
+    body = pickle.dumps(answer)
+    return _LENGTH.pack(len(body)) + body
+
+
+@dataclass(slots=True, eq=False)
+class _Child:
+    process: asyncio.subprocess.Process
+    calls: int = 0
+
+    async def answer(self) -> Any:
+        """Its next answer. Raises EOFError where it has ended."""
+        assert self.process.stdout is not None
+        [length] = _LENGTH.unpack(await self.process.stdout.readexactly(_LENGTH.size))
+        return pickle.loads(await self.process.stdout.readexactly(length))
+
+    async def deliver(self, call: Call) -> Outcome:
+        assert self.process.stdin is not None
+        self.calls += 1
+        self.process.stdin.write(pickle.dumps(call))
+        outcome: Outcome = await self.answer()
+        return outcome
+
+
+class Isolation(Places):
+    """The children of one worker process. A place is a child that is ready: where none is, one is started, and the
+    execution waits beside the lanes, so that the start takes nothing of its attempt's time."""
+
+    def __init__(self, start: StartChild, events: Events, *, is_shared: Callable[[], bool] = alone) -> None:
+        super().__init__("processes for isolated handlers", _MOST, is_shared=is_shared)
+        self._start, self._events = start, events
+        self._idle: list[_Child] = []
+        self._starting: asyncio.Task[None] | None = None
+        self._ending: set[asyncio.Task[int]] = set()
+
+    def free_for(self, client: str) -> int:
+        return min(super().free_for(client), len(self._idle))
+
+    async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
+        """One call in a child, which is killed if the caller cancels it. Raises NoPlace where no child is ready."""
+        is_fresh = (execution.losses or 0) > LOSSES or options.max_attempts == 1
+        child = self._take_child(execution.client_id, is_fresh)
+        try:
+            outcome = await child.deliver((execution, options, deadline))
+            self._keep(child)
+        except (EOFError, OSError):
+            outcome = await self._outcome_of_end(child, execution)
+        except BaseException:
+            self._end(child)
+            raise
+        finally:
+            self.give_back(execution.client_id)
+        return outcome
+
+    async def close(self) -> None:
+        """Ends all children. Calls must have ended before."""
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.wait([self._starting])
+        while self._idle:
+            self._end(self._idle.pop())
+        if self._ending:
+            await asyncio.wait(self._ending)
+
+    def _take_child(self, client: str, is_fresh: bool) -> _Child:
+        while is_fresh and self._idle and self._idle[-1].calls:
+            self._end(self._idle.pop())
+        if not self._idle and super().free_for(client) > 0:
+            self._start_one()
+        self.take(client)
+        return self._idle.pop()
+
+    def _start_one(self) -> None:
+        if self._starting is None or self._starting.done():
+            self._starting = asyncio.create_task(self._make_ready())
+
+    async def _make_ready(self) -> None:
+        try:
+            child = _Child(await self._start())
+            try:
+                await child.answer()
+            except BaseException:
+                self._end(child)
+                raise
+        except (EOFError, OSError) as error:  # it has said why itself; what waits for it waits on
+            self._events.emit("isolation.failed", error=str(error))
+            await asyncio.sleep(_PAUSE)
+        else:
+            self._keep(child)
+            self.tell()
+
+    def _keep(self, child: _Child) -> None:
+        self._idle.append(child)
+        asyncio.get_running_loop().call_later(_LONGEST_IDLE, self._end_idle, child, child.calls)
+
+    def _end_idle(self, child: _Child, calls: int) -> None:
+        if child in self._idle and child.calls == calls:
+            self._idle.remove(child)
+            self._end(child)
+
+    def _end(self, child: _Child) -> None:
+        with suppress(ProcessLookupError):
+            child.process.kill()
+        ending = asyncio.create_task(child.process.wait())
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+
+    async def _outcome_of_end(self, child: _Child, row: ClaimedExecution) -> Outcome:
+        try:
+            async with asyncio.timeout(_PAUSE):
+                status = await child.process.wait()
+        except TimeoutError:  # it has closed its end of the pipe, and lives
+            self._end(child)
+            status = await child.process.wait()
+        how = f"exit status {status}" if status >= 0 else signal.Signals(-status).name
+        self._events.emit("handler.died", how=how, target=row.target, execution=row.uuid, client=row.client_id)
+        if self.freed is not None:  # others wait for a child
+            self._start_one()
+        if child.calls > 1:
+            return Released(by_drain=True)
+        return Failed(error=f"the handler ended its process ({how})", retryable=True)

@@ -1,0 +1,167 @@
+"""Handlers that may end their process are called in children: what they end is a child, and who they were is known."""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pgsched.cli.isolated import child_starter
+from pgsched.delivery.isolation import LOSSES, Isolation
+from pgsched.delivery.places import NoPlace
+from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.outcome import Failed, Outcome, Released, Succeeded
+from pgsched.domain.policy import Options
+from pgsched.events import Events
+from pgsched.settings import Settings
+from tests.delivery.receiver import execution
+
+APP = """
+import asyncio, os, sys, threading, time
+import pgsched
+
+app = pgsched.App()
+
+
+@app.handler("pid")
+def pid():
+    print("a line that nobody takes for an answer")
+    return os.getpid()
+
+
+@app.handler("fails")
+async def fails():
+    raise ValueError("no")
+
+
+@app.handler("dies")
+async def dies():
+    os._exit(3)
+
+
+@app.handler("dies_later")
+async def dies_later():
+    threading.Timer(0.3, os._exit, [4]).start()
+
+
+@app.handler("sleeps")
+async def sleeps():
+    await asyncio.sleep(3600)
+
+
+@app.handler("stands")
+async def stands():
+    time.sleep(3600)
+
+
+@app.handler("cancels")
+async def cancels():
+    asyncio.current_task().cancel()
+    await asyncio.sleep(0)
+
+
+@app.handler("large")
+async def large(payload):
+    return payload * 2
+"""
+_OPTIONS = Options()
+
+
+def lost(name: str, losses: int = LOSSES, **given: Any) -> ClaimedExecution:
+    return execution(target=f"python:{name}", **given)._replace(losses=losses)
+
+
+@pytest.fixture
+async def isolation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Isolation]:
+    (tmp_path / "isolated_app.py").write_text(APP)
+    monkeypatch.chdir(tmp_path)
+    settings = Settings(database_url="postgresql://nowhere.invalid/", app="isolated_app:app")
+    made = Isolation(child_starter(settings), Events())
+    yield made
+    await made.close()
+
+
+async def call(isolation: Isolation, row: ClaimedExecution, options: Options = _OPTIONS) -> Outcome:
+    """Waits for a place as the worker does, beside the lanes."""
+    while True:
+        try:
+            return await isolation.deliver(row, options, 30.0)
+        except NoPlace:
+            await asyncio.sleep(0.05)
+
+
+def result_of(outcome: Outcome) -> int:
+    assert isinstance(outcome, Succeeded), outcome
+    return int(outcome.result or b"0")
+
+
+async def test_one_child_answers_one_call_after_another(isolation: Isolation) -> None:
+    first, second = result_of(await call(isolation, lost("pid"))), result_of(await call(isolation, lost("pid")))
+    assert first == second != os.getpid()
+    failed = await call(isolation, lost("fails"))
+    assert isinstance(failed, Failed)
+    assert (failed.error, "in fails" in str(failed.traceback)) == ("ValueError: no", True)
+    assert await call(isolation, lost("cancels")) == Failed(error="the handler cancelled itself", retryable=True)
+    large = await call(isolation, lost("large", payload=b'"' + b"x" * 400_000 + b'"'))
+    assert isinstance(large, Succeeded)
+    assert len(large.result or b"") == 800_002
+    assert result_of(await call(isolation, lost("pid"))) == first
+
+
+async def test_who_ends_a_fresh_child_has_failed(isolation: Isolation) -> None:
+    died = Failed(error="the handler ended its process (exit status 3)", retryable=True)
+    assert await call(isolation, lost("dies")) == died
+    assert result_of(await call(isolation, lost("pid")))
+
+
+async def test_under_whom_a_used_child_ends_gets_a_fresh_one(isolation: Isolation) -> None:
+    await call(isolation, lost("dies_later"))
+    innocent = lost("sleeps")
+    outcome = await call(isolation, innocent)
+    assert outcome == Released(by_drain=True)
+    used = result_of(await call(isolation, lost("pid")))
+    assert result_of(await call(isolation, lost("pid", losses=LOSSES + 1))) != used
+
+
+async def test_the_only_attempt_is_made_in_a_fresh_child(isolation: Isolation) -> None:
+    used = result_of(await call(isolation, lost("pid")))
+    assert result_of(await call(isolation, lost("pid"), replace(_OPTIONS, max_attempts=1))) != used
+
+
+@pytest.mark.parametrize("name", ["sleeps", "stands"])
+async def test_a_call_whose_time_is_over_is_killed(isolation: Isolation, name: str) -> None:
+    pid = result_of(await call(isolation, lost("pid")))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(call(isolation, lost(name)), 0.5)
+    await isolation.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert isolation.taken == 0
+
+
+async def test_the_start_of_a_child_takes_nothing_of_the_attempts_time(isolation: Isolation) -> None:
+    began = time.monotonic()
+    with pytest.raises(NoPlace):
+        await isolation.deliver(lost("pid"), _OPTIONS, 30.0)
+    assert time.monotonic() - began < 0.5
+    assert isolation.taken == 0
+    assert result_of(await call(isolation, lost("pid")))
+
+
+async def test_where_no_child_can_be_started_the_execution_waits(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    async def start() -> asyncio.subprocess.Process:
+        raise OSError("no memory")
+
+    isolation = Isolation(start, Events(lambda event, fields: said.append(event)))
+    for _ in range(3):
+        with pytest.raises(NoPlace):
+            await isolation.deliver(lost("pid"), _OPTIONS, 30.0)
+        await asyncio.sleep(0)
+    assert said == ["isolation.failed"]
+    await isolation.close()
