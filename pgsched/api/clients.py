@@ -68,13 +68,13 @@ async def drop_client(client: ClientName, database: Pooled, actor: Actor) -> Cli
 @acts("/clients/{client:str}/hold", "Hold a client", scope="operate")
 async def hold_client(client: ClientName, database: Pooled, actor: Actor, data: Noted = None) -> ClientChanged:
     """Nothing more of it starts until it is released; what runs continues."""
-    changed = await database.ask(verbs.hold_client, client, note=note_in(data), actor=actor)
+    changed = await database.ask(verbs.pause, "client", client, note=note_in(data), actor=actor)
     return ClientChanged(client=client, changed=changed)
 
 
 @acts("/clients/{client:str}/release", "Release a held client", scope="operate")
 async def release_client(client: ClientName, database: Pooled, actor: Actor, data: Noted = None) -> ClientChanged:
-    changed = await database.ask(verbs.release_client, client, note=note_in(data), actor=actor)
+    changed = await database.ask(verbs.resume, "client", client, note=note_in(data), actor=actor)
     return ClientChanged(client=client, changed=changed)
 
 

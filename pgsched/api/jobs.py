@@ -86,13 +86,15 @@ async def cancel_job(job_id: JobId, database: Pooled, actor: Actor, note: Why = 
 @acts("/jobs/{job_id:str}/pause", "Pause a job", 404, 409, scope="operate")
 async def pause(job_id: JobId, database: Pooled, actor: Actor, data: Noted = None) -> Changed:
     """Nothing more is planned until it is resumed; what runs continues."""
-    return Changed(id=job_id, changed=await database.ask(verbs.pause, job_id, note=note_in(data), actor=actor))
+    changed = await database.ask(verbs.pause, "job", str(job_id), note=note_in(data), actor=actor)
+    return Changed(id=job_id, changed=changed)
 
 
 @acts("/jobs/{job_id:str}/resume", "Resume a paused job", 404, 409, scope="operate")
 async def resume(job_id: JobId, database: Pooled, actor: Actor, data: Noted = None) -> Changed:
     """Continues from the next instant; instants that passed during the pause are not made up."""
-    return Changed(id=job_id, changed=await database.ask(verbs.resume, job_id, note=note_in(data), actor=actor))
+    changed = await database.ask(verbs.resume, "job", str(job_id), note=note_in(data), actor=actor)
+    return Changed(id=job_id, changed=changed)
 
 
 @makes("/jobs/{job_id:str}/trigger", "Run a job now, in addition to its schedule", 404, 409, 429, scope="operate")

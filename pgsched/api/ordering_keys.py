@@ -39,5 +39,5 @@ async def list_blocked(
 @acts("/ordering-keys/unblock", "Unblock an ordering key", 404, scope="operate")
 async def unblock(data: Annotated[OrderingKey, Body(examples=[_KEY])], database: Pooled, actor: Actor) -> KeyChanged:
     """Continues without the execution that failed, which stays a dead letter."""
-    changed = await database.ask(verbs.unblock, data.client, data.ordering_key, actor=actor)
+    changed = await database.ask(verbs.resume, "ordering_key", data.ordering_key, client=data.client, actor=actor)
     return KeyChanged(client=data.client, ordering_key=data.ordering_key, changed=changed)

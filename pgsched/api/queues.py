@@ -72,11 +72,11 @@ async def drop_queue(name: QueueName, database: Pooled, actor: Actor) -> QueueCh
 @acts("/queues/{name:str}/pause", "Pause a queue", 404, scope="admin", everywhere=True)
 async def pause_queue(name: QueueName, database: Pooled, actor: Actor, data: Noted = None) -> QueueChanged:
     """Workers start nothing more from it; what they have in hand continues."""
-    changed = await database.ask(verbs.pause_queue, name, note=note_in(data), actor=actor)
+    changed = await database.ask(verbs.pause, "queue", name, note=note_in(data), actor=actor)
     return QueueChanged(name=name, changed=changed)
 
 
 @acts("/queues/{name:str}/resume", "Resume a queue", 404, scope="admin", everywhere=True)
 async def resume_queue(name: QueueName, database: Pooled, actor: Actor, data: Noted = None) -> QueueChanged:
-    changed = await database.ask(verbs.resume_queue, name, note=note_in(data), actor=actor)
+    changed = await database.ask(verbs.resume, "queue", name, note=note_in(data), actor=actor)
     return QueueChanged(name=name, changed=changed)

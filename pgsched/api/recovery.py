@@ -80,7 +80,8 @@ async def get_recovery(database: Pooled) -> Recovery:
 @acts("/recovery/hold", "Hold the installation", scope="admin", everywhere=True)
 async def hold_installation(database: Pooled, actor: Actor, data: Noted = None) -> InstallationChanged:
     """Nothing starts in any queue until it is released; what runs continues."""
-    return InstallationChanged(changed=await database.ask(verbs.hold_installation, note=note_in(data), actor=actor))
+    changed = await database.ask(verbs.pause, "installation", note=note_in(data), actor=actor)
+    return InstallationChanged(changed=changed)
 
 
 @acts(

@@ -1,6 +1,6 @@
 """Target hosts that are left alone: the list of them, sidelining and restoring by hand."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from litestar.openapi.spec import Example
@@ -43,14 +43,13 @@ async def sideline(
     """Nothing more is called there, for one client or for all, until the given instant or until it is restored."""
     until = instant_of(data.until, "until") if data.until is not None else None
     async with database.connection() as connection:
-        changed = await targets.sideline(
-            connection, data.host, client=data.client, until=until, note=data.note, actor=actor
-        )
+        named: Any = {"client": data.client, "until": until, "note": data.note}
+        changed = await verbs.pause(connection, "target", data.host, **named, actor=actor)
     return TargetChanged(host=data.host, client=data.client, changed=changed)
 
 
 @acts("/targets/restore", "Restore a target", scope="operate")
 async def restore(data: Annotated[TargetHost, Body(examples=[_HOST])], database: Pooled, actor: Actor) -> TargetChanged:
     """A few executions per second at first, then more and more."""
-    changed = await database.ask(verbs.restore, data.host, client=data.client, actor=actor)
+    changed = await database.ask(verbs.resume, "target", data.host, client=data.client, actor=actor)
     return TargetChanged(host=data.host, client=data.client, changed=changed)

@@ -44,11 +44,11 @@ async def get_worker(worker: WorkerNumber, database: Pooled) -> WorkerRow:
 async def drain_worker(worker: WorkerNumber, database: Pooled, actor: Actor, data: Noted = None) -> WorkerChanged:
     """It starts nothing more, finishes what it has in hand and then stays idle until it is stopped or resumed. Other
     workers take over its share."""
-    changed = await database.ask(verbs.drain_worker, worker, note=note_in(data), actor=actor)
+    changed = await database.ask(verbs.pause, "worker", str(worker), note=note_in(data), actor=actor)
     return WorkerChanged(id=worker, changed=changed)
 
 
 @acts("/workers/{worker:int}/resume", "Resume a drained worker", 404, scope="admin", everywhere=True)
 async def resume_worker(worker: WorkerNumber, database: Pooled, actor: Actor, data: Noted = None) -> WorkerChanged:
-    changed = await database.ask(verbs.resume_worker, worker, note=note_in(data), actor=actor)
+    changed = await database.ask(verbs.resume, "worker", str(worker), note=note_in(data), actor=actor)
     return WorkerChanged(id=worker, changed=changed)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from pgsched.cli.settings_over_database import SettingsOverDatabase, does
+from pgsched.cli.settings_over_database import SettingsOverDatabase, does, pauses, resumes
 from pgsched.domain.naming import id_or_key
 from pgsched.errors import NotFound
 from pgsched.responses import Job, JobDetail, Page, Scheduled, job_detail, job_of, jobs_of
@@ -21,8 +21,8 @@ from pgsched.store.schedule.order import order_of
 class JobsOverDatabase(SettingsOverDatabase):
     """What commands ask about jobs."""
 
-    pause = does(verbs.pause)
-    resume = does(verbs.resume)
+    pause = pauses("job")
+    resume = resumes("job")
     trigger = does(verbs.trigger)
 
     async def identify(self, kind: Kind, name: str, client: str | None = None) -> UUID:

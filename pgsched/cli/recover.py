@@ -54,7 +54,7 @@ async def recover(connection: Any, settings: Settings, hold: bool, release: bool
         raise InvalidInput("hold it, or release it: not both")
     found = await recovery.preview(connection)
     if hold or release:  # what follows may take a while, and is about what was found
-        await verbs.hold_installation(connection, **said)
+        await verbs.pause(connection, "installation", **said)
     state = await installation.get_installation(connection)
     answer = {"held_since": state.held_since, "reason": state.reason, **asdict(found)}
     if not release:

@@ -39,6 +39,24 @@ def does(verb: Callable[..., Awaitable[_Found]]) -> _Method[_Found]:
     return do
 
 
+def pauses(kind: verbs.PausedKind) -> _Method[bool]:
+    """Pauses what has this name or number, as a method."""
+
+    async def pause(self: "SettingsOverDatabase", name: object, **given: Any) -> bool:
+        return await verbs.pause(self.connection, kind, str(name), **given, actor=self.actor)
+
+    return pause
+
+
+def resumes(kind: verbs.PausedKind) -> _Method[bool]:
+    """Resumes what has this name or number, as a method."""
+
+    async def resume(self: "SettingsOverDatabase", name: object, **given: Any) -> bool:
+        return await verbs.resume(self.connection, kind, str(name), **given, actor=self.actor)
+
+    return resume
+
+
 def _lists(
     question: Callable[..., Awaitable[list[_Found]]], place: Callable[[_Found], object]
 ) -> _Method[Page[_Found]]:
@@ -62,28 +80,30 @@ class SettingsOverDatabase:
     list_clients = _lists(clients.all_clients, lambda row: row.client)
     get_client = _asks(clients.get_client)
     change_client = does(clients.set_client)
-    hold_client = does(verbs.hold_client)
-    release_client = does(verbs.release_client)
+    hold_client = pauses("client")
+    release_client = resumes("client")
     drop_client = does(verbs.drop_client)
     drop_signing_secret = does(verbs.drop_signing_secret)
     list_queues = _asks(queues.all_queues)
     get_queue = _asks(queues.get_queue)
     change_queue = does(queues.set_queue)
-    pause_queue = does(verbs.pause_queue)
-    resume_queue = does(verbs.resume_queue)
+    pause_queue = pauses("queue")
+    resume_queue = resumes("queue")
     drop_queue = does(verbs.drop_queue)
     list_workers = _asks(draining.all_workers)
     get_worker = _asks(draining.get_worker)
-    drain_worker = does(verbs.drain_worker)
-    resume_worker = does(verbs.resume_worker)
+    drain_worker = pauses("worker")
+    resume_worker = resumes("worker")
     list_limits = _lists(limits.all_limits, lambda row: f"{row.kind}:{row.name}")
     drop_limit = does(verbs.drop_limit)
     list_sidelined = _lists(targets.sidelined, lambda row: row.gate)
-    sideline = does(targets.sideline)
-    restore = does(verbs.restore)
+    sideline = pauses("target")
+    restore = resumes("target")
     list_secrets = _lists(secrets.all_secrets, lambda row: row.name)
     drop_secret = does(verbs.drop_secret)
-    unblock = does(verbs.unblock)
+
+    async def unblock(self, client: str, ordering_key: str) -> bool:
+        return await verbs.resume(self.connection, "ordering_key", ordering_key, client=client, actor=self.actor)
 
     async def change_limit(self, kind: str, name: str, amount: Mapping[str, Any]) -> bool:
         asked = limits.Amount(**{**amount, "per": length_of(amount["per"])})

@@ -8,7 +8,7 @@ log names the role that the session acts as. JSON is passed as text.
 """
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from psycopg import AsyncConnection
@@ -16,6 +16,7 @@ from psycopg import AsyncConnection
 from pgsched.store.core.verb import BigInt, verb
 
 Connection = AsyncConnection[Any]
+PausedKind = Literal["job", "client", "queue", "worker", "target", "ordering_key", "installation"]
 
 
 # Scheduling
@@ -48,10 +49,6 @@ async def edit(
 # Jobs
 
 
-@verb
-async def pause(connection: Connection, job_id: UUID, *, note: str | None, actor: str | None) -> bool: ...
-@verb
-async def resume(connection: Connection, job_id: UUID, *, note: str | None, actor: str | None) -> bool: ...
 @verb
 async def trigger(connection: Connection, job_id: UUID, *, actor: str | None) -> UUID: ...
 @verb
@@ -105,7 +102,33 @@ async def extend(connection: Connection, id: UUID, token: BigInt, lease: timedel
 async def release(connection: Connection, id: UUID, token: BigInt) -> None: ...
 
 
-# Limits, targets and ordering keys
+# Pausing and resuming: a job, a client, a queue, a worker, a target, an ordering key, the installation
+
+
+@verb
+async def pause(
+    connection: Connection,
+    kind: PausedKind,
+    name: str | None = None,
+    *,
+    client: str | None = None,
+    until: datetime | None = None,
+    note: str | None = None,
+    actor: str | None,
+) -> bool: ...
+@verb
+async def resume(
+    connection: Connection,
+    kind: PausedKind,
+    name: str | None = None,
+    *,
+    client: str | None = None,
+    note: str | None = None,
+    actor: str | None,
+) -> bool: ...
+
+
+# Limits
 
 
 @verb
@@ -122,10 +145,6 @@ async def set_limit(
 ) -> bool: ...
 @verb
 async def drop_limit(connection: Connection, kind: str, name: str, *, actor: str | None) -> bool: ...
-@verb
-async def restore(connection: Connection, host: str, *, client: str | None = None, actor: str | None) -> bool: ...
-@verb
-async def unblock(connection: Connection, client: str, ordering_key: str, *, actor: str | None) -> bool: ...
 
 
 # Clients, queues, workers and the installation
@@ -135,10 +154,6 @@ async def unblock(connection: Connection, client: str, ordering_key: str, *, act
 async def set_client(connection: Connection, client: str, changes: str, *, actor: str | None) -> bool: ...
 @verb
 async def drop_client(connection: Connection, client: str, *, actor: str | None) -> bool: ...
-@verb
-async def hold_client(connection: Connection, client: str, *, note: str | None, actor: str | None) -> bool: ...
-@verb
-async def release_client(connection: Connection, client: str, *, note: str | None, actor: str | None) -> bool: ...
 @verb
 async def drop_secret(connection: Connection, client: str, name: str, *, actor: str | None) -> bool: ...
 @verb
@@ -150,18 +165,6 @@ async def set_queue(connection: Connection, name: str, changes: str, *, actor: s
 @verb
 async def drop_queue(connection: Connection, name: str, *, actor: str | None) -> None: ...
 @verb
-async def pause_queue(connection: Connection, name: str, *, note: str | None, actor: str | None) -> bool: ...
-@verb
-async def resume_queue(connection: Connection, name: str, *, note: str | None, actor: str | None) -> bool: ...
-@verb
-async def drain_worker(connection: Connection, worker: int, *, note: str | None = None, actor: str | None) -> bool: ...
-@verb
-async def resume_worker(connection: Connection, worker: int, *, note: str | None = None, actor: str | None) -> bool: ...
-@verb
 async def set_installation(connection: Connection, changes: str, *, actor: str | None) -> bool: ...
-@verb
-async def hold_installation(connection: Connection, *, note: str | None, actor: str | None) -> bool: ...
-@verb
-async def release_installation(connection: Connection, *, note: str | None, actor: str | None) -> bool: ...
 @verb
 async def now(connection: Connection) -> datetime: ...

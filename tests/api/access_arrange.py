@@ -142,7 +142,7 @@ def things_of_shop(db: Connection) -> dict[str, list[str]]:
     rotate(db)
     call(db, "set_limit", kind="client", name="shop", rate=100)
     call(db, "set_limit", kind="host", name=f"{MARK}.example", rate=100)
-    call(db, "sideline", host=f"{MARK}.example", client="shop")
+    call(db, "pause", kind="target", name=f"{MARK}.example", client="shop")
     db.execute(
         "insert into pgsched.blocked_keys values ('shop', %s, 0, pgsched_internal.new_id(), %s)",
         [f"{MARK}-order", MARK],

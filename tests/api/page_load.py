@@ -44,7 +44,7 @@ def living(db: Connection, url: str) -> Iterator[None]:
     db.execute(_DAY)
     call(db, "create_queue", name="reports")
     call(db, "create_queue", name="exports")
-    call(db, "pause_queue", name="exports", note="the disk is being replaced")
+    call(db, "pause", kind="queue", name="exports", note="the disk is being replaced")
     call(db, "set_limit", kind="client", name="travel", rate=2)
     db.execute(
         "select pgsched.schedule('notify:export', client => 'bank', queue => 'exports') from generate_series(1, 40)"

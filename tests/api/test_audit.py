@@ -21,7 +21,7 @@ _BLOCKED = "insert into pgsched.blocked_keys values ('shop', 'order-1', 0, pgsch
 async def test_a_page_tells_who_changed_what_and_how_it_was(api: httpx.AsyncClient, db: Connection) -> None:
     job = schedule(db, every="1 hour")
     assert (await api.patch(f"/v1/jobs/{job}", json={"schedule": {"every": "2h"}})).status_code == 200
-    call(db, "pause", job_id=job, actor="ann")
+    call(db, "pause", kind="job", name=str(job), actor="ann")
     [edited] = (await api.get("/v1/audit", params={"subject": str(job), "action": "edit"})).json()["items"]
     assert (edited["actor"], edited["kind"], edited["name"]) == ("api 127.0.0.1", "job", str(job))
     assert (edited["before"], edited["after"]) == ({"every": "01:00:00"}, {"every": "02:00:00"})
@@ -39,11 +39,11 @@ async def test_the_page_shows_who_changed_what_page_by_page(page: httpx.AsyncCli
     assert re.findall(r"events: (\d+)", newest) == ["50", "1", "50"]
     assert "ann" in newest
     for n in range(60):
-        call(db, "hold_client", client=f"c{n}", note="<b>", actor="bo")
+        call(db, "pause", kind="client", name=f"c{n}", note="<b>", actor="bo")
     first = (await page.get("/audit?by=bo")).text
     [more] = re.findall(r'href="([^"]+)" rel="next"', first)
     second = (await page.get(html.unescape(more))).text
-    assert [text.count("<td>hold client</td>") for text in (first, second)] == [50, 10]
+    assert [text.count("<td>pause</td>") for text in (first, second)] == [50, 10]
     assert "<b>" not in first
     assert '<a href="/audit?by=bo">To the newest</a>' in second
     known = db.execute("select authenticated from pgsched.audit_log where authenticated ~ 'ann' limit 1").fetchone()
@@ -59,12 +59,12 @@ async def test_a_page_looks_through_so_many_changes_and_leads_on(
 ) -> None:
     monkeypatch.setattr(audit, "_LOOKED_THROUGH", 5)
     for n in range(8):
-        call(db, "hold_client", client=f"c{n}", actor="ann" if n == 0 else "bo")
+        call(db, "pause", kind="client", name=f"c{n}", actor="ann" if n == 0 else "bo")
     first = (await page.get("/audit?by=ann")).text
     assert "None among those that were looked through" in first
     [more] = re.findall(r'href="([^"]+)" rel="next"', first)
     second = (await page.get(html.unescape(more))).text
-    assert (second.count("<td>hold client</td>"), 'rel="next"' in second) == (1, False)
+    assert (second.count("<td>pause</td>"), 'rel="next"' in second) == (1, False)
 
 
 def _done_to_shop(db: Connection) -> dict[str, Any]:
@@ -81,18 +81,18 @@ def _done_to_shop(db: Connection) -> dict[str, Any]:
         "replay": {"id": letters[0]},
         "discard": {"id": letters[1]},
         "trigger": {"job_id": job},
-        "pause": {"job_id": job},
-        "resume": {"job_id": job},
+        "pause": {"kind": "job", "name": str(job)},
+        "resume": {"kind": "job", "name": str(job)},
         "edit": {"id": job, "changes": {"target": "python:other"}},
         "stop_bulk": {"id": started},
         "bulk": {"action": "cancel", "filter": {"client": "shop", "key": "none"}},
-        "unblock": {"client": "shop", "ordering_key": "order-1"},
-        "sideline": {"host": "shop.example", "client": "shop"},
-        "restore": {"host": "shop.example", "client": "shop"},
+        "unblock": {"verb": "resume", "kind": "ordering_key", "client": "shop", "name": "order-1"},
+        "sideline": {"verb": "pause", "kind": "target", "name": "shop.example", "client": "shop"},
+        "restore": {"verb": "resume", "kind": "target", "name": "shop.example", "client": "shop"},
         "set_limit": {"kind": "client", "name": "shop", "rate": 5},
         "drop_limit": {"kind": "client", "name": "shop"},
-        "hold_client": {"client": "shop"},
-        "release_client": {"client": "shop"},
+        "hold": {"verb": "pause", "kind": "client", "name": "shop"},
+        "release": {"verb": "resume", "kind": "client", "name": "shop"},
     }
     for actor, given in verbs.items():
         call(db, given.pop("verb", actor), **given, actor=actor)
@@ -101,7 +101,7 @@ def _done_to_shop(db: Connection) -> dict[str, Any]:
 
 async def test_a_client_reads_who_did_what_to_what_is_its_own(keyed: httpx.AsyncClient, db: Connection) -> None:
     done = _done_to_shop(db)
-    call(db, "hold_client", client="other", actor="elsewhere")
+    call(db, "pause", kind="client", name="other", actor="elsewhere")
     call(db, "set_installation", changes={"audit_days": 30}, actor="everywhere")
 
     async def actors(clients: list[str] | None, scopes: list[str], **asked: Any) -> set[str]:

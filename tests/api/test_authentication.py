@@ -248,7 +248,7 @@ async def test_the_audit_log_has_the_key_and_the_session_beside_the_claimed_acto
     paused = row(db, "select actor, authenticated, login, process from pgsched.audit_log where action = 'pause'")
     assert paused[:3] == ("api 127.0.0.1", f"ann (key {key.id})", value(db, "select session_user::text"))
     assert paused[3] != value(db, "select pg_backend_pid()")
-    db.execute("select pgsched.resume(%s, actor => 'ann')", [job])
+    db.execute("select pgsched.resume('job', %s::text, actor => 'ann')", [job])
     resumed = row(db, "select actor, authenticated, process from pgsched.audit_log where action = 'resume'")
     assert resumed == ("ann", None, value(db, "select pg_backend_pid()"))
 

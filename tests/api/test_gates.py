@@ -37,7 +37,7 @@ async def test_a_host_is_sidelined_listed_and_restored(api: httpx.AsyncClient, d
     assert restored.json()["changed"] is True
     assert [item["state"] for item in (await api.get("/v1/targets/sidelined")).json()["items"]] == ["recovering"]
     logged = db.execute("select actor, action from pgsched.audit_log order by id").fetchall()
-    assert logged == [("api 127.0.0.1", "sideline"), ("api 127.0.0.1", "restore")]
+    assert logged == [("api 127.0.0.1", "pause"), ("api 127.0.0.1", "resume")]
 
 
 async def test_sidelined_hosts_are_listed_page_by_page_and_by_client(api: httpx.AsyncClient) -> None:

@@ -37,9 +37,9 @@ select pgsched.now() - age, client, 'default', count
 
 
 def test_the_state_of_the_database_and_the_requests_are_shown(db: Connection, served: tuple[str, Process]) -> None:
-    db.execute("select pgsched.create_queue('idle'), pgsched.pause_queue('idle')")
+    db.execute("select pgsched.create_queue('idle'), pgsched.pause('queue', 'idle')")
     db.execute("select pgsched.schedule('python:note', fire_at => now() - interval '2 minutes')")
-    db.execute("""select pgsched.hold_client('shop'), pgsched.set_client('shop', '{"late_after": "1s"}')""")
+    db.execute("""select pgsched.pause('client', 'shop'), pgsched.set_client('shop', '{"late_after": "1s"}')""")
     db.execute("select pgsched.schedule('python:note', client => 'shop')")
     dead_letter(db)
     db.execute(FAILED)

@@ -121,7 +121,7 @@ async def test_the_links_of_pages_lead_to_what_they_name(page: httpx.AsyncClient
     for name in NAMES:
         call(db, "set_client", client=name, changes={"weight": 3})
         call(db, "set_limit", kind="client", name=name, rate=5)
-        call(db, "sideline", host="shop.example", client=name)
+        call(db, "pause", kind="target", name="shop.example", client=name)
         given: Any = {"client": name, "target": "https://shop.example/"}
         shown += [
             f"/executions/{schedule(db, **given, key=name, delay='1 hour')}",

@@ -45,7 +45,7 @@ async def test_a_client_that_is_busy_without_settings_is_found(page: httpx.Async
 
 async def test_a_client_is_shown_with_what_stands_in_its_way(page: httpx.AsyncClient, db: Connection) -> None:
     call(db, "create_queue", name="orders")
-    call(db, "pause_queue", name="orders")
+    call(db, "pause", kind="queue", name="orders")
     for client in ("bank", "shop", "idle"):
         call(db, "set_client", client=client, changes={"weight": 2})
     ids = [schedule(db, client="shop", queue="orders", fire_at="2020-01-01T00:00:00Z"), schedule(db, client="shop")]
@@ -103,7 +103,7 @@ async def test_a_client_is_held_released_and_tuned(page: httpx.AsyncClient, db: 
         db, "select (weight, keep, dead_letters_for)::text from pgsched.clients where client_id = 'shop'"
     ) == ['(7,failures,"365 days")']
     done = column(db, "select action from pgsched.audit_log where name = 'shop' and authenticated ~ 'ann' order by id")
-    assert done == ["hold client", "release client", "set client"]
+    assert done == ["pause", "resume", "set client"]
     wrong = await page.post("/client/settings", data={"client": "shop", "weight": "none"})
     assert (wrong.status_code, "That is not possible" in wrong.text) == (422, True)
 
@@ -140,7 +140,7 @@ async def test_a_host_is_sidelined_and_restored(page: httpx.AsyncClient, db: Con
     assert "down.example" not in (await page.get("/targets?client=other")).text
     assert "Restored" in await _sent(page, "/targets/restore", host="down.example", client="shop")
     done = column(db, "select action from pgsched.audit_log where authenticated ~ 'ann' order by id")
-    assert done == ["sideline", "restore"]
+    assert done == ["pause", "resume"]
 
 
 async def test_a_failing_host_is_sidelined_from_its_row(page: httpx.AsyncClient, db: Connection) -> None:

@@ -28,7 +28,7 @@ async def findings(page: httpx.AsyncClient) -> str:
 async def test_now_says_what_holds_back_and_why_with_the_page_to_do_something(
     page: httpx.AsyncClient, db: Connection
 ) -> None:
-    db.execute("select pgsched.sideline('a.example', 'shop', note => '503 from it since noon')")
+    db.execute("select pgsched.pause('target', 'a.example', client => 'shop', note => '503 from it since noon')")
     for gate in ("client:bank", "order", "worker:python:send", "host:b.example"):
         db.execute("update pgsched.executions set fire_at = 'infinity', gate = %s where id = %s", [gate, schedule(db)])
     found = (await page.get("/now")).text
@@ -47,7 +47,7 @@ async def test_now_says_what_a_limit_or_a_hold_lets_pass_and_since_when_the_firs
     page: httpx.AsyncClient, db: Connection
 ) -> None:
     db.execute("select pgsched.set_limit('client', 'imports', concurrency => 2)")
-    db.execute("select pgsched.hold_client('shop', note => 'they asked us to stop')")
+    db.execute("select pgsched.pause('client', 'shop', note => 'they asked us to stop')")
     for client, due in (
         ("imports", "2026-03-01 12:00:05Z"),
         ("imports", "2026-03-01 12:00:00Z"),

@@ -13,7 +13,7 @@ _TURNED = "paid\u202egnihton"
 async def test_what_turns_the_direction_is_written_out(page: httpx.AsyncClient, db: Connection) -> None:
     id = schedule(db, client=_TURNED, key=_TURNED, target="python:note", delay="1 hour")
     call(db, "set_client", client=_TURNED, changes={"weight": 2})
-    call(db, "hold_client", client=_TURNED, note=_TURNED)
+    call(db, "pause", kind="client", name=_TURNED, note=_TURNED)
     for path in ("/executions", f"/executions/{id}", "/clients"):
         text = (await page.get(path)).text
         assert ("\u202e" in unescape(text), "paid\\u202egnihton" in text) == (False, True), path

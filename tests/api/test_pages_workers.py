@@ -33,7 +33,7 @@ async def test_a_worker_is_shown_with_what_it_has_in_hand_drained_and_resumed(
     did = await page.post(f"/workers/{worker}/resume")
     assert "Resumed." in (await page.get(did.headers["location"])).text
     done = column(db, "select action from pgsched.audit_log where authenticated ~ 'ann' order by id")
-    assert done == ["drain worker", "resume worker"]
+    assert done == ["pause", "resume"]
     for gone in (await page.get("/workers/99"), await page.post("/workers/99/drain")):
         assert (gone.status_code, "It has left" in gone.text) == (404, True)
 
@@ -73,7 +73,7 @@ async def test_now_leads_from_a_queue_that_nobody_serves_to_the_workers(
     page: httpx.AsyncClient, db: Connection
 ) -> None:
     call(db, "create_queue", name="orders")
-    call(db, "pause_queue", name="orders")
+    call(db, "pause", kind="queue", name="orders")
     found = (await page.get("/now")).text
     for why, link in (("no worker serves the queue", "/workers"), ("the queue is paused", "/queues")):
         assert re.search(f'<a href="{link}">{why}</a>', found)

@@ -12,7 +12,7 @@ from tests.api.access_arrange import make_key
 from tests.conftest import Connection
 from tests.store.bulk.bulk_arrange import advance
 
-_HELD = "select pgsched_internal.hold_for_recovery('this is a copy', null)"
+_HELD = "select pgsched.pause('installation', note => 'this is a copy')"
 _DUE = """
 insert into pgsched.executions (client_id, target, fire_at)
 select client, 'https://shop.example/settle', now() - due::interval
@@ -67,7 +67,7 @@ async def test_it_is_released_without_what_is_too_old_at_a_rate_and_without_a_cl
     assert copied.execute(_STATE).fetchone() == (False, None)
     assert copied.execute("select client_id from pgsched.clients where state = 'held'").fetchall() == [("bank",)]
     actions = copied.execute("select action from pgsched.audit_log where authenticated ~ 'ann' order by id").fetchall()
-    assert [action for (action,) in actions] == ["hold client", "bulk cancel", "release installation"]
+    assert [action for (action,) in actions] == ["pause", "bulk cancel", "resume"]
 
 
 async def test_without_a_policy_all_that_is_due_fires_at_once(api: httpx.AsyncClient, copied: Connection) -> None:

@@ -50,7 +50,7 @@ async def test_a_client_is_held_and_released_and_the_log_knows_from_where(api: h
     assert (shown["state"], shown["reason"]) == ("held", "unpaid")
     assert [(await api.post("/v1/clients/shop/release")).json()["changed"] for _ in range(2)] == [True, False]
     logged = db.execute("select actor, action from pgsched.audit_log order by id").fetchall()
-    assert logged == [("api 127.0.0.1", "hold client"), ("api 127.0.0.1", "release client")]
+    assert logged == [("api 127.0.0.1", "pause"), ("api 127.0.0.1", "resume")]
 
 
 async def test_a_secret_is_shown_once_and_then_by_its_end(api: httpx.AsyncClient) -> None:

@@ -30,4 +30,4 @@ def test_who_comes_from_the_provider_is_at_the_page_they_asked_for_and_is_named_
     assert (found["name"], found["done"]) == (f"ann ({issuer})", "Paused.")
     assert found["kept"] == [{"name": COOKIE, "httpOnly": True, "sameSite": "Lax"}]
     assert (found["left"], found["said"]) == ([], [])
-    assert column(db, "select authenticated from pgsched.audit_log where action = 'pause queue'") == [f"ann ({issuer})"]
+    assert column(db, "select authenticated from pgsched.audit_log where action = 'pause'") == [f"ann ({issuer})"]

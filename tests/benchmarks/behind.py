@@ -31,7 +31,7 @@ select 'late', 'python:noop', now() - interval '35 seconds', n from generate_ser
 _FOUND = "select count(*) from pgsched.history where client_id = 'late'"
 _CLIENTS = "insert into pgsched.clients (client_id) values ('late'), ('limited'), ('held'), ('urgent'), ('greedy')"
 _LIMIT = "insert into pgsched_internal.gates (name, events, period) values ('client:limited', 1, interval '1 second')"
-_HOLD = "select pgsched.hold_client('held')"
+_HOLD = "select pgsched.pause('client', 'held')"
 _LONGEST = 120.0
 BESIDE = ("nobody", "limited", "held", "urgent", "greedy")
 

@@ -46,4 +46,4 @@ def test_an_ordering_key_of_any_name_is_unblocked(run: Run, db: Connection) -> N
     for name in NAMES:
         db.execute("insert into pgsched.blocked_keys values (%s, %s, 0, pgsched_internal.new_id(), 'no')", [name, name])
         assert run("executions", "unblock", "--", name, name).output == "unblocked\n"
-    call(db, "unblock", client="default", ordering_key="none")
+    call(db, "resume", kind="ordering_key", client="default", name="none")

@@ -140,7 +140,7 @@ def _things(db: Db, path: str = "") -> dict[str, str]:
     if path.startswith("queues"):
         call(db, "create_queue", name=f"q{client}")
     call(db, "set_limit", kind="client", name=client, rate=100)
-    call(db, "sideline", host="shop.example", client=client)
+    call(db, "pause", kind="target", name="shop.example", client=client)
     db.execute(_BLOCKED, [client])
     worker = db.execute(_WORKER).fetchone()
     assert worker is not None

@@ -16,8 +16,8 @@ from tests.databases import login_as
 _LETTER = "00000000-0000-7000-8000-00000000000a"
 _LOOKS = {"list", "show", "blocked", "status", "events", "doctor", "top", "forecast"}
 _ONE_OF_EACH = """
-select pgsched.set_client('shop', '{"weight": 2}'), pgsched.hold_client('shop');
-select pgsched.set_limit('host', 'shop.example', 10), pgsched.sideline('other.example');
+select pgsched.set_client('shop', '{"weight": 2}'), pgsched.pause('client', 'shop');
+select pgsched.set_limit('host', 'shop.example', 10), pgsched.pause('target', 'other.example');
 select pgsched.schedule('https://a', key => 'k', ordering_key => 'o', delay => '1 day');
 select pgsched.schedule('https://a', key => 'job', cron => '@hourly', labels => '{"a": "b"}');
 insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt, client_id, target)

@@ -55,7 +55,7 @@ def test_it_is_released_without_what_is_too_old_at_a_rate_and_without_a_client(
     assert copied.execute("select client_id from pgsched.clients where state = 'held'").fetchall() == [("bank",)]
     assert copied.execute("select why from pgsched_internal.check_in()").fetchone() == (None,)
     actions = copied.execute("select action from pgsched.audit_log where actor = 'ann' order by id").fetchall()
-    assert [action for (action,) in actions] == ["hold client", "cancel executions", "release installation"]
+    assert [action for (action,) in actions] == ["pause", "bulk cancel", "resume"]
 
 
 def test_one_that_is_not_held_is_held_by_hand(run: Run, copied: psycopg.Connection[Any]) -> None:

@@ -104,7 +104,7 @@ def test_one_whose_client_is_on_hold_says_its_note_and_how_to_end_it(
     db.execute("update pgsched.executions set gate = 'client:shop', fire_at = 'infinity'")
     [row] = ask("list")["items"]
     [limited] = ask("why", row["id"])["why"]
-    db.execute("select pgsched.hold_client('shop', 'unpaid')")
+    db.execute("select pgsched.pause('client', 'shop', note => 'unpaid')")
     [held] = ask("why", row["id"])["why"]
     assert "client shop has reached its limit" in limited
     assert held == "Its client shop is on hold (unpaid); pgsched clients release shop ends that."

@@ -79,6 +79,6 @@ class JobScene(Scene):
         return rows, job
 
     async def carry_on(self) -> None:
-        await self.session.execute("select pgsched.resume(id) from pgsched.jobs where state = 'paused'")
+        await self.session.execute("select pgsched.resume('job', id::text) from pgsched.jobs where state = 'paused'")
         await plan_jobs(self.session, batch=10)
         await dependencies.release(self.session, most=10)

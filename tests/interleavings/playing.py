@@ -22,8 +22,8 @@ MOVE = (
 EDIT = "select pgsched.edit(client => 'shop', key => 'a', changes => '{\"target\": \"python:y\"}')"
 EDIT_JOB = 'select pgsched.edit((select id from pgsched.jobs), \'{"target": "python:y"}\')'
 HOLD = "select pgsched_internal.shut_gate('client:shop', 'infinity', 'stop')"
-PAUSE = "select pgsched.pause((select id from pgsched.jobs))"
-RESUME = "select pgsched.resume((select id from pgsched.jobs))"
+PAUSE = "select pgsched.pause('job', (select id::text from pgsched.jobs))"
+RESUME = "select pgsched.resume('job', (select id::text from pgsched.jobs))"
 ALL = '{"on_missed": "all"}'
 OVERLAPPING = '{"on_missed": "all", "on_overlap": "allow"}'
 SKIPPING = '{"on_missed": "all", "on_overlap": "skip"}'

@@ -893,7 +893,6 @@ function pgsched.claim(text,text,integer,interval) returns TABLE(id uuid, token 
 function pgsched.complete(uuid,bigint,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.create_queue(text,jsonb,text) returns smallint volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=1s
 function pgsched.discard(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
-function pgsched.drain_worker(integer,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.drop_client(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.drop_limit(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.drop_queue(text,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=1s
@@ -902,20 +901,12 @@ function pgsched.drop_signing_secret(text,text) returns boolean volatility v par
 function pgsched.edit(uuid,jsonb,text,text,text,text,boolean) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.extend(uuid,bigint,interval) returns timestamp with time zone volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.fail(uuid,bigint,text,boolean,interval) returns pgsched.execution_status volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
-function pgsched.hold_client(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.hold_installation(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.now() returns timestamp with time zone volatility s parallel s
 function pgsched.partition_for(text,text,text,text) returns smallint volatility v parallel s security definer set search_path=pg_catalog, pg_temp
-function pgsched.pause(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
-function pgsched.pause_queue(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.pause(text,text,text,timestamp with time zone,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.release(uuid,bigint) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
-function pgsched.release_client(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.release_installation(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.replay(uuid,text,jsonb,jsonb,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
-function pgsched.restore(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.resume(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
-function pgsched.resume_queue(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.resume_worker(integer,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.resume(text,text,text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) returns uuid volatility v parallel u
 function pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.secrets(text) returns SETOF record volatility s parallel u security definer set search_path=pg_catalog, pg_temp
@@ -923,12 +914,10 @@ function pgsched.set_client(text,jsonb,text) returns boolean volatility v parall
 function pgsched.set_installation(jsonb,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.set_limit(text,text,integer,interval,integer,integer,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.set_queue(text,jsonb,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.sideline(text,text,timestamp with time zone,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.signing_secrets(text) returns SETOF record volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.status_of(uuid,text,text) returns SETOF pgsched.status volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.stop_bulk(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.trigger(uuid,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
-function pgsched.unblock(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched_internal.account_from_claimed(uuid,integer,uuid[]) returns void volatility v parallel u
 function pgsched_internal.accounted_to(pgsched.jobs,boolean) returns timestamp with time zone volatility s parallel s
 function pgsched_internal.acting_role() returns name volatility s parallel s
@@ -1002,6 +991,7 @@ function pgsched_internal.check_lease(interval) returns boolean volatility i par
 function pgsched_internal.check_length(jsonb,text,integer) returns boolean volatility i parallel s set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_limit(integer,interval,integer,integer) returns boolean volatility i parallel s
 function pgsched_internal.check_lists(jsonb) returns boolean volatility i parallel s
+function pgsched_internal.check_may_pause(text,text,text) returns boolean volatility s parallel u
 function pgsched_internal.check_may_set(text) returns boolean volatility s parallel u
 function pgsched_internal.check_may_sideline(text) returns boolean volatility s parallel u
 function pgsched_internal.check_members(jsonb,text[]) returns boolean volatility i parallel s
@@ -1010,6 +1000,7 @@ function pgsched_internal.check_no_circle(uuid,uuid) returns boolean volatility 
 function pgsched_internal.check_on_conflict(text,text,boolean) returns boolean volatility i parallel s
 function pgsched_internal.check_options(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_partition(smallint,text,text,text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.check_pause(text,text,text) returns boolean volatility i parallel s
 function pgsched_internal.check_payload(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_pulled(text,text) returns boolean volatility s parallel s
 function pgsched_internal.check_queue_changes(jsonb) returns boolean volatility i parallel s
@@ -1021,7 +1012,7 @@ function pgsched_internal.check_said(text,text) returns boolean volatility i par
 function pgsched_internal.check_spec(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_target(text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_told(jsonb,text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
-function pgsched_internal.check_worker(integer) returns void volatility v parallel u
+function pgsched_internal.check_until(text,timestamp with time zone) returns boolean volatility s parallel u
 function pgsched_internal.check_zone(text) returns boolean volatility s parallel s
 function pgsched_internal.circle_refused() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.circuit_of(text,text) returns text volatility i parallel s
@@ -1095,7 +1086,6 @@ function pgsched_internal.held(jsonb,text,timestamp with time zone) returns json
 function pgsched_internal.held_until(pgsched.executions) returns timestamp with time zone volatility s parallel s
 function pgsched_internal.histogram_of(smallint[],bigint[]) returns integer[] volatility i parallel s
 function pgsched_internal.hold_for(uuid,jsonb) returns void volatility v parallel u
-function pgsched_internal.hold_for_recovery(text,text) returns boolean volatility v parallel u
 function pgsched_internal.hold_withdrawn(pgsched.executions,text) returns void volatility v parallel u
 function pgsched_internal.homes_of(uuid) returns smallint[] volatility s parallel u
 function pgsched_internal.in_hand_of_job(smallint,pgsched.jobs) returns SETOF uuid volatility v parallel u
@@ -1125,6 +1115,7 @@ function pgsched_internal.is_secret_ref(jsonb) returns boolean volatility i para
 function pgsched_internal.is_watched(integer) returns boolean volatility v parallel u
 function pgsched_internal.is_whole(jsonb,bigint,bigint) returns boolean volatility i parallel s
 function pgsched_internal.job_keys_inserted() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.job_named(text,text) returns uuid volatility v parallel u
 function pgsched_internal.job_under(text,text,text) returns uuid volatility v parallel u
 function pgsched_internal.jobs_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.jobs_named(text,jsonb,text[]) returns TABLE(id uuid, state pgsched.job_state) volatility s parallel u
@@ -1208,6 +1199,7 @@ function pgsched_internal.partition_of(pgsched.jobs) returns smallint volatility
 function pgsched_internal.partition_with(uuid) returns smallint volatility v parallel u
 function pgsched_internal.partitions_of(integer) returns SETOF smallint volatility i parallel s
 function pgsched_internal.partitions_per_queue() returns integer volatility i parallel s
+function pgsched_internal.pause_job(uuid,text) returns boolean volatility v parallel u
 function pgsched_internal.put_away(smallint,uuid,text) returns void volatility v parallel u
 function pgsched_internal.put_job(uuid,text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) returns pgsched.jobs volatility v parallel u
 function pgsched_internal.put_secret(text,text,bytea,text[],text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -1232,6 +1224,8 @@ function pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestam
 function pgsched_internal.replan_from(pgsched.executions,pgsched.jobs) returns void volatility v parallel u
 function pgsched_internal.reseal(text,text,bytea,bytea) returns boolean volatility v parallel u
 function pgsched_internal.reseal_signing(text,bytea,bytea) returns boolean volatility v parallel u
+function pgsched_internal.restore_target(text,text,text) returns boolean volatility v parallel u
+function pgsched_internal.resume_job(uuid) returns boolean volatility v parallel u
 function pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) returns uuid volatility v parallel u
 function pgsched_internal.revoke_key(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.roll_up(jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -1249,7 +1243,12 @@ function pgsched_internal.sealed_with() returns TABLE(head bytea, secrets bigint
 function pgsched_internal.seconds_in(jsonb,text) returns double precision volatility i parallel s
 function pgsched_internal.seconds_since(integer) returns double precision volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.set_aside(smallint,uuid,text,boolean) returns void volatility v parallel u
+function pgsched_internal.set_client_paused(boolean,text,text) returns boolean volatility v parallel u
+function pgsched_internal.set_installation_paused(boolean,text) returns boolean volatility v parallel u
 function pgsched_internal.set_key_rate(text,integer,integer,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.set_paused(boolean,text,text,text,timestamp with time zone,text,text) returns boolean volatility v parallel u
+function pgsched_internal.set_queue_paused(boolean,text,text) returns boolean volatility v parallel u
+function pgsched_internal.set_worker_paused(boolean,text,text) returns boolean volatility v parallel u
 function pgsched_internal.setting(text,text) returns text volatility s parallel s
 function pgsched_internal.settle_called(smallint,uuid,bigint,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.shown(text,jsonb) returns jsonb volatility i parallel s
@@ -1284,6 +1283,7 @@ function pgsched_internal.trim_default_days(integer,integer) returns integer vol
 function pgsched_internal.try_gates(text[]) returns text[] volatility v parallel u set lock_timeout=50ms
 function pgsched_internal.try_lock(text) returns boolean volatility v parallel u
 function pgsched_internal.try_orderings(smallint[]) returns smallint[] volatility v parallel u set lock_timeout=50ms
+function pgsched_internal.unblock(boolean,text,text) returns uuid volatility v parallel u
 function pgsched_internal.unblock_after(uuid[]) returns void volatility v parallel u
 function pgsched_internal.unbound_strays(text,text) returns void volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.until_next(text) returns double precision volatility v parallel u set enable_seqscan=off, enable_bitmapscan=off
@@ -1335,8 +1335,6 @@ grant execute on pgsched.create_queue(text,jsonb,text) to pgsched_worker
 grant execute on pgsched.discard(uuid,text,text) to pgsched_api
 grant execute on pgsched.discard(uuid,text,text) to pgsched_client
 grant execute on pgsched.discard(uuid,text,text) to pgsched_worker
-grant execute on pgsched.drain_worker(integer,text,text) to pgsched_api
-grant execute on pgsched.drain_worker(integer,text,text) to pgsched_worker
 grant execute on pgsched.drop_client(text,text) to pgsched_api
 grant execute on pgsched.drop_client(text,text) to pgsched_worker
 grant execute on pgsched.drop_limit(text,text,text) to pgsched_api
@@ -1356,10 +1354,6 @@ grant execute on pgsched.extend(uuid,bigint,interval) to pgsched_worker
 grant execute on pgsched.fail(uuid,bigint,text,boolean,interval) to pgsched_api
 grant execute on pgsched.fail(uuid,bigint,text,boolean,interval) to pgsched_client
 grant execute on pgsched.fail(uuid,bigint,text,boolean,interval) to pgsched_worker
-grant execute on pgsched.hold_client(text,text,text) to pgsched_api
-grant execute on pgsched.hold_client(text,text,text) to pgsched_worker
-grant execute on pgsched.hold_installation(text,text) to pgsched_api
-grant execute on pgsched.hold_installation(text,text) to pgsched_worker
 grant execute on pgsched.now() to pgsched_api
 grant execute on pgsched.now() to pgsched_client
 grant execute on pgsched.now() to pgsched_reader
@@ -1367,30 +1361,18 @@ grant execute on pgsched.now() to pgsched_worker
 grant execute on pgsched.partition_for(text,text,text,text) to pgsched_api
 grant execute on pgsched.partition_for(text,text,text,text) to pgsched_client
 grant execute on pgsched.partition_for(text,text,text,text) to pgsched_worker
-grant execute on pgsched.pause(uuid,text,text) to pgsched_api
-grant execute on pgsched.pause(uuid,text,text) to pgsched_client
-grant execute on pgsched.pause(uuid,text,text) to pgsched_worker
-grant execute on pgsched.pause_queue(text,text,text) to pgsched_api
-grant execute on pgsched.pause_queue(text,text,text) to pgsched_worker
+grant execute on pgsched.pause(text,text,text,timestamp with time zone,text,text) to pgsched_api
+grant execute on pgsched.pause(text,text,text,timestamp with time zone,text,text) to pgsched_client
+grant execute on pgsched.pause(text,text,text,timestamp with time zone,text,text) to pgsched_worker
 grant execute on pgsched.release(uuid,bigint) to pgsched_api
 grant execute on pgsched.release(uuid,bigint) to pgsched_client
 grant execute on pgsched.release(uuid,bigint) to pgsched_worker
-grant execute on pgsched.release_client(text,text,text) to pgsched_api
-grant execute on pgsched.release_client(text,text,text) to pgsched_worker
-grant execute on pgsched.release_installation(text,text) to pgsched_api
-grant execute on pgsched.release_installation(text,text) to pgsched_worker
 grant execute on pgsched.replay(uuid,text,jsonb,jsonb,text,text) to pgsched_api
 grant execute on pgsched.replay(uuid,text,jsonb,jsonb,text,text) to pgsched_client
 grant execute on pgsched.replay(uuid,text,jsonb,jsonb,text,text) to pgsched_worker
-grant execute on pgsched.restore(text,text,text) to pgsched_api
-grant execute on pgsched.restore(text,text,text) to pgsched_worker
-grant execute on pgsched.resume(uuid,text,text) to pgsched_api
-grant execute on pgsched.resume(uuid,text,text) to pgsched_client
-grant execute on pgsched.resume(uuid,text,text) to pgsched_worker
-grant execute on pgsched.resume_queue(text,text,text) to pgsched_api
-grant execute on pgsched.resume_queue(text,text,text) to pgsched_worker
-grant execute on pgsched.resume_worker(integer,text,text) to pgsched_api
-grant execute on pgsched.resume_worker(integer,text,text) to pgsched_worker
+grant execute on pgsched.resume(text,text,text,text,text) to pgsched_api
+grant execute on pgsched.resume(text,text,text,text,text) to pgsched_client
+grant execute on pgsched.resume(text,text,text,text,text) to pgsched_worker
 grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_api
 grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_client
 grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_worker
@@ -1408,8 +1390,6 @@ grant execute on pgsched.set_limit(text,text,integer,interval,integer,integer,te
 grant execute on pgsched.set_limit(text,text,integer,interval,integer,integer,text) to pgsched_worker
 grant execute on pgsched.set_queue(text,jsonb,text) to pgsched_api
 grant execute on pgsched.set_queue(text,jsonb,text) to pgsched_worker
-grant execute on pgsched.sideline(text,text,timestamp with time zone,text,text) to pgsched_api
-grant execute on pgsched.sideline(text,text,timestamp with time zone,text,text) to pgsched_worker
 grant execute on pgsched.signing_secrets(text) to pgsched_api
 grant execute on pgsched.signing_secrets(text) to pgsched_client
 grant execute on pgsched.signing_secrets(text) to pgsched_reader
@@ -1424,9 +1404,6 @@ grant execute on pgsched.stop_bulk(uuid,text) to pgsched_worker
 grant execute on pgsched.trigger(uuid,text) to pgsched_api
 grant execute on pgsched.trigger(uuid,text) to pgsched_client
 grant execute on pgsched.trigger(uuid,text) to pgsched_worker
-grant execute on pgsched.unblock(text,text,text) to pgsched_api
-grant execute on pgsched.unblock(text,text,text) to pgsched_client
-grant execute on pgsched.unblock(text,text,text) to pgsched_worker
 grant execute on pgsched_internal.acting_role() to pgsched_api
 grant execute on pgsched_internal.acting_role() to pgsched_worker
 grant execute on pgsched_internal.acts_for(text) to pgsched_api
@@ -1976,7 +1953,6 @@ comment on pgsched.complete(uuid,bigint,jsonb) is 'Says that an execution which 
 comment on pgsched.create_queue(text,jsonb,text) is 'Makes a queue with partitions of its own, while everything goes on; returns the first one''s number. What changes names is set as by pgsched.set_queue; pulled, which is so for good, leaves the queue to consumers: see pgsched.claim. PS000 for a name that cannot be, PS011 where there is a queue of this name.'
 comment on pgsched.dead_letters is 'The executions that failed for good and what was done about them, until they expire.'
 comment on pgsched.discard(uuid,text,text) is 'Takes a dead letter off the open ones; in history it stays. False if it was discarded before; PS010 for an unknown id, PS011 for one that has not failed, was replayed or has expired.'
-comment on pgsched.drain_worker(integer,text,text) is 'Has one worker begin nothing more; what it has in hand goes on, and others take its share. False if it was told so before.'
 comment on pgsched.drop_client(text,text) is 'Forgets all that was set for a client, its signing secrets and a hold too; its jobs and executions stay, and go by the defaults. False where nothing was set. PS011 for the client default and for one with API keys.'
 comment on pgsched.drop_limit(text,text,text) is 'Takes a limit away: what it held back goes on at once. False where there was none.'
 comment on pgsched.drop_queue(text,text) is 'Drops a queue in which nothing waits or runs, its partitions and its limit; history stays. PS010 for an unknown queue, PS011 for one that is not empty or has jobs, and for default.'
@@ -1985,21 +1961,13 @@ comment on pgsched.drop_signing_secret(text,text) is 'Signs a client''s callback
 comment on pgsched.edit(uuid,jsonb,text,text,text,text,boolean) is 'Changes what is named of a job and its waiting row, or of a waiting one-shot, by its id or by client and key; true if anything is different now. What is running goes on as it was. PS010 for what there is not, PS011 for a job that is cancelled, or declared unless it is forced, and for an execution of a job, or one that runs, has ended or has begun before; what waits for a retry can be given another fire_at.'
 comment on pgsched.extend(uuid,bigint,interval) is 'Keeps an execution which was claimed, or deferred by its target, for so long from now; returns until when. Where somebody has locked its row the lease stays as it is, and its end is returned. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.fail(uuid,bigint,text,boolean,interval) is 'Says that an execution which was claimed, or deferred by its target, has failed, and why; its options say what becomes of it, which is returned: retrying, failed or expired. It is not tried again before retry_after (24 hours at the most) has passed. Kept, and recorded later, where somebody has locked its row or its job. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
-comment on pgsched.hold_client(text,text,text) is 'Begins nothing more of a client until it is released; what runs goes on. False if it was held before.'
-comment on pgsched.hold_installation(text,text) is 'Has workers and consumers begin nothing of any queue until the installation is released; what runs goes on. False if it was held before.'
 comment on pgsched.minutes is 'How many executions ended in each of the last 30 days'' minutes, by queue and client, how many attempts there were, and how late and how long they were, in seconds. Rows without a client count all of them.'
 comment on pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.'
 comment on pgsched.partition_for(text,text,text,text) is 'The partition for a row of this queue and key; a random one of the queue''s for a row with neither key.'
-comment on pgsched.pause(uuid,text,text) is 'Pauses a job: nothing more is planned until it is resumed; what is running goes on. False if it was paused before.'
-comment on pgsched.pause_queue(text,text,text) is 'Has workers begin nothing more of a queue; what they have in hand goes on. False if it was paused before.'
+comment on pgsched.pause(text,text,text,timestamp with time zone,text,text) is 'Begins nothing more of a job, a client, a queue or of the whole installation, by a worker, or at a target, until it is resumed; what runs goes on. False if it was paused before. PS000 for what cannot be meant, PS010 for what there is not, PS011 for a job that cannot be paused, PS012 where the session may not.'
 comment on pgsched.release(uuid,bigint) is 'Hands an execution back as if it had not been claimed, as soon as nobody else has its row locked; lets the next of its ordering key begin where it was cancelled meanwhile. PS013 where another has it by now or it has ended, PS010 for an unknown one, PS011 for one that a target deferred.'
-comment on pgsched.release_client(text,text,text) is 'Ends the hold of a client; false if it was not held.'
-comment on pgsched.release_installation(text,text) is 'Ends the hold of the installation: workers go on, here, with all that is due. False if it was not held.'
 comment on pgsched.replay(uuid,text,jsonb,jsonb,text,text) is 'Runs a dead letter again, or what was skipped since one before it had no success, once that has been replayed: with another target, payload or options where they are given: as a new execution, whose id it returns. Called again it answers with the same id, unless that one has failed too. PS001 for a target that does not go with its queue, PS010 for an unknown id, PS011 for one that has not failed, was discarded, has expired, whose queue was dropped, or whose work is under way or was done since.'
-comment on pgsched.restore(text,text,text) is 'Calls a target host again that was sidelined, by hand or because it failed: a few executions a second at first, then more and more. False if it was not sidelined.'
-comment on pgsched.resume(uuid,text,text) is 'Resumes a paused or an invalid job from its next instant on. False if it was active already.'
-comment on pgsched.resume_queue(text,text,text) is 'Ends the pause of a queue; false if it was not paused.'
-comment on pgsched.resume_worker(integer,text,text) is 'Has a worker that was drained begin again; false if it was not.'
+comment on pgsched.resume(text,text,text,text,text) is 'Lets go on what pgsched.pause has paused, an ordering key that a failure blocks, a target that fails, or a job that is invalid. False if it was not paused.'
 comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id. Scheduled again under the same client and key it replaces what still waits; what is running or succeeded less than pgsched.key_retention (24 hours) ago answers with its id instead of firing twice: pgsched.schedule_outcome says which. on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions, named by id or key, have succeeded, or with after_outcome => ''any'' until they have ended.'
 comment on pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) is 'As pgsched.schedule, and says what it came to. The outcome is created; replaced, where it took the place of what waited under the key; existing, where what stands under the key was left as it is, because it runs or was to be kept; or ended, where that succeeded less than pgsched.key_retention ago and nothing was scheduled. fire_at is null for a job, and for what runs, waits for others or has ended.'
 comment on pgsched.secrets(text) is 'The names of a client''s secrets, when each was made and last replaced, and to which hosts it goes. Nothing where the session does not act for the client.'
@@ -2007,14 +1975,12 @@ comment on pgsched.set_client(text,jsonb,text) is 'Sets what is named of a clien
 comment on pgsched.set_installation(jsonb,text) is 'Sets what is named of the installation: history_days, audit_days (0: for ever), archive_history, hold_after_restart, hold_after_promotion, hold_after_absence (null: never). True if anything is different now. PS000 for what cannot be meant.'
 comment on pgsched.set_limit(text,text,integer,interval,integer,integer,text) is 'Lets no more than rate executions begin in each such time, burst of them at once after a lull, and no more than concurrency run at once: of a client, for a host, in a queue or under a key. It takes the place of the limit there was; true if anything is different now. PS000 for what cannot be meant, PS010 for an unknown queue, PS011 for one that consumers pull from.'
 comment on pgsched.set_queue(text,jsonb,text) is 'Sets what is named of a queue: options (the defaults of its executions), weight, max_waiting; null is the default. True if anything is different now. PS010 for an unknown queue, PS000 or PS004 for what cannot be meant.'
-comment on pgsched.sideline(text,text,timestamp with time zone,text,text) is 'Calls nothing more at a target host, for one client or for all, until an instant or until it is restored. False if so it was. PS000 for what cannot be meant, PS012 where the session may not.'
 comment on pgsched.sidelined is 'The target hosts that are left alone, or recover, for one client or for all, and how many executions wait for each, counted up to 10,000.'
 comment on pgsched.signing_secrets(text) is 'The secrets that a client''s callbacks are signed with, the newest first, by their last four characters, and until when the former ones are valid. Nothing where the session does not act for the client.'
 comment on pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.'
 comment on pgsched.status_of(uuid,text,text) is 'The row of pgsched.status that an execution has, by its id, or by client and key: the one that has the key now, or was the last to end under it. None for one that is unknown, or that you may not see. Locks a few tables, where the view locks those of all queues.'
 comment on pgsched.stop_bulk(uuid,text) is 'Stops a bulk operation: what it has not come to stays as it is, and what a backfill planned and still waits is cancelled. False if it had ended before; PS010 for an unknown id.'
 comment on pgsched.trigger(uuid,text) is 'Runs a job now, besides its schedule and also while it is paused or finished; returns the execution''s id.'
-comment on pgsched.unblock(text,text,text) is 'Lets the executions of a blocked ordering key go on, without the one that failed. False if the key was not blocked.'
 comment on pgsched.undeliverable is 'What workers lack to deliver what is due: the handler or the class of targets, how many executions wait for it, counted up to 10,000, and the workers that have it by now.'
 comment on pgsched_internal.account_from_claimed(uuid,integer,uuid[]) is 'Has the planner go on from the due row that a worker is claiming at this moment, while its job is changed.'
 comment on pgsched_internal.accounted_to(pgsched.jobs,boolean) is 'Up to when the instants of a job that is changed now have their account, once its planned row is taken back.'
@@ -2089,6 +2055,7 @@ comment on pgsched_internal.check_lease(interval) is 'True for how long an execu
 comment on pgsched_internal.check_length(jsonb,text,integer) is 'True for a value of so many bytes as text; raises PS000 otherwise.'
 comment on pgsched_internal.check_limit(integer,interval,integer,integer) is 'True for what pgsched.set_limit can mean; raises PS000 with what to write otherwise.'
 comment on pgsched_internal.check_lists(jsonb) is 'True for further schedules and excluded times of a job; raises PS002 with what to write otherwise.'
+comment on pgsched_internal.check_may_pause(text,text,text) is 'True where the session may pause and resume this; raises PS000 or PS012 otherwise.'
 comment on pgsched_internal.check_may_set(text) is 'True where the session may change what is set for a client; raises PS000 or PS012 otherwise.'
 comment on pgsched_internal.check_may_sideline(text) is 'True where the session may sideline a host for a client, or for all (null); raises PS000 or PS012 otherwise.'
 comment on pgsched_internal.check_members(jsonb,text[]) is 'True for what can be set of a client or a queue, weight and options among it; raises PS000, PS001 or PS004 otherwise.'
@@ -2097,6 +2064,7 @@ comment on pgsched_internal.check_no_circle(uuid,uuid) is 'True unless an execut
 comment on pgsched_internal.check_on_conflict(text,text,boolean) is 'True for what may become of a key that is taken; raises PS000 with what to write otherwise.'
 comment on pgsched_internal.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_partition(smallint,text,text,text) is 'True for the partition in which a key lives; raises PS000 with what to write otherwise.'
+comment on pgsched_internal.check_pause(text,text,text) is 'True for what names something to pause or resume; raises PS000 otherwise.'
 comment on pgsched_internal.check_payload(jsonb) is 'True for a payload of at most 1 MiB as text, 100 levels, and numbers up to 1.797e308 of 10,000 digits; raises PS003 otherwise.'
 comment on pgsched_internal.check_pulled(text,text) is 'True where a target goes with a queue: queue: and a queue that is pulled, or neither; raises PS001 with what to write otherwise.'
 comment on pgsched_internal.check_queue_changes(jsonb) is 'True for what pgsched.set_queue can read; raises PS000 or PS004 with what to write otherwise.'
@@ -2108,7 +2076,7 @@ comment on pgsched_internal.check_said(text,text) is 'True for what the audit lo
 comment on pgsched_internal.check_spec(jsonb) is 'True for one more schedule of a job; raises PS002 with what to write otherwise.'
 comment on pgsched_internal.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.'
 comment on pgsched_internal.check_told(jsonb,text) is 'True where the target that is told the outcome can be called; raises PS004 or PS001 with what to write otherwise.'
-comment on pgsched_internal.check_worker(integer) is 'Raises PS010 where no worker has this number, or it is lost.'
+comment on pgsched_internal.check_until(text,timestamp with time zone) is 'True for an instant up to which this can be paused; raises PS000 otherwise.'
 comment on pgsched_internal.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.'
 comment on pgsched_internal.circle_refused() is 'Refuses a job that would come after itself, directly or through others.'
 comment on pgsched_internal.circuit_of(text,text) is 'The gate between a client and a target host, or a path of it, or between all clients and it; PS000 for a name that cannot be.'
@@ -2184,7 +2152,6 @@ comment on pgsched_internal.held(jsonb,text,timestamp with time zone) is 'The wa
 comment on pgsched_internal.held_until(pgsched.executions) is 'When an execution that a gate is to hold ends, by its options and the defaults of its client and queue; null where they do not say.'
 comment on pgsched_internal.histogram_of(smallint[],bigint[]) is 'The histogram of so many in each of these buckets, from 0 on; null where there are none.'
 comment on pgsched_internal.hold_for(uuid,jsonb) is 'Has the replay of an execution that was skipped wait for these, by the outcomes that it needs.'
-comment on pgsched_internal.hold_for_recovery(text,text) is 'Has workers begin nothing until the installation is released; false if it was held before.'
 comment on pgsched_internal.hold_withdrawn(pgsched.executions,text) is 'Holds the planned row of a job that was changed after its instant had come, until the job is planned again.'
 comment on pgsched_internal.homes_of(uuid) is 'The partitions in which rows of a job may live.'
 comment on pgsched_internal.in_hand_of_job(smallint,pgsched.jobs) is 'The latest runs planned before a job was changed that a worker has in hand in a partition, or is claiming at this moment.'
@@ -2214,6 +2181,7 @@ comment on pgsched_internal.is_secret_ref(jsonb) is 'Whether it names a secret, 
 comment on pgsched_internal.is_watched(integer) is 'Whether some worker looks at all partitions of a queue by itself, so that nobody needs to notify.'
 comment on pgsched_internal.is_whole(jsonb,bigint,bigint) is 'Whether a JSON value is a whole number within these bounds.'
 comment on pgsched_internal.job_keys_inserted() is 'The same for inserted jobs.'
+comment on pgsched_internal.job_named(text,text) is 'The id of a job that is named by it, or by client and key; PS010 where there is none.'
 comment on pgsched_internal.job_under(text,text,text) is 'The job that has a key, which is not locked; PS011 where that was to be refused.'
 comment on pgsched_internal.jobs_changed() is 'Wakes a planner for new and edited jobs.'
 comment on pgsched_internal.jobs_named(text,jsonb,text[]) is 'The jobs that a filter names, of these clients, in a state in which the action can be.'
@@ -2299,6 +2267,7 @@ comment on pgsched_internal.partition_of(pgsched.jobs) is 'The one partition in 
 comment on pgsched_internal.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.'
 comment on pgsched_internal.partitions_of(integer) is 'All partitions of the queue that has this first one.'
 comment on pgsched_internal.partitions_per_queue() is 'How many partitions a queue has.'
+comment on pgsched_internal.pause_job(uuid,text) is 'Pauses a job: nothing more is planned until it is resumed; what is running goes on. False if it was paused before.'
 comment on pgsched_internal.put_away(smallint,uuid,text) is 'Holds an execution for whose sake a batch failed, or ends it where it cannot even be held; it is locked. What can be neither stays.'
 comment on pgsched_internal.put_job(uuid,text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) is 'Inserts a job, or replaces the one that has its key where that is wanted; null where that one stays as it is.'
 comment on pgsched_internal.put_secret(text,text,bytea,text[],text) is 'Keeps a secret of a client that was sealed by its caller, for these hosts alone, or for those it had; false where it takes the place of one. PS011 where there are 100.'
@@ -2323,6 +2292,8 @@ comment on pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timest
 comment on pgsched_internal.replan_from(pgsched.executions,pgsched.jobs) is 'Has a job that goes on be planned from the instant of a run that did not begin, and counts that run no more.'
 comment on pgsched_internal.reseal(text,text,bytea,bytea) is 'Keeps the same secret under another key; false if it was replaced meanwhile. Called by whoever changes the keys.'
 comment on pgsched_internal.reseal_signing(text,bytea,bytea) is 'Keeps the same signing secret under another key; false if it has ended meanwhile. Called by whoever changes the keys.'
+comment on pgsched_internal.restore_target(text,text,text) is 'Calls a target host again that was paused, by hand or because it failed: a few executions a second at first, then more and more. False if it was not paused.'
+comment on pgsched_internal.resume_job(uuid) is 'Resumes a paused or an invalid job from its next instant on. False if it was active already.'
 comment on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) is 'Schedules a dead letter that is locked as an execution with all its attempts, and marks it; its id, or null where its work is under way or was done since. PS001 for a target that does not go with its queue, PS011 where that was dropped.'
 comment on pgsched_internal.revoke_key(text,text) is 'Ends a key: within a second no API takes it. False if it was revoked before. PS010 for an unknown key, PS012 where the session may not.'
 comment on pgsched_internal.roll_up(jsonb) is 'Adds what a worker has counted to the rollups.'
@@ -2340,7 +2311,12 @@ comment on pgsched_internal.sealed_with() is 'The keys that secrets are sealed w
 comment on pgsched_internal.seconds_in(jsonb,text) is 'How long an option that is a duration is, in seconds; null where it is not given.'
 comment on pgsched_internal.seconds_since(integer) is 'How many seconds ago, at least, the transaction began that so many have followed, as far as the minutes of the last two hours tell; null where they do not.'
 comment on pgsched_internal.set_aside(smallint,uuid,text,boolean) is 'Holds an execution that is locked, with the reason, until its owner deals with it; with_job says that its job cannot go on either.'
+comment on pgsched_internal.set_client_paused(boolean,text,text) is 'Begins nothing more of a client, or lets it go on; what runs goes on. False if it was so before.'
+comment on pgsched_internal.set_installation_paused(boolean,text) is 'Has workers and consumers begin nothing of any queue, or go on, here, with all that is due. False if it was so before.'
 comment on pgsched_internal.set_key_rate(text,integer,integer,text) is 'Holds a key to so many requests a second, burst of them at once after a lull; null ends that. False if so it was. PS010 for an unknown key, PS012 where the session may not.'
+comment on pgsched_internal.set_paused(boolean,text,text,text,timestamp with time zone,text,text) is 'Pauses or resumes what was named, and writes it down; false if it was so before. Called by pgsched.pause and pgsched.resume, which have judged who calls them, and where a job''s rules or a restored database ask for it.'
+comment on pgsched_internal.set_queue_paused(boolean,text,text) is 'Has workers begin nothing more of a queue, or go on with it; what they have in hand goes on. False if it was so before.'
+comment on pgsched_internal.set_worker_paused(boolean,text,text) is 'Has one worker begin nothing more, or go on; what it has in hand goes on, and others take its share. False if it was so before.'
 comment on pgsched_internal.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'
 comment on pgsched_internal.settle_called(smallint,uuid,bigint,jsonb) is 'Records the success of a leased execution in the caller''s transaction; fenced by its id and token.'
 comment on pgsched_internal.shown(text,jsonb) is 'What the audit log has of a column''s value: no secret, no payload, and no more than some KiB.'
@@ -2375,6 +2351,7 @@ comment on pgsched_internal.trim_default_days(integer,integer) is 'Deletes what 
 comment on pgsched_internal.try_gates(text[]) is 'Locks these gates, without those that another transaction has for more than a moment; the names of those. For workers.'
 comment on pgsched_internal.try_lock(text) is 'Takes one of the locks of this name for the transaction, unless somebody has it; whether it did. Waits for nobody.'
 comment on pgsched_internal.try_orderings(smallint[]) is 'Has this transaction alone decide whose turn it is in these partitions, without those where another does so for more than a moment; the partitions. For workers: no transaction of a client ever takes it.'
+comment on pgsched_internal.unblock(boolean,text,text) is 'Lets the executions of a blocked ordering key go on, without the one that failed, which it returns. Null if the key was not blocked.'
 comment on pgsched_internal.unblock_after(uuid[]) is 'Lets ordering keys go on that were blocked by these dead letters, since somebody has decided about them.'
 comment on pgsched_internal.unbound_strays(text,text) is 'Has the default partition take rows of any day again.'
 comment on pgsched_internal.until_next(text) is 'In how many seconds the next execution of a queue is due, negative where it is so already; null where nothing waits, or the queue is paused.'

@@ -138,15 +138,15 @@ select count(*) = 51 from pgsched.history
 async def test_a_copy_takes_over(follow: Follow) -> None:
     with follow(BY_PARENT) as pair:
         await live(pair)
-        pair.source.execute("select pgsched.pause(id) from pgsched.jobs")
+        pair.source.execute("select pgsched.pause('job', id::text) from pgsched.jobs")
         pair.source.execute("select pgsched.schedule('python:note', delay => '0 s', client => 'unfinished')")
         pair.source.execute(LEASED)
         pair.catch_up()
         pair.copy.execute(f"drop subscription {pair.subscription}".encode())
         assert migrate(pair.copy_url) == []
-        pair.copy.execute("select pgsched.resume(id) from pgsched.jobs")
+        pair.copy.execute("select pgsched.resume('job', id::text) from pgsched.jobs")
         assert str(value(pair.copy, "select why from pgsched_internal.check_in()")).startswith("this is a copy")
-        pair.copy.execute("select pgsched.release_installation()")
+        pair.copy.execute("select pgsched.resume('installation')")
         async with working(pair.copy_url, queues="default,orders"):
             await asyncio.to_thread(until, lambda: value(pair.copy, TAKEN_OVER))
         logged = "select array_agg(action order by id) from pgsched.audit_log where action in ('pause', 'resume')"

@@ -62,7 +62,7 @@ def test_a_dump_that_is_restored_on_another_server_or_beside_the_original_is_hel
             assert connection.execute(statement("doctor/drift")).fetchall() == []
         assert _held(restored).startswith("this is a copy")
         with psycopg.connect(restored, autocommit=True) as connection:
-            connection.execute("select pgsched.release_installation()")
+            connection.execute("select pgsched.resume('installation')")
             assert _check_in(connection) == ""
     assert _held(original) == ""
 
@@ -187,7 +187,7 @@ def test_workers_hold_a_started_base_backup(archived: Archived, tmp_path: Path) 
         psycopg.connect(copy, autocommit=True) as connection,
     ):
         assert "the database has gone back" in _check_in(connection, known[0])
-        connection.execute("select pgsched.release_installation()")
+        connection.execute("select pgsched.resume('installation')")
         assert _check_in(connection, known[0]) == ""
 
 

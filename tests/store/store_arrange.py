@@ -39,6 +39,16 @@ def call(db: Connection, function: str, **arguments: Any) -> Any:
     return value(db, query, given)
 
 
+def on_job(verb: str, id: object) -> dict[str, Any]:
+    """The arguments by which a verb names a job."""
+    match verb:
+        case "pause" | "resume":
+            return {"kind": "job", "name": str(id)}
+        case "cancel" | "edit":
+            return {"id": id}
+    return {"job_id": id}
+
+
 def rotate(db: Connection, secret: str | None = None, *, client: str = "shop", **more: Any) -> str:
     """Has a client's callbacks signed by a secret, a new one where none is given; it is sealed with ``KEY``."""
     made = secret or new_signing_secret()

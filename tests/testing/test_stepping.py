@@ -44,7 +44,7 @@ def test_what_runs_may_make_something_else_due(
 
 def test_what_is_held_too_long_expires_when_time_passes(pgsched_kit: Kit, db: Connection) -> None:
     pgsched_kit.travel_to(NOON)
-    db.execute("select pgsched.hold_client('default')")
+    db.execute("select pgsched.pause('client', 'default')")
     id = pgsched.schedule(db, "python:ship", options={"relevant_for": "1h"})
     assert pgsched_kit.run_due() == []
     pgsched_kit.advance(timedelta(hours=2))

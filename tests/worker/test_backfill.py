@@ -28,7 +28,7 @@ async def test_each_instant_of_a_backfill_of_a_paused_job_is_run_once(
         ' options => \'{"relevant_for": "PT1M"}\')'
     )
     [job] = await cursor.fetchone() or (None,)
-    await db.execute("select pgsched.pause(%s)", [job])
+    await db.execute("select pgsched.pause('job', %s::text)", [job])
     async with running(app), asyncio.timeout(20):
         day = {"job": str(job), "from": MARCH.isoformat(), "to": (MARCH + timedelta(days=1)).isoformat()}
         await db.execute("select pgsched.bulk('backfill', %s, rate => 200)", [Jsonb(day)])

@@ -32,7 +32,7 @@ async def test_what_it_has_in_hand_goes_on_and_nothing_else_begins_until_it_is_r
         await db.execute(SCHEDULE)
         await begun.wait()
         number = worker.roster.number
-        await db.execute("select pgsched.drain_worker(%s)", [number])
+        await db.execute("select pgsched.pause('worker', %s::text)", [number])
         await until(lambda: _drained(worker))
         await db.execute(SCHEDULE)
         go_on.set()
@@ -42,7 +42,7 @@ async def test_what_it_has_in_hand_goes_on_and_nothing_else_begins_until_it_is_r
         assert await value(db, left) == 1
         stall = "select reason from pgsched.status where status = 'scheduled'"
         assert await value(db, stall) == "waits: no worker serves the queue"
-        await db.execute("select pgsched.resume_worker(%s)", [number])
+        await db.execute("select pgsched.resume('worker', %s::text)", [number])
         await until_history(db, 2)
 
 
@@ -52,7 +52,7 @@ async def test_it_stays_drained_where_it_has_to_register_anew(
     async with running(App()) as worker:
         await recorder.wait_for("worker.joined")
         former = worker.roster.number
-        await db.execute("select pgsched.drain_worker(%s)", [former])
+        await db.execute("select pgsched.pause('worker', %s::text)", [former])
         await until(lambda: _drained(worker))
         await db.execute("update pgsched.workers set lost_since = now()")
         await until(lambda: value(db, "select count(*) = 1 from pgsched.workers where lost_since is null"))
@@ -70,7 +70,7 @@ async def test_who_keeps_a_transaction_open_that_drains_it_does_not_keep_it_from
     async with running(App()) as worker:
         await recorder.wait_for("worker.joined")
         async with db.transaction():
-            await db.execute("select pgsched.drain_worker(%s)", [worker.roster.number])
+            await db.execute("select pgsched.pause('worker', %s::text)", [worker.roster.number])
             async with asyncio.timeout(20):
                 assert await worker.roster.renew(await worker._renewing.get())
                 await worker.drain()

@@ -39,7 +39,7 @@ async def test_a_worker_on_a_copy_claims_nothing_until_it_is_released(
         assert "this is a copy" in str(held["why"])
         await worker.claimer.turn()
         assert (worker.roster.open, calls) == ([], [])
-        await db.execute("select pgsched.release_installation()")
+        await db.execute("select pgsched.resume('installation')")
         await until_history(db, 2)
         await recorder.wait_for("installation.released")
     assert sorted(calls) == [1, 2]
@@ -60,6 +60,6 @@ async def test_a_worker_that_comes_back_to_another_server_stops_at_once(
         await db.execute("select pgsched.schedule('python:note', '2')")
         await recorder.wait_for("installation.held")
         assert await value(db, "select count(*) from pgsched.executions where lease_token is null") == 2
-        await db.execute("select pgsched.release_installation()")
+        await db.execute("select pgsched.resume('installation')")
         await until_history(db, 2)
     assert calls == [1, 2]

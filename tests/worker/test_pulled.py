@@ -119,13 +119,13 @@ async def test_a_held_clients_backlog_is_set_aside_and_comes_back_with_it(
         " from pgsched.queues q, generate_series(1, 64) n where q.name = %s",
         ["orders"],
     )
-    await db.execute("select pgsched.hold_client('held')")
+    await db.execute("select pgsched.pause('client', 'held')")
     in_the_way = "select count(*) from pgsched.executions where client_id = 'held' and fire_at < now()"
     async with running():
         await until(lambda: _is(db, in_the_way, 0))
         put(orders)
         assert [handed.client for handed in await until(lambda: _claimed(orders))] == ["default"]
-        await db.execute("select pgsched.release_client('held')")
+        await db.execute("select pgsched.resume('client', 'held')")
         await until(lambda: _is(db, in_the_way, 64))
 
 

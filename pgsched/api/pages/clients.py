@@ -130,7 +130,7 @@ async def _limit_of(connection: AsyncConnection[Any], client: str) -> LimitRow |
 async def hold_client_of_page(request: Request[Any, Any, Any], database: Pooled, actor: Actor) -> Response[Any]:
     form = await sent(request)
     client = _client_in(request, form)
-    changed = await database.ask(verbs.hold_client, client, note=form.get("note") or None, actor=actor)
+    changed = await database.ask(verbs.pause, "client", client, note=form.get("note") or None, actor=actor)
     return done(client_page(client), "hold", changed=changed)
 
 
@@ -138,7 +138,7 @@ async def hold_client_of_page(request: Request[Any, Any, Any], database: Pooled,
 async def release_client_of_page(request: Request[Any, Any, Any], database: Pooled, actor: Actor) -> Response[Any]:
     form = await sent(request)
     client = _client_in(request, form)
-    changed = await database.ask(verbs.release_client, client, note=form.get("note") or None, actor=actor)
+    changed = await database.ask(verbs.resume, "client", client, note=form.get("note") or None, actor=actor)
     return done(client_page(client), "release", changed=changed)
 
 

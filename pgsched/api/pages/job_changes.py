@@ -24,7 +24,7 @@ from pgsched.store.jobs import edits
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import EditPreview, JobRow
 
-_VERBS = {"pause": verbs.pause, "resume": verbs.resume}
+_VERBS: dict[str, Any] = {"pause": verbs.pause, "resume": verbs.resume}
 _JSON = ("payload", "options", "rules", "labels")
 _SHOWN = 10
 """Instants before and after an edit."""
@@ -44,7 +44,7 @@ async def change_job(job_id: JobId, verb: FromPath[str], database: Pooled, actor
         return done(f"/jobs/{job_id}", verb)
     if verb not in _VERBS:
         raise NotFound(f"a job cannot be {verb!r}")
-    changed = await database.ask(_VERBS[verb], job_id, note=None, actor=actor)
+    changed = await database.ask(_VERBS[verb], "job", str(job_id), actor=actor)
     return done(f"/jobs/{job_id}", verb, changed=changed)
 
 

@@ -28,13 +28,13 @@ async def pause_queue_of_page(
     request: Request[Any, Any, Any], name: FromPath[str], database: Pooled, actor: Actor
 ) -> Response[Any]:
     form = await sent(request)
-    changed = await database.ask(verbs.pause_queue, name, note=form.get("note") or None, actor=actor)
+    changed = await database.ask(verbs.pause, "queue", name, note=form.get("note") or None, actor=actor)
     return done("/queues", "pause", changed=changed)
 
 
 @does("/queues/{name:str}/resume", scope="admin", everywhere=True)
 async def resume_queue_of_page(name: FromPath[str], database: Pooled, actor: Actor) -> Response[Any]:
-    changed = await database.ask(verbs.resume_queue, name, note=None, actor=actor)
+    changed = await database.ask(verbs.resume, "queue", name, note=None, actor=actor)
     return done("/queues", "resume", changed=changed)
 
 

@@ -40,7 +40,7 @@ async def sideline_of_page(request: Request[Any, Any, Any], database: Pooled, ac
     check_clients(grant_of(request), [given.client])
     until = instant_of(given.until, "until") if given.until is not None else None
     named: Any = {"client": given.client, "until": until, "note": given.note}
-    changed = await database.ask(targets.sideline, given.host, **named, actor=actor)
+    changed = await database.ask(verbs.pause, "target", given.host, **named, actor=actor)
     return done("/targets", "sideline", changed=changed)
 
 
@@ -49,7 +49,7 @@ async def restore_of_page(request: Request[Any, Any, Any], database: Pooled, act
     form = await sent(request)
     given = struct_of(TargetHost, form, ("host", "client"), empty=False)
     check_clients(grant_of(request), [given.client])
-    changed = await database.ask(verbs.restore, given.host, client=given.client, actor=actor)
+    changed = await database.ask(verbs.resume, "target", given.host, client=given.client, actor=actor)
     return done("/targets", "restore", changed=changed)
 
 
@@ -72,5 +72,5 @@ async def unblock_of_page(request: Request[Any, Any, Any], database: Pooled, act
     form = await sent(request)
     given = struct_of(OrderingKey, form, ("client", "ordering_key"))
     check_clients(grant_of(request), [given.client])
-    changed = await database.ask(verbs.unblock, given.client, given.ordering_key, actor=actor)
+    changed = await database.ask(verbs.resume, "ordering_key", given.ordering_key, client=given.client, actor=actor)
     return done("/ordering-keys", "unblock", changed=changed)

@@ -66,11 +66,11 @@ async def drain_worker_of_page(
     request: Request[Any, Any, Any], worker: WorkerNumber, database: Pooled, actor: Actor
 ) -> Response[Any]:
     note = (await sent(request)).get("note") or None
-    changed = await database.ask(verbs.drain_worker, worker, note=note, actor=actor)
+    changed = await database.ask(verbs.pause, "worker", str(worker), note=note, actor=actor)
     return done(f"/workers/{worker}", "drain", changed=changed)
 
 
 @does("/workers/{worker:int}/resume", **_OF_ONE)
 async def resume_worker_of_page(worker: WorkerNumber, database: Pooled, actor: Actor) -> Response[Any]:
-    changed = await database.ask(verbs.resume_worker, worker, note=None, actor=actor)
+    changed = await database.ask(verbs.resume, "worker", str(worker), note=None, actor=actor)
     return done(f"/workers/{worker}", "resume", changed=changed)

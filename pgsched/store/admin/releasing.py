@@ -52,17 +52,17 @@ class Policy:
         """
         until = time.monotonic() + within
         async with lend() as connection:
-            await verbs.hold_installation(connection, note=self.note, actor=self.actor)
+            await verbs.pause(connection, "installation", note=self.note, actor=self.actor)
         for client in self.held:
             async with lend() as connection:
-                await verbs.hold_client(connection, client, note=self.note, actor=self.actor)
+                await verbs.pause(connection, "client", client, note=self.note, actor=self.actor)
         skipped, is_done = await self._skip(lend, cancels=cancels, until=until)
         spread = 0
         if is_done:
             spread, is_done = await self._spread(lend, until=until)
         if is_done:
             async with lend() as connection:
-                await verbs.release_installation(connection, note=self.note, actor=self.actor)
+                await verbs.resume(connection, "installation", note=self.note, actor=self.actor)
         return ReleasedInstallation(released=is_done, skipped=skipped, spread=spread)
 
     async def _skip(self, lend: Lend, *, cancels: bool, until: float) -> tuple[int, bool]:

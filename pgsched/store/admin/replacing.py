@@ -37,7 +37,7 @@ INTERFACE_FILES = (
     "core/isolation", "jobs/after", "jobs/rules", "schedule/checks", "schedule/schedule", "schedule/keyed",
     "schedule/keys", "schedule/edits",
     "admin/acting", "admin/audit", "jobs/waiting", "jobs/recall", "schedule/job", "jobs/control", "jobs/edit",
-    "jobs/pause_after", "ends/dependencies", "ends/ending", "ends/outcomes",
+    "jobs/pause_after", "admin/pauses", "ends/dependencies", "ends/ending", "ends/outcomes",
     "ends/dead_letters", "ends/calls", "admin/clients", "ends/replaying", "bulk/filters", "bulk/counting",
     "bulk/changing", "bulk/backfill", "bulk/asking",
     "gates/limits", "admin/queues", "admin/workers", "gates/sidelining", "schedule/notify", "admin/secrets",

@@ -6,7 +6,7 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
-from pgsched.store.core.query import rows, value
+from pgsched.store.core.query import rows
 
 COUNTED_OF_A_TARGET = 10_000
 """What a target holds is counted up to this."""
@@ -39,17 +39,3 @@ async def sidelined(
 ) -> list[Sidelined]:
     """At most ``limit`` of them in the order of their gates, those behind ``after``, which is a gate."""
     return await rows(connection, Sidelined, "gates/sidelined", client=client, after=after, limit=limit)
-
-
-async def sideline(
-    connection: AsyncConnection[Any],
-    host: str,
-    *,
-    client: str | None = None,
-    until: datetime | None = None,
-    note: str | None = None,
-    actor: str | None,
-) -> bool:
-    """Calls nothing more there until an instant, or until it is restored; whether anything is different now."""
-    given = {"host": host, "client": client, "until": until, "note": note, "actor": actor}
-    return bool(await value(connection, "gates/sideline", **given))

@@ -188,7 +188,7 @@ def transactions_are_prepared_and_left(means: Means) -> None:
     ids = [means.schedule(delay="0.8 seconds", key=f"waits {number}") for number in range(4)]
     running(means, 4)
     verbs: list[tuple[str, list[object]]] = [("select pgsched.cancel(%s::uuid)", [id]) for id in ids]
-    verbs += [("select pgsched.pause(%s::uuid)", [id]) for id in jobs(means, 4)]
+    verbs += [("select pgsched.pause('job', %s::text)", [id]) for id in jobs(means, 4)]
     verbs += [("select pgsched.edit(%s, '{\"payload\": 1}')", [id]) for id in jobs(means, 4)]
     verbs += [("select pgsched.replay(%s)", [id]) for id in dead_letters(means, 4, ordering_key="turn {0}")]
     verbs += [(_AGAIN, [f"key {number}"]) for number in range(4)]

@@ -73,8 +73,8 @@ def a_backlog_in_a_pulled_queue_that_nobody_pulls(means: Means) -> None:
 
 @attack(seconds=1.2)
 def a_held_client_with_a_backlog(means: Means) -> None:
-    means.house.owner.execute("select pgsched.hold_client('mallory')")
-    means.at_end(lambda: means.house.owner.execute("select pgsched.release_client('mallory')"))
+    means.house.owner.execute("select pgsched.pause('client', 'mallory')")
+    means.at_end(lambda: means.house.owner.execute("select pgsched.resume('client', 'mallory')"))
     means.commit("insert into pgsched.executions (client_id, target, fire_at) select 'mallory', 'python:mallory', now()"
                  " from generate_series(1, 5000)")  # fmt: skip
 

@@ -112,8 +112,8 @@ def due_jobs_are_edited_in_open_transactions(means: Means) -> None:
 @attack(seconds=1.6)
 def due_jobs_are_paused_and_triggered_in_open_transactions(means: Means) -> None:
     for number, id in enumerate(jobs(means)):
-        verb = ("pause", "trigger", "cancel", "resume")[number % 4]
-        means.attempt(means.mallory(), f"select pgsched.{verb}(%s::uuid)", [id])
+        verb = ("pause('job', %s::text)", "trigger(%s)", "cancel(%s)", "resume('job', %s::text)")[number % 4]
+        means.attempt(means.mallory(), f"select pgsched.{verb}", [id])
 
 
 @attack(seconds=1.6)
@@ -160,7 +160,7 @@ def rows_under_ordering_keys_are_locked(means: Means) -> None:
         means.schedule(ordering_key=f"turn {number % 3}", target="python:mallory_brief")
     for strength in ("update", "share"):
         means.attempt(means.mallory(), f"select from pgsched.executions where client_id = 'mallory' for {strength}")
-    means.attempt(means.mallory(), "select pgsched.unblock('mallory', 'turn')")
+    means.attempt(means.mallory(), "select pgsched.resume('ordering_key', 'turn', client => 'mallory')")
     for number in range(16):
         means.attempt(means.mallory(), "select pgsched.schedule('python:mallory', client => 'mallory', ordering_key"
                                        " => %s,"

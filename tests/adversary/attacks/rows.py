@@ -149,8 +149,8 @@ def _a_job_edited_beyond_count(means: Means) -> None:
         means.commit("select pgsched.edit(%s, jsonb_build_object('payload', %s::int))", [id, number])
     for _ in range(40):
         means.commit("select pgsched.trigger(%s)", [id])
-        means.commit("select pgsched.pause(%s)", [id])
-        means.commit("select pgsched.resume(%s)", [id])
+        means.commit("select pgsched.pause('job', %s::text)", [id])
+        means.commit("select pgsched.resume('job', %s::text)", [id])
     for column, found in (("accounted_to", "'1970-01-01Z'"), ("accounted_to", "'9999-12-31Z'"), ("anchor",
         "'0001-01-02Z'"),
                           ("anchor", "'9000-01-01Z'"), ("paused_at", "'1970-01-01Z'"), ("planned_revision", "0"),

@@ -16,7 +16,7 @@ from tests.store.store_arrange import TARGET, Connection, call, column, refused,
 Verb = Callable[..., Any]
 
 VERBS: dict[str, tuple[str, dict[str, Any]]] = {
-    "pause": ("job_id", {"note": "stocktaking"}),
+    "pause": ("name", {"kind": "job", "note": "stocktaking"}),
     "cancel": ("id", {"note": "stocktaking"}),
     "trigger": ("job_id", {}),
     "edit": ("id", {"changes": {"target": "python:other"}}),
@@ -41,7 +41,7 @@ def _nothing_logged(db: Connection) -> None:
 def test_each_verb_names_the_actor_it_was_told(db: Connection, verb: str) -> None:
     job = schedule(db, every="1 hour")
     name, arguments = VERBS[verb]
-    call(db, verb, **{name: job}, actor="ann", **arguments)
+    call(db, verb, **{name: str(job)}, actor="ann", **arguments)
     assert logged(db) == [("ann", verb, job)]
 
 
@@ -49,7 +49,7 @@ def test_each_verb_names_the_actor_it_was_told(db: Connection, verb: str) -> Non
 def test_each_verb_names_the_role_of_the_session_where_it_was_told_nobody(db: Connection, verb: str) -> None:
     job = schedule(db, every="1 hour")
     name, arguments = VERBS[verb]
-    call(db, verb, **{name: job}, **arguments)
+    call(db, verb, **{name: str(job)}, **arguments)
     assert logged(db) == [(value(db, "select current_user::text"), verb, job)]
 
 
@@ -57,14 +57,14 @@ def test_the_role_that_was_taken_counts_and_not_the_login(db: Connection) -> Non
     job = schedule(db, every="1 hour")
     with db.transaction():
         db.execute("set local role pgsched_worker")
-        call(db, "pause", job_id=job)
+        call(db, "pause", kind="job", name=str(job))
     assert column(db, "select actor from pgsched.audit_log where action = 'pause'") == ["pgsched_worker"]
 
 
 def test_a_resume_says_why(db: Connection) -> None:
     job = schedule(db, every="1 hour")
-    call(db, "pause", job_id=job)
-    call(db, "resume", job_id=job, note="open again", actor="ann")
+    call(db, "pause", kind="job", name=str(job))
+    call(db, "resume", kind="job", name=str(job), note="open again", actor="ann")
     found = row(db, "select actor, detail from pgsched.audit_log where action = 'resume'")
     assert found == ("ann", {"note": "open again"})
 
@@ -85,10 +85,10 @@ def test_cancelling_an_execution_by_its_key_is_on_record(db: Connection) -> None
 
 def test_what_changes_nothing_is_not_on_record(db: Connection) -> None:
     job = schedule(db, every="1 hour")
-    call(db, "resume", job_id=job)
+    call(db, "resume", kind="job", name=str(job))
     call(db, "edit", id=job, changes={"target": TARGET})
     for _ in range(2):
-        call(db, "pause", job_id=job)
+        call(db, "pause", kind="job", name=str(job))
     for _ in range(2):
         call(db, "cancel", id=job)
     assert [action for _, action, _ in logged(db)] == ["pause", "cancel"]
@@ -97,7 +97,7 @@ def test_what_changes_nothing_is_not_on_record(db: Connection) -> None:
 def test_what_is_rolled_back_is_not_on_record(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     with db.transaction(force_rollback=True):
-        call(db, "pause", job_id=job)
+        call(db, "pause", kind="job", name=str(job))
     assert logged(db) == []
 
 
@@ -105,7 +105,7 @@ def test_what_is_rolled_back_is_not_on_record(db: Connection) -> None:
 def test_an_actor_is_text_of_some_length(db: Connection, actor: str) -> None:
     job = schedule(db, every="1 hour")
     with refused("PS000", hint="leave it out"):
-        call(db, "pause", job_id=job, actor=actor)
+        call(db, "pause", kind="job", name=str(job), actor=actor)
     assert value(db, "select state::text from pgsched.jobs") == "active"
 
 

@@ -34,16 +34,12 @@ def blocked(db: Connection) -> None:
     )
 
 
-def worker(db: Connection) -> None:
+def worker(db: Connection) -> int:
     db.execute(
         "insert into pgsched.workers (id, name, queues, release, expires_at) overriding system value"
         " values (7, 'here:1', '{default}', '1', now() + interval '1 h')"
     )
-
-
-def drained(db: Connection) -> None:
-    worker(db)
-    call(db, "drain_worker", worker=7)
+    return 7
 
 
 def planned(db: Connection) -> Any:
@@ -57,12 +53,12 @@ def replay(db: Connection) -> Any:
     return bulk(db, "replay", {"client": "shop"})
 
 
+_OTHERWISE = {"set key rate", "edit job", "edit execution", "set paused", "bulk"}
+"""Functions that are called otherwise than what they do is called in the log."""
 # Each function that writes the log, with what there has to be for it to change something; which returns the id.
 VERBS: dict[str, tuple[Callable[[Connection], Any], str]] = {
     "set_client": (lambda db: None, "pgsched.set_client('shop', '{\"weight\": 5}')"),
     "drop_client": (lambda db: call(db, "set_client", client="shop"), "pgsched.drop_client('shop')"),
-    "hold_client": (lambda db: None, "pgsched.hold_client('shop', 'unpaid')"),
-    "release_client": (lambda db: call(db, "hold_client", client="shop"), "pgsched.release_client('shop')"),
     "rotate_signing_secret": (
         lambda db: None,
         "pgsched_internal.rotate_signing_secret('shop', decode(repeat('00', 75), 'hex'), 'LaSw')",
@@ -70,24 +66,13 @@ VERBS: dict[str, tuple[Callable[[Connection], Any], str]] = {
     "drop_signing_secret": (lambda db: rotate(db), "pgsched.drop_signing_secret('shop')"),
     "create_queue": (lambda db: None, "pgsched.create_queue('orders')"),
     "set_queue": (lambda db: None, "pgsched.set_queue('default', '{\"weight\": 5}')"),
-    "pause_queue": (lambda db: None, "pgsched.pause_queue('default', 'stop')"),
-    "resume_queue": (lambda db: call(db, "pause_queue", name="default"), "pgsched.resume_queue('default')"),
-    "drain_worker": (worker, "pgsched.drain_worker(7, 'replaced')"),
-    "resume_worker": (drained, "pgsched.resume_worker(7)"),
     "drop_queue": (lambda db: call(db, "create_queue", name="orders"), "pgsched.drop_queue('orders')"),
     "set_installation": (lambda db: None, "pgsched.set_installation('{\"history_days\": 60}')"),
     "mark_archived": (lambda db: None, "pgsched_internal.mark_archived('2026-01-01')"),
-    "hold_for_recovery": (lambda db: None, "pgsched.hold_installation('a copy')"),
-    "release_installation": (lambda db: call(db, "hold_installation"), "pgsched.release_installation('seen')"),
     "set_limit": (lambda db: None, "pgsched.set_limit('client', 'shop', rate => 5)"),
     "drop_limit": (
         lambda db: call(db, "set_limit", kind="client", name="shop", rate=5),
         "pgsched.drop_limit('client', 'shop')",
-    ),
-    "sideline": (lambda db: None, "pgsched.sideline('shop.example', 'shop')"),
-    "restore": (
-        lambda db: call(db, "sideline", host="shop.example", client="shop"),
-        "pgsched.restore('shop.example', 'shop')",
     ),
     "create_key": (
         lambda db: None,
@@ -104,14 +89,12 @@ VERBS: dict[str, tuple[Callable[[Connection], Any], str]] = {
         lambda db: db.execute("select pgsched_internal.put_secret('shop', 'token', sha256('') || sha256(''))"),
         "pgsched.drop_secret('shop', 'token')",
     ),
-    "pause": (job, "pgsched.pause(%(id)s)"),
-    "resume": (lambda db: (id := job(db), call(db, "pause", job_id=id))[0], "pgsched.resume(%(id)s)"),
+    "set_paused": (job, "pgsched.pause('job', %(id)s::text)"),
     "cancel": (job, "pgsched.cancel(%(id)s::uuid, actor => 'ann')"),
     "take_out": (planned, "pgsched.cancel(%(id)s::uuid, actor => 'ann')"),
     "edit_job": (job, 'pgsched.edit(%(id)s, \'{"every": "2h"}\')'),
     "trigger": (job, "pgsched.trigger(%(id)s)"),
     "edit_execution": (schedule, "pgsched.edit(%(id)s, '{\"payload\": 5}')"),
-    "unblock": (blocked, "pgsched.unblock('shop', 'order-42')"),
     "replay": (dead_letter, "pgsched.replay(%(id)s)"),
     "discard": (dead_letter, "pgsched.discard(%(id)s)"),
     "bulk": (lambda db: None, "pgsched.bulk('cancel', '{\"client\": \"shop\"}')"),
@@ -147,7 +130,40 @@ def test_every_verb_has_before_or_after_and_names_what_it_changed(db: Connection
             assert all(has for _, _, has in found), (verb, found)
             words = {action for action, _, _ in found}
             assert not words & {"insert", "update", "delete"}, (verb, found)
-            assert named in {"set key rate", "edit job", "edit execution", "bulk"} | words, (verb, found)
+            assert named in _OTHERWISE | words, (verb, found)
+
+
+PAUSED: dict[str, tuple[Callable[[Connection], Any], dict[str, Any]]] = {
+    "job": (job, {}),
+    "client": (lambda db: "shop", {}),
+    "queue": (lambda db: "default", {}),
+    "worker": (worker, {}),
+    "target": (lambda db: "shop.example", {"client": "shop"}),
+    "installation": (lambda db: None, {}),
+}
+
+
+@pytest.mark.parametrize("kind", PAUSED)
+def test_a_pause_and_its_end_are_told_in_one_way(db: Connection, kind: str) -> None:
+    made, named = PAUSED[kind]
+    if (name := made(db)) is not None:
+        named = named | {"name": str(name)}
+    db.execute("delete from pgsched.audit_log")
+    for verb in ("pause", "resume"):
+        assert [call(db, verb, kind=kind, **named, note="why", actor="ann") for _ in range(2)] == [True, False]
+    found = db.execute(
+        "select actor, action, kind, detail, before, after from pgsched.audit_log order by id"
+    ).fetchall()
+    assert [tuple(one[:4]) for one in found] == [("ann", verb, kind, {"note": "why"}) for verb in ("pause", "resume")]
+    assert all(before != after for *_, before, after in found)
+
+
+def test_the_end_of_a_block_is_told_as_that_of_a_pause(db: Connection) -> None:
+    blocked(db)
+    named = {"kind": "ordering_key", "name": "order-42", "client": "shop"}
+    assert [call(db, "resume", **named, note="why", actor="ann") for _ in range(2)] == [True, False]
+    found = row(db, "select actor, action, kind, name, client_id, detail from pgsched.audit_log where actor = 'ann'")
+    assert found == ("ann", "resume", "ordering_key", "shop/order-42", "shop", {"note": "why"})
 
 
 def test_a_change_says_what_was_so_before_and_after_and_nothing_else(db: Connection) -> None:
@@ -187,7 +203,7 @@ def test_a_verb_takes_no_change_of_another_thing_for_its_own(db: Connection) -> 
     with db.transaction():
         schedule(db, every="1 hour", key="k")
         call(db, "trigger", job_id=other)
-        call(db, "pause", job_id=other)
+        call(db, "pause", kind="job", name=str(other))
     query = "select action, subject = %s from pgsched.audit_log order by id offset 1"
     assert [tuple(one) for one in db.execute(query, [other])] == [("insert", False), ("trigger", True), ("pause", True)]
 

@@ -122,25 +122,25 @@ def test_what_cannot_be_meant_is_refused_and_nothing_is_set(
 
 
 @pytest.mark.parametrize("client", ["", "x" * 101, None])
-@pytest.mark.parametrize("function", ["set_client", "hold_client", "drop_signing_secret", "drop_client"])
+@pytest.mark.parametrize("function", ["set_client", "drop_signing_secret", "drop_client"])
 def test_a_name_that_no_client_has_is_refused(db: Connection, function: str, client: str | None) -> None:
     with refused("PS000", hint="client =>"):
         call(db, function, client=client)
 
 
 def test_a_client_is_held_with_a_reason_and_released(db: Connection) -> None:
-    assert call(db, "hold_client", client="shop", note="unpaid") is True
-    assert call(db, "hold_client", client="shop") is False
+    assert call(db, "pause", kind="client", name="shop", note="unpaid") is True
+    assert call(db, "pause", kind="client", name="shop") is False
     held = "select state, reason from pgsched.clients where client_id = 'shop'"
     assert row(db, held) == ("held", "unpaid")
-    assert call(db, "release_client", client="shop", note="paid") is True
-    assert call(db, "release_client", client="shop") is False
+    assert call(db, "resume", kind="client", name="shop", note="paid") is True
+    assert call(db, "resume", kind="client", name="shop") is False
     assert row(db, held) == ("active", None)
     assert column(db, "select detail ->> 'note' from pgsched.audit_log order by id") == ["unpaid", "paid"]
 
 
 def test_setting_something_does_not_release_a_client(db: Connection) -> None:
-    call(db, "hold_client", client="shop", note="unpaid")
+    call(db, "pause", kind="client", name="shop", note="unpaid")
     call(db, "set_client", client="shop", changes={"weight": 2})
     assert settings(db, "shop")[3] == "held"
 
@@ -242,16 +242,27 @@ def test_a_client_reads_its_own_settings_and_no_secret(db: Connection, payments:
 
 @pytest.mark.parametrize(
     "function",
-    ["set_client", "hold_client", "release_client", "drop_signing_secret", "drop_client"],
+    ["set_client", "drop_signing_secret", "drop_client"],
 )
 def test_a_client_changes_none_of_its_settings(payments: Connection, function: str) -> None:
     with refused("42501"):
         call(payments, function, client="payments")
 
 
+@pytest.mark.parametrize("kind", ["client", "queue", "worker", "target", "installation"])
+def test_a_client_pauses_nothing_but_its_own_jobs(payments: Connection, kind: str) -> None:
+    named = {"name": "payments"} if kind != "installation" else {}
+    for verb in ("pause", "resume"):
+        with refused("PS012"):
+            call(payments, verb, kind=kind, **named)
+
+
 def test_a_client_that_was_granted_it_changes_its_own_settings_alone(db: Connection, payments: Connection) -> None:
     grant(db, payments, "pgsched.set_client(text, jsonb, text)")
     assert call(payments, "set_client", client="payments", changes={"options": {"timeout": "5s"}}) is True
+    assert call(payments, "pause", kind="client", name="payments") is True
+    with refused("PS012", hint="role of that client"):
+        call(payments, "pause", kind="client", name="default")
     with refused("PS012", hint="role of that client"):
         call(payments, "set_client", client="default", changes={"weight": 100})
     role = value(db, "select session_user::text")
@@ -260,7 +271,7 @@ def test_a_client_that_was_granted_it_changes_its_own_settings_alone(db: Connect
 
 
 def test_to_drop_a_client_that_is_held_releases_it(db: Connection) -> None:
-    call(db, "hold_client", client="shop")
+    call(db, "pause", kind="client", name="shop")
     assert call(db, "drop_client", client="shop")
     shut = "select count(*) from pgsched_internal.gates where name = 'client:shop' and shut_until is not null"
     assert value(db, shut) == 0

@@ -141,23 +141,23 @@ def test_only_what_is_named_of_a_queue_changes(db: Connection) -> None:
     assert row(db, "select weight, max_waiting, options from pgsched.queues") == (1, 10, {"timeout": "5s"})
 
 
-@pytest.mark.parametrize("function", ["set_queue", "drop_queue", "pause_queue", "resume_queue"])
+@pytest.mark.parametrize("function", ["set_queue", "drop_queue", "pause", "resume"])
 def test_a_queue_that_is_not_there_is_not_found(db: Connection, function: str) -> None:
-    changes = {"changes": Jsonb({})} if function == "set_queue" else {}
+    more: dict[str, Any] = {"set_queue": {"changes": Jsonb({})}, "drop_queue": {}}.get(function, {"kind": "queue"})
     with refused("PS010", hint="pgsched.queues"):
-        call(db, function, name="nowhere", **changes)
+        call(db, function, name="nowhere", **more)
 
 
 def test_a_queue_is_paused_with_a_reason_and_resumed(db: Connection, database_url: str) -> None:
     with listening(database_url) as listener:
-        assert call(db, "pause_queue", name="default", note="maintenance") is True
+        assert call(db, "pause", kind="queue", name="default", note="maintenance") is True
         assert "queues" in heard(listener, db)
-    assert call(db, "pause_queue", name="default") is False
+    assert call(db, "pause", kind="queue", name="default") is False
     assert row(db, "select paused_at is not null, reason from pgsched.queues") == (True, "maintenance")
-    assert call(db, "resume_queue", name="default") is True
-    assert call(db, "resume_queue", name="default") is False
+    assert call(db, "resume", kind="queue", name="default") is True
+    assert call(db, "resume", kind="queue", name="default") is False
     assert row(db, "select paused_at, reason from pgsched.queues") == (None, None)
-    assert column(db, "select action from pgsched.audit_log order by id") == ["pause queue", "resume queue"]
+    assert column(db, "select action from pgsched.audit_log order by id") == ["pause", "resume"]
 
 
 def test_an_empty_queue_is_dropped_with_its_tables_and_its_number_is_not_used_again(db: Connection) -> None:
@@ -270,7 +270,7 @@ def test_what_is_scheduled_as_a_queue_is_dropped_keeps_it_or_is_refused(db: Conn
 def test_a_client_makes_sets_and_pauses_no_queue(db: Connection, database_url: str) -> None:
     role = login_role(db, "pgsched_client")
     with acting(database_url, role) as client:
-        for function in ("create_queue", "drop_queue", "pause_queue", "resume_queue"):
+        for function in ("create_queue", "drop_queue"):
             with refused("42501"):
                 call(client, function, name="default")
         assert column(client, "select name from pgsched.queues") == ["default"]

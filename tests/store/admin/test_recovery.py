@@ -70,9 +70,11 @@ def test_a_copy_with_work_is_held_once_and_nobody_adopts_it_by_and_by(db: Connec
     schedule(db, delay="1 hour")
     for _ in range(2):
         assert "this is a copy" in value(db, "select why from pgsched_internal.check_in()")
-    logged = db.execute("select count(*) from pgsched.audit_log where action = 'hold for recovery'").fetchone()
+    logged = db.execute(
+        "select count(*) from pgsched.audit_log where action = 'pause' and kind = 'installation'"
+    ).fetchone()
     assert logged == (1,)
-    assert value(db, "select pgsched.release_installation()")
+    assert value(db, "select pgsched.resume('installation')")
     assert value(db, "select why from pgsched_internal.check_in()") is None
 
 
@@ -88,12 +90,12 @@ def test_nothing_is_claimed_by_consumers_while_it_is_held(database_url: str) -> 
         db.execute("select pgsched.create_queue('orders', '{\"pulled\": true}')")
         db.execute("select pgsched.schedule('queue:', queue => 'orders')")
         claim = "select count(*) from pgsched.claim('orders', 'svc')"
-        assert value(db, "select pgsched.hold_installation('looking')")
-        assert not value(db, "select pgsched.hold_installation('looking')")
+        assert value(db, "select pgsched.pause('installation', note => 'looking')")
+        assert not value(db, "select pgsched.pause('installation', note => 'looking')")
         assert value(db, claim) == 0
         stalls = value(db, "select pgsched_internal.stalls()")
         assert set(stalls.values()) == {"waits: the installation is held for recovery"}
-        assert value(db, "select pgsched.release_installation()")
+        assert value(db, "select pgsched.resume('installation')")
         assert value(db, claim) == 1
 
 
@@ -109,7 +111,7 @@ def test_consumers_get_nothing_of_a_database_that_no_worker_has_seen_yet(databas
         db.execute(f"update pgsched_internal.fleet set {column} = {column}::bigint - 1".encode())
         assert value(db, claim) == 0
         db.execute("select pgsched_internal.check_in()")
-        assert value(db, "select pgsched.release_installation()")
+        assert value(db, "select pgsched.resume('installation')")
         assert value(db, claim) == 1
 
 

@@ -16,6 +16,7 @@ from tests.store.store_arrange import (
     counts,
     finish,
     lease,
+    on_job,
     planned,
     refused,
     row,
@@ -84,8 +85,8 @@ def test_a_client_schedules_replaces_and_cancels_its_own(payments: Connection) -
 def test_a_client_keeps_recurring_jobs_of_its_own(payments: Connection) -> None:
     job = schedule(payments, client="payments", key="nightly", cron="@daily")
     assert schedule(payments, client="payments", key="nightly", cron="@hourly") == job
-    assert call(payments, "pause", job_id=job, note="closed") is True
-    assert call(payments, "resume", job_id=job) is True
+    assert call(payments, "pause", kind="job", name=str(job), note="closed") is True
+    assert call(payments, "resume", kind="job", name=str(job)) is True
     assert status(payments, call(payments, "trigger", job_id=job)) == "scheduled"
     assert call(payments, "cancel", id=job) is True
 
@@ -118,8 +119,8 @@ def test_a_client_pauses_resumes_and_cancels_many_of_its_own(db: Connection, pay
 
 def test_what_a_client_does_is_logged_under_its_role(db: Connection, payments: Connection) -> None:
     job = schedule(payments, client="payments", every="1 hour")
-    call(payments, "pause", job_id=job)
-    call(payments, "resume", job_id=job, actor="ann")
+    call(payments, "pause", kind="job", name=str(job))
+    call(payments, "resume", kind="job", name=str(job), actor="ann")
     role = value(payments, "select session_user::text")
     assert column(db, "select actor from pgsched.audit_log where subject = %s order by id", [job]) == [
         role,
@@ -186,7 +187,7 @@ def test_a_client_cannot_act_on_the_rows_of_others(db: Connection, payments: Con
         call(payments, "edit", id=execution, changes={"fire_at": "2040-01-01T00:00:00Z"})
     for function in ("trigger", "pause", "resume"):
         with refused("PS010"):
-            call(payments, function, job_id=job)
+            call(payments, function, **on_job(function, job))
     with refused("PS010"):
         call(payments, "edit", id=job, changes={"target": "python:stolen"})
 
@@ -420,8 +421,8 @@ def locked_rows(db: Connection, table: str) -> int:
         ("release(%s, 1)", "pgsched.executions"),
         ("cancel(%s)", "pgsched.jobs"),
         ("edit(%s, '{}')", "pgsched.jobs"),
-        ("pause(%s)", "pgsched.jobs"),
-        ("resume(%s)", "pgsched.jobs"),
+        ("pause('job', %s::text)", "pgsched.jobs"),
+        ("resume('job', %s::text)", "pgsched.jobs"),
         ("trigger(%s)", "pgsched.jobs"),
         (
             "bulk('backfill', jsonb_build_object('job', %s, 'from', now() - interval '1 h', 'to', now()))",

@@ -139,7 +139,7 @@ def test_cancelling_the_job_cancels_its_backfills(db: Connection, job: UUID) -> 
 def test_pausing_the_job_leaves_a_backfill_alone(db: Connection, job: UUID) -> None:
     backfill(db, job)
     id = waiting_row(db, job, "2026-03-01T01:00Z")
-    call(db, "pause", job_id=job)
+    call(db, "pause", kind="job", name=str(job))
     assert column(db, "select id from pgsched.executions where job_id = %s", [job]) == [id]
 
 

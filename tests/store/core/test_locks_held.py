@@ -152,8 +152,8 @@ def test_changing_a_job_holds_few_locks(db: Connection) -> None:
     assert_few(db, "schedule", target=TARGET, key="job", every="2 hours")
     assert_few(db, "edit", id=job, changes={"every": "3h"})
     assert_few(db, "edit", id=job, changes={"queue": "queue-5"})
-    assert_few(db, "pause", job_id=job)
-    assert_few(db, "resume", job_id=job)
+    assert_few(db, "pause", kind="job", name=str(job))
+    assert_few(db, "resume", kind="job", name=str(job))
     assert_few(db, "cancel", id=job)
 
 

@@ -120,8 +120,8 @@ def test_every_declaration_is_used() -> None:
 
 async def test_only_the_arguments_that_are_passed_are_sent(db: Session, worker: Connection) -> None:
     assert verbs.drop_client.text("client") == "select pgsched.drop_client(client => %(client)s)"
-    assert await verbs.hold_client(worker, "shop", note=None, actor=None)
-    assert not await verbs.hold_client(worker, client="shop", note="again", actor="somebody")
+    assert await verbs.pause(worker, "client", "shop", note=None, actor=None)
+    assert not await verbs.pause(worker, "client", name="shop", note="again", actor="somebody")
 
 
 def test_integers_are_cast_and_rows_are_read_by_their_columns() -> None:
@@ -132,4 +132,4 @@ def test_integers_are_cast_and_rows_are_read_by_their_columns() -> None:
 
 async def test_text_that_postgresql_cannot_store_is_refused(worker: Connection) -> None:
     with pytest.raises(InvalidInput, match="note contains a NUL character"):
-        await verbs.hold_client(worker, "shop", note="\x00", actor=None)
+        await verbs.pause(worker, "client", "shop", note="\x00", actor=None)

@@ -28,7 +28,7 @@ async def test_a_worker_that_is_there_and_silent_is_frozen(database_url: str) ->
 
 async def test_a_worker_that_was_told_to_drain_is_noted(db: Connection, database_url: str) -> None:
     await register(database_url)
-    db.execute("select pgsched.drain_worker(1)")
+    db.execute("select pgsched.pause('worker', '1')")
     with session_of_the_worker(database_url):
         [(severity, text)] = await seen(database_url, "workers")
     assert (severity, text.startswith("worker 1 drains")) == ("note", True)
@@ -64,7 +64,7 @@ async def test_a_queue_that_nobody_serves_is_an_error_once_something_is_due(db: 
 
 async def test_a_queue_that_is_paused_is_noted(db: Connection, database_url: str) -> None:
     await register(database_url)
-    db.execute("select pgsched.pause_queue('default')")
+    db.execute("select pgsched.pause('queue', 'default')")
     assert await seen(database_url, "queues") == [("note", "the queue default is paused; nothing is due in it")]
 
 

@@ -89,7 +89,7 @@ async def test_where_not_all_history_is_kept_the_interval_is_counted_from_the_ed
 
 async def test_after_a_pause_the_interval_is_counted_from_its_end(db: Session, worker: Connection) -> None:
     id = await made(db, worker)
-    call(db, "pause", job_id=id)
-    call(db, "resume", job_id=id)
+    call(db, "pause", kind="job", name=str(id))
+    call(db, "resume", kind="job", name=str(id))
     await jobs.plan_jobs(worker, batch=10)
     assert abs(until_next(db, id) - 2 * HOUR) < MINUTE

@@ -75,16 +75,16 @@ def test_a_client_sees_and_unblocks_its_own_keys(db: Connection, payments: Conne
     waiting = block(db, "payments")
     block(db, "billing")
     assert column(payments, "select client_id from pgsched.blocked_keys") == ["payments"]
-    assert call(payments, "unblock", client="payments", ordering_key="order-42") is True
+    assert call(payments, "resume", kind="ordering_key", client="payments", name="order-42") is True
     assert status(payments, waiting) == "scheduled"
-    assert column(db, "select action from pgsched.audit_log where kind = 'ordering_key'") == ["unblock"]
+    assert column(db, "select action from pgsched.audit_log where kind = 'ordering_key'") == ["resume"]
 
 
-@pytest.mark.parametrize("client", ["billing", None, "nobody"])
-def test_a_client_unblocks_no_key_of_another(db: Connection, payments: Connection, client: str | None) -> None:
+@pytest.mark.parametrize("client", ["billing", "nobody"])
+def test_a_client_unblocks_no_key_of_another(db: Connection, payments: Connection, client: str) -> None:
     waiting = block(db, "billing")
     with refused("PS010", hint="pgsched.blocked_keys"):
-        call(payments, "unblock", client=client, ordering_key="order-42")
+        call(payments, "resume", kind="ordering_key", client=client, name="order-42")
     assert status(db, waiting) == "held"
 
 
@@ -97,9 +97,6 @@ def test_a_client_unblocks_no_key_of_another(db: Connection, payments: Connectio
         "select pgsched_internal.block_key(0::smallint, 'billing', 'order-42', pgsched_internal.new_id(), null)",
         "select pgsched.set_limit('client', 'billing', rate => 1)",
         "select pgsched.drop_limit('client', 'payments')",
-        "select pgsched.sideline('shop.example')",
-        "select pgsched.sideline('shop.example', 'payments')",
-        "select pgsched.restore('shop.example', 'payments')",
         "select * from pgsched_internal.gates",
         "select * from pgsched_internal.gate_use",
         "select * from pgsched.sidelined",
@@ -119,12 +116,13 @@ def test_a_client_touches_no_gate_and_no_order(payments: Connection, attempt: st
 
 def test_a_reader_looks_at_gates_and_blocked_keys_and_changes_none(db: Connection, store_url: str) -> None:
     block(db, "billing")
-    call(db, "sideline", host="shop.example", client="billing")
+    call(db, "pause", kind="target", name="shop.example", client="billing")
     role = login_role(db, "pgsched_reader")
     with acting(store_url, role) as reader:
         assert column(reader, "select gate from pgsched.sidelined") == ["circuit:shop.example billing"]
         assert column(reader, "select client_id from pgsched.blocked_keys") == ["billing"]
-        for attempt in ("delete from pgsched_internal.gates", "select pgsched.unblock('billing', 'order-42')"):
+        resumed = "select pgsched.resume('ordering_key', 'order-42', client => 'billing')"
+        for attempt in ("delete from pgsched_internal.gates", resumed):
             with refused(DENIED):
                 reader.execute(attempt.encode())
     db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
@@ -132,14 +130,14 @@ def test_a_reader_looks_at_gates_and_blocked_keys_and_changes_none(db: Connectio
 
 def test_a_client_that_was_granted_it_sidelines_a_host_for_itself_alone(db: Connection, payments: Connection) -> None:
     db.execute(
-        sql.SQL("grant execute on function pgsched.sideline(text, text, timestamptz, text, text) to {}").format(
+        sql.SQL("grant execute on function pgsched.set_client(text, jsonb, text) to {}").format(
             sql.Identifier(value(payments, "select session_user::text"))
         )
     )
-    assert call(payments, "sideline", host="shop.example", client="payments") is True
+    assert call(payments, "pause", kind="target", name="shop.example", client="payments") is True
     for client in ("billing", None):
         with refused("PS012"):
-            call(payments, "sideline", host="shop.example", client=client)
+            call(payments, "pause", kind="target", name="shop.example", client=client)
     assert column(db, "select name from pgsched_internal.gates") == ["circuit:shop.example payments"]
 
 

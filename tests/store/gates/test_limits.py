@@ -47,7 +47,7 @@ def test_what_began_under_the_former_rate_is_owed_at_the_new_one(db: Connection,
 def test_a_host_is_known_in_lower_case_and_with_its_port(db: Connection, name: str) -> None:
     call(db, "set_limit", kind="host", name=name, rate=1)
     assert column(db, "select name from pgsched_internal.gates") == ["host:shop.example:8443"]
-    assert call(db, "sideline", host=name, client="shop") is True
+    assert call(db, "pause", kind="target", name=name, client="shop") is True
     assert column(db, "select gate from pgsched.sidelined") == ["circuit:shop.example:8443 shop"]
     assert call(db, "drop_limit", kind="host", name="shop.example:8443") is True
 

@@ -150,7 +150,7 @@ async def test_it_looks_again_where_the_run_that_it_waits_for_is_withdrawn(db: S
     db.execute("update pgsched.executions set fire_at = now() + interval '1 hour' where job_id = %s", [first])
     assert await claimed(worker) == []
     await released(worker)
-    call(db, "pause", job_id=first)
+    call(db, "pause", kind="job", name=str(first))
     await released(worker)
     assert await claimed(worker) == []
     assert skipped(db, report) == ["after import: that job is paused"]

@@ -67,9 +67,11 @@ def account(db: Session) -> list[tuple[Any, ...]]:
 
 async def test_what_passed_before_a_pause_is_paused(db: Session, worker: Connection, store_url: str) -> None:
     hourly = overdue(db)
-    [run] = await claim_beside(db, worker, store_url, lambda session: call(session, "pause", job_id=hourly))
+    [run] = await claim_beside(
+        db, worker, store_url, lambda session: call(session, "pause", kind="job", name=str(hourly))
+    )
     assert run.nominal == BEGAN
-    call(db, "resume", job_id=hourly)
+    call(db, "resume", kind="job", name=str(hourly))
     db.execute("update pgsched.jobs set updated_at = %s", [LATER])
     await jobs.plan_jobs(worker, batch=10)
     assert account(db) == [(BEGAN + HOUR, BEGAN + 3 * HOUR, 3, "paused")]
@@ -115,14 +117,24 @@ async def test_a_row_that_was_passed_over_does_not_run_beside_the_run_before_it(
 ) -> None:
     hourly = overdue(db)
     await claim(worker, now=BEGAN)
-    assert await claim_after(db, worker, store_url, lambda session: call(session, "pause", job_id=hourly)) == []
+    assert (
+        await claim_after(db, worker, store_url, lambda session: call(session, "pause", kind="job", name=str(hourly)))
+        == []
+    )
     assert account(db) == [(BEGAN + HOUR, None, None, "overlap")]
 
 
 async def test_a_run_counts_whose_job_was_paused_meanwhile(db: Session, worker: Connection, store_url: str) -> None:
     counted = overdue(db, rules={"max_runs": 1})
-    assert len(await claim_after(db, worker, store_url, lambda session: call(session, "pause", job_id=counted))) == 1
-    call(db, "resume", job_id=counted)
+    assert (
+        len(
+            await claim_after(
+                db, worker, store_url, lambda session: call(session, "pause", kind="job", name=str(counted))
+            )
+        )
+        == 1
+    )
+    call(db, "resume", kind="job", name=str(counted))
     await jobs.plan_jobs(worker, batch=10)
     assert value(db, "select state::text from pgsched.jobs") == "finished"
 
@@ -131,11 +143,11 @@ async def test_a_row_that_was_passed_over_and_not_claimed_stands_for_itself_alon
     db: Session, worker: Connection, store_url: str
 ) -> None:
     hourly = overdue(db)
-    pass_over(db, store_url, lambda session: call(session, "pause", job_id=hourly))
-    call(db, "resume", job_id=hourly)
+    pass_over(db, store_url, lambda session: call(session, "pause", kind="job", name=str(hourly)))
+    call(db, "resume", kind="job", name=str(hourly))
     db.execute("update pgsched.jobs set updated_at = %s", [LATER])
     await jobs.plan_jobs(worker, batch=10)
-    call(db, "pause", job_id=hourly)
+    call(db, "pause", kind="job", name=str(hourly))
     passed, paused, due = account(db)
     assert passed == (BEGAN, None, None, "paused")
     assert paused == (BEGAN + HOUR, BEGAN + 3 * HOUR, 3, "paused")
@@ -152,7 +164,7 @@ async def test_a_row_that_was_passed_over_by_a_pause_stands_for_itself_alone_whe
     db: Session, worker: Connection, store_url: str
 ) -> None:
     hourly = overdue(db)
-    pass_over(db, store_url, lambda session: call(session, "pause", job_id=hourly))
+    pass_over(db, store_url, lambda session: call(session, "pause", kind="job", name=str(hourly)))
     schedule(db, target="python:x", every="2 hours", key="hourly")
     assert account(db) == [(BEGAN, None, None, "replaced")]
 

@@ -13,6 +13,7 @@ from tests.store.store_arrange import (
     counts,
     finish,
     lease,
+    on_job,
     planned,
     refused,
     row,
@@ -147,7 +148,7 @@ def test_rescheduling_moves_a_waiting_execution(db: Connection) -> None:
 def test_pausing_withdraws_the_planned_row_and_says_why(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     planned(db, job)
-    assert call(db, "pause", job_id=job, note="the shop is closed") is True
+    assert call(db, "pause", kind="job", name=str(job), note="the shop is closed") is True
     assert row(db, "select state::text, reason, revision from pgsched.jobs") == ("paused", "the shop is closed", 2)
     assert counts(db) == (0, 1, 0)
 
@@ -155,17 +156,17 @@ def test_pausing_withdraws_the_planned_row_and_says_why(db: Connection) -> None:
 def test_a_pause_has_its_beginning_on_record(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     planned(db, job)
-    call(db, "pause", job_id=job)
+    call(db, "pause", kind="job", name=str(job))
     assert value(db, "select paused_at = updated_at from pgsched.jobs") is True
 
 
 def test_a_pause_right_after_one_that_nobody_has_accounted_for_goes_on_from_its_beginning(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     planned(db, job)
-    call(db, "pause", job_id=job)
+    call(db, "pause", kind="job", name=str(job))
     began = value(db, "select paused_at from pgsched.jobs")
-    call(db, "resume", job_id=job)
-    call(db, "pause", job_id=job)
+    call(db, "resume", kind="job", name=str(job))
+    call(db, "pause", kind="job", name=str(job))
     assert value(db, "select paused_at from pgsched.jobs") == began
 
 
@@ -183,7 +184,7 @@ def test_a_note_says_why_a_job_was_cancelled(db: Connection) -> None:
 def test_a_due_row_of_a_paused_job_is_skipped(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     id = planned(db, job, ahead="-1 second")
-    call(db, "pause", job_id=job)
+    call(db, "pause", kind="job", name=str(job))
     assert row(db, "select status::text, reason from pgsched.status where id = %s", [id]) == ("skipped", "paused")
 
 
@@ -192,21 +193,21 @@ def test_pausing_leaves_retries_and_triggered_rows(db: Connection) -> None:
     retried = planned(db, job)
     db.execute("update pgsched.executions set attempt = 1 where id = %s", [retried])
     triggered = call(db, "trigger", job_id=job)
-    call(db, "pause", job_id=job)
+    call(db, "pause", kind="job", name=str(job))
     assert set(column(db, "select id from pgsched.executions")) == {retried, triggered}
 
 
 def test_pausing_twice_says_that_the_second_did_nothing(db: Connection) -> None:
     job = schedule(db, every="1 hour")
-    assert call(db, "pause", job_id=job) is True
-    assert call(db, "pause", job_id=job) is False
+    assert call(db, "pause", kind="job", name=str(job)) is True
+    assert call(db, "pause", kind="job", name=str(job)) is False
 
 
 def test_resuming_makes_the_job_active_and_due_for_planning(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     planned(db, job)
-    call(db, "pause", job_id=job, note="closed")
-    assert call(db, "resume", job_id=job) is True
+    call(db, "pause", kind="job", name=str(job), note="closed")
+    assert call(db, "resume", kind="job", name=str(job)) is True
     assert row(db, "select state::text, reason, planned_revision < revision from pgsched.jobs") == (
         "active",
         None,
@@ -216,7 +217,7 @@ def test_resuming_makes_the_job_active_and_due_for_planning(db: Connection) -> N
 
 def test_resuming_an_active_job_does_nothing(db: Connection) -> None:
     job = schedule(db, every="1 hour")
-    assert call(db, "resume", job_id=job) is False
+    assert call(db, "resume", kind="job", name=str(job)) is False
     assert value(db, "select revision from pgsched.jobs") == 1
 
 
@@ -233,7 +234,7 @@ def test_a_job_that_is_neither_active_nor_paused_cannot_be_paused_or_resumed(
     job = schedule(db, every="1 hour")
     db.execute("update pgsched.jobs set state = %s::pgsched.job_state", [state])
     with refused("PS011", hint=hint):
-        call(db, function, job_id=job)
+        call(db, function, **on_job(function, job))
 
 
 def test_resuming_an_invalid_job_takes_its_parked_row_back(db: Connection) -> None:
@@ -242,7 +243,7 @@ def test_resuming_an_invalid_job_takes_its_parked_row_back(db: Connection) -> No
     park = "update pgsched.executions set fire_at = 'infinity', gate = 'error', reason = 'no' where id = %s"
     db.execute(park, [parked])
     db.execute("update pgsched.jobs set state = 'invalid', reason = 'no'")
-    assert call(db, "resume", job_id=job) is True
+    assert call(db, "resume", kind="job", name=str(job)) is True
     assert row(db, "select state::text, reason, planned_revision < revision from pgsched.jobs") == (
         "active",
         None,
@@ -254,4 +255,4 @@ def test_resuming_an_invalid_job_takes_its_parked_row_back(db: Connection) -> No
 @pytest.mark.parametrize("function", ["trigger", "pause", "resume"])
 def test_an_execution_is_not_a_job(db: Connection, function: str) -> None:
     with refused("PS010", hint="pgsched.jobs"):
-        call(db, function, job_id=schedule(db))
+        call(db, function, **on_job(function, schedule(db)))

@@ -41,8 +41,8 @@ def test_a_declared_job_is_not_scheduled_over(db: Connection) -> None:
 def test_a_declared_job_is_operated_as_any_other(db: Connection) -> None:
     job = schedule(db, **HOURLY)
     call(db, "edit", id=job, changes={"declared_by": "jobs.toml"})
-    assert call(db, "pause", job_id=job) is True
-    assert call(db, "resume", job_id=job) is True
+    assert call(db, "pause", kind="job", name=str(job)) is True
+    assert call(db, "resume", kind="job", name=str(job)) is True
     assert call(db, "trigger", job_id=job) is not None
     assert call(db, "cancel", id=job) is True
 

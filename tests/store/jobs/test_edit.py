@@ -216,7 +216,7 @@ def test_an_edit_comes_behind_a_cancel_and_is_refused(db: Connection, store_url:
 
 def test_a_paused_job_stays_paused(db: Connection) -> None:
     job = schedule(db, every="1 hour")
-    call(db, "pause", job_id=job, note="closed")
+    call(db, "pause", kind="job", name=str(job), note="closed")
     assert edit(db, job, every="30m") is True
     assert row(db, "select state::text, reason from pgsched.jobs") == ("paused", "closed")
 

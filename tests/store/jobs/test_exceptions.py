@@ -53,8 +53,8 @@ async def test_an_edit_does_not_bring_it_back(
 
 async def test_neither_a_pause_nor_scheduling_again_brings_it_back(db: Session, worker: Connection) -> None:
     hourly, instant = await cancelled_ahead(db, worker)
-    call(db, "pause", job_id=hourly)
-    call(db, "resume", job_id=hourly)
+    call(db, "pause", kind="job", name=str(hourly))
+    call(db, "resume", kind="job", name=str(hourly))
     await jobs.plan_jobs(worker, batch=10)
     assert waiting(db, hourly) == [instant + HOUR]
     call(db, "schedule", target="python:y", cron="0 * * * *", key="hourly")

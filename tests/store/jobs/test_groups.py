@@ -68,7 +68,7 @@ def test_client_and_labels_are_both_required_where_both_are_given(db: Connection
 
 def test_what_is_so_already_does_not_count(db: Connection) -> None:
     job(db, team="a")
-    call(db, "pause", job_id=job(db, team="a"))
+    call(db, "pause", kind="job", name=str(job(db, team="a")))
     call(db, "cancel", id=job(db, team="a"))
     assert change(db, "pause", labels={"team": "a"}) == 1
     assert change(db, "resume", labels={"team": "a"}) == 2

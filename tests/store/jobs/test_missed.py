@@ -114,9 +114,9 @@ async def test_a_missed_row_keeps_its_id(db: Session, worker: Connection) -> Non
 
 async def paused_for_an_hour(db: Session, **rules: object) -> UUID:
     minutely = job(db, every=timedelta(minutes=1), rules=rules or None)
-    call(db, "pause", job_id=minutely)
+    call(db, "pause", kind="job", name=str(minutely))
     db.execute("update pgsched.jobs set accounted_to = accounted_to - interval '1 hour'")
-    call(db, "resume", job_id=minutely)
+    call(db, "resume", kind="job", name=str(minutely))
     return minutely
 
 
@@ -131,7 +131,7 @@ async def test_a_pause_is_accounted_for_when_it_is_over(db: Session, worker: Con
 
 async def test_what_is_due_when_a_job_is_paused_has_its_account(db: Session) -> None:
     hourly = late(db)
-    call(db, "pause", job_id=hourly)
+    call(db, "pause", kind="job", name=str(hourly))
     [(first, last, count, reason)] = account(db, hourly)
     assert (first, count, reason) == (BEGAN, None, "paused")
     assert last == value(db, "select paused_at from pgsched.jobs")

@@ -91,6 +91,6 @@ async def test_a_worker_that_claimed_a_run_knows_whether_it_counts(
 async def test_resumed_it_may_fail_as_often_again(db: Session, worker: Connection) -> None:
     hourly = planned(db, pause_after=1)
     await runs(db, worker, "failed")
-    call(db, "resume", job_id=hourly)
+    call(db, "resume", kind="job", name=str(hourly))
     assert state(db) == ("active", None, 0)
     assert value(db, "select paused_at is not null from pgsched.jobs")

@@ -116,8 +116,8 @@ async def test_what_was_cancelled_ahead_does_not_come_back_with_the_end_of_a_pau
     planned_row(db, daily, tomorrow)
     call(db, "cancel", id=waiting_id(db, daily))
     await jobs.plan_jobs(worker, batch=10)
-    call(db, "pause", job_id=daily)
-    call(db, "resume", job_id=daily)
+    call(db, "pause", kind="job", name=str(daily))
+    call(db, "resume", kind="job", name=str(daily))
     await jobs.plan_jobs(worker, batch=10)
     assert waiting(db, daily) == [tomorrow + timedelta(days=1)]
     assert account(db, daily) == [(tomorrow, None, None, "cancelled", "cancelled")]
@@ -127,8 +127,8 @@ async def test_a_pause_goes_on_from_a_row_that_was_cancelled_before_it(db: Sessi
     late = job(db)
     planned_row(db, late, BEGAN)
     call(db, "cancel", id=waiting_id(db, late))
-    call(db, "pause", job_id=late)
-    call(db, "resume", job_id=late)
+    call(db, "pause", kind="job", name=str(late))
+    call(db, "resume", kind="job", name=str(late))
     await jobs.plan_jobs(worker, batch=10)
     cancelled, paused = account(db, late)
     assert cancelled == (BEGAN, None, None, "cancelled", "cancelled")
@@ -152,8 +152,8 @@ async def test_a_run_that_was_claimed_ahead_is_not_paused_too(db: Session, worke
     secondly = job(db, every=timedelta(seconds=1), anchor=ahead)
     planned_row(db, secondly, ahead)
     [run] = await claim_ahead(db, worker)
-    call(db, "pause", job_id=secondly)
-    call(db, "resume", job_id=secondly)
+    call(db, "pause", kind="job", name=str(secondly))
+    call(db, "resume", kind="job", name=str(secondly))
     db.execute("update pgsched.jobs set updated_at = %s", [ahead + timedelta(seconds=2)])
     await jobs.plan_jobs(worker, batch=10)
     paused = (ahead + timedelta(seconds=1), ahead + timedelta(seconds=2), 2, "skipped", "paused")
@@ -257,9 +257,9 @@ async def test_what_was_cancelled_ahead_stays_so_when_the_same_is_scheduled_agai
     await jobs.plan_jobs(worker, batch=10)
     [first] = waiting(db, hourly)
     call(db, "cancel", id=value(db, "select id from pgsched.executions"))
-    call(db, "pause", job_id=hourly)
+    call(db, "pause", kind="job", name=str(hourly))
     schedule(db, target="python:x", every="1 hour", key="hourly")
-    call(db, "resume", job_id=hourly)
+    call(db, "resume", kind="job", name=str(hourly))
     await jobs.plan_jobs(worker, batch=10)
     assert waiting(db, hourly) == [first + HOUR]
 
@@ -285,8 +285,8 @@ async def test_a_pause_is_as_short_as_it_was_where_a_row_of_another_schedule_was
     call(db, "cancel", id=waiting_id(db, edited))
     schedule(db, cron="* * * * *", key="edited")
     await jobs.plan_jobs(worker, batch=10)
-    call(db, "pause", job_id=edited)
-    call(db, "resume", job_id=edited)
+    call(db, "pause", kind="job", name=str(edited))
+    call(db, "resume", kind="job", name=str(edited))
     await jobs.plan_jobs(worker, batch=10)
     assert waiting(db, edited)[0] <= value(db, "select pgsched.now()") + MINUTE
 

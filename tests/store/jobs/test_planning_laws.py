@@ -98,7 +98,7 @@ class Planning(Followed):
             case "schedule again":
                 self.schedule_as(key, spec)
             case "pause":
-                self.change("select pgsched.pause(%s)", key)
+                self.change("select pgsched.pause('job', %s::text)", key)
 
     @rule(claimers=st.tuples(_claimers, _claimers), batch=_batches, lease=_leases)
     def two_claim_at_once(self, claimers: tuple[int, int], batch: int, lease: timedelta) -> None:
@@ -131,11 +131,11 @@ class Planning(Followed):
 
     @rule(key=_keys)
     def one_is_paused(self, key: str) -> None:
-        self.change("select pgsched.pause(%s)", key)
+        self.change("select pgsched.pause('job', %s::text)", key)
 
     @rule(key=_keys)
     def one_is_resumed(self, key: str) -> None:
-        self.change("select pgsched.resume(%s)", key)
+        self.change("select pgsched.resume('job', %s::text)", key)
 
     @rule(key=_keys, drawn=_specs())
     def one_is_edited(self, key: str, drawn: tuple[Any, ...]) -> None:
@@ -172,7 +172,7 @@ class Planning(Followed):
 
     @rule(key=_keys, claim=_claims)
     def one_is_paused_while_its_overdue_row_is_claimed(self, key: str, claim: tuple[Any, ...]) -> None:
-        self.change("select pgsched.pause(%s)", key, self.claim_overdue(key, *claim))
+        self.change("select pgsched.pause('job', %s::text)", key, self.claim_overdue(key, *claim))
 
     @rule(key=_keys, claim=_claims, drawn=_specs())
     def one_is_cancelled_while_its_overdue_row_is_claimed(

@@ -348,7 +348,7 @@ def apply(db: Session, change: str, job: UUID) -> None:
         case "cancel":
             call(db, "cancel", id=job)
         case _:
-            call(db, "pause", job_id=job)
+            call(db, "pause", kind="job", name=str(job))
 
 
 async def test_a_claim_at_once_leaves_recurring_rows_to_one_that_plans(db: Session, worker: Connection) -> None:

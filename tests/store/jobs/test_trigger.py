@@ -25,7 +25,7 @@ def test_triggering_twice_runs_twice(db: Connection) -> None:
 
 def test_a_paused_job_can_be_triggered(db: Connection) -> None:
     job = schedule(db, every="1 hour")
-    call(db, "pause", job_id=job)
+    call(db, "pause", kind="job", name=str(job))
     assert status(db, call(db, "trigger", job_id=job)) == "scheduled"
 
 

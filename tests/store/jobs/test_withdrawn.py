@@ -12,7 +12,7 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.jobs import jobs
 from tests.store.jobs.jobs_arrange import BEGAN, HOUR, claim, job, planned_row
 from tests.store.store_arrange import Connection as Session
-from tests.store.store_arrange import call, row, value
+from tests.store.store_arrange import call, on_job, row, value
 
 pytestmark = pytest.mark.oldest_postgresql
 
@@ -153,9 +153,9 @@ async def test_a_run_beyond_the_most_runs_is_skipped(db: Session, worker: Connec
 @pytest.mark.parametrize("rules", SPREAD, ids=str)
 async def test_a_run_starts_after_a_short_pause(db: Session, worker: Connection, rules: dict[str, str]) -> None:
     hourly, id, instant = between(db, rules)
-    call(db, "pause", job_id=hourly)
+    call(db, "pause", kind="job", name=str(hourly))
     assert rows(db) == [(id, instant, True, False)]
-    call(db, "resume", job_id=hourly)
+    call(db, "resume", kind="job", name=str(hourly))
     await jobs.plan_jobs(worker, batch=10)
     assert rows(db) == [(id, instant, False, True)]
     earliest = instant if "window" in rules else now(db)  # a window's start is chosen anew, and may be at once
@@ -169,9 +169,9 @@ async def test_an_instant_within_a_pause_runs_if_its_start_is_later(
     hourly, _, instant = between(db, rules)
     db.execute("delete from pgsched.executions")
     db.execute("update pgsched.jobs set anchor = anchor - interval '5 hours'")
-    call(db, "pause", job_id=hourly)
+    call(db, "pause", kind="job", name=str(hourly))
     db.execute("update pgsched.jobs set accounted_to = %s, paused_at = %s", [instant - 3 * HOUR, instant - 3 * HOUR])
-    call(db, "resume", job_id=hourly)
+    call(db, "resume", kind="job", name=str(hourly))
     await jobs.plan_jobs(worker, batch=10)
     assert [one[1:] for one in rows(db)] == [(instant, False, True)]
     paused = row(db, "select scheduled_for, last_scheduled_for, instants, reason from pgsched.history")
@@ -180,9 +180,9 @@ async def test_an_instant_within_a_pause_runs_if_its_start_is_later(
 
 async def test_a_run_whose_start_a_pause_has_passed_is_skipped(db: Session, worker: Connection) -> None:
     hourly, id, instant = between(db, {"jitter": "1h"}, starts=(0, 9))
-    call(db, "pause", job_id=hourly)
+    call(db, "pause", kind="job", name=str(hourly))
     assert rows(db) == [(id, instant, True, False)]
-    call(db, "resume", job_id=hourly)
+    call(db, "resume", kind="job", name=str(hourly))
     await jobs.plan_jobs(worker, batch=10)
     assert row(db, "select id, scheduled_for, status::text, reason from pgsched.history") == (
         id,
@@ -196,16 +196,16 @@ async def test_a_run_whose_start_a_pause_has_passed_is_skipped(db: Session, work
 async def test_a_due_run_ends_with_the_pause_that_takes_it(db: Session) -> None:
     hourly = job(db)
     planned_row(db, hourly, BEGAN)
-    call(db, "pause", job_id=hourly)
+    call(db, "pause", kind="job", name=str(hourly))
     assert row(db, "select scheduled_for, status::text, reason from pgsched.history") == (BEGAN, "skipped", "paused")
 
 
 async def test_several_changes_keep_a_run_that_remains(db: Session, worker: Connection) -> None:
     hourly, id, instant = between(db, {"jitter": "1h"})
     call(db, "edit", id=hourly, changes={"ordering_key": "shop-7"})
-    call(db, "pause", job_id=hourly)
+    call(db, "pause", kind="job", name=str(hourly))
     call(db, "edit", id=hourly, changes={"rules": {"jitter": "1h", "max_runs": 5}})
-    call(db, "resume", job_id=hourly)
+    call(db, "resume", kind="job", name=str(hourly))
     call(db, "edit", id=hourly, changes={"target": "python:y"})
     assert rows(db) == [(id, instant, True, False)]
     await jobs.plan_jobs(worker, batch=10)
@@ -216,7 +216,7 @@ async def test_several_changes_keep_a_run_that_remains(db: Session, worker: Conn
 @pytest.mark.parametrize("change", ["pause", "edit"])
 def test_a_cancelled_job_accounts_for_the_run_that_is_held(db: Session, change: str) -> None:
     hourly, id, instant = between(db, {"jitter": "1h"})
-    call(db, change, **({"id": hourly, "changes": {"every": "30m"}} if change == "edit" else {"job_id": hourly}))
+    call(db, change, **on_job(change, hourly), **({"changes": {"every": "30m"}} if change == "edit" else {}))
     call(db, "cancel", id=hourly)
     found = row(db, "select id, scheduled_for, status::text, reason from pgsched.history")
     assert found == (id, instant, "skipped", "job cancelled")
@@ -256,7 +256,7 @@ async def test_whoever_waits_for_a_run_that_remains_goes_on_waiting(db: Session,
 def test_a_run_that_is_held_keeps_no_turn_of_its_ordering_key(db: Session) -> None:
     hourly, id, _ = between(db, {"jitter": "1h"}, ordering_key="shop-7")
     db.execute("update pgsched.executions set ordering_key = 'shop-7', at_head = true")
-    call(db, "pause", job_id=hourly)
+    call(db, "pause", kind="job", name=str(hourly))
     assert row(db, "select ordering_key, at_head from pgsched.executions where id = %s", [id]) == (None, None)
 
 
@@ -279,7 +279,7 @@ async def test_a_run_that_a_gate_holds_ends_with_its_job(
     db: Session, worker: Connection, verb: str, reason: str
 ) -> None:
     hourly, id = await held_of(db, worker)
-    db.execute(f"select pgsched.{verb}(%s)".encode(), [hourly])
+    call(db, verb, **on_job(verb, hourly))
     assert db.execute("select id, status::text, reason from pgsched.history").fetchall() == [(id, "skipped", reason)]
     assert value(db, "select count(*) from pgsched.executions") == 0
 

@@ -296,7 +296,7 @@ async def test_a_pause_under_way_and_rechecking_take_their_locks_in_one_order(
     misplace(db, job)
     process = processes.start("2025b")
     with psycopg.connect(processes.url) as other:
-        other.execute("select pgsched.pause(%s)", [job])
+        other.execute("select pgsched.pause('job', %s::text)", [job])
         await process.zones.turn()
     await process.work()
     assert column(db, "select id from pgsched.executions") == []

@@ -15,7 +15,7 @@ from pgsched.store.live import careful, executions, looking
 from pgsched.store.live.executions import Group, Lease, Share
 from pgsched.store.live.looking import Span
 from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
-from tests.store.store_arrange import TARGET, call, column, counts, row, schedule, value
+from tests.store.store_arrange import TARGET, call, column, counts, on_job, row, schedule, value
 from tests.store.store_arrange import Connection as Session
 
 pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
@@ -291,7 +291,7 @@ async def test_a_job_changed_meanwhile_is_not_planned_by_the_claim(
             case "edit":
                 schedule(db, key="hourly", every="2 hours")
             case _:
-                call(db, change, **{"id" if change == "cancel" else "job_id": job})
+                call(db, change, **on_job(change, job))
     assert len(await claim(worker)) == 1
     assert counts(db)[0] == 1
 

@@ -260,17 +260,17 @@ def test_the_defaults_of_its_client_say_how_often_it_is_tried(db: Connection) ->
 
 def test_of_a_client_that_is_held_nothing_is_handed_out(db: Connection) -> None:
     put(db, client="late_payer")
-    call(db, "hold_client", client="late_payer")
+    call(db, "pause", kind="client", name="late_payer")
     assert claim(db) == []
-    call(db, "release_client", client="late_payer")
+    call(db, "resume", kind="client", name="late_payer")
     assert len(claim(db)) == 1
 
 
 def test_from_a_queue_that_is_paused_nothing_is_handed_out(db: Connection) -> None:
     put(db)
-    call(db, "pause_queue", name="orders")
+    call(db, "pause", kind="queue", name="orders")
     assert claim(db) == []
-    call(db, "resume_queue", name="orders")
+    call(db, "resume", kind="queue", name="orders")
     assert len(claim(db)) == 1
 
 
@@ -341,7 +341,7 @@ def test_behind_a_failure_that_blocks_nothing_of_its_key_is_handed_out(db: Conne
     put(db, ordering_key="o")
     fail(db, handed)
     assert claim(db) == []
-    call(db, "unblock", client="default", ordering_key="o")
+    call(db, "resume", kind="ordering_key", client="default", name="o")
     assert len(claim(db)) == 1
 
 

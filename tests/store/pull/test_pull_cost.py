@@ -104,7 +104,7 @@ def test_of_a_client_that_is_held_a_claim_reads_no_more_however_much_is_due(db: 
     db.execute("insert into pgsched.clients (client_id) values ('held') on conflict do nothing")
     put_back_then(db, 20_000, "2 hours")
     db.execute("update pgsched.executions set client_id = 'held' where fire_at < pgsched.now() - interval '1 hour'")
-    db.execute("select pgsched.hold_client('held')")
+    db.execute("select pgsched.pause('client', 'held')")
     put_back_then(db, 200, "1 second")
     assert len(claim(db, 10)) == 10
     assert blocks(db) < few + 16 * SLACK

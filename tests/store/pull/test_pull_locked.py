@@ -66,7 +66,7 @@ def test_completing_many_waits_for_no_job_that_somebody_has_locked(db: Connectio
     job, id = run_of_a_job(db)
     other = put(db, client="billing")
     handed = claim(db)
-    with locked(store_url, "select pgsched.pause(%s)", job):
+    with locked(store_url, "select pgsched.pause('job', %s::text)", job):
         complete_all(db, handed)
         assert (status(db, id), status(db, other)) == ("running", "succeeded")
         assert record(db) == 0
@@ -126,7 +126,7 @@ def test_a_failure_that_blocks_its_key_waits_for_nobody_who_unblocks_it(db: Conn
         "insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id, reason)"
         " select 'payments', 'o', partition, id, 'before' from pgsched.executions"
     )
-    with locked(store_url, "select pgsched.unblock('payments', 'o')"):
+    with locked(store_url, "select pgsched.resume('ordering_key', 'o', client => 'payments')"):
         assert fail(db, handed, retryable=False) == "failed"
         assert status(db, id) == "running"
     assert record(db) == 1
@@ -174,7 +174,7 @@ def test_releasing_waits_for_nobody_who_unblocks_its_key(db: Connection, store_u
     put(db, client="payments", ordering_key="o")
     handed = claim_one(db)
     call(db, "cancel", id=handed.id)
-    with locked(store_url, "select pgsched.unblock('payments', 'o')"), refused("PS013"):
+    with locked(store_url, "select pgsched.resume('ordering_key', 'o', client => 'payments')"), refused("PS013"):
         call(db, "release", id=handed.id, token=handed.token)
 
 

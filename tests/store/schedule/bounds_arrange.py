@@ -59,13 +59,12 @@ class House:
             "discard": {"id": self.failed},
             "bulk": {"action": "reschedule", "filter": _FILTER, "fire_at": "tomorrow"},
             "stop_bulk": {"id": self.operation},
-            "unblock": {"client": "default", "ordering_key": "o"},
         }
 
     def _of_jobs(self) -> dict[str, dict[str, Any]]:
         return {
-            "pause": {"job_id": self.job},
-            "resume": {"job_id": self.job},
+            "pause": {"kind": "target", "name": "shop.example", "client": "default"},
+            "resume": {"kind": "ordering_key", "client": "default", "name": "o"},
             "trigger": {"job_id": self.job},
         }
 
@@ -73,25 +72,14 @@ class House:
         weight = '{"weight": 2}'
         return {
             "set_client": {"client": "shop", "changes": weight},
-            **{
-                verb: {"client": "shop"}
-                for verb in ("drop_client", "hold_client", "release_client", "drop_signing_secret")
-            },
+            **{verb: {"client": "shop"} for verb in ("drop_client", "drop_signing_secret")},
             "drop_secret": {"client": "shop", "name": "token"},
             "secrets": {"client": "shop"},
             "signing_secrets": {"client": "default"},
             "create_queue": {"name": "another"},
             "drop_queue": {"name": "empty"},
             "set_queue": {"name": "pulled", "changes": weight},
-            "pause_queue": {"name": "pulled"},
-            "resume_queue": {"name": "pulled"},
-            "drain_worker": {"worker": 1},
-            "resume_worker": {"worker": 1},
             "set_limit": {"kind": "client", "name": "shop", "rate": 1},
             "drop_limit": {"kind": "client", "name": "shop"},
-            "sideline": {"host": "shop.example"},
-            "restore": {"host": "shop.example"},
-            "hold_installation": {},
-            "release_installation": {},
             "set_installation": {"changes": '{"history_days": 40}'},
         }

@@ -71,7 +71,7 @@ _MEANT: dict[tuple[str, str], set[str] | None] = {
     ("schedule", "fire_at"): {"-infinity"},  # the default: at once
     ("schedule_outcome", "delay"): _AHEAD_OR_BACK,
     ("schedule_outcome", "fire_at"): {"-infinity"},
-    ("sideline", "until"): {"infinity"},  # until it is restored
+    ("pause", "until"): {"infinity"},  # until it is restored
     ("installation", "audit_days"): {"0"},  # for ever
 }
 _OURS = {

@@ -179,9 +179,9 @@ def test_a_new_and_an_edited_job_wake_a_planner(db: Connection, store_url: str) 
 
 def test_a_resumed_job_wakes_a_planner(db: Connection, store_url: str) -> None:
     job = schedule(db, every="1 hour")
-    call(db, "pause", job_id=job)
+    call(db, "pause", kind="job", name=str(job))
     with listening(store_url) as listener:
-        call(db, "resume", job_id=job)
+        call(db, "resume", kind="job", name=str(job))
         assert heard(listener, db) == ["plan"]
 
 

@@ -140,7 +140,7 @@ def test_an_edit_withdraws_the_row_that_was_planned(db: Connection) -> None:
 
 def test_a_paused_job_stays_paused_when_it_is_edited(db: Connection) -> None:
     job = schedule(db, every="1 hour", key="hourly")
-    call(db, "pause", job_id=job)
+    call(db, "pause", kind="job", name=str(job))
     schedule(db, every="2 hours", key="hourly")
     assert value(db, "select state::text from pgsched.jobs") == "paused"
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from psycopg.types.json import Jsonb
 
-from tests.store.store_arrange import TARGET, Connection, call, counts, refused, schedule
+from tests.store.store_arrange import TARGET, Connection, call, counts, on_job, refused, schedule
 
 TARGETS = [
     (None, "write what to call"),
@@ -300,9 +300,8 @@ def test_one_bad_row_refuses_the_whole_insert(db: Connection) -> None:
 
 @pytest.mark.parametrize("function", ["cancel", "trigger", "pause", "resume"])
 def test_an_unknown_id_is_not_found(db: Connection, function: str) -> None:
-    name = "id" if function == "cancel" else "job_id"
     with refused("PS010", hint="pgsched."):
-        call(db, function, **{name: "00000000-0000-7000-8000-000000000000"})
+        call(db, function, **on_job(function, "00000000-0000-7000-8000-000000000000"))
 
 
 def test_a_null_beside_one_that_has_a_value_is_as_good_as_left_out(db: Connection) -> None:

@@ -161,7 +161,7 @@ async def test_rows_behind_a_limited_client_are_found_again_and_again(
 async def test_rows_behind_a_held_client_are_found_on_a_busy_machine(
     db: Connection, silent: Connection, running: Running, app: App
 ) -> None:
-    await db.execute("select pgsched.hold_client('flood')")
+    await db.execute("select pgsched.pause('client', 'flood')")
     await db.execute(FLOOD.encode(), [1])
     async with running(app):
         await until(lambda: value(db, HELD))
@@ -181,7 +181,7 @@ async def test_rows_behind_the_front_are_found_by_a_saturated_worker(
 
     await db.execute("insert into pgsched.clients (client_id) values ('greedy'), ('urgent'), ('late')")
     await db.execute(LIMIT.encode(), ["client:flood", "1 second"])
-    await db.execute("select pgsched.hold_client('held')")
+    await db.execute("select pgsched.pause('client', 'held')")
     for client, options, count in (("flood", "{}", 500), ("held", "{}", 500), ("greedy", "{}", 20_000)):
         await db.execute(BACKLOG.encode(), [client, options, count])
     await db.execute(BACKLOG.encode(), ["urgent", '{"priority": 5}', 5_000])

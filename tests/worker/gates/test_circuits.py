@@ -181,6 +181,8 @@ async def test_where_no_circuit_is_opened_those_there_are_close_all_the_same(
 ) -> None:
     async with receiving(target) as receiver, running(sideline_after=0, recovery_rate=1000):
         host = receiver.url.removeprefix("http://")
-        await db.execute("select pgsched.sideline(%s, 'shop', until => now() + interval '0.3 s')", [host])
+        await db.execute(
+            "select pgsched.pause('target', %s, client => 'shop', until => now() + interval '0.3 s')", [host]
+        )
         await call(db, receiver, 40)
         await until_history(db, 40)

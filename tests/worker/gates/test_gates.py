@@ -262,7 +262,7 @@ async def test_what_is_within_a_wide_limit_does_not_wait_for_a_tight_one(running
 
 async def test_a_host_that_is_sidelined_for_long_stops_nobody_else(running: Running, db: Connection) -> None:
     app, seen = counting_app()
-    await db.execute("select pgsched.sideline('dead.example', until => now() + interval '1 day')")
+    await db.execute("select pgsched.pause('target', 'dead.example', until => now() + interval '1 day')")
     async with running(app):
         await db.execute("select pgsched.schedule('http://dead.example/') from generate_series(1, 5)")
         await until(lambda: value(db, HELD + " having count(*) = 5", "host:dead.example"))
@@ -279,7 +279,7 @@ async def test_what_waits_for_another_gate_does_not_stand_before_those_that_coul
     await limit(db, "client:flood", events=20, period="1 second")
     await limit(db, "key:flood/m-1", events=1, period="1 hour")
     await limit(db, "queue:default", events=1000, period="1 second")
-    await db.execute("select pgsched.sideline('dead.example')")
+    await db.execute("select pgsched.pause('target', 'dead.example')")
     await db.execute(FLOOD.encode(), [None, 40])
     async with running(app):
         await until(lambda: value(db, HELD + " having count(*) > 10", "client:flood"))

@@ -61,13 +61,13 @@ async def test_work_moves_to_a_queue_with_partitions_of_its_own_while_workers_ru
     running: Running, db: Connection
 ) -> None:
     notes = Notes()
-    await db.execute("select pgsched.create_queue('orders'), pgsched.pause_queue('orders')")
+    await db.execute("select pgsched.create_queue('orders'), pgsched.pause('queue', 'orders')")
     both = {"queues": "default,orders"}
     async with running(notes.app, **both), running(notes.app, **both):
         await db.execute(_SCHEDULE_IN.encode(), ["default", 1, 10])
         await db.execute(_SCHEDULE_IN.encode(), ["orders", 11, 20])
         await until(lambda: value(db, "select pgsched_internal.count_live('default', 1) = 0"))
-        await db.execute("select pgsched.resume_queue('orders')")
+        await db.execute("select pgsched.resume('queue', 'orders')")
         await until_history(db, 200)
     assert (dict(notes.seen), notes.together) == ({f"key-{k}": list(range(1, 21)) for k in range(1, 11)}, False)
 
@@ -111,7 +111,7 @@ async def test_a_failure_for_good_blocks_the_key_where_asked_until_somebody_deci
         await until(lambda: value(db, "select count(*) from pgsched.blocked_keys having count(*) = 1"))
         await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order' having count(*) = 2"))
         assert notes.seen["key-1"] == [1]
-        assert await value(db, "select pgsched.unblock('shop', 'key-1')")
+        assert await value(db, "select pgsched.resume('ordering_key', 'key-1', client => 'shop')")
         await until_history(db, 3)
     assert notes.seen["key-1"] == [1, 3, 4]
 

@@ -69,14 +69,14 @@ async def test_recurring_jobs_run_in_their_queue(db: Connection, running: Runnin
 async def test_nothing_of_a_paused_queue_begins_until_it_is_resumed(
     db: Connection, running: Running, recorder: Recorder, orders: int
 ) -> None:
-    await db.execute("select pgsched.pause_queue('orders')")
+    await db.execute("select pgsched.pause('queue', 'orders')")
     async with running(counting_app(), queues="default,orders"):
         await db.execute(SCHEDULE, ["orders"])
         for _ in range(10):
             await db.execute(SCHEDULE, ["default"])
         await until_history(db, 10)
         assert await ended_in(db, "orders") == 0
-        await db.execute("select pgsched.resume_queue('orders')")
+        await db.execute("select pgsched.resume('queue', 'orders')")
         await until_history(db, 11)
 
 
@@ -85,12 +85,12 @@ async def test_a_worker_that_runs_keeps_to_a_pause_and_to_its_end(
 ) -> None:
     async with running(counting_app(), **POLL) as worker:
         await recorder.wait_for("worker.joined")
-        await db.execute("select pgsched.pause_queue('default')")
+        await db.execute("select pgsched.pause('queue', 'default')")
         await until(lambda: _closed(worker))
         await db.execute(SCHEDULE, ["default"])
         await worker.claimer.turn()
         assert await value(db, "select count(*) from pgsched.executions where lease_token is null") == 1
-        await db.execute("select pgsched.resume_queue('default')")
+        await db.execute("select pgsched.resume('queue', 'default')")
         await until_history(db, 1)
 
 
@@ -103,7 +103,7 @@ async def test_a_client_that_is_claimed_from_apart_is_left_alone_too(
 ) -> None:
     async with running(counting_app(), **POLL) as worker:
         await recorder.wait_for("worker.joined")
-        await db.execute("select pgsched.pause_queue('default')")
+        await db.execute("select pgsched.pause('queue', 'default')")
         await until(lambda: _closed(worker))
         worker.claimer._fairness.apart["default"] = Stream("default")
         await db.execute(SCHEDULE, ["default"])
@@ -122,7 +122,7 @@ async def test_what_runs_as_its_queue_is_paused_goes_on(db: Connection, running:
     async with running(app) as worker:
         await db.execute("select pgsched.schedule('python:slow')")
         await begun.wait()
-        await db.execute("select pgsched.pause_queue('default')")
+        await db.execute("select pgsched.pause('queue', 'default')")
         await until(lambda: _closed(worker))
         go_on.set()
         await until_history(db, 1)
@@ -133,7 +133,7 @@ async def test_a_pause_that_nobody_was_told_of_is_found_within_a_second(
 ) -> None:
     async with running(counting_app(), notify=False) as worker:
         await recorder.wait_for("worker.joined")
-        await db.execute("select pgsched.pause_queue('default')")
+        await db.execute("select pgsched.pause('queue', 'default')")
         await until(lambda: _closed(worker))
 
 

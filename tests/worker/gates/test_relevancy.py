@@ -13,8 +13,8 @@ WAYS = {
         "select pgsched.set_limit('client', 'acme', rate => 1, per => '1 hour');"
         " update pgsched_internal.gates set next_at = pgsched.now() + interval '1 hour'"
     ),
-    "a hold": "select pgsched.hold_client('acme')",
-    "a host": "select pgsched.sideline('shop.example')",
+    "a hold": "select pgsched.pause('client', 'acme')",
+    "a host": "select pgsched.pause('target', 'shop.example')",
     "an ordering key": "select pgsched.schedule('python:slow', ordering_key => 'one', client => 'acme')",
     "no handler": "select",
 }
@@ -58,19 +58,19 @@ async def test_what_is_not_over_stays_held(running: Running, db: Connection) -> 
 
 LATER = {
     "a queue was paused": (
-        "select pgsched.pause_queue('default')",
+        "select pgsched.pause('queue', 'default')",
         "select",
-        "select pgsched.resume_queue('default')",
+        "select pgsched.resume('queue', 'default')",
     ),
     "a client's default was made shorter": (
-        "select pgsched.hold_client('acme')",
+        "select pgsched.pause('client', 'acme')",
         'select pgsched.set_client(\'acme\', \'{"options": {"relevant_for": "PT2S"}}\')',
-        "select pgsched.release_client('acme')",
+        "select pgsched.resume('client', 'acme')",
     ),
     "a queue's default was made shorter": (
-        "select pgsched.hold_client('acme')",
+        "select pgsched.pause('client', 'acme')",
         'select pgsched.set_queue(\'default\', \'{"options": {"relevant_for": "PT2S"}}\')',
-        "select pgsched.release_client('acme')",
+        "select pgsched.resume('client', 'acme')",
     ),
 }
 _WAITS_FOR = (

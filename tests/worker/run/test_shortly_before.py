@@ -22,8 +22,8 @@ CHANGES: dict[str, LiteralString] = {
                changes => jsonb_build_object('fire_at', now() + interval '1 h'))""",
     "edit": """select pgsched.edit(client => %(client)s, key => 'a', changes =>
                jsonb_build_object('payload', jsonb_build_object('who', %(client)s || '/a', 'state', 'new')))""",
-    "hold": "select pgsched.hold_client(%(client)s)",
-    "pause": "select pgsched.pause(id) from pgsched.jobs where client_id = %(client)s",
+    "hold": "select pgsched.pause('client', %(client)s)",
+    "pause": "select pgsched.pause('job', id::text) from pgsched.jobs where client_id = %(client)s",
     "edit job": """select pgsched.edit(id, jsonb_build_object('payload', payload || '{"state": "new"}'))
                    from pgsched.jobs where client_id = %(client)s""",
 }

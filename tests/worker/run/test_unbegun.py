@@ -99,7 +99,7 @@ async def test_rows_in_hand_are_held_with_their_client(db: Connection, early: Ea
     async with early() as worker:
         id = await schedule(db, client="acme")
         await in_hand(worker)
-        await db.execute("select pgsched.hold_client('acme')")
+        await db.execute("select pgsched.pause('client', 'acme')")
         await until(lambda: value(db, "select gate = 'client:acme' from pgsched.executions where id = %s", id))
         await in_hand(worker, 0)
 
@@ -155,7 +155,7 @@ async def test_a_row_does_not_begin_whose_job_is_paused_as_its_lane_waits(
         wait = getattr(waited, name)
 
         async def late(row: ClaimedExecution, **named: bool) -> Any:
-            await db.execute("select pgsched.pause(id) from pgsched.jobs")
+            await db.execute("select pgsched.pause('job', id::text) from pgsched.jobs")
             async with asyncio.timeout(20):
                 while row.id not in unbegun.named:  # noqa: ASYNC110  a notification is on its way
                     await asyncio.sleep(0.005)
@@ -188,7 +188,7 @@ async def test_rows_in_hand_of_a_sidelined_host_are_held(db: Connection, early: 
     async with early() as worker:
         await db.execute("select pgsched.schedule('http://shop.example/', delay => '18 s')")
         await in_hand(worker)
-        await db.execute("select pgsched.sideline('shop.example')")
+        await db.execute("select pgsched.pause('target', 'shop.example')")
         await until(lambda: value(db, "select gate = 'host:shop.example' from pgsched.executions"))
         await in_hand(worker, 0)
 
@@ -197,19 +197,19 @@ async def test_rows_in_hand_of_a_paused_queue_go_back(db: Connection, early: Ear
     async with early() as worker:
         id = await schedule(db)
         await in_hand(worker)
-        await db.execute("select pgsched.pause_queue('default')")
+        await db.execute("select pgsched.pause('queue', 'default')")
         await until(lambda: value(db, "select lease_token is null from pgsched.executions where id = %s", id))
         await in_hand(worker, 0)
 
 
-@pytest.mark.parametrize(("verb", "state"), [("pause", "paused"), ("cancel", "cancelled")])
+@pytest.mark.parametrize(("verb", "state"), [("pause('job', %s::text)", "paused"), ("cancel(%s)", "cancelled")])
 async def test_a_job_that_is_ended_or_paused_takes_its_run_in_hand_with_it(
     db: Connection, early: Early, verb: str, state: str
 ) -> None:
     async with early() as worker:
         id = await job(db)
         await in_hand(worker)
-        await db.execute(f"select pgsched.{verb}(%s)".encode(), [id])
+        await db.execute(f"select pgsched.{verb}".encode(), [id])
         await in_hand(worker, 0)
         await until(lambda: value(db, "select count(*) = 0 from pgsched.executions"))
         assert await value(db, "select state::text from pgsched.jobs") == state
@@ -221,7 +221,7 @@ async def test_a_job_that_is_paused_and_resumed_keeps_its_run(db: Connection, ea
         id = await job(db)
         await in_hand(worker)
         instant = await value(db, "select min(scheduled_for) from pgsched.executions")
-        await db.execute("select pgsched.pause(%s), pgsched.resume(%s)", [id, id])
+        await db.execute("select pgsched.pause('job', %s::text), pgsched.resume('job', %s::text)", [id, id])
         await until(lambda: value(db, "select plan = 3 from pgsched.executions where scheduled_for = %s", instant))
         await in_hand(worker)
 
@@ -254,8 +254,8 @@ async def test_a_run_in_hand_of_a_job_with_max_runs_counts_once(db: Connection, 
     async with early() as worker:
         id = await job(db, '{"max_runs": 2}')
         await in_hand(worker)
-        await db.execute("select pgsched.pause(%s)", [id])
+        await db.execute("select pgsched.pause('job', %s::text)", [id])
         await until(lambda: value(db, "select runs = 0 from pgsched.jobs"))
-        await db.execute("select pgsched.resume(%s)", [id])
+        await db.execute("select pgsched.resume('job', %s::text)", [id])
         await in_hand(worker)
         assert await value(db, "select runs from pgsched.jobs") == 1

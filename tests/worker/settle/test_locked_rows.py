@@ -188,7 +188,7 @@ async def test_an_end_that_cannot_be_recorded_is_parked_with_the_reason(
     [
         "select from pgsched.jobs where key = 'mine' for update",
         "select pgsched.edit(id, '{\"every\": \"2h\"}') from pgsched.jobs where key = 'mine'",
-        "select pgsched.pause(id) from pgsched.jobs where key = 'mine'",
+        "select pgsched.pause('job', id::text) from pgsched.jobs where key = 'mine'",
         "update pgsched.jobs set labels = '{}' where key = 'mine'",
     ],
 )

@@ -1,4 +1,4 @@
--- What is set for a client: defaults of its executions, weight, signing secrets, whether it is held. These functions run with
+-- What is set for a client: defaults of its executions, weight, signing secrets, whether it is paused. These functions run with
 -- their owner's rights, since nobody else may write clients or the audit log; a client's own role may use those that it
 -- was granted, for itself.
 
@@ -158,7 +158,7 @@ begin
     perform pgsched_internal.refuse('PS012', format('client %L may not have everything called, which dropping it would end', client),
       'ask whoever runs pgsched');
   end if;
-  perform pgsched.release_client(client, actor => drop_client.actor);  -- a hold that nothing tells of could not be ended
+  perform pgsched_internal.set_paused(false, 'client', client, null, null, null, drop_client.actor);  -- a hold that nothing tells of could not be ended
   delete from pgsched.clients c where c.client_id = client;
   if not found then
     return false;
@@ -170,34 +170,23 @@ comment on function pgsched.drop_client(text, text)
   is 'Forgets all that was set for a client, its signing secrets and a hold too; its jobs and executions stay, and go by the defaults. False
 where nothing was set. PS011 for the client default and for one with API keys.';
 
-create or replace function pgsched.hold_client(client text, note text default null, actor text default null) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pgsched_internal.set_client_paused(paused boolean, client text, note text) returns boolean
+  language plpgsql volatile as $$
 begin
-  perform pgsched_internal.check_said(hold_client.note, hold_client.actor);
-  perform pgsched_internal.check_may_set(client);
-  insert into pgsched.clients (client_id) values (client) on conflict do nothing;
-  update pgsched.clients c set state = 'held', reason = hold_client.note where c.client_id = client and c.state <> 'held';
+  if paused then
+    insert into pgsched.clients (client_id) values (client) on conflict do nothing;
+  end if;
+  update pgsched.clients c
+     set state = case when paused then 'held' else 'active' end, reason = case when paused then note end
+   where c.client_id = client and (c.state = 'held') <> paused;
   if not found then
     return false;
+  elsif paused then
+    perform pgsched_internal.shut_gate('client:' || client, 'infinity', note);
+  else
+    perform pgsched_internal.open_gate('client:' || client);
   end if;
-  perform pgsched_internal.shut_gate('client:' || client, 'infinity', hold_client.note);
-  perform pgsched_internal.log_setting('hold client', hold_client.actor, jsonb_build_object('client', client, 'note', hold_client.note));
   return true;
 end $$;
-comment on function pgsched.hold_client(text, text, text)
-  is 'Begins nothing more of a client until it is released; what runs goes on. False if it was held before.';
-
-create or replace function pgsched.release_client(client text, note text default null, actor text default null) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-begin
-  perform pgsched_internal.check_said(release_client.note, release_client.actor);
-  perform pgsched_internal.check_may_set(client);
-  update pgsched.clients c set state = 'active', reason = null where c.client_id = client and c.state = 'held';
-  if not found then
-    return false;
-  end if;
-  perform pgsched_internal.open_gate('client:' || client);
-  perform pgsched_internal.log_setting('release client', release_client.actor, jsonb_build_object('client', client, 'note', release_client.note));
-  return true;
-end $$;
-comment on function pgsched.release_client(text, text, text) is 'Ends the hold of a client; false if it was not held.';
+comment on function pgsched_internal.set_client_paused(boolean, text, text)
+  is 'Begins nothing more of a client, or lets it go on; what runs goes on. False if it was so before.';

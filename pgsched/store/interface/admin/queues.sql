@@ -155,7 +155,7 @@ begin
   queue := pgsched_internal.lock_queue(name);
   select count(*) into jobs from pgsched.jobs j where j.queue = drop_queue.name and j.state <> 'cancelled';
   if name = 'default' then
-    perform pgsched_internal.refuse('PS011', 'the queue default is always there', 'pause it: pgsched.pause_queue(''default'')');
+    perform pgsched_internal.refuse('PS011', 'the queue default is always there', 'pause it: pgsched.pause(''queue'', ''default'')');
   elsif jobs > 0 then
     perform pgsched_internal.refuse('PS011', format('%s jobs are in the queue %L', jobs, name), 'cancel them, or move them by pgsched.edit');
   end if;
@@ -220,35 +220,14 @@ end $$;
 comment on function pgsched_internal.count_live(text, bigint, boolean)
   is 'How many executions of a queue wait or run, or with waiting only wait, counted up to a bound; of those that the role may see.';
 
-create or replace function pgsched.pause_queue(name text, note text default null, actor text default null) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pgsched_internal.set_queue_paused(paused boolean, name text, note text) returns boolean
+  language plpgsql volatile as $$
 declare
   queue constant pgsched.queues := pgsched_internal.lock_queue(name);
 begin
-  perform pgsched_internal.check_said(pause_queue.note, pause_queue.actor);
-  perform pgsched_internal.check_administers();
-  if queue.paused_at is not null then
-    return false;
-  end if;
-  update pgsched.queues q set paused_at = pgsched.now(), reason = pause_queue.note where q.name = pause_queue.name;
-  perform pgsched_internal.log_setting('pause queue', pause_queue.actor, jsonb_build_object('queue', name, 'note', pause_queue.note));
-  return true;
+  update pgsched.queues q set paused_at = case when paused then pgsched.now() end, reason = case when paused then note end
+   where q.name = queue.name and (q.paused_at is not null) <> paused;
+  return found;
 end $$;
-comment on function pgsched.pause_queue(text, text, text)
-  is 'Has workers begin nothing more of a queue; what they have in hand goes on. False if it was paused before.';
-
-create or replace function pgsched.resume_queue(name text, note text default null, actor text default null) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  queue constant pgsched.queues := pgsched_internal.lock_queue(name);
-begin
-  perform pgsched_internal.check_said(resume_queue.note, resume_queue.actor);
-  perform pgsched_internal.check_administers();
-  if queue.paused_at is null then
-    return false;
-  end if;
-  update pgsched.queues q set paused_at = null, reason = null where q.name = resume_queue.name;
-  perform pgsched_internal.log_setting('resume queue', resume_queue.actor, jsonb_build_object('queue', name, 'note', resume_queue.note));
-  return true;
-end $$;
-comment on function pgsched.resume_queue(text, text, text) is 'Ends the pause of a queue; false if it was not paused.';
+comment on function pgsched_internal.set_queue_paused(boolean, text, text)
+  is 'Has workers begin nothing more of a queue, or go on with it; what they have in hand goes on. False if it was so before.';

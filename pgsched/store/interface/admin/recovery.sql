@@ -108,7 +108,8 @@ begin
     not exists (select from pgsched.workers w where w.expires_at <= pgsched.now()),
     pg_last_wal_receive_lsn() is not null and not has_target, case when not has_target or was.timeline = here.timeline then known end);
   if why is not null and pgsched_internal.has_work() then
-    perform pgsched_internal.hold_for_recovery(why || format('; the last was seen at %s', to_char(was.seen_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SSZ')), null);
+    perform pgsched_internal.set_paused(true, 'installation', null, null, null,
+      why || format('; the last was seen at %s', to_char(was.seen_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SSZ')), null);
     select i.reason into why from pgsched.installation i;
     return;
   end if;
@@ -131,44 +132,21 @@ $$;
 comment on function pgsched_internal.note_server(pgsched_internal.fleet, bigint)
   is 'Notes a server as the one on which workers are now, and counts by so much further: by more than any worker has seen where the past was accepted.';
 
-create or replace function pgsched_internal.hold_for_recovery(reason text, actor text) returns boolean language plpgsql volatile as $$
+create or replace function pgsched_internal.set_installation_paused(paused boolean, note text) returns boolean language plpgsql volatile as $$
 begin
-  update pgsched.installation i set held_since = pgsched.now(), reason = hold_for_recovery.reason where i.held_since is null;
+  update pgsched.installation i
+     set held_since = case when paused then pgsched.now() end, reason = case when paused then coalesce(note, 'somebody holds it') end
+   where (i.held_since is not null) <> paused;
   if not found then
     return false;
+  elsif not paused then
+    perform pgsched_internal.note_server(pgsched_internal.this_server(), 1000000000);
   end if;
-  perform pgsched_internal.log_setting('hold for recovery', hold_for_recovery.actor, jsonb_build_object('reason', reason), 'installation', 'installation');
   perform pgsched_internal.notify_workers('queues');
   return true;
 end $$;
-comment on function pgsched_internal.hold_for_recovery(text, text) is 'Has workers begin nothing until the installation is released; false if it was held before.';
-
-create or replace function pgsched.hold_installation(note text default null, actor text default null) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-begin
-  perform pgsched_internal.check_said(hold_installation.note, hold_installation.actor);
-  perform pgsched_internal.check_administers();
-  return pgsched_internal.hold_for_recovery(coalesce(hold_installation.note, 'somebody holds it'), hold_installation.actor);
-end $$;
-comment on function pgsched.hold_installation(text, text)
-  is 'Has workers and consumers begin nothing of any queue until the installation is released; what runs goes on. False if it was held before.';
-
-create or replace function pgsched.release_installation(note text default null, actor text default null) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-begin
-  perform pgsched_internal.check_said(release_installation.note, release_installation.actor);
-  perform pgsched_internal.check_administers();
-  update pgsched.installation i set held_since = null, reason = null where i.held_since is not null;
-  if not found then
-    return false;
-  end if;
-  perform pgsched_internal.note_server(pgsched_internal.this_server(), 1000000000);
-  perform pgsched_internal.log_setting('release installation', release_installation.actor, jsonb_build_object('note', note), 'installation', 'installation');
-  perform pgsched_internal.notify_workers('queues');
-  return true;
-end $$;
-comment on function pgsched.release_installation(text, text)
-  is 'Ends the hold of the installation: workers go on, here, with all that is due. False if it was not held.';
+comment on function pgsched_internal.set_installation_paused(boolean, text)
+  is 'Has workers and consumers begin nothing of any queue, or go on, here, with all that is due. False if it was so before.';
 
 -- The order in which they fire stays: that of their instants, by partition.
 create or replace function pgsched_internal.spread_overdue(partition smallint, due_by timestamptz, begins timestamptz, apart interval, most integer)

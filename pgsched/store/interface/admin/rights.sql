@@ -98,13 +98,12 @@ begin
   end loop;
   perform pgsched_internal.grant_execute(array[
     'pgsched.bulk', 'pgsched.cancel', 'pgsched.claim',
-    'pgsched.complete', 'pgsched.create_queue', 'pgsched.discard', 'pgsched.drain_worker', 'pgsched.drop_client',
-    'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.drop_signing_secret', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail', 'pgsched.hold_client',
-    'pgsched.hold_installation',
-    'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_queue', 'pgsched.release',
-    'pgsched.release_client', 'pgsched.replay', 'pgsched.restore', 'pgsched.resume',
-    'pgsched.release_installation', 'pgsched.resume_queue', 'pgsched.resume_worker', 'pgsched.schedule', 'pgsched.set_client', 'pgsched.set_installation', 'pgsched.set_limit', 'pgsched.set_queue',
-    'pgsched.schedule_outcome', 'pgsched.secrets', 'pgsched.status_of', 'pgsched.sideline', 'pgsched.signing_secrets', 'pgsched.stop_bulk', 'pgsched.trigger', 'pgsched.unblock'],
+    'pgsched.complete', 'pgsched.create_queue', 'pgsched.discard', 'pgsched.drop_client',
+    'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.drop_signing_secret', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail',
+    'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.release',
+    'pgsched.replay', 'pgsched.resume',
+    'pgsched.schedule', 'pgsched.set_client', 'pgsched.set_installation', 'pgsched.set_limit', 'pgsched.set_queue',
+    'pgsched.schedule_outcome', 'pgsched.secrets', 'pgsched.status_of', 'pgsched.signing_secrets', 'pgsched.stop_bulk', 'pgsched.trigger'],
     'pgsched_worker');
   -- What their statements call, and what a function calls in turn that does not run with its owner's rights.
   perform pgsched_internal.grant_execute(array[
@@ -177,12 +176,12 @@ begin
   grant update (state, reason, updated_at, planned_revision, paused_at) on pgsched.jobs to pgsched_api;
   perform pgsched_internal.grant_execute(array[
     'pgsched.bulk', 'pgsched.cancel', 'pgsched.claim',
-    'pgsched.complete', 'pgsched.create_queue', 'pgsched.discard', 'pgsched.drain_worker', 'pgsched.drop_client',
-    'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.drop_signing_secret', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail', 'pgsched.hold_client', 'pgsched.hold_installation',
-    'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_queue', 'pgsched.release',
-    'pgsched.release_client', 'pgsched.release_installation', 'pgsched.replay', 'pgsched.restore', 'pgsched.resume',
-    'pgsched.resume_queue', 'pgsched.resume_worker', 'pgsched.schedule', 'pgsched.schedule_outcome', 'pgsched.set_client', 'pgsched.set_limit', 'pgsched.set_queue',
-    'pgsched.secrets', 'pgsched.sideline', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched.stop_bulk', 'pgsched.trigger', 'pgsched.unblock'], 'pgsched_api');
+    'pgsched.complete', 'pgsched.create_queue', 'pgsched.discard', 'pgsched.drop_client',
+    'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.drop_signing_secret', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail',
+    'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.release',
+    'pgsched.replay', 'pgsched.resume',
+    'pgsched.schedule', 'pgsched.schedule_outcome', 'pgsched.set_client', 'pgsched.set_limit', 'pgsched.set_queue',
+    'pgsched.secrets', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched.stop_bulk', 'pgsched.trigger'], 'pgsched_api');
   perform pgsched_internal.grant_execute(array[
     'pgsched_internal.acting_role', 'pgsched_internal.acts_for', 'pgsched_internal.api_acts_for_all', 'pgsched_internal.api_administers',
     'pgsched_internal.api_clients', 'pgsched_internal.catalogue', 'pgsched_internal.days_of', 'pgsched_internal.check_auth', 'pgsched_internal.check_body_option', 'pgsched_internal.check_backoff', 'pgsched_internal.check_changes',
@@ -275,7 +274,7 @@ begin
     'pgsched.complete', 'pgsched.discard', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail',
     'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.release', 'pgsched.replay',
     'pgsched.resume', 'pgsched.schedule', 'pgsched.schedule_outcome', 'pgsched.secrets', 'pgsched.status_of',
-    'pgsched.signing_secrets', 'pgsched.stop_bulk', 'pgsched.trigger', 'pgsched.unblock'], 'pgsched_client');
+    'pgsched.signing_secrets', 'pgsched.stop_bulk', 'pgsched.trigger'], 'pgsched_client');
   -- Called by constraints, defaults, views and policies, and by commands.
   perform pgsched_internal.grant_execute(array[
     'pgsched_internal.buckets', 'pgsched_internal.canonical_host', 'pgsched_internal.partitions_of', 'pgsched_internal.check_cron', 'pgsched_internal.check_labels', 'pgsched_internal.check_options', 'pgsched_internal.check_partition',

@@ -40,8 +40,8 @@ begin
   for job in select n.id, n.state from pgsched_internal.jobs_named(action, filter, clients) n loop
     perform from pgsched.jobs j where j.id = job.id and j.state = job.state for update;
     continue when not found;
-    changed := case action when 'pause' then pgsched.pause(job.id, note, actor) when 'resume' then pgsched.resume(job.id, note, actor)
-                           else pgsched.cancel(job.id, note => change_jobs.note, actor => change_jobs.actor) end;
+    changed := case action when 'cancel' then pgsched.cancel(job.id, note => change_jobs.note, actor => change_jobs.actor)
+                           else pgsched_internal.set_paused(action = 'pause', 'job', job.id::text, null, null, note, actor) end;
     done := done + changed::int;
   end loop;
   return done;

@@ -113,14 +113,13 @@ $$;
 comment on function pgsched_internal.block_key(smallint, text, text, uuid, text)
   is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.';
 
-create or replace function pgsched.unblock(client text, ordering_key text, actor text default null) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
+create or replace function pgsched_internal.unblock(paused boolean, client text, ordering_key text) returns uuid language plpgsql volatile as $$
 declare
   freed pgsched.blocked_keys;
-  any_freed boolean := false;
 begin
-  perform pgsched_internal.check_said(null, unblock.actor);
-  if length(client) > 100 or length(ordering_key) > 200 or not pgsched_internal.acts_for(unblock.client) then
+  if paused then
+    perform pgsched_internal.refuse('PS000', 'an ordering key is paused by an execution of it that fails, and not by hand', 'pause its queue, or its client');
+  elsif length(ordering_key) > 200 or not pgsched_internal.acts_for(unblock.client) then
     perform pgsched_internal.refuse('PS010', format('client %L has no ordering key %L that is blocked', client, ordering_key), 'look it up in pgsched.blocked_keys');
   end if;
   for freed in
@@ -128,12 +127,8 @@ begin
   loop
     perform pgsched_internal.let_next(freed.partition, freed.client_id, freed.ordering_key);
     perform pgsched_internal.notify_turns();
-    perform pgsched_internal.write_log('unblock', freed.execution_id, unblock.actor,
-      jsonb_build_object('client', freed.client_id, 'ordering_key', freed.ordering_key), 'ordering_key', freed.client_id || '/' || freed.ordering_key,
-      before => jsonb_build_object('blocked_by', freed.execution_id), client => freed.client_id);
-    any_freed := true;
   end loop;
-  return any_freed;
+  return freed.execution_id;
 end $$;
-comment on function pgsched.unblock(text, text, text)
-  is 'Lets the executions of a blocked ordering key go on, without the one that failed. False if the key was not blocked.';
+comment on function pgsched_internal.unblock(boolean, text, text)
+  is 'Lets the executions of a blocked ordering key go on, without the one that failed, which it returns. Null if the key was not blocked.';

@@ -54,58 +54,23 @@ end $$;
 comment on function pgsched_internal.circuit_of(text, text)
   is 'The gate between a client and a target host, or a path of it, or between all clients and it; PS000 for a name that cannot be.';
 
-create or replace function pgsched.sideline(
-  host text, client text default null, until timestamptz default 'infinity', note text default null, actor text default null
-) returns boolean language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pgsched_internal.restore_target(gate text, host text, client text) returns boolean language plpgsql volatile as $$
 declare
-  gate constant text := pgsched_internal.circuit_of(host, client);
-  before timestamptz;
-begin
-  perform pgsched_internal.check_said(sideline.note, sideline.actor);
-  perform pgsched_internal.check_may_sideline(client);
-  if until is null or until <= pgsched.now() or until > '9999-12-31 00:00+00' and until <> 'infinity' then
-    perform pgsched_internal.refuse('PS000', 'until must be an instant to come, before the year 10000', 'write until => now() + interval ''10 minutes'', or leave it out');
-  end if;
-  select g.shut_until into before from pgsched_internal.gates g where g.name = gate;
-  if not pgsched_internal.shut_gate(gate, until, sideline.note) then
-    return false;
-  end if;
-  perform pgsched_internal.log_setting('sideline', sideline.actor, jsonb_build_object('host', substr(split_part(gate, ' ', 1), strpos(gate, ':') + 1), 'client', client, 'until', until, 'note', note),
-    'target', gate, before => jsonb_build_object('until', before), after => jsonb_build_object('until', until));
-  return true;
-end $$;
-comment on function pgsched.sideline(text, text, timestamptz, text, text)
-  is 'Calls nothing more at a target host, for one client or for all, until an instant or until it is restored. False if so it was.
-PS000 for what cannot be meant, PS012 where the session may not.';
-
-create or replace function pgsched.restore(host text, client text default null, actor text default null) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  gate constant text := pgsched_internal.circuit_of(host, client);
-  before timestamptz;
   restored boolean := false;
   name text;
 begin
-  perform pgsched_internal.check_said(null, restore.actor);
-  perform pgsched_internal.check_may_sideline(client);
-  select g.shut_until into before from pgsched_internal.gates g where g.name = gate;
   for name in  -- a host with all of its paths
     select g.name from pgsched_internal.gates g
-     where g.name = gate or (g.client_id = restore.client and position('/' in host) = 0
+     where g.name = gate or (g.client_id = restore_target.client and position('/' in host) = 0
                              and starts_with(g.name, 'circuit:' || pgsched_internal.canonical_host(host) || '/')) order by g.name
   loop
     restored := pgsched_internal.open_gate(name, gradually => true) or restored;
   end loop;
-  if not restored then
-    return false;
-  end if;
-  perform pgsched_internal.log_setting('restore', restore.actor, jsonb_build_object('host', substr(split_part(gate, ' ', 1), strpos(gate, ':') + 1), 'client', client),
-    'target', gate, before => jsonb_build_object('until', before));
-  return true;
+  return restored;
 end $$;
-comment on function pgsched.restore(text, text, text)
-  is 'Calls a target host again that was sidelined, by hand or because it failed: a few executions a second at first, then more
-and more. False if it was not sidelined.';
+comment on function pgsched_internal.restore_target(text, text, text)
+  is 'Calls a target host again that was paused, by hand or because it failed: a few executions a second at first, then more
+and more. False if it was not paused.';
 
 create or replace function pgsched_internal.check_may_sideline(client text) returns boolean language plpgsql stable as $$
 begin

@@ -228,49 +228,56 @@ end $$;
 comment on function pgsched.trigger(uuid, text)
   is 'Runs a job now, besides its schedule and also while it is paused or finished; returns the execution''s id.';
 
-create or replace function pgsched.pause(job_id uuid, note text default null, actor text default null) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
-declare
-  job constant pgsched.jobs := pgsched_internal.lock_job(pause.job_id);
+create or replace function pgsched_internal.job_named(name text, client text) returns uuid language plpgsql volatile as $$
 begin
-  perform pgsched_internal.check_said(pause.note, pause.actor);
+  if client is not null then
+    return pgsched_internal.lock_named(client, name);
+  elsif name !~* '^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$' then
+    perform pgsched_internal.refuse('PS010', format('there is no job %L', left(name, 100)), 'name it by its id, as in pgsched.jobs, or by client and key');
+  end if;
+  return name::uuid;
+end $$;
+comment on function pgsched_internal.job_named(text, text) is 'The id of a job that is named by it, or by client and key; PS010 where there is none.';
+
+create or replace function pgsched_internal.pause_job(job_id uuid, note text) returns boolean
+  language plpgsql volatile as $$
+declare
+  job constant pgsched.jobs := pgsched_internal.lock_job(pause_job.job_id);
+begin
   if job.state <> 'active' then
     if job.state = 'paused' then
       return false;
     end if;
-    perform pgsched_internal.refuse('PS011', format('job %s is %s', pause.job_id, job.state), 'only an active job can be paused');
+    perform pgsched_internal.refuse('PS011', format('job %s is %s', pause_job.job_id, job.state), 'only an active job can be paused');
   end if;
   -- Where a pause before this one is not accounted for yet, this one goes on from its beginning.
-  update pgsched.jobs j set state = 'paused', reason = note, revision = j.revision + 1, updated_at = pgsched.now(),
+  update pgsched.jobs j set state = 'paused', reason = pause_job.note, revision = j.revision + 1, updated_at = pgsched.now(),
          paused_at = case when j.planned_revision = j.revision then pgsched.now() else coalesce(j.paused_at, pgsched.now()) end,
          accounted_to = pgsched_internal.accounted_to(j, false)
-   where j.id = pause.job_id;
-  perform pgsched_internal.withdraw(pause.job_id, 'paused', keeps => true);
-  perform pgsched_internal.write_log('pause', pause.job_id, pause.actor, pgsched_internal.detail_of(pause.note), 'job');
+   where j.id = pause_job.job_id;
+  perform pgsched_internal.withdraw(pause_job.job_id, 'paused', keeps => true);
   return true;
 end $$;
-comment on function pgsched.pause(uuid, text, text)
+comment on function pgsched_internal.pause_job(uuid, text)
   is 'Pauses a job: nothing more is planned until it is resumed; what is running goes on. False if it was paused before.';
 
-create or replace function pgsched.resume(job_id uuid, note text default null, actor text default null) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
+create or replace function pgsched_internal.resume_job(job_id uuid) returns boolean
+  language plpgsql volatile as $$
 declare
-  job constant pgsched.jobs := pgsched_internal.lock_job(resume.job_id);
+  job constant pgsched.jobs := pgsched_internal.lock_job(resume_job.job_id);
 begin
-  perform pgsched_internal.check_said(resume.note, resume.actor);
   if job.state not in ('paused', 'invalid') then
     if job.state = 'active' then
       return false;
     end if;
-    perform pgsched_internal.refuse('PS011', format('job %s is %s', resume.job_id, job.state), 'only a paused job, or one that is invalid, can be resumed');
+    perform pgsched_internal.refuse('PS011', format('job %s is %s', resume_job.job_id, job.state), 'only a paused job, or one that is invalid, can be resumed');
   end if;
   update pgsched.jobs j set state = 'active', reason = null, revision = j.revision + 1, updated_at = pgsched.now(),
          accounted_to = case when j.state = 'invalid' then pgsched_internal.accounted_to(j, false) else j.accounted_to end
-   where j.id = resume.job_id;
+   where j.id = resume_job.job_id;
   if job.state = 'invalid' then  -- its row may be parked
-    perform pgsched_internal.withdraw(resume.job_id, 'resumed');
+    perform pgsched_internal.withdraw(resume_job.job_id, 'resumed');
   end if;
-  perform pgsched_internal.write_log('resume', resume.job_id, resume.actor, pgsched_internal.detail_of(resume.note), 'job');
   return true;
 end $$;
-comment on function pgsched.resume(uuid, text, text) is 'Resumes a paused or an invalid job from its next instant on. False if it was active already.';
+comment on function pgsched_internal.resume_job(uuid) is 'Resumes a paused or an invalid job from its next instant on. False if it was active already.';

@@ -16,7 +16,7 @@ begin
    where j.id = count_outcome.job_id and j.state = 'active' and j.rules ? 'pause_after' returning * into counted;
   most := (counted.rules ->> 'pause_after')::integer;
   if counted.failures >= most then
-    perform pgsched.pause(job_id, case most when 1 then 'failed' else format('failed %s times in a row', most) end, 'pgsched');
+    perform pgsched.pause('job', job_id::text, note => case most when 1 then 'failed' else format('failed %s times in a row', most) end, actor => 'pgsched');
     update pgsched.jobs j set failures = 0 where j.id = count_outcome.job_id;
   end if;
   return true;

@@ -63,9 +63,9 @@ async def paused_over_the_instant(stage: Stage, row: Row) -> str:
     story = await _going_on(stage, row)
     second = story.instant + HOUR
     stage.travel(second - 10 * MINUTE)
-    call(stage.db, "pause", job_id=story.id)
+    call(stage.db, "pause", kind="job", name=str(story.id))
     stage.travel(second + 10 * MINUTE)
-    call(stage.db, "resume", job_id=story.id)
+    call(stage.db, "resume", kind="job", name=str(story.id))
     return await _become(stage, story)
 
 

@@ -114,13 +114,13 @@ async def paused_over_the_instant(stage: Stage, row: Row) -> str:
     story = await told(stage, row)
     if not story.recurs:
         with pytest.raises(psycopg.Error, match="there is no job"):
-            call(stage.db, "pause", job_id=story.id)
+            call(stage.db, "pause", kind="job", name=str(story.id))
         return "cannot be paused"
     stage.travel(story.instant - 10 * MINUTE)
-    call(stage.db, "pause", job_id=story.id)
+    call(stage.db, "pause", kind="job", name=str(story.id))
     spread = row.spread[0] if row.spread else timedelta(0)
     stage.travel(story.instant + spread + 10 * MINUTE)
-    call(stage.db, "resume", job_id=story.id)
+    call(stage.db, "resume", kind="job", name=str(story.id))
     await stage.plan()
     ending = story.ending() or f", {following(stage, story.instant)}"
     return fates(stage, row, story.instant, stage.now) + ending

@@ -1,0 +1,124 @@
+-- Pausing and resuming: of a job, a client, a queue, a worker, a target, an ordering key (which a failure pauses) and the installation.
+-- Each kind says in its own file how it is paused; what a call has to name, who may, and what the audit log has of it, is the same for all.
+
+create or replace function pgsched_internal.check_pause(kind text, name text, client text) returns boolean
+  language plpgsql immutable parallel safe as $$
+begin
+  if kind is null or kind not in ('job', 'client', 'queue', 'worker', 'target', 'ordering_key', 'installation') then
+    return pgsched_internal.refuse('PS000', format('there is no %L to pause or resume', left(kind, 100)),
+      'write job, client, queue, worker, target, ordering_key or installation');
+  elsif (name is null) <> (kind = 'installation') then
+    return pgsched_internal.refuse('PS000', format('%s is paused and resumed %s', kind, case when name is null then 'by its name' else 'without a name' end),
+      case when name is null then 'give name =>' else 'leave it out' end);
+  elsif client is null and kind = 'ordering_key' or client is not null and kind not in ('job', 'target', 'ordering_key') then
+    return pgsched_internal.refuse('PS000', format('client %s', case when client is null then 'is missing' else 'goes with a job, a target or an ordering key' end),
+      'give client => ''payments'' with the key of a job, with an ordering key, or with a target that is paused for one client');
+  elsif length(client) not between 1 and 100 then
+    return pgsched_internal.refuse('PS000', 'a client is named by 1 to 100 characters', 'write client => ''payments''');
+  end if;
+  return true;
+end $$;
+comment on function pgsched_internal.check_pause(text, text, text) is 'True for what names something to pause or resume; raises PS000 otherwise.';
+
+-- Whoever may change what is set of its client may pause that, too. Of a job and an ordering key it counts for whom the session acts.
+create or replace function pgsched_internal.check_may_pause(kind text, name text, client text) returns boolean language plpgsql stable as $$
+declare
+  setter constant text := case when kind in ('client', 'target') then 'pgsched.set_client(text, jsonb, text)' else 'pgsched.set_queue(text, jsonb, text)' end;
+begin
+  if kind in ('job', 'ordering_key') then
+    return true;
+  elsif not has_function_privilege(pgsched_internal.acting_role(), setter, 'EXECUTE') then
+    return pgsched_internal.refuse('PS012', format('%I may neither pause nor resume a %s', pgsched_internal.acting_role(), kind), 'ask whoever runs pgsched');
+  elsif kind = 'client' then
+    return pgsched_internal.check_may_set(name);
+  elsif kind = 'target' then
+    return pgsched_internal.check_may_sideline(client);
+  end if;
+  return pgsched_internal.check_administers();
+end $$;
+comment on function pgsched_internal.check_may_pause(text, text, text) is 'True where the session may pause and resume this; raises PS000 or PS012 otherwise.';
+
+create or replace function pgsched_internal.check_until(kind text, until timestamptz) returns boolean language plpgsql stable as $$
+begin
+  if until <= pgsched.now() or until > '9999-12-31 00:00+00' and until <> 'infinity' then
+    return pgsched_internal.refuse('PS000', 'until must be an instant to come, before the year 10000',
+      'write until => now() + interval ''10 minutes'', or leave it out');
+  end if;
+  return kind = 'target' or until is null
+    or pgsched_internal.refuse('PS000', format('a %s is paused until it is resumed', kind), 'leave until out: only a target is paused until an instant');
+end $$;
+comment on function pgsched_internal.check_until(text, timestamptz) is 'True for an instant up to which this can be paused; raises PS000 otherwise.';
+
+create or replace function pgsched_internal.set_paused(
+  paused boolean, kind text, name text, client text, until timestamptz, note text, actor text
+) returns boolean language plpgsql volatile as $$
+declare
+  subject uuid;
+  named text := set_paused.name;
+  whose text := set_paused.client;
+  changed boolean;
+begin
+  case kind
+    when 'job' then
+      subject := pgsched_internal.job_named(set_paused.name, client);
+      named := subject::text;
+      changed := case when paused then pgsched_internal.pause_job(subject, note) else pgsched_internal.resume_job(subject) end;
+    when 'client' then
+      whose := set_paused.name;
+      changed := pgsched_internal.set_client_paused(paused, set_paused.name, note);
+    when 'queue' then
+      changed := pgsched_internal.set_queue_paused(paused, set_paused.name, note);
+    when 'worker' then
+      changed := pgsched_internal.set_worker_paused(paused, set_paused.name, note);
+    when 'target' then
+      named := pgsched_internal.circuit_of(set_paused.name, client);
+      changed := case when paused then pgsched_internal.shut_gate(named, coalesce(until, 'infinity'), note)
+                      else pgsched_internal.restore_target(named, set_paused.name, client) end;
+    when 'ordering_key' then
+      named := client || '/' || set_paused.name;
+      subject := pgsched_internal.unblock(paused, client, set_paused.name);
+      changed := subject is not null;
+    when 'installation' then
+      named := kind;
+      changed := pgsched_internal.set_installation_paused(paused, note);
+  end case;
+  if changed then
+    perform pgsched_internal.write_log(case when paused then 'pause' else 'resume' end, subject, actor,
+      jsonb_strip_nulls(jsonb_build_object('note', note, 'until', until)), kind, named,
+      jsonb_build_object('state', case when paused then 'active' else 'paused' end),
+      jsonb_build_object('state', case when paused then 'paused' else 'active' end), whose);
+  end if;
+  return changed;
+end $$;
+comment on function pgsched_internal.set_paused(boolean, text, text, text, timestamptz, text, text)
+  is 'Pauses or resumes what was named, and writes it down; false if it was so before. Called by pgsched.pause and pgsched.resume, which have judged who
+calls them, and where a job''s rules or a restored database ask for it.';
+
+create or replace function pgsched.pause(
+  kind text, name text default null, client text default null, until timestamptz default null, note text default null, actor text default null
+) returns boolean
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
+begin
+  perform pgsched_internal.check_said(pause.note, pause.actor);
+  perform pgsched_internal.check_pause(pause.kind, pause.name, pause.client);
+  perform pgsched_internal.check_until(pause.kind, pause.until);
+  perform pgsched_internal.check_may_pause(pause.kind, pause.name, pause.client);
+  return pgsched_internal.set_paused(true, pause.kind, pause.name, pause.client, pause.until, pause.note, pause.actor);
+end $$;
+comment on function pgsched.pause(text, text, text, timestamptz, text, text)
+  is 'Begins nothing more of a job, a client, a queue or of the whole installation, by a worker, or at a target, until it is resumed; what runs goes on.
+False if it was paused before. PS000 for what cannot be meant, PS010 for what there is not, PS011 for a job that cannot be paused, PS012 where the session
+may not.';
+
+create or replace function pgsched.resume(
+  kind text, name text default null, client text default null, note text default null, actor text default null
+) returns boolean
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
+begin
+  perform pgsched_internal.check_said(resume.note, resume.actor);
+  perform pgsched_internal.check_pause(resume.kind, resume.name, resume.client);
+  perform pgsched_internal.check_may_pause(resume.kind, resume.name, resume.client);
+  return pgsched_internal.set_paused(false, resume.kind, resume.name, resume.client, null, resume.note, resume.actor);
+end $$;
+comment on function pgsched.resume(text, text, text, text, text)
+  is 'Lets go on what pgsched.pause has paused, an ordering key that a failure blocks, a target that fails, or a job that is invalid. False if it was not paused.';
