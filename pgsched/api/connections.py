@@ -27,6 +27,7 @@ _MOST_UNTAKEN = 512 * 1024
 bytes around each, and one more piece may be on its way."""
 _END_OF_HEAD = b"\r\n\r\n"
 _TOO_LARGE = unread(431, "the line and the headers of the request are over 64 KiB: send what is large in the body")
+_LARGE_WRITE = 64 * 1024
 _LONGEST_LOOK = 1.0  # seconds between two looks for connections that are late
 
 
@@ -75,6 +76,36 @@ class Connections:
             loop.call_later(self._look_every, self._look)
 
 
+class _JoinedWrites:
+    """A transport that sends what is written in one turn of the loop by one call of the system: uvicorn writes the head
+    of an answer and its body apart, and each call costs as much as the rest of the writing, here and where it is
+    read."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._held: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        if not self._held:
+            self._loop.call_soon(self._send)
+        self._held.append(data)
+        if len(data) > _LARGE_WRITE:  # the transport is to know how much is unread
+            self._send()
+
+    def close(self) -> None:
+        self._send()
+        self._transport.close()
+
+    def _send(self) -> None:
+        data = b"".join(self._held)
+        self._held.clear()
+        if data and not self._transport.is_closing():
+            self._transport.write(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 class _Connection(asyncio.Protocol):
     """One connection, before uvicorn's protocol for it.
 
@@ -94,7 +125,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by its class
-        self._uvicorn.connection_made(self._transport)
+        self._uvicorn.connection_made(cast(asyncio.Transport, _JoinedWrites(self._transport, self._loop)))
         self._arrives_by = self._loop.time() + self._connections.receive
         self._connections.add(self)
 
