@@ -23,7 +23,7 @@ from pgsched.worker.gates.admission import Admission
 from pgsched.worker.gates.capabilities import Capabilities
 from pgsched.worker.gates.gatekeeper import Gatekeeper
 from pgsched.worker.leases import CLAIMING_PATIENCE, Leases
-from pgsched.worker.renewer import Renewer
+from pgsched.worker.run.renewer import Renewer
 
 
 class Assembly(Foundation):
@@ -44,7 +44,7 @@ class Assembly(Foundation):
             self.roster,
             self.clock,
             self.in_hand,
-            book=self.book,
+            known_gates=self.known_gates,
             capabilities=self.capabilities,
             circuits=self.circuits,
             terms=self.terms,

@@ -28,15 +28,14 @@ from pgsched.store.live.warming import warm_settles
 from pgsched.tracing import Tracing
 from pgsched.upkeep.primaries import Primaries
 from pgsched.upkeep.services import Upkeep
+from pgsched.worker.circuits import Circuits
 from pgsched.worker.claim.claimer import Claimer
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.directory import Directory
-from pgsched.worker.gates.book import Book
-from pgsched.worker.gates.circuits import Circuits
 from pgsched.worker.gates.gatekeeper import Gatekeeper
 from pgsched.worker.in_hand import InHand
+from pgsched.worker.known_gates import KnownGates
 from pgsched.worker.leases import SURE, Claiming
-from pgsched.worker.minutes import Minutes
 from pgsched.worker.roster import Roster
 from pgsched.worker.run.attempts import Equipment
 from pgsched.worker.run.beginnings import Beginnings
@@ -49,6 +48,7 @@ from pgsched.worker.run.reports import Reports
 from pgsched.worker.run.shares import Shares
 from pgsched.worker.run.stand_in import StandIn
 from pgsched.worker.run.terms import Terms
+from pgsched.worker.settle.minutes import Minutes
 from pgsched.worker.settle.settler import SETTLING_PATIENCE, Settler
 from pgsched.worker.vault import Vault
 
@@ -89,7 +89,7 @@ class Foundation:
         self._lineage, self._links = Lineage(), list[Link]()
         self.settings, self.events, self._app = settings, events or Events(), app or App()
         self._lease = timedelta(seconds=settings.lease)
-        self.clock, self.in_hand, self.book = DatabaseClock(), InHand(), Book()
+        self.clock, self.in_hand, self.known_gates = DatabaseClock(), InHand(), KnownGates()
         self.definitions, self._counting = Definitions(), counting
         self.roster = self._make_roster(instance)
         # Rare single statements share one connection. Renewals have their own, so that they never wait behind one of
@@ -102,7 +102,7 @@ class Foundation:
         self._containment = containment
         self._equip()
         self.circuits = Circuits(
-            self._chores, self.events, self.book, after=settings.sideline_after, rate=settings.recovery_rate
+            self._chores, self.events, self.known_gates, after=settings.sideline_after, rate=settings.recovery_rate
         )
         self.settler = self._make_settler()
         self.settler.counted.connect(self.minutes.ended)

@@ -19,8 +19,8 @@ from pgsched.upkeep.rollups import Rollups
 from pgsched.upkeep.stuck_keys import StuckKeys
 from pgsched.upkeep.zones import Zones
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.minutes import Minutes
 from pgsched.worker.roster import Roster
+from pgsched.worker.settle.minutes import Minutes
 
 
 class Upkeep:

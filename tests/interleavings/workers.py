@@ -21,7 +21,7 @@ from pgsched.store.live.executions import Group, Lease, Share
 from pgsched.store.live.reaping import ReapRange
 from pgsched.store.live.recalling import Recall, recall
 from pgsched.worker.gates.admission import Admission
-from pgsched.worker.gates.book import Tally
+from pgsched.worker.known_gates import GateCounts
 from pgsched.worker.settle.batch import Batch
 from pgsched.worker.settle.settling import settle
 from tests.interleavings.stage import Actor, Part
@@ -66,7 +66,7 @@ def admission(url: str, number: int) -> Admission:
 def anew(admission: Admission) -> None:
     """Forgets what it has let pass and holds, as a worker that has just begun."""
     admission.holding.clear()
-    admission.tally = Tally()
+    admission.counts = GateCounts()
 
 
 async def called() -> None:
@@ -114,8 +114,8 @@ async def is_as_it_was(actor: Actor, row: ClaimedExecution, admission: Admission
     connection, group = actor.connection, Group.of([row])
     if not await executions.still_leased(connection, group):
         return False
-    stricter = admission.book.read(await gates.standing(connection))
-    if stricter.intersection(admission.book.gates_of(row)):
+    stricter = admission.known_gates.read(await gates.standing(connection))
+    if stricter.intersection(admission.known_gates.gates_of(row)):
         await executions.release(connection, row.partition, group)
         return False
     found = Recall.LOCKED if (row.plan or 0) > 0 and row.attempt == 1 else Recall.KEPT
@@ -135,7 +135,7 @@ async def claim(
 ) -> list[ClaimedExecution]:
     """Leases what is due and may begin; stands before the commit for a while."""
     connection = actor.connection
-    admission.book.read(await gates.standing(connection))
+    admission.known_gates.read(await gates.standing(connection))
 
     async def admit(_: object, rows: list[ClaimedExecution]) -> list[ClaimedExecution]:
         passed = await admission.admit(connection, rows)
@@ -174,7 +174,7 @@ async def record(actor: Actor, row: ClaimedExecution, ends: str) -> bool:
 async def note_use(connection: Connection, number: int, admission: Admission) -> None:
     """Writes how many a worker has in hand of those that passed gates, as its gatekeeper does."""
     names = {standing.name for standing in await gates.standing(connection)}
-    await gates.note_use(connection, number, {name: admission.tally.running[name] for name in names})
+    await gates.note_use(connection, number, {name: admission.counts.running[name] for name in names})
 
 
 def reaper(ledger: Ledger, numbers: list[int]) -> Part:

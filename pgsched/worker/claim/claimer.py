@@ -213,7 +213,7 @@ class Claimer(Claiming):
     async def _claim(self, shares: list[Share], *, look: bool = True) -> int:
         """Claims by instant for everybody, and looks beyond where nothing is left. Returns how many rows."""
         rows, asked = self._selection.row_filter, sum(share.batch for share in shares)
-        plain = (rows is ALL_ROWS or rows.is_by_target) and not self._admission.book.names
+        plain = (rows is ALL_ROWS or rows.is_by_target) and not self._admission.known_gates.names
         at_once = plain and len(shares) == 1 and self._horizon.is_heard(shares[0].partition)
         self._horizon.asking()
         now = self._clock.now()

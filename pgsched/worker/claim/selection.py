@@ -23,7 +23,7 @@ class Selection:
     @property
     def is_ready(self) -> bool:
         """Whether the settings of clients, the gates and the capabilities of others have been loaded."""
-        return self._fairness.known.loaded and self._admission.book.loaded and self._capabilities.known
+        return self._fairness.known.loaded and self._admission.known_gates.loaded and self._capabilities.known
 
     @property
     def held(self) -> tuple[str, ...]:

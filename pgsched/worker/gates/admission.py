@@ -11,12 +11,12 @@ from pgsched.service import Signal
 from pgsched.store.core.connect import Connection
 from pgsched.store.gates import gates, ordering
 from pgsched.store.live.executions import PostponedRow, postpone
+from pgsched.worker.circuits import Circuits
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.gates.book import Book, Tally
 from pgsched.worker.gates.capabilities import Capabilities
-from pgsched.worker.gates.circuits import Circuits
 from pgsched.worker.gates.held import Held
 from pgsched.worker.in_hand import InHand
+from pgsched.worker.known_gates import GateCounts, KnownGates
 from pgsched.worker.roster import Roster
 from pgsched.worker.run.terms import Terms
 
@@ -27,7 +27,7 @@ _UNDECIDED = "waits: whose turn it is under its ordering key is being decided el
 
 
 class Admission:
-    """``holding`` are the gates that hold executions back, as far as this worker knows. ``tally`` counts the executions
+    """``holding`` are the gates that hold executions back, as far as this worker knows. ``counts`` has the executions
     in hand that passed gates. ``has_news`` says that a gate should be looked at."""
 
     def __init__(
@@ -36,17 +36,17 @@ class Admission:
         clock: DatabaseClock,
         in_hand: InHand,
         *,
-        book: Book,
+        known_gates: KnownGates,
         capabilities: Capabilities,
         circuits: Circuits,
         terms: Terms,
         ahead: float,
     ) -> None:
         self._roster, self._clock, self._in_hand = roster, clock, in_hand
-        self.book, self._capabilities, self._circuits, self._terms = book, capabilities, circuits, terms
+        self.known_gates, self._capabilities, self._circuits, self._terms = known_gates, capabilities, circuits, terms
         self._ahead = ahead
         self.holding: dict[str, Held] = {}
-        self.tally = Tally()
+        self.counts = GateCounts()
         self.has_news: Signal[[]] = Signal()
         self.admitted = 0
         """How many rows of the last claim have an ordering key, or a gate on their way."""
@@ -60,14 +60,14 @@ class Admission:
         """The rows of a claim that may start now or within the look-ahead, each with its instant. The others are held,
         in the claim's transaction."""
         self.admitted = 0
-        if not self.book.names and all(row.ordering_key is None for row in rows):
+        if not self.known_gates.names and all(row.ordering_key is None for row in rows):
             return rows
         held = await self.queue_up(connection, rows)
         held |= self.undeliverable(rows, held)
         wanted = self.gates_of(row for row in rows if row.id not in held)
         for id, names in wanted.items():
             if holding := [name for name in names if name in self.holding]:
-                held[id] = min(holding, key=self.book.width)
+                held[id] = min(holding, key=self.known_gates.width)
         self.admitted = sum(row.ordering_key is not None or row.id in wanted or row.id in held for row in rows)
         if not wanted and not held:
             return rows
@@ -105,7 +105,9 @@ class Admission:
         return found
 
     def gates_of(self, rows: Iterable[ClaimedExecution]) -> dict[bytes, list[str]]:
-        return {row.id: names for row in rows if (names := self.book.gates_of(row)) and not self._terms.is_late(row)}
+        return {
+            row.id: names for row in rows if (names := self.known_gates.gates_of(row)) and not self._terms.is_late(row)
+        }
 
     async def lock(
         self, connection: Connection, wanted: dict[bytes, list[str]], held: dict[bytes, str]
@@ -119,7 +121,7 @@ class Admission:
         for id, on_the_way in wanted.items() if locked.busy else ():
             busy = locked.busy.intersection(on_the_way)
             if busy and id not in held:
-                held[id] = min(busy, key=self.book.width)
+                held[id] = min(busy, key=self.known_gates.width)
         for name in locked.busy:
             self.holding.setdefault(name, Held()).due = time.monotonic() + LATEST
         return self._with_own(locked.gates)
@@ -130,7 +132,7 @@ class Admission:
 
     def _with_own(self, found: dict[str, Gate]) -> dict[str, Gate]:
         for gate in found.values():  # as it is now that the lock is there
-            gate.running += self.tally.running[gate.name]
+            gate.running += self.counts.running[gate.name]
         return found
 
     async def let_pass(
@@ -176,27 +178,27 @@ class Admission:
         self, connection: Connection, rows: Sequence[ClaimedExecution], held: dict[bytes, str], locked: dict[str, Gate]
     ) -> None:
         await gates.note_draws(connection, locked.values())
-        counting = [name for name, gate in locked.items() if gate.drawn and name in self.book.counting]
+        counting = [name for name, gate in locked.items() if gate.drawn and name in self.known_gates.counting]
         if counting:
-            own = {name: self.tally.running[name] + locked[name].drawn for name in counting}
+            own = {name: self.counts.running[name] + locked[name].drawn for name in counting}
             await gates.note_use(connection, self._roster.number, own)
         if held:
             await gates.hold(connection, [(row, held[row.id]) for row in rows if row.id in held])
 
     def _count(self, passing: Sequence[ClaimedExecution], wanted: dict[bytes, list[str]]) -> None:
         for row in passing:
-            counting = [name for name in wanted.get(row.id, ()) if name in self.book.counting]
-            self.tally.add(row.id, counting)
+            counting = [name for name in wanted.get(row.id, ()) if name in self.known_gates.counting]
+            self.counts.add(row.id, counting)
             if counting:
                 self._in_hand.announced.add(row.id)
 
     def left(self, ids: Iterable[bytes]) -> None:
         """Counts executions no more that this process does not have in hand any more."""
         for id in ids:
-            for name in self.tally.take(id):
+            for name in self.counts.take(id):
                 if name in self.holding:
                     self.holding[name].due = 0.0
-        if self.tally.changed:
+        if self.counts.changed:
             self.has_news()
 
 

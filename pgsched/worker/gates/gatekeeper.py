@@ -80,9 +80,9 @@ class Gatekeeper(Claiming):
 
     async def turn(self) -> float:
         await self._read_book()
-        if time.monotonic() - self._looked_at >= (_LOOK_EVERY if self._admission.book.names else _READ_EVERY):
+        if time.monotonic() - self._looked_at >= (_LOOK_EVERY if self._admission.known_gates.names else _READ_EVERY):
             await self._look_on()
-        if not self._admission.book.names and not self._admission.holding:
+        if not self._admission.known_gates.names and not self._admission.holding:
             return _READ_EVERY
         if not self._clock.known:
             return _TRY_AGAIN
@@ -98,11 +98,11 @@ class Gatekeeper(Claiming):
     async def _read_book(self) -> None:
         if time.monotonic() - self._read_at < _READ_EVERY:
             return
-        book = self._admission.book
-        stricter = book.read(await gates.standing(await self._chores.get()))
+        known_gates = self._admission.known_gates
+        stricter = known_gates.read(await gates.standing(await self._chores.get()))
         self._read_at = time.monotonic()
         if stricter:  # what was claimed before that is for the next claim to look at
-            self._dispatcher.unbegun.recall(lambda row: not stricter.isdisjoint(book.gates_of(row)))
+            self._dispatcher.unbegun.recall(lambda row: not stricter.isdisjoint(known_gates.gates_of(row)))
         for held in self._admission.holding.values():
             held.doubt()
         self._recount()
@@ -123,25 +123,25 @@ class Gatekeeper(Claiming):
     def _recount(self) -> None:
         if time.monotonic() - self._recounted_at >= _READ_EVERY:
             self._recounted_at = time.monotonic()
-            strays = self._admission.tally.strays(self._dispatcher.in_hand.rows.keys())
+            strays = self._admission.counts.strays(self._dispatcher.in_hand.rows.keys())
             self._dispatcher.in_hand.announced -= strays
             self._admission.left(strays)
 
     async def _note_left(self) -> None:
-        changed, self._admission.tally.changed = self._admission.tally.changed, set()
+        changed, self._admission.counts.changed = self._admission.counts.changed, set()
         if changed:
             connection = await self._link.get()
             parted = await by_halves(sorted(changed), partial(self._note_use, connection))
-            self._admission.tally.changed.update(
+            self._admission.counts.changed.update(
                 parted.untried, [culprit.row for culprit in parted.culprits]
             )  # for the next turn
 
     async def _note_use(self, connection: Connection, names: Sequence[str]) -> None:
         async with connection.transaction():  # a claim that holds one of them has counted when it lets go of it
             busy = (await gates.lock(connection, names, worker=self._roster.number)).busy
-            use = {name: self._admission.tally.running[name] for name in names if name not in busy}
+            use = {name: self._admission.counts.running[name] for name in names if name not in busy}
             await gates.note_use(connection, self._roster.number, use)
-        self._admission.tally.changed |= busy
+        self._admission.counts.changed |= busy
 
     async def _feed_on(self, name: str, here: Held) -> None:
         """Feeds from a gate. Where a row makes that fail, the row is set aside and the next turn feeds without it."""
@@ -223,7 +223,7 @@ class Gatekeeper(Claiming):
 
     def _moved_on(self, name: str, wanted: dict[bytes, list[str]]) -> dict[bytes, str]:
         """The rows that queue up at a wider gate on their way that holds executions back, with its name."""
-        width = self._admission.book.width
+        width = self._admission.known_gates.width
         wider = {other for other in self._admission.holding if width(other) > width(name)}
         if not wider:
             return {}
@@ -233,7 +233,7 @@ class Gatekeeper(Claiming):
     async def _room_at(self, connection: Connection, name: str, here: Held) -> tuple[Gate, int, int]:
         """The gate as it stands, how far ahead to feed from it, and how many rows it may let pass until then."""
         found = await self._admission.read(connection, [name, *here.beside])
-        gate = found.pop(name, None) or Gate(name=name, running=self._admission.tally.running[name])
+        gate = found.pop(name, None) or Gate(name=name, running=self._admission.counts.running[name])
         now = self._clock.now()
         ahead = here.ahead(found.values(), now)
         return gate, ahead, gate.room(min(self._dispatcher.free_for_held, _MOST_FED), now=now, last=now + ahead)

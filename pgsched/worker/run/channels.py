@@ -22,9 +22,9 @@ from pgsched.domain.capability import KAFKA, SQL
 from pgsched.domain.target import Scheme
 from pgsched.settings import Settings
 from pgsched.store.core.sessions import Sessions
+from pgsched.worker.circuits import Circuits
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.directory import Directory
-from pgsched.worker.gates.circuits import Circuits
 from pgsched.worker.run.reports import Reports
 from pgsched.worker.vault import Vault
 

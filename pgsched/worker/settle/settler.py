@@ -41,9 +41,9 @@ from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.core.connect import Link
 from pgsched.store.core.isolation import despite_brief_locks, is_a_lock, is_of_a_row
 from pgsched.store.jobs.definitions import Definitions
+from pgsched.worker.circuits import Circuits
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.directory import Directory
-from pgsched.worker.gates.circuits import Circuits
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.settle.batch import Batch
 from pgsched.worker.settle.counting import MEASURED, MEASURED_IN_A_BATCH, Measured, Weighing, ended_in

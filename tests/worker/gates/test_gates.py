@@ -166,7 +166,7 @@ async def test_what_was_counted_in_vain_is_not_counted_twice(
     await limit(db, "client:shop", concurrency=3)
     row = execution("python:noop", client_id="shop")
     async with running(counting_app()[0]) as worker, await connect(database_url, "claim") as connection:
-        await until(lambda: asyncio.sleep(0, worker.book.loaded and worker.roster.number))
+        await until(lambda: asyncio.sleep(0, worker.known_gates.loaded and worker.roster.number))
         async with connection.transaction(force_rollback=True):
             await worker.admission.admit(connection, [row])
         async with connection.transaction():

@@ -22,7 +22,7 @@ from pgsched.events import Events
 from pgsched.service import Service, Signal
 from pgsched.store.core.connect import Link
 from pgsched.store.gates import circuits
-from pgsched.worker.gates.book import Book
+from pgsched.worker.known_gates import KnownGates
 
 _CLOSE_EVERY = 5.0
 _REMEMBERED = 2 * WINDOW
@@ -49,13 +49,13 @@ class Circuits(Service):
         self,
         link: Link,
         events: Events,
-        book: Book,
+        known_gates: KnownGates,
         *,
         after: int,
         rate: int,
     ) -> None:
         super().__init__(events, link)
-        self._link, self._book, self._after, self._rate = link, book, after, rate
+        self._link, self._known_gates, self._after, self._rate = link, known_gates, after, rate
         self.changed: Signal[[]] = Signal()
         self._windows: dict[str, Window] = {}
         self._probes: dict[bytes, set[str]] = {}
@@ -143,7 +143,7 @@ class Circuits(Service):
         self._opened = {name: until for name, until in self._opened.items() if now < until}
         self._windows = {name: window for name, window in self._windows.items() if now - window.began <= _REMEMBERED}
         self._look_at_what_is_watched()
-        if self._book.names and now - self._closed_at >= _CLOSE_EVERY:
+        if self._known_gates.names and now - self._closed_at >= _CLOSE_EVERY:
             self._closed_at = now
             for name in await circuits.close(await self._link.get(), after=timedelta(seconds=RECOVERED)):
                 self.events.emit("target.recovered", gate=name)

@@ -20,7 +20,7 @@ _Limits = tuple[float, float, float]
 _NONE: _Limits = inf, inf, inf
 
 
-class Book:
+class KnownGates:
     """The names of the gates, by whose executions they limit."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ def _limit_key(options: bytes) -> str | None:
         return None  # its delivery will say so
 
 
-class Tally:
+class GateCounts:
     """``running`` counts by gate; ``changed`` names the gates whose count is less than was last written."""
 
     def __init__(self) -> None:
