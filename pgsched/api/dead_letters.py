@@ -35,7 +35,7 @@ from pgsched.store import verbs
 from pgsched.store.ends import dead_letters
 from pgsched.store.ends.dead_letters import Changes
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.order import Order
+from pgsched.store.lookup.order import SortOrder
 from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter
 
 DeadLetterId = Annotated[UUID, PathParameter(description="The id of the execution that failed.")]
@@ -108,7 +108,7 @@ async def list_dead_letters(
     after: After = None,
 ) -> Page[DeadLetter]:
     """Returns the executions that failed for good, each with its reason. By default only open ones."""
-    how: Any = {"state": letter_state, "limit": limit, "after": position(after), "order": Order(sort)}
+    how: Any = {"state": letter_state, "limit": limit, "after": position(after), "order": SortOrder(sort)}
     async with database.page() as connection:
         return page(await listings.list_dead_letters(connection, wanted, **how))
 

@@ -36,7 +36,7 @@ from pgsched.responses import Changed, ExecutionDetail, Page, with_attempts
 from pgsched.store import verbs
 from pgsched.store.ends import dependencies
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.order import Order
+from pgsched.store.lookup.order import SortOrder
 from pgsched.store.lookup.rows import Execution, ExecutionFilter
 from pgsched.store.schedule import calls
 
@@ -80,7 +80,7 @@ async def list_executions(
         end=bound("to", end),
         labels=labels_in(label),
     )
-    how: Any = {"limit": limit, "after": position(after), "order": Order(sort)}
+    how: Any = {"limit": limit, "after": position(after), "order": SortOrder(sort)}
     async with database.page() as connection:
         return page(await listings.list_executions(connection, wanted, **how))
 

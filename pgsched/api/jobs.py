@@ -32,7 +32,7 @@ from pgsched.errors import NotFound
 from pgsched.responses import Changed, Job, JobDetail, Page, Triggered, job_detail, job_of, jobs_of
 from pgsched.store import verbs
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.order import Order
+from pgsched.store.lookup.order import SortOrder
 from pgsched.store.lookup.rows import MOST_OUTCOMES, Execution, ExecutionFilter, JobFilter, JobRow
 
 LastOutcomes = Annotated[
@@ -60,7 +60,7 @@ async def list_jobs(
     """Returns one page; pass next as after for the next page."""
     wanted = JobFilter(client=client, state=job_state, key=key, host=host_sought(host), labels=labels_in(label))
     async with database.page() as connection:
-        how: Any = {"limit": limit, "after": position(after), "order": Order(sort)}
+        how: Any = {"limit": limit, "after": position(after), "order": SortOrder(sort)}
         found = await listings.list_jobs(connection, wanted, **how)
         last = await listings.last_outcomes(connection, [row.id for row in found.items], last_outcomes)
     items = jobs_of(found.items, last) if last_outcomes else [job_of(row) for row in found.items]
@@ -111,7 +111,7 @@ async def job_executions(
     async with database.page() as connection:
         await found_job(connection, job_id)
         wanted = ExecutionFilter(job=job_id)
-        how: Any = {"limit": limit, "after": position(after), "order": Order(sort)}
+        how: Any = {"limit": limit, "after": position(after), "order": SortOrder(sort)}
         return page(await listings.list_executions(connection, wanted, **how))
 
 

@@ -39,9 +39,9 @@ class JobsOverDatabase(SettingsOverDatabase):
         self, *, sort: str, limit: int, after: str | None, last_outcomes: int = 0, **wanted: Any
     ) -> Page[Job]:
         from pgsched.store.lookup import listings
-        from pgsched.store.lookup.order import Order
+        from pgsched.store.lookup.order import SortOrder
 
-        how: Any = {"limit": limit, "after": self.place(after), "order": Order(sort)}
+        how: Any = {"limit": limit, "after": self.place(after), "order": SortOrder(sort)}
         found = await listings.list_jobs(self.connection, JobFilter(**wanted), **how)
         last = await listings.last_outcomes(self.connection, [row.id for row in found.items], last_outcomes)
         items = jobs_of(found.items, last) if last_outcomes else list(map(job_of, found.items))

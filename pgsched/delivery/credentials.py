@@ -9,7 +9,7 @@ from pgsched.delivery.certificates import Certificates
 from pgsched.delivery.channel import FinalFailure
 from pgsched.delivery.exchange import DeliveryFailed, Exchange
 from pgsched.delivery.hiding import without
-from pgsched.delivery.tokens import Send, Tokens
+from pgsched.delivery.tokens import Send, TargetTokens
 from pgsched.delivery.url import Url
 from pgsched.domain.policy import Options
 from pgsched.domain.secret import SecretRef
@@ -63,7 +63,7 @@ class Credentials:
     def __init__(
         self, get_secret: GetSecret, send: Send, now: Callable[[], int], authorities: str | None = None
     ) -> None:
-        self._get_secret, self._tokens = get_secret, Tokens(get_secret, send, now)
+        self._get_secret, self._tokens = get_secret, TargetTokens(get_secret, send, now)
         self._certificates = Certificates(get_secret, authorities)
 
     async def fill(self, options: Options, client: str, host: str, url: Url, deadline: float) -> Filled:

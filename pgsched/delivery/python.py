@@ -19,7 +19,7 @@ from pgsched.delivery.isolation import LOSSES, Isolation
 from pgsched.delivery.middleware import Middleware, is_async
 from pgsched.delivery.own_context import Traces, leave_task, own_context
 from pgsched.delivery.places import NoPlace
-from pgsched.delivery.reporting import Reporter, Reports, beating
+from pgsched.delivery.reporting import HandlerReports, Reporter, beating
 from pgsched.delivery.results import DONE, FinishedInLoop, finished, succeeded
 from pgsched.delivery.threads import Threads
 from pgsched.domain.capability import handler_of
@@ -168,7 +168,7 @@ class PythonChannel:
         threads: Threads,
         failures: FailureLog,
         tracebacks: int = 0,
-        reports: Reports | None = None,
+        reports: HandlerReports | None = None,
         isolation: Isolation | None = None,
     ) -> None:
         self._handlers, self._completion, self._threads = app.handlers, completion, threads

@@ -18,7 +18,7 @@ LONGEST_CHECKPOINT = 65_536
 LONGEST_NOTE = 200
 
 
-class Reports(Protocol):
+class HandlerReports(Protocol):
     """Keeps what handlers say; see ``worker.run.reports``."""
 
     def progress(self, execution: ClaimedExecution, fraction: float, note: str | None) -> None: ...
@@ -30,20 +30,22 @@ class Reports(Protocol):
     async def read(self, execution: ClaimedExecution) -> Any: ...
 
 
-class Done(Awaitable[None]):
+class AlreadyDone(Awaitable[None]):
     """Is done already."""
 
     def __await__(self) -> Generator[Any, Any, None]:
         yield from ()
 
 
-DONE = Done()
+DONE = AlreadyDone()
 
 
 class Reporter:
     """Says what a handler says of one execution. ``beat`` is called at each word of it. To be made in the loop."""
 
-    def __init__(self, reports: Reports, execution: ClaimedExecution, beat: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, reports: HandlerReports, execution: ClaimedExecution, beat: Callable[[], None] = lambda: None
+    ) -> None:
         self._reports, self._execution, self._beat = reports, execution, beat
         self._loop = asyncio.get_running_loop()
 

@@ -41,7 +41,7 @@ class _Token:
     until: float
 
 
-class Tokens:
+class TargetTokens:
     """The tokens of one process. Each client has its own, also where several ask in the same way."""
 
     def __init__(

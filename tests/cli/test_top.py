@@ -15,7 +15,7 @@ from rich.console import Console
 from pgsched.cli.top_frame import frame, share
 from pgsched.cli.top_view import SORTS, View
 from pgsched.store.gates.targets import Sidelined
-from pgsched.store.lookup.now import Edge, Flow, Held, Now
+from pgsched.store.lookup.now import Edge, Flow, HeldByGate, Now
 from pgsched.store.lookup.overview import LivingWorker, QueueState
 from tests.cli.conftest import Run
 from tests.conftest import Connection, at
@@ -43,7 +43,7 @@ _SIDELINED = Sidelined(
     failing_since=None,
     held=12,
 )
-_HELD = [Held(gate="client:shop", held=1_000)]
+_HELD = [HeldByGate(gate="client:shop", held=1_000)]
 
 
 def _now(*, at: float = 100.0, ended: int = 1_000, **more: Any) -> Now:

@@ -23,7 +23,7 @@ from pgsched.store.admin import audit
 from pgsched.store.admin.audit import AuditFilter
 from pgsched.store.ends import dependencies
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.order import Order
+from pgsched.store.lookup.order import SortOrder
 from pgsched.store.lookup.rows import Execution
 
 _MOST_CHANGES = 50
@@ -36,7 +36,7 @@ async def show_executions(
 ) -> Response[Any]:
     asked, chosen = filled(request.query_params, OF_EXECUTIONS), statuses_in(request.query_params.getall("status", []))
     wanted = execution_filter(asked, chosen)
-    order = Order.OLDEST if sort == "oldest" else Order.NEWEST
+    order = SortOrder.OLDEST if sort == "oldest" else SortOrder.NEWEST
     async with database.page() as connection:
         how: Any = {"after": position(after or None), "order": order}
         found = await listings.list_executions(connection, wanted, limit=50, contents=False, **how)

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pgsched.api.pages.gate_words import words_of
 from pgsched.api.pages.rendering import instant, length, number
 from pgsched.store.gates.targets import Sidelined
-from pgsched.store.lookup.now import Held
+from pgsched.store.lookup.now import HeldByGate
 from pgsched.store.lookup.now_lines import GateLine
 
 
@@ -39,7 +39,7 @@ def _name(line: GateLine) -> str | None:
     return f"Limit of client {line.client}" if bounds(line.found.rate, line.found.per, line.found.concurrency) else None
 
 
-def _bound(found: Held) -> str | None:
+def _bound(found: HeldByGate) -> str | None:
     """What a limit or a hold lets pass, and since when the first in line waits."""
     parts = []
     if found.on_hold:

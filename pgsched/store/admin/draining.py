@@ -34,7 +34,7 @@ class WorkerRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InHand:
+class ExecutionInHand:
     """An execution that a worker has in hand."""
 
     id: UUID
@@ -94,9 +94,11 @@ async def former_workers(
     return await rows(connection, FormerWorker, "admin/former_workers", worker=worker, limit=limit)
 
 
-async def in_hand_of(connection: AsyncConnection[Any], worker: int, *, limit: int) -> Sequence[InHand]:
+async def in_hand_of(connection: AsyncConnection[Any], worker: int, *, limit: int) -> Sequence[ExecutionInHand]:
     """The oldest that it has in hand, as far as they are among the oldest due of each partition."""
-    return await rows(connection, InHand, "lookup/in_hand", worker=worker, queues=QUEUES, most=MOST, limit=limit)
+    return await rows(
+        connection, ExecutionInHand, "lookup/in_hand", worker=worker, queues=QUEUES, most=MOST, limit=limit
+    )
 
 
 def _with_hand(one: _Registered, edge: Edge) -> WorkerRow:

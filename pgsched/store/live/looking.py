@@ -49,18 +49,18 @@ class WaitingRange(NamedTuple):
     read_to: int | None
 
 
-class Span(NamedTuple):
+class InstantRange(NamedTuple):
     """The instants between which to look in a partition (wire counts, both included)."""
 
     low: int
     until: int
 
 
-_NOWHERE = Span(FAR_OFF, LONG_AGO)
+_NOWHERE = InstantRange(FAR_OFF, LONG_AGO)
 
 
 async def peek(
-    connection: Connection, spans: Mapping[int, Span], *, most: int, row_filter: RowFilter
+    connection: Connection, spans: Mapping[int, InstantRange], *, most: int, row_filter: RowFilter
 ) -> dict[int, WaitingRange]:
     """Looks for rows that are not passed over among the first ``most`` waiting ones of each partition's span."""
     found: dict[int, WaitingRange] = {}
@@ -75,7 +75,7 @@ async def peek(
     return found
 
 
-class Edge(NamedTuple):
+class DueEdge(NamedTuple):
     """Part of what is due: the partitions in which a lease ran out there, and where the part ends in those that have
     more behind it (wire count)."""
 
@@ -83,10 +83,10 @@ class Edge(NamedTuple):
     read_to: dict[int, int]
 
 
-async def expired(connection: Connection, lows: Mapping[int, int], depth: int, *, ended_by: float) -> Edge:
+async def expired(connection: Connection, lows: Mapping[int, int], depth: int, *, ended_by: float) -> DueEdge:
     """Where leases had run out by a moment of the database, as far as the next ``depth`` due rows of each partition
     tell, from behind its mark on."""
     parameters = {"partitions": list(lows), "lows": Instants(lows.values()), "depth": depth, "ended_by": ended_by}
     cursor = await connection.execute(statement("live/expired"), parameters, binary=True)
     rows = await cursor.fetchall()
-    return Edge([row[0] for row in rows if row[1]], {row[0]: row[2] for row in rows if row[2] is not None})
+    return DueEdge([row[0] for row in rows if row[1]], {row[0]: row[2] for row in rows if row[2] is not None})

@@ -10,7 +10,7 @@ from pgsched.domain.json_numbers import decode_json
 from pgsched.store.core.sql import statement
 
 
-class Report(NamedTuple):
+class HandlerReport(NamedTuple):
     """What was said of a leased row since the last time; None is nothing. ``checkpoint`` is JSON text."""
 
     id: UUID
@@ -20,7 +20,7 @@ class Report(NamedTuple):
     checkpoint: str | None = None
 
 
-async def keep(connection: AsyncConnection[Any], reports: Sequence[Report]) -> set[UUID]:
+async def keep(connection: AsyncConnection[Any], reports: Sequence[HandlerReport]) -> set[UUID]:
     """The ids of the rows whose reports were taken. The others are not leased under their tokens any more."""
     names = ("ids", "tokens", "fractions", "notes", "checkpoints")
     columns = zip(*reports, strict=True)

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from pgsched.store.core import tables
 from pgsched.store.lookup.labelled import labelled
-from pgsched.store.lookup.order import Order
+from pgsched.store.lookup.order import SortOrder
 from pgsched.store.lookup.pages import LARGE
 from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter
 
@@ -29,7 +29,7 @@ def page_of_dead_letters(
     limit: int,
     after: UUID | None,
     reach: UUID | None = None,
-    order: Order = Order.NEWEST,
+    order: SortOrder = SortOrder.NEWEST,
     contents: bool = True,
 ) -> sa.Select[Any]:
     """Those that come after the one with the id ``after``, as far as ``reach``; without ``contents`` as executions."""
@@ -45,7 +45,7 @@ def reasons_of_dead_letters(
     limit: int,
     after: UUID | None,
     reach: UUID | None = None,
-    order: Order = Order.NEWEST,
+    order: SortOrder = SortOrder.NEWEST,
 ) -> sa.Select[Any]:
     """The reasons of as many dead letters as ``limit`` says, the most frequent one first."""
     page = page_of_dead_letters(wanted, state=state, limit=limit, after=after, reach=reach, order=order)

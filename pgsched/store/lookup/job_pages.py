@@ -8,19 +8,19 @@ import sqlalchemy as sa
 from pgsched.domain.definition import Definition
 from pgsched.store.core import tables
 from pgsched.store.lookup.labelled import labelled
-from pgsched.store.lookup.order import Order
+from pgsched.store.lookup.order import SortOrder
 from pgsched.store.lookup.rows import JobFilter, JobRow
 
 
 def page_of_jobs(
-    wanted: JobFilter, *, limit: int, after: UUID | None, reach: UUID | None = None, order: Order = Order.NEWEST
+    wanted: JobFilter, *, limit: int, after: UUID | None, reach: UUID | None = None, order: SortOrder = SortOrder.NEWEST
 ) -> sa.Select[Any]:
     """Those that come after the one with the id ``after``, as far as ``reach``."""
     return _page(_jobs(), wanted, limit=limit, after=after, reach=reach, order=order)
 
 
 def page_of_definitions(
-    wanted: JobFilter, *, limit: int, after: UUID | None, reach: UUID | None = None, order: Order = Order.NEWEST
+    wanted: JobFilter, *, limit: int, after: UUID | None, reach: UUID | None = None, order: SortOrder = SortOrder.NEWEST
 ) -> sa.Select[Any]:
     """The same, of each only when it fires."""
     columns = {**tables.jobs.c, "client": tables.jobs.c.client_id}
@@ -33,7 +33,7 @@ def one_job(id: UUID) -> sa.Select[Any]:
 
 
 def _page(
-    query: sa.Select[Any], wanted: JobFilter, *, limit: int, after: UUID | None, reach: UUID | None, order: Order
+    query: sa.Select[Any], wanted: JobFilter, *, limit: int, after: UUID | None, reach: UUID | None, order: SortOrder
 ) -> sa.Select[Any]:
     jobs = tables.jobs.c
     for column, value in ((jobs.client_id, wanted.client), (jobs.state, wanted.state), (jobs.key, wanted.key)):

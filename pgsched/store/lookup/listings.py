@@ -20,7 +20,7 @@ from pgsched.store.core.exact import read_exactly
 from pgsched.store.core.query import first, rows
 from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters, reasons_of_dead_letters
 from pgsched.store.lookup.job_pages import one_job, page_of_definitions, page_of_jobs
-from pgsched.store.lookup.order import Order
+from pgsched.store.lookup.order import SortOrder
 from pgsched.store.lookup.pages import page_of_executions
 from pgsched.store.lookup.reach import FIRST_LOOK, reach_of_dead_letters, reach_of_executions, reach_of_jobs
 from pgsched.store.lookup.rows import (
@@ -48,7 +48,7 @@ async def list_executions(
     *,
     limit: int,
     after: UUID | None = None,
-    order: Order = Order.NEWEST,
+    order: SortOrder = SortOrder.NEWEST,
     contents: bool = True,
 ) -> RowPage[Execution]:
     """At most ``limit`` executions that come after the one with the id ``after``; without ``contents``
@@ -95,7 +95,7 @@ async def list_dead_letters(
     state: str,
     limit: int,
     after: UUID | None = None,
-    order: Order = Order.NEWEST,
+    order: SortOrder = SortOrder.NEWEST,
     contents: bool = True,
 ) -> RowPage[DeadLetter]:
     """At most ``limit`` dead letters in this state that come after the one with the id ``after``; without ``contents``
@@ -130,7 +130,7 @@ async def reasons_of(
     connection: AsyncConnection[Any], wanted: DeadLetterFilter, *, state: str, most: int
 ) -> list[LetterReason]:
     """By which reasons the newest dead letters failed, ``most`` of them at the most: the most frequent reason first."""
-    how: Any = {"state": state, "after": None, "order": Order.NEWEST}
+    how: Any = {"state": state, "after": None, "order": SortOrder.NEWEST}
     reach = await _reach(
         connection, asked(reach_of_dead_letters, wanted, fixed=("state", "share", "order"), share=1, **how)
     )
@@ -149,7 +149,7 @@ async def list_jobs(
     *,
     limit: int,
     after: UUID | None = None,
-    order: Order = Order.NEWEST,
+    order: SortOrder = SortOrder.NEWEST,
 ) -> RowPage[JobRow]:
     """At most ``limit`` jobs that come after the one with the id ``after``."""
     return await _look(
@@ -167,8 +167,8 @@ async def list_definitions(
     """The same as ``list_jobs``, of each only when it fires: without its payload, so that there may be thousands."""
     return await _look(
         connection,
-        partial(asked, reach_of_jobs, wanted, fixed=("state", "share", "order"), after=after, order=Order.NEWEST),
-        partial(page, page_of_definitions, wanted, fixed=("state", "order"), after=after, order=Order.NEWEST),
+        partial(asked, reach_of_jobs, wanted, fixed=("state", "share", "order"), after=after, order=SortOrder.NEWEST),
+        partial(page, page_of_definitions, wanted, fixed=("state", "order"), after=after, order=SortOrder.NEWEST),
         Definition,
         limit,
     )

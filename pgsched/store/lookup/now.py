@@ -52,7 +52,7 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class HeldByGate:
     """What executions are held by, such as ``client:shop`` or ``host:shop.example``, and how many, counted up to a
     thousand; when the first in line was due, unless the gate is a circuit. Of a limit: what it lets pass, and whether
     it is ``on_hold``, which lets nothing pass until somebody releases it, and for what ``reason``."""
@@ -76,7 +76,7 @@ class Now:
     flows: Mapping[str, Flow]
     queues: Sequence[QueueState]
     workers: Sequence[LivingWorker]
-    held_back: Sequence[Held]
+    held_back: Sequence[HeldByGate]
     sidelined: Sequence[Sidelined]
 
 
@@ -116,6 +116,6 @@ async def look(connection: AsyncConnection[Any]) -> Now:
         flows={flow.queue: flow for flow in flows},
         queues=(await queue_states(connection))[:QUEUES],
         workers=await living_workers(connection),
-        held_back=await rows(connection, Held, "lookup/held_back", gates=_GATES, most=HELD),
+        held_back=await rows(connection, HeldByGate, "lookup/held_back", gates=_GATES, most=HELD),
         sidelined=await sidelined(connection, limit=_GATES),
     )

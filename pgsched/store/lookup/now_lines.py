@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pgsched.domain.gate import CLIENT
 from pgsched.store.gates.targets import COUNTED_OF_A_TARGET, Sidelined
-from pgsched.store.lookup.now import HELD, Edge, Flow, Held, Now
+from pgsched.store.lookup.now import HELD, Edge, Flow, HeldByGate, Now
 from pgsched.store.lookup.overview import LivingWorker
 
 _NOTHING = Edge()
@@ -39,7 +39,7 @@ class GateLine:
     held: int
     more: bool = False
     target: Sidelined | None = None
-    found: Held | None = None
+    found: HeldByGate | None = None
 
     @property
     def state(self) -> str | None:
@@ -88,11 +88,11 @@ def _gates(now: Now) -> list[GateLine]:
     """The gates that hold the most first, then the hosts for which nothing waits."""
     targets = {one.gate: one for one in now.sidelined}
     held = {one.gate: one for one in now.held_back}
-    lines = [_gate(held.get(gate, Held(gate=gate, held=0)), targets.get(gate)) for gate in {**held, **targets}]
+    lines = [_gate(held.get(gate, HeldByGate(gate=gate, held=0)), targets.get(gate)) for gate in {**held, **targets}]
     return sorted(lines, key=lambda line: (-line.held, line.name))
 
 
-def _gate(found: Held, target: Sidelined | None) -> GateLine:
+def _gate(found: HeldByGate, target: Sidelined | None) -> GateLine:
     if target is not None:  # what a target holds is counted further
         held = max(found.held, target.held)
         return GateLine(name=found.gate, held=held, more=target.held >= COUNTED_OF_A_TARGET, target=target)

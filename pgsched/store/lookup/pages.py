@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from pgsched.domain.partitions import PARTITIONS_PER_QUEUE
 from pgsched.store.core import tables
 from pgsched.store.lookup.labelled import labelled
-from pgsched.store.lookup.order import Order
+from pgsched.store.lookup.order import SortOrder
 from pgsched.store.lookup.rows import Execution, ExecutionFilter
 
 LARGE = {"payload", "result"}
@@ -56,7 +56,7 @@ def page_of_executions(
     limit: int,
     after: UUID | None,
     reach: UUID | None = None,
-    order: Order = Order.NEWEST,
+    order: SortOrder = SortOrder.NEWEST,
     contents: bool = True,
 ) -> sa.Select[Any]:
     """Those that come after the one with the id ``after``, as far as ``reach``. Without ``contents`` they have neither
@@ -83,7 +83,7 @@ def _any_of(conditions: list[sa.ColumnElement[bool]]) -> list[sa.ColumnElement[b
 
 
 def _conditions(
-    half: sa.TableClause, *, wanted: ExecutionFilter, after: UUID | None, reach: UUID | None, order: Order
+    half: sa.TableClause, *, wanted: ExecutionFilter, after: UUID | None, reach: UUID | None, order: SortOrder
 ) -> list[sa.ColumnElement[bool]]:
     nominal = sa.func.coalesce(half.c.scheduled_for, half.c.fire_at)
     equal = (("client_id", wanted.client), ("key", wanted.key), ("job_id", wanted.job))
@@ -98,7 +98,7 @@ def _conditions(
 
 
 def _live(
-    conditions: Sequence[sa.ColumnElement[bool]], order: Order, *, limit: int, queue: str | None = None
+    conditions: Sequence[sa.ColumnElement[bool]], order: SortOrder, *, limit: int, queue: str | None = None
 ) -> sa.Select[Any]:
     """The first live rows of each partition, each reached through its primary key."""
     home = tables.homes(queue).subquery("home")
@@ -125,7 +125,7 @@ def _live(
 def _ended(
     half: sa.TableClause,
     conditions: Sequence[sa.ColumnElement[bool]],
-    order: Order,
+    order: SortOrder,
     *,
     limit: int,
     queue: str | None = None,
@@ -154,7 +154,7 @@ def _as_row(half: sa.FromClause, queue: sa.ColumnElement[Any]) -> list[sa.Column
     return [columns[name].label(name) for name in Execution.__dataclass_fields__]
 
 
-def _first(halves: Sequence[sa.Select[Any]], order: Order, *, limit: int, contents: bool) -> sa.Select[Any]:
+def _first(halves: Sequence[sa.Select[Any]], order: SortOrder, *, limit: int, contents: bool) -> sa.Select[Any]:
     rows = sa.union_all(*halves).subquery("rows") if len(halves) > 1 else halves[0].subquery("rows")
     left_out = set() if contents else LARGE
     columns = (sa.null().label(column.name) if column.name in left_out else column for column in rows.c)

@@ -16,7 +16,7 @@ from pgsched.domain.partitions import PARTITIONS_PER_QUEUE
 from pgsched.domain.states import LIVE_STATUSES
 from pgsched.store.core import tables
 from pgsched.store.core.tables import FAILED
-from pgsched.store.lookup.order import Order
+from pgsched.store.lookup.order import SortOrder
 from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter
 
 ENTRIES = 50_000
@@ -35,7 +35,7 @@ _kept = _table("kept_dead_letters", schema="pgsched_internal")
 
 
 def reach_of_executions(
-    wanted: ExecutionFilter, *, after: UUID | None, share: int = 1, order: Order = Order.NEWEST
+    wanted: ExecutionFilter, *, after: UUID | None, share: int = 1, order: SortOrder = SortOrder.NEWEST
 ) -> sa.Select[Any] | None:
     visited = (wanted.queue, wanted.host, wanted.key, wanted.start, wanted.end, wanted.labels)
     if wanted.job is not None or (wanted.client is not None and wanted.key is not None):
@@ -61,7 +61,7 @@ def reach_of_executions(
     return sa.select(order.first(*reached))
 
 
-def _reach_of_labelled(client: Any, visits: int, after: UUID | None, order: Order) -> sa.Select[Any]:
+def _reach_of_labelled(client: Any, visits: int, after: UUID | None, order: SortOrder) -> sa.Select[Any]:
     """Of a client only what has labels is visited."""
     found = [
         _last(rows, visits, after, order, rows.c.client_id == client, rows.c.labels.is_not(None))
@@ -71,7 +71,7 @@ def _reach_of_labelled(client: Any, visits: int, after: UUID | None, order: Orde
 
 
 def reach_of_dead_letters(
-    wanted: DeadLetterFilter, *, state: str, after: UUID | None, share: int = 1, order: Order = Order.NEWEST
+    wanted: DeadLetterFilter, *, state: str, after: UUID | None, share: int = 1, order: SortOrder = SortOrder.NEWEST
 ) -> sa.Select[Any] | None:
     if wanted.job is not None or (wanted.client is not None and wanted.key is not None):
         return None
@@ -82,7 +82,7 @@ def reach_of_dead_letters(
 
 
 def reach_of_jobs(
-    wanted: JobFilter, *, after: UUID | None, share: int = 1, order: Order = Order.NEWEST
+    wanted: JobFilter, *, after: UUID | None, share: int = 1, order: SortOrder = SortOrder.NEWEST
 ) -> sa.Select[Any] | None:
     visits, jobs = VISITS // share, tables.jobs
     if wanted.host is not None and wanted.client is not None and wanted.key is None:
@@ -93,7 +93,7 @@ def reach_of_jobs(
     return sa.select(_last(jobs, visits, after, order))
 
 
-def _last_of_queue(queue: str, most: int, after: UUID | None, order: Order) -> sa.ScalarSelect[Any]:
+def _last_of_queue(queue: str, most: int, after: UUID | None, order: SortOrder) -> sa.ScalarSelect[Any]:
     """The first of those at which its partitions end, each of which gets its share."""
     home = tables.homes(queue).subquery("home")
     beyond = order.beyond(_executions.c.id, after)
@@ -102,14 +102,14 @@ def _last_of_queue(queue: str, most: int, after: UUID | None, order: Order) -> s
     return _first(sa.select(last.c.id).select_from(home.join(last, sa.true())), order)
 
 
-def _first(ids: sa.Select[Any], order: Order) -> sa.ScalarSelect[Any]:
+def _first(ids: sa.Select[Any], order: SortOrder) -> sa.ScalarSelect[Any]:
     """Of PostgreSQL 15 there is neither max nor min of ids."""
     found = ids.subquery("ends")
     return sa.select(found.c.id).order_by(order.by(found.c.id)).limit(1).scalar_subquery()
 
 
 def _last(
-    rows: sa.FromClause, most: int, after: UUID | None, order: Order, *conditions: sa.ColumnElement[bool]
+    rows: sa.FromClause, most: int, after: UUID | None, order: SortOrder, *conditions: sa.ColumnElement[bool]
 ) -> sa.ScalarSelect[Any]:
     """The last of so many."""
     found = sa.select(rows.c.id).where(*order.beyond(rows.c.id, after), *conditions)

@@ -21,7 +21,7 @@ from pgsched.service import Service, Signal
 from pgsched.store.core.connect import Link
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Claimed, Share
-from pgsched.store.live.looking import Span
+from pgsched.store.live.looking import InstantRange
 from pgsched.worker.claim.horizon import HELP_AFTER, Front
 from pgsched.worker.claim.selection import Selection
 from pgsched.worker.claim.sweeps import Sweeps
@@ -61,7 +61,7 @@ class Sweeper(Service):
         self._front, self._selection = front, selection
         self.expected: Signal[[int, int]] = Signal()
         self.has_found: Signal[[]] = Signal()
-        self.found: dict[int, Span] = {}
+        self.found: dict[int, InstantRange] = {}
         self.sweeps = Sweeps(every=every)
         front.left_behind.connect(self._read_from)
 
@@ -88,7 +88,7 @@ class Sweeper(Service):
         """Reads a part of each partition and notes where there are rows that are not passed over."""
         others = set(self._roster.open).difference(self._roster.own) if self._dispatcher.spare else set()
         marks = self.sweeps.next(self._roster.own, others, is_partial=self._selection.is_partial)
-        spans = {partition: Span(mark, self._end(partition)) for partition, mark in marks.items()}
+        spans = {partition: InstantRange(mark, self._end(partition)) for partition, mark in marks.items()}
         spans = {partition: span for partition, span in spans.items() if span.low < span.until}
         read_to: dict[int, int | None] = dict.fromkeys(marks)
         seconds = 0.0
@@ -105,7 +105,7 @@ class Sweeper(Service):
         begin = self._front.begin(partition)
         return begin if partition in self._roster.own else min(begin, self._clock.now() - HELP_AFTER)
 
-    def _note(self, partition: int, span: Span, part: looking.WaitingRange) -> int | None:
+    def _note(self, partition: int, span: InstantRange, part: looking.WaitingRange) -> int | None:
         """Notes what was found in a part. Returns the mark from which to read on, if there may be more behind it."""
         is_one_instant = part.read_to == span.low  # which may have more rows than a part
         if not self._selection.is_partial:
@@ -115,7 +115,7 @@ class Sweeper(Service):
             return None
         if part.first is not None or is_one_instant:
             first = span.low if part.first is None else part.first
-            self.found[partition] = Span(first, span.until if part.read_to is None else part.read_to)
+            self.found[partition] = InstantRange(first, span.until if part.read_to is None else part.read_to)
         return span.low + 1 if is_one_instant else part.read_to
 
     def shares(self, room: int, *, batch: int) -> tuple[list[Share], int]:

@@ -16,7 +16,7 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.errors import StaleLease
 from pgsched.store.core.connect import Link
 from pgsched.store.live import reports
-from pgsched.store.live.reports import Report
+from pgsched.store.live.reports import HandlerReport
 
 _EVERY = 1.0
 _AT_ONCE = 100
@@ -29,7 +29,7 @@ Waiting = asyncio.Future[None] | Future[None]
 class _Said:
     """What is to be kept of one execution, and who waits for its checkpoint."""
 
-    report: Report
+    report: HandlerReport
     waiting: list[Waiting] = field(default_factory=list)
 
 
@@ -83,7 +83,7 @@ class Reports:
     def _of(self, execution: ClaimedExecution) -> _Said:
         key = UUID(bytes=execution.id), execution.token
         if key not in self._said:
-            self._said[key] = _Said(Report(key[0], execution.token))
+            self._said[key] = _Said(HandlerReport(key[0], execution.token))
         if self._sending is None or self._sending.done():
             self._sending = asyncio.create_task(self._send_on())
         return self._said[key]

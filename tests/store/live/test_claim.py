@@ -13,7 +13,7 @@ from pgsched.store.core.connect import Connection, connect
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO, microseconds, to_instant
 from pgsched.store.live import careful, executions, looking
 from pgsched.store.live.executions import Group, Lease, Share
-from pgsched.store.live.looking import Span
+from pgsched.store.live.looking import InstantRange
 from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
 from tests.store.store_arrange import TARGET, call, column, counts, on_job, row, schedule, value
 from tests.store.store_arrange import Connection as Session
@@ -344,7 +344,7 @@ async def test_a_part_tells_the_first_that_is_not_passed_over_and_where_it_ends(
     for partition in range(16):
         low: int | None = LONG_AGO
         while low is not None:
-            spans = {partition: Span(low, FAR_OFF)}
+            spans = {partition: InstantRange(low, FAR_OFF)}
             parts = await looking.peek(worker, spans, most=2, row_filter=RowFilter(held=("payments",)))
             first, read_to = parts[partition]
             found += [first] if first is not None else []
@@ -362,7 +362,7 @@ async def test_rows_with_which_nothing_can_be_done_are_passed_over_by_claims_and
     refused, second = due(db, 2, partition=4)
     row_filter = replace(row_filter, refused=(refused.bytes,), left={0: ("python:send_email",)})
     instant = to_instant(value(db, "select fire_at from pgsched.executions where id = %s", [second]))
-    spans = {4: Span(LONG_AGO, FAR_OFF)}
+    spans = {4: InstantRange(LONG_AGO, FAR_OFF)}
     part = (await looking.peek(worker, spans, most=2, row_filter=row_filter))[4]
     earliest, _, _ = await looking.next_due(worker, {4: LONG_AGO}, row_filter=row_filter)
     assert (part.first, earliest) == (instant, {4: instant})

@@ -23,7 +23,7 @@ from pgsched.domain.states import STATUSES
 from pgsched.store.core.sql import statement, statement_with
 from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters, reasons_of_dead_letters
 from pgsched.store.lookup.job_pages import page_of_definitions, page_of_jobs
-from pgsched.store.lookup.order import Order
+from pgsched.store.lookup.order import SortOrder
 from pgsched.store.lookup.overview import MOST_COUNTED
 from pgsched.store.lookup.pages import page_of_executions
 from pgsched.store.lookup.reach import reach_of_dead_letters, reach_of_executions, reach_of_jobs
@@ -229,16 +229,16 @@ class Lookups:
             self.asked[f"done {name}"] = partial(self._cost, text, parameters)
             self.asked[f"done {name}, for the API"] = partial(self._acting, "all", self._cost, text, parameters)
         for name, wanted in _EXECUTIONS.items():
-            for order in Order:
+            for order in SortOrder:
                 asked = partial(self._executions, ExecutionFilter(**wanted), order)
                 self.asked[f"executions, the {order} first: {name}"] = asked
         for name, wanted in _LETTERS.items():
             for state in DEAD_LETTER_STATES:
                 self.asked[f"dead letters {state}: {name}"] = partial(self._letters, DeadLetterFilter(**wanted), state)
-            oldest = partial(self._letters, DeadLetterFilter(**wanted), "open", Order.OLDEST)
+            oldest = partial(self._letters, DeadLetterFilter(**wanted), "open", SortOrder.OLDEST)
             self.asked[f"dead letters, the oldest first: {name}"] = oldest
         for name, wanted in _JOBS.items():
-            for order in Order:
+            for order in SortOrder:
                 self.asked[f"jobs, the {order} first: {name}"] = partial(self._jobs, JobFilter(**wanted), order)
         for name in ("a state", "a client's state"):
             self.asked[f"definitions of jobs: {name}"] = partial(self._definitions, JobFilter(**_JOBS[name]))
@@ -285,21 +285,21 @@ class Lookups:
         text = statement("lookup/events")
         return self._cost(text, asked) if clients is None else self._acting(clients, self._cost, text, asked)
 
-    def _executions(self, wanted: ExecutionFilter, order: Order = Order.NEWEST) -> Cost:
+    def _executions(self, wanted: ExecutionFilter, order: SortOrder = SortOrder.NEWEST) -> Cost:
         return self._page(
             reach_of_executions(wanted, after=None, order=order),
             lambda last: page_of_executions(
-                wanted, limit=LIMIT, after=None, reach=last, order=order, contents=order is Order.NEWEST
+                wanted, limit=LIMIT, after=None, reach=last, order=order, contents=order is SortOrder.NEWEST
             ),
         )
 
-    def _letters(self, wanted: DeadLetterFilter, state: str, order: Order = Order.NEWEST) -> Cost:
+    def _letters(self, wanted: DeadLetterFilter, state: str, order: SortOrder = SortOrder.NEWEST) -> Cost:
         return self._page(
             reach_of_dead_letters(wanted, state=state, after=None, order=order),
             lambda last: page_of_dead_letters(wanted, state=state, limit=LIMIT, after=None, reach=last, order=order),
         )
 
-    def _jobs(self, wanted: JobFilter, order: Order = Order.NEWEST) -> Cost:
+    def _jobs(self, wanted: JobFilter, order: SortOrder = SortOrder.NEWEST) -> Cost:
         return self._page(
             reach_of_jobs(wanted, after=None, order=order),
             lambda last: page_of_jobs(wanted, limit=LIMIT, after=None, reach=last, order=order),

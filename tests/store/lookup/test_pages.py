@@ -9,13 +9,13 @@ import pytest
 
 from pgsched.store.core import connect
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.order import Order
+from pgsched.store.lookup.order import SortOrder
 from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter, RowPage
 from tests.store.lookup.lookup_arrange import bounds, fill, make_days
 
 Pages = Callable[[UUID | None], Awaitable[RowPage[Any]]]
 _ROWS = 2000
-_WORD = {Order.NEWEST: "desc", Order.OLDEST: "asc"}
+_WORD = {SortOrder.NEWEST: "desc", SortOrder.OLDEST: "asc"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -37,7 +37,7 @@ def short_pages() -> Iterator[None]:
         yield
 
 
-async def _all(pages: Pages, order: Order = Order.NEWEST) -> tuple[list[UUID], list[int]]:
+async def _all(pages: Pages, order: SortOrder = SortOrder.NEWEST) -> tuple[list[UUID], list[int]]:
     """The ids on all pages, and how many each had."""
     ids: list[UUID] = []
     lengths: list[int] = []
@@ -48,7 +48,7 @@ async def _all(pages: Pages, order: Order = Order.NEWEST) -> tuple[list[UUID], l
         lengths.append(len(page.items))
         if page.next is None:
             return ids, lengths
-        assert after is None or (page.next < after) is (order is Order.NEWEST)
+        assert after is None or (page.next < after) is (order is SortOrder.NEWEST)
         after = page.next
 
 
@@ -75,9 +75,9 @@ async def _all(pages: Pages, order: Order = Order.NEWEST) -> tuple[list[UUID], l
         ({}, "true"),
     ],
 )
-@pytest.mark.parametrize("order", Order)
+@pytest.mark.parametrize("order", SortOrder)
 async def test_pages_of_executions_have_all_that_the_view_has_once(
-    planning: connect.Connection, wanted: dict[str, Any], condition: str, order: Order
+    planning: connect.Connection, wanted: dict[str, Any], condition: str, order: SortOrder
 ) -> None:
     async def page(after: UUID | None) -> RowPage[Any]:
         return await listings.list_executions(planning, ExecutionFilter(**wanted), limit=40, after=after, order=order)
@@ -94,8 +94,8 @@ async def test_a_page_that_looked_at_all_it_may_is_short_and_says_where_to_go_on
     assert page.next is not None
 
 
-@pytest.mark.parametrize("order", Order)
-async def test_pages_of_dead_letters_and_jobs_have_all_once(planning: connect.Connection, order: Order) -> None:
+@pytest.mark.parametrize("order", SortOrder)
+async def test_pages_of_dead_letters_and_jobs_have_all_once(planning: connect.Connection, order: SortOrder) -> None:
     async def letters(after: UUID | None) -> RowPage[Any]:
         wanted = DeadLetterFilter(reason="503")
         return await listings.list_dead_letters(planning, wanted, state="open", limit=7, after=after, order=order)

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from pgsched.store.lookup import written as texts
 from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters
 from pgsched.store.lookup.job_pages import one_job, page_of_jobs
-from pgsched.store.lookup.order import Order
+from pgsched.store.lookup.order import SortOrder
 from pgsched.store.lookup.pages import page_of_executions
 from pgsched.store.lookup.reach import reach_of_dead_letters, reach_of_executions, reach_of_jobs
 from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter
@@ -50,7 +50,7 @@ def same(query: Query | None, anew: sa.Select[Any] | None) -> bool:
 def test_each_filter_of_executions_has_its_text(statuses: tuple[str, ...]) -> None:
     for given in shapes("client", "queue", "host", "key", "job", "start", "labels"):
         wanted = ExecutionFilter(statuses=statuses, **given)
-        for after, order in ((None, Order.NEWEST), (ID, Order.NEWEST), (ID, Order.OLDEST)):
+        for after, order in ((None, SortOrder.NEWEST), (ID, SortOrder.NEWEST), (ID, SortOrder.OLDEST)):
             more: dict[str, Any] = {"limit": 51, "after": after, "reach": after, "order": order}
             text = page(page_of_executions, wanted, fixed=("statuses", "order"), **more)
             assert same(text, page_of_executions(wanted, **more))

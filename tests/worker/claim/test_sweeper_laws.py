@@ -15,7 +15,7 @@ from pgsched.events import Events
 from pgsched.service import Signal
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Claimed, Share
-from pgsched.store.live.looking import Span, WaitingRange
+from pgsched.store.live.looking import InstantRange, WaitingRange
 from pgsched.worker.claim import sweeper as sweeper_module
 from pgsched.worker.claim.sweeper import Sweeper
 from tests.worker.claim.still import CLOCK, stopped_clock
@@ -71,7 +71,7 @@ class World:
     async def _get(self) -> "World":
         return self
 
-    async def peek(self, spans: Mapping[int, Span]) -> dict[int, WaitingRange]:
+    async def peek(self, spans: Mapping[int, InstantRange]) -> dict[int, WaitingRange]:
         found = {}
         for partition, span in spans.items():
             part = [row for row in self._within(partition, span.low) if row.fire_at <= span.until][:PART]

@@ -15,7 +15,7 @@ from pgsched.errors import StaleLease
 from pgsched.store.admin import workers
 from pgsched.store.core.connect import Link
 from pgsched.store.live import reports
-from pgsched.store.live.reports import Report
+from pgsched.store.live.reports import HandlerReport
 from pgsched.worker.run.reports import Reports
 from tests.delivery.receiver import execution
 from tests.worker.conftest import Connection, Running, until, until_history, value
@@ -57,12 +57,12 @@ async def test_it_is_seen_while_it_runs_and_the_next_attempt_goes_on_from_it(
     assert await value(db, "select error from pgsched.attempts") == "the other side hung up"
 
 
-async def leased(db: Connection, *, token: int) -> Report:
+async def leased(db: Connection, *, token: int) -> HandlerReport:
     """A leased execution, of which nothing was said yet."""
     id = await value(db, "select pgsched.schedule('python:copy', client => 'shop')")
     leased = "lease_token = %s, lease_owner = 1, lease_expires_at = now() + interval '30 s'"
     await db.execute(f"update pgsched.executions set {leased} where id = %s".encode(), [token, id])
-    return Report(id, token)
+    return HandlerReport(id, token)
 
 
 async def test_what_is_not_said_stays_as_it_was_and_a_note_is_that_of_its_progress(db: Connection) -> None:
