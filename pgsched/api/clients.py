@@ -1,4 +1,4 @@
-"""The clients: their settings and signing secrets, and how they are held and released."""
+"""The clients: their settings and signing secrets, and how they are paused and resumed."""
 
 from typing import Annotated
 
@@ -65,15 +65,15 @@ async def drop_client(client: ClientName, database: Pooled, actor: Actor) -> Cli
     return ClientChanged(client=client, changed=await database.ask(verbs.drop_client, client, actor=actor))
 
 
-@acts("/clients/{client:str}/hold", "Hold a client", scope="operate")
-async def hold_client(client: ClientName, database: Pooled, actor: Actor, data: Noted = None) -> ClientChanged:
-    """Nothing more of it starts until it is released; what runs continues."""
+@acts("/clients/{client:str}/pause", "Pause a client", scope="operate")
+async def pause_client(client: ClientName, database: Pooled, actor: Actor, data: Noted = None) -> ClientChanged:
+    """Nothing more of it starts until it is resumed; what runs continues."""
     changed = await database.ask(verbs.pause, "client", client, note=note_in(data), actor=actor)
     return ClientChanged(client=client, changed=changed)
 
 
-@acts("/clients/{client:str}/release", "Release a held client", scope="operate")
-async def release_client(client: ClientName, database: Pooled, actor: Actor, data: Noted = None) -> ClientChanged:
+@acts("/clients/{client:str}/resume", "Resume a client", scope="operate")
+async def resume_client(client: ClientName, database: Pooled, actor: Actor, data: Noted = None) -> ClientChanged:
     changed = await database.ask(verbs.resume, "client", client, note=note_in(data), actor=actor)
     return ClientChanged(client=client, changed=changed)
 

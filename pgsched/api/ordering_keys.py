@@ -36,8 +36,10 @@ async def list_blocked(
     return page_of(found, limit, lambda row: row.execution_id)
 
 
-@acts("/ordering-keys/unblock", "Unblock an ordering key", 404, scope="operate")
-async def unblock(data: Annotated[OrderingKey, Body(examples=[_KEY])], database: Pooled, actor: Actor) -> KeyChanged:
+@acts("/ordering-keys/resume", "Resume an ordering key", 404, scope="operate")
+async def resume_ordering_key(
+    data: Annotated[OrderingKey, Body(examples=[_KEY])], database: Pooled, actor: Actor
+) -> KeyChanged:
     """Continues without the execution that failed, which stays a dead letter."""
     changed = await database.ask(verbs.resume, "ordering_key", data.ordering_key, client=data.client, actor=actor)
     return KeyChanged(client=data.client, ordering_key=data.ordering_key, changed=changed)

@@ -77,21 +77,21 @@ async def get_recovery(database: Pooled) -> Recovery:
     )
 
 
-@acts("/recovery/hold", "Hold the installation", scope="admin", everywhere=True)
-async def hold_installation(database: Pooled, actor: Actor, data: Noted = None) -> InstallationChanged:
-    """Nothing starts in any queue until it is released; what runs continues."""
+@acts("/recovery/pause", "Pause the installation", scope="admin", everywhere=True)
+async def pause_installation(database: Pooled, actor: Actor, data: Noted = None) -> InstallationChanged:
+    """Nothing starts in any queue until it is resumed; what runs continues."""
     changed = await database.ask(verbs.pause, "installation", note=note_in(data), actor=actor)
     return InstallationChanged(changed=changed)
 
 
 @acts(
-    "/recovery/release",
-    "Release the installation under a policy",
+    "/recovery/resume",
+    "Resume the installation under a policy",
     scope="admin",
     everywhere=True,
     responses={202: _STILL_HELD, **problems(409)},
 )
-async def release_installation(
+async def resume_installation(
     database: Pooled,
     actor: Actor,
     data: Annotated[

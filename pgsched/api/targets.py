@@ -1,4 +1,4 @@
-"""Target hosts that are left alone: the list of them, sidelining and restoring by hand."""
+"""Target hosts that are left alone: the list of them, pausing and resuming them by hand."""
 
 from typing import Annotated, Any
 
@@ -36,11 +36,11 @@ async def list_sidelined(
     return page_of(found, limit, lambda row: row.gate)
 
 
-@acts("/targets/sideline", "Sideline a target", scope="operate")
-async def sideline(
+@acts("/targets/pause", "Pause a target", scope="operate")
+async def pause_target(
     data: Annotated[Sidelining, Body(examples=[_HOST])], database: Pooled, actor: Actor
 ) -> TargetChanged:
-    """Nothing more is called there, for one client or for all, until the given instant or until it is restored."""
+    """Nothing more is called there, for one client or for all, until the given instant or until it is resumed."""
     until = instant_of(data.until, "until") if data.until is not None else None
     async with database.connection() as connection:
         named: Any = {"client": data.client, "until": until, "note": data.note}
@@ -48,8 +48,10 @@ async def sideline(
     return TargetChanged(host=data.host, client=data.client, changed=changed)
 
 
-@acts("/targets/restore", "Restore a target", scope="operate")
-async def restore(data: Annotated[TargetHost, Body(examples=[_HOST])], database: Pooled, actor: Actor) -> TargetChanged:
+@acts("/targets/resume", "Resume a target", scope="operate")
+async def resume_target(
+    data: Annotated[TargetHost, Body(examples=[_HOST])], database: Pooled, actor: Actor
+) -> TargetChanged:
     """A few executions per second at first, then more and more."""
     changed = await database.ask(verbs.resume, "target", data.host, client=data.client, actor=actor)
     return TargetChanged(host=data.host, client=data.client, changed=changed)

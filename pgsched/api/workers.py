@@ -1,4 +1,4 @@
-"""The workers: what each serves and has in hand; drained and resumed."""
+"""The workers: what each serves and has in hand; paused and resumed."""
 
 from typing import Annotated
 
@@ -40,15 +40,15 @@ async def get_worker(worker: WorkerNumber, database: Pooled) -> WorkerRow:
         return await draining.get_worker(connection, worker)
 
 
-@acts("/workers/{worker:int}/drain", "Drain a worker", 404, scope="admin", everywhere=True)
-async def drain_worker(worker: WorkerNumber, database: Pooled, actor: Actor, data: Noted = None) -> WorkerChanged:
+@acts("/workers/{worker:int}/pause", "Pause a worker", 404, scope="admin", everywhere=True)
+async def pause_worker(worker: WorkerNumber, database: Pooled, actor: Actor, data: Noted = None) -> WorkerChanged:
     """It starts nothing more, finishes what it has in hand and then stays idle until it is stopped or resumed. Other
     workers take over its share."""
     changed = await database.ask(verbs.pause, "worker", str(worker), note=note_in(data), actor=actor)
     return WorkerChanged(id=worker, changed=changed)
 
 
-@acts("/workers/{worker:int}/resume", "Resume a drained worker", 404, scope="admin", everywhere=True)
+@acts("/workers/{worker:int}/resume", "Resume a worker", 404, scope="admin", everywhere=True)
 async def resume_worker(worker: WorkerNumber, database: Pooled, actor: Actor, data: Noted = None) -> WorkerChanged:
     changed = await database.ask(verbs.resume, "worker", str(worker), note=note_in(data), actor=actor)
     return WorkerChanged(id=worker, changed=changed)

@@ -56,12 +56,12 @@ class ClientMethods:
     @method
     def hold_client(self, client: str, *, note: str | None = None) -> Call[bool]:
         """Starts nothing more for the client until it is released; false if it was held before."""
-        return Call("POST", path("clients", client, "hold"), bool, "changed", body={"note": note})
+        return Call("POST", path("clients", client, "pause"), bool, "changed", body={"note": note})
 
     @method
     def release_client(self, client: str, *, note: str | None = None) -> Call[bool]:
         """Releases a held client; false if it was not held."""
-        return Call("POST", path("clients", client, "release"), bool, "changed", body={"note": note})
+        return Call("POST", path("clients", client, "resume"), bool, "changed", body={"note": note})
 
     @method
     def list_secrets(self, client: str, *, limit: int = 50, after: str | None = None) -> Call[Page[SecretRow]]:

@@ -68,12 +68,12 @@ class GateMethods:
     ) -> Call[bool]:
         """Calls nothing more at the host, for one client or for all, until an instant or until it is restored."""
         asked = present({"host": host, "client": client, "until": until, "note": note})
-        return Call("POST", path("targets", "sideline"), bool, "changed", body=asked)
+        return Call("POST", path("targets", "pause"), bool, "changed", body=asked)
 
     @method
     def restore(self, host: str, *, client: str | None = None) -> Call[bool]:
         """Calls the host again, a few executions per second at first."""
-        return Call("POST", path("targets", "restore"), bool, "changed", body=present({"host": host, "client": client}))
+        return Call("POST", path("targets", "resume"), bool, "changed", body=present({"host": host, "client": client}))
 
     @method
     def list_blocked(
@@ -93,4 +93,4 @@ class GateMethods:
     def unblock(self, client: str, ordering_key: str) -> Call[bool]:
         """Unblocks an ordering key: the others continue without the one that failed; false if it was not blocked."""
         asked = {"client": client, "ordering_key": ordering_key}
-        return Call("POST", path("ordering-keys", "unblock"), bool, "changed", body=asked)
+        return Call("POST", path("ordering-keys", "resume"), bool, "changed", body=asked)

@@ -21,7 +21,7 @@ class WorkerMethods:
     @method
     def drain_worker(self, worker: int, *, note: str | None = None) -> Call[bool]:
         """Drains a worker: it starts nothing more and finishes what it has in hand. False if it was draining before."""
-        return Call("POST", path("workers", str(worker), "drain"), bool, "changed", body={"note": note})
+        return Call("POST", path("workers", str(worker), "pause"), bool, "changed", body={"note": note})
 
     @method
     def resume_worker(self, worker: int, *, note: str | None = None) -> Call[bool]:

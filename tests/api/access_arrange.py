@@ -33,9 +33,9 @@ _BODIES: dict[str, dict[str, Any]] = {
     "put_secret": {"value": "hush"},
     "start_bulk": {"action": "cancel", "filter": {"client": "shop"}},
     "put_limit": {"rate": 5},
-    "sideline": {"host": "shop.example", "client": "shop"},
-    "restore": {"host": "shop.example", "client": "shop"},
-    "unblock": {"client": "shop", "ordering_key": "account-1"},
+    "pause_target": {"host": "shop.example", "client": "shop"},
+    "resume_target": {"host": "shop.example", "client": "shop"},
+    "resume_ordering_key": {"client": "shop", "ordering_key": "account-1"},
     "create_queue": {"name": "another"},
     "create_key": {"subject": "me", "scopes": ["admin"]},
     "preview_spec": {"schedule": {"every": "1h"}, "client": "shop"},
@@ -51,8 +51,8 @@ _QUERIES = {
     "follow_events": "after=0.0.0..&wait=0s",
 }
 _NAMES_A_CLIENT = {
-    "create", "start_bulk", "create_many", "sideline", "restore", "unblock", "preview_spec",
-    "get_client", "put_client", "patch_client", "drop_client", "hold_client", "release_client",
+    "create", "start_bulk", "create_many", "pause_target", "resume_target", "resume_ordering_key", "preview_spec",
+    "get_client", "put_client", "patch_client", "drop_client", "pause_client", "resume_client",
     "rotate_signing_secret", "drop_signing_secret", "list_secrets", "put_secret", "drop_secret",
 }  # fmt: skip
 

@@ -24,7 +24,7 @@ select pgsched_internal.block_key(waits.partition, 'payments', %(key)s::text, fa
 
 async def test_a_host_is_sidelined_listed_and_restored(api: httpx.AsyncClient, db: Db) -> None:
     body = {"host": "Shop.example", "client": "payments", "until": "2040-01-01T00:00:00Z", "note": "moving"}
-    first, again = [(await api.post("/v1/targets/sideline", json=body)).json() for _ in range(2)]
+    first, again = [(await api.post("/v1/targets/pause", json=body)).json() for _ in range(2)]
     assert first == {"host": "Shop.example", "client": "payments", "changed": True}
     assert again["changed"] is False
     [item] = (await api.get("/v1/targets/sidelined")).json()["items"]
@@ -33,7 +33,7 @@ async def test_a_host_is_sidelined_listed_and_restored(api: httpx.AsyncClient, d
         "gate": "circuit:shop.example payments", "host": "shop.example", "client": "payments", "state": "by hand",
         "until": "2040-01-01T00:00:00Z", "openings": 0, "reason": "moving", "held": 0, "failing_since": None,
     }  # fmt: skip
-    restored = await api.post("/v1/targets/restore", json={"host": "shop.example", "client": "payments"})
+    restored = await api.post("/v1/targets/resume", json={"host": "shop.example", "client": "payments"})
     assert restored.json()["changed"] is True
     assert [item["state"] for item in (await api.get("/v1/targets/sidelined")).json()["items"]] == ["recovering"]
     logged = db.execute("select actor, action from pgsched.audit_log order by id").fetchall()
@@ -42,8 +42,8 @@ async def test_a_host_is_sidelined_listed_and_restored(api: httpx.AsyncClient, d
 
 async def test_sidelined_hosts_are_listed_page_by_page_and_by_client(api: httpx.AsyncClient) -> None:
     for host in ("a.example", "b.example"):
-        await api.post("/v1/targets/sideline", json={"host": host, "client": "payments"})
-    await api.post("/v1/targets/sideline", json={"host": "c.example"})
+        await api.post("/v1/targets/pause", json={"host": host, "client": "payments"})
+    await api.post("/v1/targets/pause", json={"host": "c.example"})
     page = (await api.get("/v1/targets/sidelined", params={"client": "payments", "limit": 1})).json()
     rest = (await api.get("/v1/targets/sidelined", params={"client": "payments", "after": page["next"]})).json()
     assert [[item["host"] for item in found["items"]] for found in (page, rest)] == [["a.example"], ["b.example"]]
@@ -58,7 +58,7 @@ async def test_a_blocked_key_is_listed_and_unblocked(api: httpx.AsyncClient, db:
     named = ("client", "ordering_key", "queue", "reason", "waiting")
     assert [item[name] for name in named] == ["payments", "account-42", "default", "HTTP 500", 1]
     key = {"client": "payments", "ordering_key": "account-42"}
-    answers = [(await api.post("/v1/ordering-keys/unblock", json=key)).json() for _ in range(2)]
+    answers = [(await api.post("/v1/ordering-keys/resume", json=key)).json() for _ in range(2)]
     assert answers == [{**key, "changed": True}, {**key, "changed": False}]
     [waiting] = (await api.get("/v1/executions", params={"status": "scheduled"})).json()["items"]
     assert waiting["held_by"] is None
@@ -90,20 +90,20 @@ async def test_an_execution_tells_what_holds_it(api: httpx.AsyncClient, db: Db) 
 @pytest.mark.parametrize(
     ("path", "body", "status", "says"),
     [
-        ("targets/sideline", {}, 400, "host"),
-        ("targets/sideline", {"host": ""}, 400, "host"),
-        ("targets/sideline", {"host": "https://shop.example/"}, 422, "shop.example"),
-        ("targets/sideline", {"host": "shop.example", "until": "tomorrow"}, 422, "until"),
-        ("targets/sideline", {"host": "shop.example", "until": "2020-01-01T00:00:00Z"}, 422, "until"),
-        ("targets/sideline", {"host": "shop.example", "until": "2040-01-01T00:00:00"}, 422, "offset"),
-        ("targets/sideline", {"host": "a\x00", "client": "payments"}, 422, "NUL"),
-        ("targets/sideline", {"host": "shop.example", "note": "\x00"}, 422, "NUL"),
-        ("targets/sideline", {"host": "shop.example", "why": "x"}, 400, "the fields are"),
-        ("targets/restore", {"host": "shop.example", "client": ""}, 400, "client"),
-        ("targets/restore", {"host": "shop example"}, 422, "shop.example"),
-        ("ordering-keys/unblock", {"client": "payments"}, 400, "ordering_key"),
-        ("ordering-keys/unblock", {"client": "payments", "ordering_key": "x" * 201}, 400, "ordering_key"),
-        ("ordering-keys/unblock", {"client": "payments", "ordering_key": "\x00"}, 422, "NUL"),
+        ("targets/pause", {}, 400, "host"),
+        ("targets/pause", {"host": ""}, 400, "host"),
+        ("targets/pause", {"host": "https://shop.example/"}, 422, "shop.example"),
+        ("targets/pause", {"host": "shop.example", "until": "tomorrow"}, 422, "until"),
+        ("targets/pause", {"host": "shop.example", "until": "2020-01-01T00:00:00Z"}, 422, "until"),
+        ("targets/pause", {"host": "shop.example", "until": "2040-01-01T00:00:00"}, 422, "offset"),
+        ("targets/pause", {"host": "a\x00", "client": "payments"}, 422, "NUL"),
+        ("targets/pause", {"host": "shop.example", "note": "\x00"}, 422, "NUL"),
+        ("targets/pause", {"host": "shop.example", "why": "x"}, 400, "the fields are"),
+        ("targets/resume", {"host": "shop.example", "client": ""}, 400, "client"),
+        ("targets/resume", {"host": "shop example"}, 422, "shop.example"),
+        ("ordering-keys/resume", {"client": "payments"}, 400, "ordering_key"),
+        ("ordering-keys/resume", {"client": "payments", "ordering_key": "x" * 201}, 400, "ordering_key"),
+        ("ordering-keys/resume", {"client": "payments", "ordering_key": "\x00"}, 422, "NUL"),
     ],
 )
 async def test_what_cannot_be_meant_is_refused(

@@ -123,7 +123,7 @@ async def test_a_worker_is_drained_over_rest(api: httpx.AsyncClient, db: Connect
     found = (await api.get(path)).json()
     assert (found["state"], found["reason"]) == ("draining", "why")
     assert (await api.post(f"{path}/resume")).json() == {"id": one["id"], "changed": True}
-    assert (await api.post("/v1/workers/99/drain")).status_code == 404
+    assert (await api.post("/v1/workers/99/pause")).status_code == 404
 
 
 async def test_the_page_of_the_database_shows_tables_and_who_keeps_them_from_being_cleaned(

@@ -40,7 +40,7 @@ async def _skipping(db: Connection) -> UUID:
 
 
 def _release(api: httpx.AsyncClient, **policy: Any) -> "asyncio.Task[httpx.Response]":
-    return asyncio.create_task(api.post("/v1/recovery/release", json=policy))
+    return asyncio.create_task(api.post("/v1/recovery/resume", json=policy))
 
 
 async def test_what_would_fire_is_looked_at_and_stays_held(api: httpx.AsyncClient, copied: Connection) -> None:
@@ -71,7 +71,7 @@ async def test_it_is_released_without_what_is_too_old_at_a_rate_and_without_a_cl
 
 
 async def test_without_a_policy_all_that_is_due_fires_at_once(api: httpx.AsyncClient, copied: Connection) -> None:
-    answer = await api.post("/v1/recovery/release")
+    answer = await api.post("/v1/recovery/resume")
     assert (answer.status_code, answer.json()) == (200, {"released": True, "skipped": 0, "spread": 0})
     assert (copied.execute(_STATE).fetchone(), copied.execute(_WORK_LEFT).fetchone()) == ((False, None), (3,))
 
@@ -95,7 +95,7 @@ async def test_it_stays_held_where_somebody_ends_the_cancelling(api: httpx.Async
 
 async def test_one_that_is_not_held_is_held_by_hand(api: httpx.AsyncClient, db: Connection) -> None:
     for changed in (True, False):
-        answer = await api.post("/v1/recovery/hold", json={"note": "a copy for staging"})
+        answer = await api.post("/v1/recovery/pause", json={"note": "a copy for staging"})
         assert (answer.status_code, answer.json()) == (200, {"changed": changed})
     assert db.execute(_STATE).fetchone() == (True, "a copy for staging")
 
@@ -116,6 +116,6 @@ async def test_a_key_of_one_client_or_without_the_scope_is_refused(
 ) -> None:
     api.headers["Authorization"] = f"Bearer {make_key(copied, **kind)}"
     answers = [await api.get("/v1/recovery")]
-    answers += [await api.post(f"/v1/recovery/{verb}") for verb in ("hold", "release")]
+    answers += [await api.post(f"/v1/recovery/{verb}") for verb in ("pause", "resume")]
     assert [answer.status_code for answer in answers] == [403] * 3
     assert copied.execute(_STATE).fetchone() == (True, "this is a copy")

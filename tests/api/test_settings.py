@@ -44,11 +44,11 @@ async def test_a_client_that_nothing_is_set_for_is_not_found(api: httpx.AsyncCli
 
 
 async def test_a_client_is_held_and_released_and_the_log_knows_from_where(api: httpx.AsyncClient, db: Db) -> None:
-    held = await api.post("/v1/clients/shop/hold", json={"note": "unpaid"})
+    held = await api.post("/v1/clients/shop/pause", json={"note": "unpaid"})
     assert held.json() == {"client": "shop", "changed": True}
     shown = (await api.get("/v1/clients/shop")).json()
     assert (shown["state"], shown["reason"]) == ("held", "unpaid")
-    assert [(await api.post("/v1/clients/shop/release")).json()["changed"] for _ in range(2)] == [True, False]
+    assert [(await api.post("/v1/clients/shop/resume")).json()["changed"] for _ in range(2)] == [True, False]
     logged = db.execute("select actor, action from pgsched.audit_log order by id").fetchall()
     assert logged == [("api 127.0.0.1", "pause"), ("api 127.0.0.1", "resume")]
 
@@ -135,8 +135,8 @@ async def test_a_limit_is_set_listed_and_dropped(api: httpx.AsyncClient) -> None
         ("PATCH", "/v1/clients/shop", {"dead_letters_for": 90}, 400, "dead_letters_for"),
         ("PATCH", f"/v1/clients/{'x' * 101}", {}, 400, "client"),
         ("PATCH", "/v1/clients/a%00b", {}, 422, "NUL"),
-        ("POST", "/v1/clients/shop/hold", {"note": 1}, 400, "note"),
-        ("POST", "/v1/clients/shop/hold", {"note": "\x00"}, 422, "NUL"),
+        ("POST", "/v1/clients/shop/pause", {"note": 1}, 400, "note"),
+        ("POST", "/v1/clients/shop/pause", {"note": "\x00"}, 422, "NUL"),
         ("POST", "/v1/clients/shop/signing-secret", {"secret": "secret"}, 422, "whsec_"),
         ("POST", "/v1/clients/shop/signing-secret", {"keep_for": "a day"}, 422, "write"),
         ("POST", "/v1/clients/shop/signing-secret", {"keep_for": "P400D"}, 422, "366 days"),

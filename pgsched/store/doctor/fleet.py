@@ -73,7 +73,7 @@ async def recovery(ground: Ground) -> list[Finding]:
             why="Nothing begins in any queue, so that a restored or copied database does not call what has been called "
             "already, or what the original still calls.",
             do="Look at what would fire: pgsched admin recover, or GET /v1/recovery. Decide how it goes on: "
-            "pgsched admin recover --release, or POST /v1/recovery/release; docs/how-to/backup-and-restore.md.",
+            "pgsched admin recover --release, or POST /v1/recovery/resume; docs/how-to/backup-and-restore.md.",
         )
     ]
 
