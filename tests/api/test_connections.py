@@ -108,7 +108,7 @@ async def test_what_comes_after_a_refusal_is_bounded_and_not_parsed(
     monkeypatch.setattr(request_limits, "_LINGERS", 60.0)
     async with _serving() as connect:
         client = await connect()
-        await client.ask(_POST % b"refused")
+        client.writer.write(_POST % b"refused")
         with suppress(ConnectionError):
             async with asyncio.timeout(30):
                 while True:
