@@ -48,6 +48,7 @@ from pgsched.worker.run.reports import Reports
 from pgsched.worker.run.shares import Shares
 from pgsched.worker.run.stand_in import StandIn
 from pgsched.worker.run.terms import Terms
+from pgsched.worker.run.watchdog import Watchdog
 from pgsched.worker.settle.minutes import Minutes
 from pgsched.worker.settle.settler import SETTLING_PATIENCE, Settler
 from pgsched.worker.vault import Vault
@@ -161,19 +162,14 @@ class Foundation:
             beginnings=self._beginnings,
             goes_on=self._threads.is_going_on,
         )
-        watch = LaneWatch(
-            self.events,
-            stand_in=self._make_stand_in(),
-            process_exit=self._containment.process_exit,
-            beaten=self._threads.beat,
-        )
+        watchdog = Watchdog(self.events, stand_in=self._make_stand_in(), process_exit=self._containment.process_exit)
         return Dispatcher(
             equipment,
             self.clock,
             concurrency=self.settings.concurrency,
             ahead=self.settings.look_ahead,
             sure=SURE * self.settings.lease,
-            watch=watch,
+            watch=LaneWatch(watchdog, beaten=self._threads.beat),
         )
 
     def _make_stand_in(self) -> StandIn:

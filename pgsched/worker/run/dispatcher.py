@@ -34,6 +34,7 @@ from pgsched.worker.run.terms import DEFAULT
 from pgsched.worker.run.unbegun import Unbegun
 from pgsched.worker.run.upcoming import Rounds, Upcoming
 from pgsched.worker.run.waiting import Postponing, Waiting
+from pgsched.worker.run.watchdog import Watchdog
 
 _ROWS_BEFORE_YIELDING = 128
 _DEAF_AFTER = 5.0
@@ -69,7 +70,7 @@ class Dispatcher:
         self.unbegun = Unbegun(
             self._rounds, self._upcoming, self._waiting, in_hand=self.in_hand, settle=self._settle, sure=sure
         )
-        self._watch = watch or LaneWatch(events)
+        self._watch = watch or LaneWatch(Watchdog(events))
         self._lanes = [Lane() for _ in range(concurrency)]
         self._idle: list[Lane] = []
         self._context = Context()

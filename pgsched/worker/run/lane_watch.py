@@ -8,11 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from pgsched.domain.execution import ClaimedExecution
-from pgsched.events import Events
 from pgsched.worker.run.lane import Lane
-from pgsched.worker.run.process_exit import ProcessExit
-from pgsched.worker.run.stand_in import Hand, StandIn
+from pgsched.worker.run.stand_in import Hand
 from pgsched.worker.run.watchdog import Watchdog
 
 _WATCH_EVERY, _IDLE_EVERY = 0.05, 0.5
@@ -21,19 +18,8 @@ _WATCH_EVERY, _IDLE_EVERY = 0.05, 0.5
 class LaneWatch:
     """``beaten`` is called at each beat of the loop."""
 
-    def __init__(
-        self,
-        events: Events,
-        *,
-        stand_in: StandIn | None = None,
-        process_exit: ProcessExit | None = None,
-        beaten: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._stand_in, self._beaten = stand_in, beaten
-        rest = stand_in.rest if stand_in else lambda: None
-        self._watchdog = Watchdog(
-            events, self._delivered_by, stand_in=self._have_stood_in, rest=rest, process_exit=process_exit
-        )
+    def __init__(self, watchdog: Watchdog, *, beaten: Callable[[], None] = lambda: None) -> None:
+        self._watchdog, self._beaten = watchdog, beaten
         self.task: asyncio.Task[None] | None = None
         """The task that looks after the lanes, once it was started."""
         self.has_work = asyncio.Event()
@@ -46,21 +32,13 @@ class LaneWatch:
         """Looks after these lanes in the running loop. ``look`` is called each time, with the seconds that all attempts
         under way have taken together."""
         self._lanes, self._hand, self._look = lanes, hand, look
-        self._watchdog.start()
+        self._watchdog.start(lanes, hand)
         self.task = asyncio.create_task(self._look_on())
 
     def close(self) -> None:
         self._watchdog.close()
         if self.task:
             self.task.cancel()
-
-    def _have_stood_in(self, since: float, culprit: ClaimedExecution | None) -> None:
-        until = next((lane.expires for lane in self._lanes if culprit and lane.execution is culprit), None)
-        if self._stand_in is not None:
-            self._stand_in.step(self._hand, since, culprit, until)
-
-    def _delivered_by(self, task: asyncio.Task[object]) -> ClaimedExecution | None:
-        return next((lane.execution for lane in self._lanes if lane.task is task), None)
 
     async def _look_on(self) -> None:
         while True:

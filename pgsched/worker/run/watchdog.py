@@ -11,11 +11,13 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.events import Events
+from pgsched.worker.run.lane import Lane
 from pgsched.worker.run.process_exit import ExitStatus, ProcessExit
+from pgsched.worker.run.stand_in import Hand, StandIn
 
 _CLOCK = time.monotonic
 BLOCKED_AFTER = 1.0
@@ -24,37 +26,35 @@ _LONGEST_STACK = 4_000
 
 
 class Watchdog:
-    """``beat`` is called in the loop, several times within ``after`` seconds. The rest is called in the thread:
-    ``task_of`` returns the row that a task delivers, if any; ``stand_in`` is called again and again while the loop
-    stands still, with the moment since when and the row whose handler blocks it; ``rest`` while the loop turns.
-    Listeners of ``loop.blocked`` are called in the thread, too."""
+    """``beat`` is called in the loop, several times within ``after`` seconds; the rest is done in the thread. Listeners
+    of ``loop.blocked`` are called there, too. ``stand_in`` stands in for the loop, and ``process_exit`` ends a process
+    in which nothing goes on."""
 
     def __init__(
         self,
         events: Events,
-        task_of: Callable[[asyncio.Task[object]], ClaimedExecution | None],
         *,
-        stand_in: Callable[[float, ClaimedExecution | None], None] = lambda since, culprit: None,
-        rest: Callable[[], None] = lambda: None,
+        stand_in: StandIn | None = None,
         process_exit: ProcessExit | None = None,
         after: float = BLOCKED_AFTER,
     ) -> None:
-        self._stand_in, self._rest, self._process_exit = stand_in, rest, process_exit
-        self._events, self._row_of, self._after = events, task_of, after
+        self._stand_in, self._process_exit = stand_in, process_exit
+        self._events, self._after = events, after
         self._turned_at = self._told_of = float("inf")
         self._closing = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._lanes: Sequence[Lane] = ()
+        self._hand: Hand | None = None
         self.culprit: ClaimedExecution | None = None
         """The row whose handler blocked the loop when it was last found blocked."""
 
-    def start(self) -> None:
-        """Watches the running loop."""
+    def start(self, lanes: Sequence[Lane] = (), hand: Hand | None = None) -> None:
+        """Watches the running loop, in which these lanes deliver the rows in hand."""
+        self._lanes, self._hand = lanes, hand
         self._turned_at = time.monotonic()
         if self._process_exit is not None:
             self._process_exit.wind()  # the first handler may begin before the thread does
         watched = asyncio.get_running_loop(), threading.get_ident()
-        self._thread = threading.Thread(target=self._watch, args=watched, name="pgsched-watchdog", daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._watch, args=watched, name="pgsched-watchdog", daemon=True).start()
 
     def beat(self, now: float) -> float:
         """The loop turns. Returns the seconds for which it did not, if that was too long; else 0."""
@@ -87,17 +87,25 @@ class Watchdog:
                 continue
             if turned_at != self._told_of:
                 self._tell(loop, thread, turned_at, blocked)
-            if turned_at == self._told_of:
-                self._stand_in(turned_at, self.culprit)
+            if turned_at == self._told_of and self._stand_in is not None and self._hand is not None:
+                until = next((lane.expires for lane in self._lanes if self._blocks(lane)), None)
+                self._stand_in.step(self._hand, turned_at, self.culprit, until)
         self._rest()
         if self._process_exit is not None:
             self._process_exit.unwind()
+
+    def _rest(self) -> None:
+        if self._stand_in is not None:
+            self._stand_in.rest()
+
+    def _blocks(self, lane: Lane) -> bool:
+        return self.culprit is not None and lane.execution is self.culprit
 
     def _tell(self, loop: asyncio.AbstractEventLoop, thread: int, turned_at: float, blocked: float) -> None:
         frame = sys._current_frames().get(thread)
         stack = "".join(traceback.format_stack(frame)) if frame else ""
         task = asyncio.current_task(loop)
-        culprit = self._row_of(task) if task else None
+        culprit = next((lane.execution for lane in self._lanes if task and lane.task is task), None)
         if self._turned_at == turned_at:  # else it turned while the stack was taken: that shows something else
             self.culprit, self._told_of = culprit, turned_at
             described = _described(culprit)

@@ -57,7 +57,7 @@ from pgsched.worker.run.watchdog import Watchdog
 
 async def main():
     events = Events(lambda event, fields: print(event, fields, flush=True))
-    Watchdog(events, lambda task: None, process_exit=ProcessExit(events, after=60), after=0.04).start()
+    Watchdog(events, process_exit=ProcessExit(events, after=60), after=0.04).start()
     time.monotonic = lambda: 0.0
     time.sleep(30)
 
