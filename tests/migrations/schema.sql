@@ -950,10 +950,10 @@ function pgsched_internal.capability_of(text) returns text volatility i parallel
 function pgsched_internal.carry_on(uuid,timestamp with time zone) returns void volatility v parallel u
 function pgsched_internal.catalogue() returns jsonb volatility s parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.change_chunk(pgsched.bulk_operations,integer,integer) returns record volatility v parallel u
-function pgsched_internal.change_execution(pgsched.bulk_operations,uuid,smallint) returns text volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=5ms
+function pgsched_internal.change_execution(pgsched.bulk_operations,uuid,smallint) returns text volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.change_jobs(text,jsonb,text[],text,text) returns integer volatility v parallel u
-function pgsched_internal.change_letter(pgsched.bulk_operations,uuid,timestamp with time zone) returns text volatility v parallel u set lock_timeout=5ms
-function pgsched_internal.change_or_come_back(pgsched.bulk_operations,uuid,timestamp with time zone,smallint,boolean) returns text volatility v parallel u
+function pgsched_internal.change_letter(pgsched.bulk_operations,uuid,timestamp with time zone) returns text volatility v parallel u
+function pgsched_internal.change_or_come_back(pgsched.bulk_operations,uuid,timestamp with time zone,smallint,boolean) returns text volatility v parallel u set lock_timeout=5ms
 function pgsched_internal.changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.channel_checked() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_acts_for(text) returns boolean volatility s parallel s
@@ -2014,10 +2014,10 @@ comment on pgsched_internal.capability_of(text) is 'What a worker must be able t
 comment on pgsched_internal.carry_on(uuid,timestamp with time zone) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
 comment on pgsched_internal.catalogue() is 'A digest of each table, column, index, function and other thing of pgsched''s, by its kind and name.'
 comment on pgsched_internal.change_chunk(pgsched.bulk_operations,integer,integer) is 'Changes the next of many: how far it is then, what each came to, and how many were looked at.'
-comment on pgsched_internal.change_execution(pgsched.bulk_operations,uuid,smallint) is 'Cancels or reschedules one of many executions: done, skipped where it is no longer meant, failed, or locked where somebody has it.'
+comment on pgsched_internal.change_execution(pgsched.bulk_operations,uuid,smallint) is 'Cancels or reschedules one of many executions: done, skipped where it is no longer meant, or locked where somebody has it.'
 comment on pgsched_internal.change_jobs(text,jsonb,text[],text,text) is 'Pauses, resumes or cancels the jobs that a filter names; how many.'
-comment on pgsched_internal.change_letter(pgsched.bulk_operations,uuid,timestamp with time zone) is 'Replays or discards one of many dead letters: done, skipped where that has been dealt with, failed, locked where somebody has it, or full where its queue is.'
-comment on pgsched_internal.change_or_come_back(pgsched.bulk_operations,uuid,timestamp with time zone,smallint,boolean) is 'Changes one of many, and notes one that is locked to come back to it; again says that it was noted before.'
+comment on pgsched_internal.change_letter(pgsched.bulk_operations,uuid,timestamp with time zone) is 'Replays or discards one of many dead letters: done, skipped where that has been dealt with, or locked where somebody has it.'
+comment on pgsched_internal.change_or_come_back(pgsched.bulk_operations,uuid,timestamp with time zone,smallint,boolean) is 'Changes one of many, and notes one that is locked to come back to it: done, skipped, failed, locked, or full where its queue is. again says that it was noted before.'
 comment on pgsched_internal.changed() is 'Writes a row''s change into the audit log; told the kind, the column with its name, and that with its subject.'
 comment on pgsched_internal.channel_checked() is 'Refuses a job whose client may not have its target called.'
 comment on pgsched_internal.check_acts_for(text) is 'True where the session acts for this client; raises PS012 otherwise.'

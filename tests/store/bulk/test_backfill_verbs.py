@@ -118,16 +118,6 @@ def test_cancelling_takes_back_what_it_planned_and_still_waits(db: Connection, j
     )
 
 
-def test_cancelling_twice_says_that_it_had_ended(db: Connection, job: UUID) -> None:
-    id = backfill(db, job)
-    assert [call(db, "stop_bulk", id=id) for _ in range(2)] == [True, False]
-
-
-def test_an_unknown_backfill_is_not_found(db: Connection) -> None:
-    with refused("PS010"):
-        call(db, "stop_bulk", id=uuid4())
-
-
 def test_cancelling_the_job_cancels_its_backfills(db: Connection, job: UUID) -> None:
     backfill(db, job)
     waiting_row(db, job, "2026-03-01T01:00Z")

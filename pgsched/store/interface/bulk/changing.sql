@@ -2,7 +2,7 @@
 
 -- It may have been edited since it was looked at: so it is judged again once it is locked. What runs is locked only to be cancelled.
 create or replace function pgsched_internal.change_execution(asked pgsched.bulk_operations, id uuid, partition smallint) returns text
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '5ms' as $$
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   there pgsched.executions := pgsched_internal.live_execution(change_execution.partition, change_execution.id);
   free constant text := case asked.action when 'reschedule' then 'and e.lease_token is null and e.job_id is null' else '' end;
@@ -28,22 +28,12 @@ begin
       case when isfinite(there.fire_at) then there.fire_at else coalesce(there.scheduled_for, pgsched.now()) end + asked.shift));
   end if;
   return 'done';
-exception when others then
-  if not pgsched_internal.is_of_a_row(sqlstate) then
-    raise;
-  elsif pgsched_internal.is_a_lock(sqlstate) then
-    return 'locked';
-  end if;
-  raise warning 'execution % cannot be changed: %', change_execution.id, sqlerrm;
-  return 'failed';
 end $$;
 comment on function pgsched_internal.change_execution(pgsched.bulk_operations, uuid, smallint)
-  is 'Cancels or reschedules one of many executions: done, skipped where it is no longer meant, failed, or locked where somebody has it.';
+  is 'Cancels or reschedules one of many executions: done, skipped where it is no longer meant, or locked where somebody has it.';
 
--- One of these cannot be scheduled, such as where its queue is gone: it fails, and stays a dead letter. One that
--- its client has locked, or whose key, is not waited for.
 create or replace function pgsched_internal.change_letter(asked pgsched.bulk_operations, id uuid, finished_at timestamptz) returns text
-  language plpgsql volatile set lock_timeout = '5ms' as $$
+  language plpgsql volatile as $$
 declare
   letter pgsched.history;
 begin
@@ -64,33 +54,34 @@ begin
     return 'skipped';
   end if;
   return 'done';
-exception when others then
-  if sqlstate = 'PS014' then
-    return 'full';
-  elsif not pgsched_internal.is_of_a_row(sqlstate) then
-    raise;
-  elsif pgsched_internal.is_a_lock(sqlstate) then
-    return 'locked';
-  end if;
-  raise warning 'dead letter % cannot be replayed: %', change_letter.id, sqlerrm;
-  return 'failed';
 end $$;
 comment on function pgsched_internal.change_letter(pgsched.bulk_operations, uuid, timestamptz)
-  is 'Replays or discards one of many dead letters: done, skipped where that has been dealt with, failed, locked where somebody has it, or full where its
-queue is.';
+  is 'Replays or discards one of many dead letters: done, skipped where that has been dealt with, or locked where somebody has it.';
 
--- What somebody has locked is come back to.
+-- What somebody has locked, such as the key of a dead letter, is not waited for: it is come back to. What cannot be changed, such as a dead
+-- letter whose queue is gone, fails and stays as it is.
 create or replace function pgsched_internal.change_or_come_back(
   asked pgsched.bulk_operations, id uuid, finished_at timestamptz, partition smallint, again boolean
-) returns text language plpgsql volatile as $$
+) returns text language plpgsql volatile set lock_timeout = '5ms' as $$
 declare
   outcome text;
 begin
-  if asked.action in ('replay', 'discard') then
-    outcome := pgsched_internal.change_letter(asked, change_or_come_back.id, change_or_come_back.finished_at);
-  else
-    outcome := pgsched_internal.change_execution(asked, change_or_come_back.id, change_or_come_back.partition);
-  end if;
+  begin
+    outcome := case when asked.action in ('replay', 'discard')
+                    then pgsched_internal.change_letter(asked, change_or_come_back.id, change_or_come_back.finished_at)
+                    else pgsched_internal.change_execution(asked, change_or_come_back.id, change_or_come_back.partition) end;
+  exception when others then
+    if sqlstate = 'PS014' then
+      outcome := 'full';
+    elsif not pgsched_internal.is_of_a_row(sqlstate) then
+      raise;
+    elsif pgsched_internal.is_a_lock(sqlstate) then
+      outcome := 'locked';
+    else
+      raise warning 'bulk operation % cannot % %: %', asked.id, asked.action, change_or_come_back.id, sqlerrm;
+      outcome := 'failed';
+    end if;
+  end;
   if outcome = 'locked' then
     insert into pgsched_internal.rows_to_come_back_to (operation_id, id, finished_at, partition)
     values (asked.id, change_or_come_back.id, change_or_come_back.finished_at, change_or_come_back.partition)
@@ -101,7 +92,8 @@ begin
   return outcome;
 end $$;
 comment on function pgsched_internal.change_or_come_back(pgsched.bulk_operations, uuid, timestamptz, smallint, boolean)
-  is 'Changes one of many, and notes one that is locked to come back to it; again says that it was noted before.';
+  is 'Changes one of many, and notes one that is locked to come back to it: done, skipped, failed, locked, or full where its queue is. again says
+that it was noted before.';
 
 -- First what was locked when it was its turn, so many in each chunk, then the next, of executions those of one partition. Read as it is
 -- dealt with: what comes after the end of a chunk is looked at in the next.
