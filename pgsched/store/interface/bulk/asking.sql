@@ -40,7 +40,7 @@ begin
   for job in select n.id, n.state from pgsched_internal.jobs_named(action, filter, clients) n loop
     perform from pgsched.jobs j where j.id = job.id and j.state = job.state for update;
     continue when not found;
-    changed := case action when 'cancel' then pgsched.cancel(job.id, note => change_jobs.note, actor => change_jobs.actor)
+    changed := case action when 'cancel_jobs' then pgsched.cancel(job.id, note => change_jobs.note, actor => change_jobs.actor)
                            else pgsched_internal.set_paused(action = 'pause', 'job', job.id::text, null, null, note, actor) end;
     done := done + changed::int;
   end loop;
