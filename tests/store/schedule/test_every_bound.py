@@ -112,6 +112,8 @@ def test_every_argument_of_every_verb_is_bounded(db: Connection, house: House) -
         given = house.sane(verb, named[0])
         if verb.startswith("schedule"):
             given = given | _BESIDE.get(argument, {})
+        if (verb, argument) == ("bulk", "target"):  # for replay only, which has no instant
+            given = {"action": "replay", "filter": given["filter"]}
         sane = given | {argument: given.get(argument, _SANE.get(argument, "x"))}
         taken = _called(db, verb, sane)
         assert taken is None or (verb, argument) in _ANSWERED, (verb, argument, taken)
