@@ -60,7 +60,9 @@ async def _run(
         await running.drain()
     except BaseException as error:
         if process_exit is not None:  # closing the loop would wait for handlers and lanes
-            process_exit.now(ExitStatus.BROKEN, f"its main task ended: {describe(error)}", running.dispatcher.running)
+            process_exit.now(
+                ExitStatus.BROKEN, f"its main task ended: {describe(error)}", running.parts.dispatcher.running
+            )
         raise
     if running.has_stragglers:
         # A thread cannot be interrupted, and a coroutine may resist it. Their executions are settled or handed back, so
@@ -91,7 +93,9 @@ def _handle_signals(stop: asyncio.Event, running: Worker, orders: Orders | None)
 
     def report_ignored(number: signal.Signals) -> None:
         if not stop.is_set():
-            running.events.emit("signal.ignored", signal=number.name, running=named(running.dispatcher.running))
+            running.parts.base.events.emit(
+                "signal.ignored", signal=number.name, running=named(running.parts.dispatcher.running)
+            )
 
     waiting: dict[int, asyncio.TimerHandle] = {}
 
@@ -117,7 +121,7 @@ async def _wait_until_stopped(stop: asyncio.Event, running: Worker, process_exit
             await asyncio.wait_for(stop.wait(), _LOOK_EVERY)
         if process_exit is not None and not stop.is_set() and (broken := running.broken):
             process_exit.now(
-                ExitStatus.BROKEN, f"these parts have ended or stand still: {broken}", running.dispatcher.running
+                ExitStatus.BROKEN, f"these parts have ended or stand still: {broken}", running.parts.dispatcher.running
             )
 
 

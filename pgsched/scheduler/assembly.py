@@ -1,204 +1,216 @@
-"""The parts that supply a worker with rows (claims, gates, notifications, renewals), and the connections between all
-parts."""
+"""The parts of a worker, and the connections between them."""
 
-from collections.abc import Sequence
-from datetime import timedelta
+import asyncio
+import contextlib
+import os
+import socket
+from typing import Any
+
+import psycopg
 
 from pgsched.delivery.python import App
 from pgsched.events import Events
 from pgsched.metrics.files import Counting, Writing
-from pgsched.scheduler.foundation import Containment, Foundation
+from pgsched.scheduler.base import Base
+from pgsched.scheduler.deliveries import NO_CONTAINMENT, Containment, Deliveries
+from pgsched.scheduler.supply import Supply
+from pgsched.service import Signal
 from pgsched.settings import Settings
-from pgsched.store.admin.workers import RegisteredWorker
-from pgsched.store.core.connect import Connection, Link
-from pgsched.store.live.warming import warm_claims
-from pgsched.worker.claim.claimer import Claimer
-from pgsched.worker.claim.fairness import Fairness
+from pgsched.store.admin import workers
+from pgsched.store.core.connect import Connection
+from pgsched.store.live.warming import warm_settles
+from pgsched.upkeep.primaries import Primaries
+from pgsched.upkeep.services import Upkeep
 from pgsched.worker.claim.hints import Hints
-from pgsched.worker.claim.horizon import Horizon
 from pgsched.worker.claim.listener import Listener
-from pgsched.worker.claim.selection import Selection
-from pgsched.worker.claim.sweeper import Sweeper
-from pgsched.worker.gates.admission import Admission
 from pgsched.worker.gates.capabilities import Capabilities
-from pgsched.worker.gates.gatekeeper import Gatekeeper
-from pgsched.worker.leases import CLAIMING_PATIENCE, Leases
+from pgsched.worker.leases import SURE
+from pgsched.worker.roster import Roster
+from pgsched.worker.run.dispatcher import Dispatcher
+from pgsched.worker.run.lane_watch import LaneWatch
 from pgsched.worker.run.renewer import Renewer
+from pgsched.worker.run.shares import Shares
+from pgsched.worker.run.stand_in import StandIn
+from pgsched.worker.run.terms import Terms
+from pgsched.worker.run.watchdog import Watchdog
+from pgsched.worker.settle.minutes import Minutes
+from pgsched.worker.settle.settler import SETTLING_PATIENCE, Settler
 
 
-class Assembly(Foundation):
-    """All parts of a worker. They do not run yet."""
+class Assembly:
+    """All parts of a worker; they do not run yet. ``warms`` says whether statements are planned beforehand."""
 
     def __init__(
         self,
         settings: Settings,
         *,
-        app: App | None,
-        events: Events | None,
-        containment: Containment,
-        counting: Counting | None,
+        app: App | None = None,
+        events: Events | None = None,
+        containment: Containment = NO_CONTAINMENT,
+        counting: Counting | None = None,
+        settler_type: type[Settler] = Settler,
+        warms: bool = True,
     ) -> None:
-        super().__init__(settings, app=app, events=events, containment=containment, counting=counting)
-        self.capabilities = Capabilities(self._chores, self.events, self.roster, mine=self._delivers)
-        self.admission = Admission(
-            self.roster,
-            self.clock,
-            self.in_hand,
-            known_gates=self.known_gates,
-            capabilities=self.capabilities,
-            circuits=self.circuits,
-            terms=self.terms,
-            ahead=self.settings.look_ahead,
+        self.base = base = Base(settings, app=app, events=events)
+        self.deliveries = Deliveries(base, containment)
+        self.roster = Roster(
+            name=f"{socket.gethostname()}:{os.getpid()}",
+            instance=base.instance,
+            queues=settings.queue_names,
+            lease=base.lease,
+            concurrency=settings.concurrency,
+            delivers=self.deliveries.capabilities,
         )
-        self.gatekeeper = self._make_gatekeeper()
-        self.fairness = Fairness(self.directory)
-        self.selection = Selection(self.admission, self.fairness, self.capabilities, self.dispatcher.shares)
-        self.horizon = Horizon(self.roster, self.clock, ahead=round(self.settings.look_ahead * 1e6))
-        self.sweeper = self._make_sweeper()
-        self.claimer = self._make_claimer()
+        self.minutes = Minutes(base.clock, base.directory.has_settings)
+        primaries = Primaries(base.events, base.url, base.lineage)
+        self.upkeep = Upkeep(
+            settings, base.link, base.events, base.chores, self.roster, base.clock, self.minutes, primaries
+        )
+        self.settler = settler_type(
+            base.link("settle", warm=self._warm_settles if warms else None, patience=SETTLING_PATIENCE),
+            base.clock,
+            base.events,
+            base.directory,
+            base.circuits,
+            base.in_hand,
+            base.definitions,
+            batch=settings.batch,
+        )
+        terms = Terms(base.clock, base.directory.defaults)
+        self.relieved: Signal[[]] = Signal()
+        self.dispatcher = self._make_dispatcher(containment, terms)
+        capabilities = Capabilities(base.chores, base.events, self.roster, mine=self.deliveries.capabilities)
+        self.supply = Supply(base, self.roster, self.dispatcher, capabilities=capabilities, terms=terms, warms=warms)
         self.renewer = Renewer(
-            self._renewing,
+            base.renewing,
             self.roster,
             self.dispatcher,
-            self.events,
-            lease=self._lease,
-            rejoin=self._rejoin,
-            others=self._links,
+            base.events,
+            lease=base.lease,
+            rejoin=self.join,
+            others=base.links,
         )
         self.listener = Listener(
-            self._link("listen"),
+            base.link("listen"),
             self.roster,
-            self.events,
+            base.events,
             joined=self._joined,
             hints=self._make_hints(),
-            listen=self.settings.notify,
+            listen=settings.notify,
         )
         self.writing = self._make_writing(counting) if counting else None
         self._connect()
 
-    def _connect(self) -> None:
-        """Connects the signals of the parts."""
-        for expected in (self.settler.expected, self.sweeper.expected):
-            expected.connect(self.claimer.expect)
-        for wanted in (self.dispatcher.room, self.sweeper.has_found):
-            wanted.connect(self.claimer.wake)
-        self.dispatcher.unbegun.asks.connect(self.renewer.wake)
-        for changed in (self.relieved, self.capabilities.changed, self.upkeep.reaper.reaped):
-            changed.connect(self.claimer.look)
-        self.in_hand.left.connect(self.admission.left)
-        self.admission.has_news.connect(self.gatekeeper.wake)
-        self.in_hand.left.connect(self.circuits.forget)
-        self.circuits.changed.connect(self.gatekeeper.look)
-        self.capabilities.found.connect(self.gatekeeper.feed_from)
-        self.settler.held.connect(self.capabilities.note_held)
-        for ended in (self.settler.ended, self.upkeep.reaper.reaped):
-            ended.connect(self.upkeep.releaser.settled)
-        self.upkeep.reaper.seen.connect(self._share)
-        self.roster.hold_changed.connect(self._hold_changed)
+    async def join(self, connection: Connection) -> None:
+        """Registers the worker, or finds that it still is."""
+        await self.roster.join(connection)
+        self._joined()
 
-    def _hold_changed(self) -> None:
-        if self.roster.held is not None:
-            self.dispatcher.unbegun.recall(lambda _: True)
-            self.events.emit("installation.held", why=self.roster.held, then="pgsched admin recover")
-        else:
-            self.events.emit("installation.released")
+    async def leave(self) -> None:
+        """Gives back what is leased, retires the worker and closes all connections. For the end, after the drain."""
+        with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
+            async with asyncio.timeout(5):
+                for claiming in self.supply.claiming:
+                    await claiming.leases.close()
+                if self.roster.number:
+                    await workers.retire(await self.base.chores.get(), self.roster.number)
+        parts = (self.settler, self.listener, self.supply.sweeper, self.upkeep, self.deliveries, self.base)
+        for part in parts:
+            with contextlib.suppress(psycopg.Error, OSError):
+                await part.close()
 
-    def _share(self, alive: Sequence[RegisteredWorker]) -> None:
-        self.capabilities.note_others(alive, self.roster.number)
-        if self.roster.share(alive):
-            open_now = frozenset(self.roster.open)
-            self.dispatcher.unbegun.recall(lambda row: row.partition not in open_now)
-            self.claimer.reopen()
+    def _joined(self) -> None:
+        self.base.events.emit("worker.joined", worker=self.roster.number)
+        self.supply.joined()
 
-    def _leases(self, link: Link) -> Leases:
-        return Leases(link, self.roster, self.clock, self.events, self.definitions, self._lease)
-
-    def _make_gatekeeper(self) -> Gatekeeper:
-        return Gatekeeper(
-            self._leases(self._link("gates", greet=self.roster.check_in, patience=CLAIMING_PATIENCE, seldom=True)),
-            self.dispatcher,
-            self._chores,
-            admission=self.admission,
-            capabilities=self.capabilities,
-        )
-
-    def _make_sweeper(self) -> Sweeper:
-        return Sweeper(
-            self._link("sweep"),
-            self.events,
+    def _make_dispatcher(self, containment: Containment, terms: Terms) -> Dispatcher:
+        base, settings, process_exit = self.base, self.base.settings, containment.process_exit
+        stand_in = StandIn(
+            base.url,
             self.roster,
-            self.clock,
-            self.dispatcher,
-            front=self.horizon.front,
-            every=self.settings.poll_interval,
-            selection=self.selection,
+            base.events,
+            lease=base.lease,
+            unanswered=lambda: self.supply.unanswered(),
+            announces=settings.notify,
+            longest=settings.blocked_timeout or float("inf"),
+            process_exit=process_exit,
         )
-
-    def _make_claimer(self) -> Claimer:
-        return Claimer(
-            self._leases(
-                self._link("claim", greet=self.roster.check_in, warm=self._warm_claims, patience=CLAIMING_PATIENCE)
-            ),
-            self.dispatcher,
-            batch=self.settings.batch,
-            poll=timedelta(seconds=self.settings.poll_interval),
-            admission=self.admission,
-            fairness=self.fairness,
-            sweeper=self.sweeper,
-            horizon=self.horizon,
-            selection=self.selection,
+        shares = Shares(lanes=settings.concurrency, is_wanted=base.directory.are_several, relieved=self.relieved)
+        watchdog = Watchdog(base.events, stand_in=stand_in, process_exit=process_exit)
+        return Dispatcher(
+            self.deliveries.equip(self.settler, shares, terms),
+            base.clock,
+            concurrency=settings.concurrency,
+            ahead=settings.look_ahead,
+            sure=SURE * settings.lease,
+            watch=LaneWatch(watchdog, beaten=self.deliveries.threads.beat),
         )
-
-    async def _warm_claims(self, connection: Connection, first: bool) -> None:
-        await warm_claims(connection, self.roster.partitions, each=first)
 
     def _make_writing(self, counting: Counting) -> Writing:
         def gauges() -> dict[str, float]:
             return {
-                "pgsched_worker_in_hand": len(self.in_hand),
+                "pgsched_worker_in_hand": len(self.base.in_hand),
                 "pgsched_worker_capacity": self.dispatcher.capacity,
                 "pgsched_worker_running": len(self.dispatcher.running),
                 "pgsched_worker_room": self.dispatcher.spare,
             }
 
-        return Writing(self.events, counting, queue_names=lambda: self.roster.queue_names, gauges=gauges)
+        return Writing(self.base.events, counting, queue_names=lambda: self.roster.queue_names, gauges=gauges)
 
     def _make_hints(self) -> Hints:
+        claimer, upkeep = self.supply.claimer, self.upkeep
+        changed: dict[str, Any] = {
+            "plan": upkeep.planner.wake,
+            "clients": self._clients_changed,
+            "queues": self._queues_changed,
+            "release": upkeep.releaser.look,
+            "bulk": upkeep.bulk.wake,
+            "gates": self.supply.gatekeeper.look,
+            "turns": self._turns_changed,
+            "workers": upkeep.reaper.wake,
+        }
         return Hints(
-            expect=self.claimer.expect,
-            rung=self.claimer.ring,
-            look=self.claimer.wake,
-            changed={
-                "plan": self.upkeep.planner.wake,
-                "clients": self._clients_changed,
-                "queues": self._queues_changed,
-                "release": self.upkeep.releaser.look,
-                "bulk": self.upkeep.bulk.wake,
-                "gates": self.gatekeeper.look,
-                "turns": self._turns_changed,
-                "workers": self.upkeep.reaper.wake,
-            },
+            expect=claimer.expect,
+            rung=claimer.ring,
+            look=claimer.wake,
+            changed=changed,
             ended=self.renewer.doubt,
-            now=self.clock.now,
+            now=self.base.clock.now,
         )
 
+    def _connect(self) -> None:
+        """Connects the signals of the parts, beside those within the supply."""
+        claimer, reaper = self.supply.claimer, self.upkeep.reaper
+        self.settler.expected.connect(claimer.expect)
+        self.settler.counted.connect(self.minutes.ended)
+        self.settler.failed.connect(self.deliveries.failures.failed)
+        self.settler.held.connect(self.supply.capabilities.note_held)
+        self.dispatcher.unbegun.asks.connect(self.renewer.wake)
+        for relieved in (self.relieved, reaper.reaped):
+            relieved.connect(claimer.look)
+        for ended in (self.settler.ended, reaper.reaped):
+            ended.connect(self.upkeep.releaser.settled)
+        reaper.seen.connect(self.supply.note_workers)
+        self.roster.hold_changed.connect(self._hold_changed)
+
+    def _hold_changed(self) -> None:
+        if self.roster.held is not None:
+            self.dispatcher.unbegun.recall(lambda _: True)
+            self.base.events.emit("installation.held", why=self.roster.held, then="pgsched admin recover")
+        else:
+            self.base.events.emit("installation.released")
+
     def _clients_changed(self) -> None:
-        self.directory.wake()
-        self.vault.forget()
-
-    async def _rejoin(self, connection: Connection) -> None:
-        await self.roster.join(connection)
-        self._joined()
-
-    def _joined(self) -> None:
-        self.events.emit("worker.joined", worker=self.roster.number)
-        self.claimer.look()
-        self.capabilities.look()
+        self.base.directory.wake()
+        self.base.vault.forget()
 
     def _queues_changed(self) -> None:
-        for service in (self.upkeep.reaper, self.directory, self.upkeep.full_queues):
+        for service in (self.upkeep.reaper, self.base.directory, self.upkeep.full_queues):
             service.wake()
 
     def _turns_changed(self) -> None:
         self.upkeep.stuck_keys.wake()
         self.upkeep.pulled.look()
+
+    async def _warm_settles(self, connection: Connection, first: bool) -> None:
+        await warm_settles(connection, self.roster.partitions, each=first)

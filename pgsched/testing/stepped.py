@@ -12,7 +12,7 @@ from pgsched.delivery.python import App
 from pgsched.domain.duration import NO_TIME
 from pgsched.domain.outcome import Undeliverable
 from pgsched.events import Events, Field
-from pgsched.scheduler import Worker
+from pgsched.scheduler.assembly import Assembly
 from pgsched.settings import Settings
 from pgsched.store import internal, verbs
 from pgsched.store.core.connect import Connection
@@ -25,57 +25,55 @@ from pgsched.testing.ran import NotingSettler, Ran, is_attempt, ran
 _MOST = 500
 
 
-class SteppedWorker(Worker):
+class SteppedWorker:
     """``open``, then ``run_due`` any number of times, then ``close``."""
-
-    settler_type = NotingSettler
 
     def __init__(self, database_url: str, app: App, *, patience: float, **settings: Any) -> None:
         given: dict[str, Any] = {"allow_private_targets": True, "concurrency": 20, "kept_traceback": 6_000} | settings
         self._patience = patience
         self._refused: list[str] = []
-        super().__init__(
+        self._parts = Assembly(
             Settings(database_url=database_url, lease=3_600.0, look_ahead=0.0, blocked_timeout=0.0, **given),
             app=app,
             events=Events(self._hear),
+            settler_type=NotingSettler,
+            warms=False,  # it claims a few times: to plan every statement beforehand would take longer than that
         )
-        assert isinstance(self.settler, NotingSettler)
-        self._noted = self.settler.noted = []
+        settler = self._parts.settler
+        assert isinstance(settler, NotingSettler)
+        self._noted = settler.noted = []
+        self._settling: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()
-        self.in_hand.eased.connect(self._idle.set)
+        self._parts.base.in_hand.eased.connect(self._idle.set)
 
     def _hear(self, event: str, fields: dict[str, Field]) -> None:
         if event == "job.invalid":
             self._refused.append(f"the job {fields['job']} has no schedule that can be planned: {fields['reason']}")
 
-    async def _warm_claims(self, connection: Connection, first: bool) -> None:
-        """It claims a few times: to plan every statement beforehand would take longer than all of these."""
-
-    _warm_settles = _warm_claims
-
     async def open(self) -> None:
         """Registers, and reads what workers know: the settings of clients, the gates, and what is held for it."""
-        await self._rejoin(await self._chores.get())
-        self.dispatcher.start()
-        self._settling = asyncio.create_task(self.settler.run())
-        self.capabilities.note_others([], self.roster.number)
-        await self.capabilities.turn()
+        parts, capabilities = self._parts, self._parts.supply.capabilities
+        await parts.join(await parts.base.chores.get())
+        parts.dispatcher.start()
+        self._settling = asyncio.create_task(parts.settler.run())
+        capabilities.note_others([], parts.roster.number)
+        await capabilities.turn()
 
     async def close(self) -> None:
         """Hands back what it has in hand, and leaves."""
-        await self.dispatcher.drain(timedelta(0))
-        self.settler.stop()
+        await self._parts.dispatcher.drain(timedelta(0))
+        self._parts.settler.stop()
         if self._settling is not None:
             await asyncio.wait([self._settling], timeout=self._patience)
-        await self._leave()
+        await self._parts.leave()
 
     async def run_due(self, *, most: int) -> list[Ran]:
         """Runs what is due, what that makes due, and so on, until nothing is. Raises AssertionError after ``most``
         attempts, for a job that cannot be planned, and for a target that has no handler; TimeoutError for what does not
         end."""
         self._noted.clear()
-        await self.directory.turn()
-        connection = await self._chores.get()
+        await self._parts.base.directory.turn()
+        connection = await self._parts.base.chores.get()
         while await self._step(connection):
             if len(self._noted) > most:
                 raise AssertionError(f"after {most} attempts there is still something due: {self._noted[-1][0].target}")
@@ -87,12 +85,13 @@ class SteppedWorker(Worker):
         await self._plan()
         released = await self._release(connection)
         before = len(self._noted)
-        self.gatekeeper.look()
-        await self.gatekeeper.turn()
-        shares = [Share(partition, LONG_AGO, _MOST) for partition in self.roster.open]
-        admit, row_filter = self.admission.admit, self.selection.row_filter
-        claimed = await self.claimer.leases.claim(shares, NO_TIME, row_filter=row_filter, admit=admit)
-        self.dispatcher.submit(claimed.rows, claimed.sure_until)
+        supply = self._parts.supply
+        supply.gatekeeper.look()
+        await supply.gatekeeper.turn()
+        shares = [Share(partition, LONG_AGO, _MOST) for partition in self._parts.roster.open]
+        rows, admit = supply.selection.row_filter, supply.admission.admit
+        claimed = await supply.claimer.leases.claim(shares, NO_TIME, row_filter=rows, admit=admit)
+        self._parts.dispatcher.submit(claimed.rows, claimed.sure_until)
         await self._all_settled()
         return bool(claimed.taken) or released or len(self._noted) > before
 
@@ -102,10 +101,10 @@ class SteppedWorker(Worker):
         sent = loop.time()
         cursor = await connection.execute(verbs.now.text(), binary=True)
         [now] = await cursor.fetchone() or (0,)
-        self.clock.observe(now, sent, loop.time())
+        self._parts.base.clock.observe(now, sent, loop.time())
 
     async def _plan(self) -> None:
-        while await self.upkeep.planner.turn() == 0.0:
+        while await self._parts.upkeep.planner.turn() == 0.0:
             pass
 
     async def _release(self, connection: Connection) -> bool:
@@ -121,17 +120,17 @@ class SteppedWorker(Worker):
     async def _all_settled(self) -> None:
         try:
             async with asyncio.timeout(self._patience):
-                while self.in_hand.rows:
+                while self._parts.base.in_hand.rows:
                     self._idle.clear()
                     await self._idle.wait()
         except TimeoutError:
-            left = ", ".join(sorted({row.target for row in self.in_hand.rows.values()}))
+            left = ", ".join(sorted({row.target for row in self._parts.base.in_hand.rows.values()}))
             raise TimeoutError(f"not done after {self._patience:g} s: {left}") from None
 
     async def _report(self, connection: Connection) -> list[Ran]:
         missed = sorted({row.target for row, outcome in self._noted if isinstance(outcome, Undeliverable)})
         if missed:
-            known = ", ".join(sorted(self._app.handlers)) or "none"
+            known = ", ".join(sorted(self._parts.base.app.handlers)) or "none"
             self._refused.append(f"no handler for {', '.join(missed)}; the application's handlers are: {known}")
         if self._refused:
             raise AssertionError("\n".join(self._refused))

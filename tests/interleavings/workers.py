@@ -10,7 +10,6 @@ import psycopg
 from pgsched.delivery.python import App
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.scheduler.assembly import Assembly
-from pgsched.scheduler.foundation import Containment
 from pgsched.settings import Settings
 from pgsched.store.admin import workers
 from pgsched.store.core.connect import Connection
@@ -57,10 +56,10 @@ def admission(url: str, number: int) -> Admission:
     """The gates as a worker of this number knows them."""
     app = App()
     app.handler("x")(called)
-    parts = Assembly(Settings(database_url=url), app=app, events=None, containment=Containment(), counting=None)
+    parts = Assembly(Settings(database_url=url), app=app)
     parts.roster.number = number
-    parts.clock.observe(to_instant(datetime.now(UTC)), time.monotonic(), time.monotonic())
-    return parts.admission
+    parts.base.clock.observe(to_instant(datetime.now(UTC)), time.monotonic(), time.monotonic())
+    return parts.supply.admission
 
 
 def anew(admission: Admission) -> None:

@@ -15,7 +15,7 @@ SCHEDULE = "select pgsched.schedule('python:slow')"
 
 
 async def _drained(worker: Any) -> bool:
-    return not worker.roster.open
+    return not worker.parts.roster.open
 
 
 async def test_what_it_has_in_hand_goes_on_and_nothing_else_begins_until_it_is_resumed(
@@ -31,13 +31,13 @@ async def test_what_it_has_in_hand_goes_on_and_nothing_else_begins_until_it_is_r
     async with running(app) as worker:
         await db.execute(SCHEDULE)
         await begun.wait()
-        number = worker.roster.number
+        number = worker.parts.roster.number
         await db.execute("select pgsched.pause('worker', %s::text)", [number])
         await until(lambda: _drained(worker))
         await db.execute(SCHEDULE)
         go_on.set()
         await until_history(db, 1)
-        await worker.claimer.turn()
+        await worker.parts.supply.claimer.turn()
         left = "select count(*) from pgsched.executions where lease_token is null"
         assert await value(db, left) == 1
         stall = "select reason from pgsched.status where status = 'scheduled'"
@@ -51,7 +51,7 @@ async def test_it_stays_drained_where_it_has_to_register_anew(
 ) -> None:
     async with running(App()) as worker:
         await recorder.wait_for("worker.joined")
-        former = worker.roster.number
+        former = worker.parts.roster.number
         await db.execute("select pgsched.pause('worker', %s::text)", [former])
         await until(lambda: _drained(worker))
         await db.execute("update pgsched.workers set lost_since = now()")
@@ -60,7 +60,7 @@ async def test_it_stays_drained_where_it_has_to_register_anew(
         assert number != former
         assert await value(db, "select worker from pgsched_internal.draining") == number
         registered = "select concurrency from pgsched.workers where id = %s"
-        assert await value(db, registered, number) == worker.settings.concurrency
+        assert await value(db, registered, number) == worker.parts.base.settings.concurrency
         assert await _drained(worker)
 
 
@@ -70,9 +70,9 @@ async def test_who_keeps_a_transaction_open_that_drains_it_does_not_keep_it_from
     async with running(App()) as worker:
         await recorder.wait_for("worker.joined")
         async with db.transaction():
-            await db.execute("select pgsched.pause('worker', %s::text)", [worker.roster.number])
+            await db.execute("select pgsched.pause('worker', %s::text)", [worker.parts.roster.number])
             async with asyncio.timeout(20):
-                assert await worker.roster.renew(await worker._renewing.get())
+                assert await worker.parts.roster.renew(await worker.parts.base.renewing.get())
                 await worker.drain()
     assert await value(db, "select count(*) from pgsched.workers") == 0
 

@@ -37,8 +37,8 @@ async def test_a_worker_on_a_copy_claims_nothing_until_it_is_released(
         await recorder.wait_for("worker.joined")
         await db.execute("select pgsched.schedule('python:note', '2')")  # the notification of which changes nothing
         assert "this is a copy" in str(held["why"])
-        await worker.claimer.turn()
-        assert (worker.roster.open, calls) == ([], [])
+        await worker.parts.supply.claimer.turn()
+        assert (worker.parts.roster.open, calls) == ([], [])
         await db.execute("select pgsched.resume('installation')")
         await until_history(db, 2)
         await recorder.wait_for("installation.released")

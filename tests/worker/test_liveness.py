@@ -50,7 +50,7 @@ async def schedule(db: Connection, count: int) -> None:
 
 async def seen_since(worker: Worker, turns: int) -> None:
     """Returns once the worker's reaper has had so many more turns."""
-    reaper, done, turn = worker.upkeep.reaper, asyncio.Event(), worker.upkeep.reaper.turn
+    reaper, done, turn = worker.parts.upkeep.reaper, asyncio.Event(), worker.parts.upkeep.reaper.turn
     left = turns
 
     async def counted() -> float:
@@ -75,9 +75,9 @@ async def test_a_worker_whose_listener_is_away_is_not_lost(
     async with running(slow.app) as judge, running(slow.app) as worker:
         await schedule(db, 10)
         await slow.begun(10)
-        join = worker.listener._link.get
-        monkeypatch.setattr(worker.listener._link, "get", lambda: _after(back, join))
-        await value(db, CUT, f"pgsched listen {worker.roster.instance}%")
+        join = worker.parts.listener._link.get
+        monkeypatch.setattr(worker.parts.listener._link, "get", lambda: _after(back, join))
+        await value(db, CUT, f"pgsched listen {worker.parts.roster.instance}%")
         await recorder.wait_for("listener.lost")
         await seen_since(judge, 12)
         back.set()
@@ -136,8 +136,8 @@ async def test_leases_that_are_being_taken_back_as_run_out_are_left_once_the_clo
         await slow.begun(10)
         await db.execute("update pgsched.workers set expires_at = now() + interval '1 hour'")
         ahead = await value(db, "select extract(epoch from now() + interval '1 hour')::float8")
-        reaper = judge.upkeep.reaper
-        reaper._walks[0] = Walk([], judge.roster.partitions, ended_by=ahead, depth=1000)
+        reaper = judge.parts.upkeep.reaper
+        reaper._walks[0] = Walk([], judge.parts.roster.partitions, ended_by=ahead, depth=1000)
         reaper.liveness.interrupt()
         await seen_since(judge, 4)
         slow.go.set()
@@ -173,17 +173,19 @@ async def test_a_worker_that_was_declared_lost_cannot_renew_but_registers_anew(
 ) -> None:
     async with running(lease=3.0) as worker:
         await recorder.wait_for("worker.joined")
-        before = worker.roster.number
+        before = worker.parts.roster.number
         await db.execute("update pgsched.workers set lost_since = now()")
         await recorder.wait_for("worker.lost")
         await until(lambda: _registered_anew(worker, before))
         await until(
-            lambda: value(db, "select array_agg(id) = array[%s]::integer[] from pgsched.workers", worker.roster.number)
+            lambda: value(
+                db, "select array_agg(id) = array[%s]::integer[] from pgsched.workers", worker.parts.roster.number
+            )
         )
 
 
 async def _registered_anew(worker: Worker, before: int) -> bool:
-    return worker.roster.number > before
+    return worker.parts.roster.number > before
 
 
 @pytest.fixture

@@ -53,7 +53,12 @@ def _current_task() -> asyncio.Task[Any] | None:
 def on_the_way(worker: Worker) -> Callable[[asyncio.Task[Any] | None], bool]:
     """Whether a task is the listener's, the claimer's, the settler's or a lane's; callbacks of the loop have none."""
     named = dict(zip((service.name for service in worker.services), worker._tasks, strict=True))
-    tasks = {named["listener"], named["claimer"], worker._settling, *(lane.task for lane in worker.dispatcher._lanes)}
+    tasks = {
+        named["listener"],
+        named["claimer"],
+        worker._settling,
+        *(lane.task for lane in worker.parts.dispatcher._lanes),
+    }
     return lambda task: task is None or task in tasks
 
 

@@ -77,13 +77,13 @@ async def test_what_others_say_on_its_own_channel_is_not_taken_for_the_listeners
 ) -> None:
     async with running(app_that_does_nothing()) as worker:
         await recorder.wait_for("worker.joined")
-        worker.listener._every = 0.05
-        connection = await worker.listener._link.get()
+        worker.parts.listener._every = 0.05
+        connection = await worker.parts.listener._link.get()
         await until(lambda: value(db, "select exists (select from pgsched.workers)"))
         names = await (await db.execute(ECHO)).fetchall()
         assert names
         await connection.execute("unlisten *")  # as deaf as a listener behind a pooler
         async with asyncio.timeout(20):
             while not recorder.named("listener.lost"):
-                await stranger.execute("select pg_notify(%s, '')", [worker.roster.channel])
+                await stranger.execute("select pg_notify(%s, '')", [worker.parts.roster.channel])
                 await asyncio.sleep(0.05)

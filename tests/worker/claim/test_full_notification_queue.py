@@ -57,7 +57,7 @@ async def test_everything_is_scheduled_delivered_and_settled_all_the_same(
 ) -> None:
     settings = Settings(database_url=small, concurrency=20, poll_interval=0.5, drain_timeout=5.0)
     worker = Worker(settings, app=app_that_does_nothing(), events=Events(recorder))
-    worker.listener._every = 0.1
+    worker.parts.listener._every = 0.1
     await worker.start()
     try:
         await clogged.execute("select pgsched.schedule('python:nothing')")

@@ -35,7 +35,7 @@ async def test_what_becomes_due_during_a_backlog_of_many_clients_does_not_wait_f
     async with running(app, concurrency=4) as worker:
 
         async def is_shared() -> bool:
-            return bool(worker.dispatcher.shares.wanted)
+            return bool(worker.parts.dispatcher.shares.wanted)
 
         await until(is_shared)
         await db.execute(BACKLOG.encode())

@@ -131,7 +131,7 @@ async def test_a_key_whose_head_was_deleted_by_hand_goes_on(running: Running, db
     notes = Notes(fails=lambda key, n, attempt: n == 1)
     await db.execute(SCHEDULE.encode(), ['{"backoff": ["1h"]}', 3, 1])
     async with running(notes.app) as worker:
-        worker.upkeep.stuck_keys.idle_every = 0.5  # nobody tells it, and nobody waited when it looked first
+        worker.parts.upkeep.stuck_keys.idle_every = 0.5  # nobody tells it, and nobody waited when it looked first
         await until(lambda: value(db, "select id from pgsched.executions where at_head and lease_token is null"))
         await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order' having count(*) = 2"))
         await db.execute("delete from pgsched.executions where at_head")
@@ -205,7 +205,7 @@ async def test_one_that_waits_and_is_cancelled_lets_those_behind_it_go_on(runnin
     waiting = await _put(db, "key", 1, ago=20, after=[other])
     await _put(db, "key", 2, ago=10)
     async with running(notes.app) as worker:
-        worker.upkeep.stuck_keys.every = worker.upkeep.stuck_keys.idle_every = 3600  # it has to be told
+        worker.parts.upkeep.stuck_keys.every = worker.parts.upkeep.stuck_keys.idle_every = 3600  # it has to be told
         await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order'"))
         await db.execute("select pgsched.cancel(id => %s)", [waiting])
         await until(lambda: asyncio.sleep(0, notes.seen["key"] == [2]))
@@ -218,7 +218,7 @@ async def test_one_whose_predecessor_fails_lets_those_behind_it_go_on(running: R
     await _put(db, "key", 1, ago=20, after=[other])
     await _put(db, "key", 2, ago=10)
     async with running(notes.app) as worker:
-        worker.upkeep.stuck_keys.every = worker.upkeep.stuck_keys.idle_every = 3600
+        worker.parts.upkeep.stuck_keys.every = worker.parts.upkeep.stuck_keys.idle_every = 3600
         await until(lambda: asyncio.sleep(0, notes.seen["key"] == [2]))
     assert await value(db, "select status::text from pgsched.history where key = 'key1'") == "skipped"
 

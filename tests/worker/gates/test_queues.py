@@ -88,14 +88,14 @@ async def test_a_worker_that_runs_keeps_to_a_pause_and_to_its_end(
         await db.execute("select pgsched.pause('queue', 'default')")
         await until(lambda: _closed(worker))
         await db.execute(SCHEDULE, ["default"])
-        await worker.claimer.turn()
+        await worker.parts.supply.claimer.turn()
         assert await value(db, "select count(*) from pgsched.executions where lease_token is null") == 1
         await db.execute("select pgsched.resume('queue', 'default')")
         await until_history(db, 1)
 
 
 async def _closed(worker: Any) -> bool:
-    return not worker.roster.open
+    return not worker.parts.roster.open
 
 
 async def test_a_client_that_is_claimed_from_apart_is_left_alone_too(
@@ -105,9 +105,9 @@ async def test_a_client_that_is_claimed_from_apart_is_left_alone_too(
         await recorder.wait_for("worker.joined")
         await db.execute("select pgsched.pause('queue', 'default')")
         await until(lambda: _closed(worker))
-        worker.claimer._fairness.apart["default"] = Stream("default")
+        worker.parts.supply.claimer._fairness.apart["default"] = Stream("default")
         await db.execute(SCHEDULE, ["default"])
-        assert await worker.claimer.turn() > 0
+        assert await worker.parts.supply.claimer.turn() > 0
         assert await value(db, "select count(*) from pgsched.executions where lease_token is null") == 1
 
 
@@ -163,7 +163,7 @@ async def test_a_queue_that_is_made_again_is_served_by_those_who_were_started_wi
 
 
 async def _serves(worker: Any, count: int) -> bool:
-    return len(worker.roster.partitions) == count
+    return len(worker.parts.roster.partitions) == count
 
 
 def seen(id: int, served: list[int], paused: list[int] | None = None, *, gone: bool = False) -> Seen:

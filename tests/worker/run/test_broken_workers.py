@@ -31,7 +31,7 @@ class Moody(Service):
 async def test_a_part_that_has_ended_is_named(running: Running) -> None:
     async with running() as worker:
         assert worker.broken is None
-        task = worker._tasks[worker.services.index(worker.renewer)]
+        task = worker._tasks[worker.services.index(worker.parts.renewer)]
         task.cancel()
         await asyncio.wait([task])
         assert worker.broken == "renewer"
@@ -39,7 +39,7 @@ async def test_a_part_that_has_ended_is_named(running: Running) -> None:
 
 async def test_a_lane_that_has_ended_is_one(running: Running) -> None:
     async with running() as worker:
-        task = worker.dispatcher._watch.task
+        task = worker.parts.dispatcher._watch.task
         task.cancel()
         await asyncio.wait([task])
         assert worker.broken == "lanes"
@@ -65,11 +65,11 @@ async def test_a_settler_that_records_nothing_is_named_where_the_database_is_the
     async with running() as worker:
 
         async def is_settled() -> bool:
-            return not (worker.settler.unwell_for or worker.renewer.unwell_for)
+            return not (worker.parts.settler.unwell_for or worker.parts.renewer.unwell_for)
 
         await until(is_settled)
-        worker.settler._unwell_since = time.monotonic() - 61
+        worker.parts.settler._unwell_since = time.monotonic() - 61
         assert worker.broken == "settler"
-        worker.renewer._unwell_since = time.monotonic() - 3601
+        worker.parts.renewer._unwell_since = time.monotonic() - 3601
         assert worker.broken is None
-        worker.settler._unwell_since = worker.renewer._unwell_since = None
+        worker.parts.settler._unwell_since = worker.parts.renewer._unwell_since = None

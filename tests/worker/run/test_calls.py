@@ -171,7 +171,7 @@ async def test_a_call_whose_execution_was_leased_anew_leaves_nothing(billing: Co
         await until(lambda: value(billing, waits))
         await billing.execute("update pgsched.executions set lease_token = lease_token + 1")
         await billing.execute("select pg_advisory_unlock(7)")
-        await until(lambda: _async(not worker.dispatcher.in_hand))
+        await until(lambda: _async(not worker.parts.dispatcher.in_hand))
         assert await value(billing, "select count(*) from billing.settled") == 0
         assert await value(billing, "select count(*) from pgsched.executions") == 1
         await billing.execute("update pgsched.executions set lease_token = lease_token - 1")

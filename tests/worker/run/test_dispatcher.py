@@ -275,7 +275,7 @@ async def hand_back(db: Connection, worker: Worker) -> None:
     await db.execute(MANY, ["python:slow", 500])
 
     async def handed_back() -> bool:
-        return worker.settler.settled_count >= 1400
+        return worker.parts.settler.settled_count >= 1400
 
     await until(handed_back)
 

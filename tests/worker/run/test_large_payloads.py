@@ -55,16 +55,16 @@ async def test_no_more_bytes_are_in_memory_than_there_may_be(db: Connection, run
     async with running(app, concurrency=20, in_hand_bytes=3 * MEBIBYTE) as worker:
 
         async def has_waited() -> bool:
-            return worker.dispatcher._waiting.count > 0 and len(begun) > 1
+            return worker.parts.dispatcher._waiting.count > 0 and len(begun) > 1
 
         await until(has_waited)
-        in_hand = list(worker.dispatcher.in_hand.rows.values())
+        in_hand = list(worker.parts.dispatcher.in_hand.rows.values())
         assert {row.payload for row in in_hand} == {KEPT_BACK}
-        assert worker.dispatcher._payloads.used <= 3 * MEBIBYTE
+        assert worker.parts.dispatcher._payloads.used <= 3 * MEBIBYTE
         assert len(begun) <= 3
         go.set()
         await until_history(db, 20, seconds=40)
-        assert worker.dispatcher._payloads.used == 0
+        assert worker.parts.dispatcher._payloads.used == 0
     assert sorted(begun) == list(range(1, 21))
     assert await value(db, "select max(attempt) from pgsched.history") == 1
 
@@ -109,4 +109,4 @@ async def test_large_results_count_until_they_are_settled(db: Connection, runnin
     async with running(app, in_hand_bytes=MEBIBYTE) as worker:
         await db.execute("select pgsched.schedule('python:report') from generate_series(1, 10)")
         await until_history(db, 10, seconds=30)
-        assert worker.dispatcher._payloads.used == 0
+        assert worker.parts.dispatcher._payloads.used == 0

@@ -47,7 +47,7 @@ async def test_what_waits_for_a_place_has_not_begun(db: Connection, running: Run
         await db.execute(ONCE, ["python:keep"])
         await told(begun)
         await db.execute(ONCE, ["python:keep"])
-        await until_so(lambda: worker.dispatcher._waiting.count == 1)
+        await until_so(lambda: worker.parts.dispatcher._waiting.count == 1)
         await until(lambda: value(db, BEGUN.replace("count(*)", "count(*) = 1")))
         go.set()
         await until_history(db, 2)
@@ -63,16 +63,16 @@ async def test_one_that_others_have_by_then_is_not_called(
         called.append(context.execution_id)
 
     async with running(app) as worker:
-        note_beginning = worker._beginnings.note
+        note_beginning = worker.parts.deliveries.beginnings.note
 
         async def too_late(row: ClaimedExecution, *, begun: bool = True) -> bool:
             await db.execute("update pgsched.executions set lease_owner = 99, lease_token = 99")
             return bool(await note_beginning(row, begun=begun))
 
-        monkeypatch.setattr(worker._beginnings, "note", too_late)
+        monkeypatch.setattr(worker.parts.deliveries.beginnings, "note", too_late)
         await db.execute(ONCE, ["python:note"])
         await until(lambda: value(db, "select lease_owner = 99 from pgsched.executions"))
-        await until(lambda: _is_empty(worker.dispatcher.in_hand.rows))
+        await until(lambda: _is_empty(worker.parts.dispatcher.in_hand.rows))
     assert not called
     assert await value(db, "select lease_token = 99 from pgsched.executions")
 
@@ -87,16 +87,16 @@ async def test_one_whose_lease_is_in_doubt_by_then_is_handed_back(
         noted.append("called")
 
     async with running(app) as worker:
-        note_beginning = worker._beginnings.note
+        note_beginning = worker.parts.deliveries.beginnings.note
 
         async def while_others_keep_the_loop(row: ClaimedExecution, *, begun: bool = True) -> bool:
             found = await note_beginning(row, begun=begun)
             if not noted:
-                worker.dispatcher.tenure.give_up(time.monotonic())
+                worker.parts.dispatcher.tenure.give_up(time.monotonic())
             noted.append(begun)
             return bool(found)
 
-        monkeypatch.setattr(worker._beginnings, "note", while_others_keep_the_loop)
+        monkeypatch.setattr(worker.parts.deliveries.beginnings, "note", while_others_keep_the_loop)
         await db.execute(ONCE, ["python:note"])
         await until_history(db, 1)
     assert noted == [True, False, True, "called"]

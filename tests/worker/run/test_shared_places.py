@@ -34,7 +34,7 @@ async def shared(running: Running, app: App | None = None, **settings: Any) -> A
     async with running(app, concurrency=40, **settings) as worker:
 
         async def is_shared() -> bool:
-            return bool(worker.dispatcher.shares.wanted)
+            return bool(worker.parts.dispatcher.shares.wanted)
 
         await until(is_shared)
         yield worker
@@ -85,7 +85,7 @@ async def test_functions_that_never_return(db: Connection, running: Running, go:
         for done in range(1, 4):
             await db.execute(MANY.encode(), ["shop", "python:quick", 1])
             await until_history(db, done, seconds=30)
-        assert worker.dispatcher.shares.idle() > 30
+        assert worker.parts.dispatcher.shares.idle() > 30
         assert await value(db, "select count(*) from pgsched.history where client_id = 'slow'") == 9
         await db.execute("select pgsched.bulk('cancel', '{\"client\": \"slow\"}')")
         go.set()

@@ -88,13 +88,13 @@ async def test_a_client_whose_handlers_hang_leaves_lanes_to_another(db: Connecti
     async with running(app, concurrency=8) as worker:
 
         async def is_shared() -> bool:
-            return bool(worker.dispatcher.shares.wanted)
+            return bool(worker.parts.dispatcher.shares.wanted)
 
         await until(is_shared)
         await db.execute(MANY.encode(), ["slow", "python:hang", 300])
 
         async def is_crowded() -> bool:
-            return "slow" in worker.dispatcher.shares.crowded
+            return "slow" in worker.parts.dispatcher.shares.crowded
 
         await until(is_crowded)
         for done in range(1, 6):

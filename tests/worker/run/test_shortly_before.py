@@ -177,13 +177,13 @@ async def test_what_is_changed_shortly_before_does_not_begin(
         running(calls.app, concurrency=60) as worker,
         several(database_url, 6) as sessions,
     ):
-        take = worker.listener._hints.take
+        take = worker.parts.listener._hints.take
 
         def hear(payload: str) -> None:
             heard.append((time.time(), payload))
             take(payload)
 
-        monkeypatch.setattr(worker.listener._hints, "take", hear)
+        monkeypatch.setattr(worker.parts.listener._hints, "take", hear)
         for member in members:
             await member.schedule(db, calls.receiver.url)
         await until(lambda: value(db, "select count(*) = 0 from pgsched.jobs where planned_revision = 0"))

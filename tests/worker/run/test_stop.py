@@ -113,10 +113,10 @@ async def test_the_next_of_an_ordering_key_waits_for_a_thread_that_goes_on(db: C
         assert await value(db, "select pgsched.cancel(id => %s)", id)
 
         async def is_left_behind() -> bool:
-            return id.bytes in worker.dispatcher.in_hand.unrecorded
+            return id.bytes in worker.parts.dispatcher.in_hand.unrecorded
 
         await until(is_left_behind)
-        await worker.upkeep.stuck_keys.turn()
+        await worker.parts.upkeep.stuck_keys.turn()
         go.set()
         await until_history(db, 1)
     assert calls == ["first begins", "first ends", "second begins", "second ends"]
@@ -154,8 +154,8 @@ async def test_a_run_that_was_not_ended_goes_on(db: Connection, running: Running
         await started.wait()
         await db.execute("select pg_notify('pgsched_wake', 'stop ' || %s::text)", [id])
         await db.execute("select pg_notify('pgsched_wake', 'stop nothing that has an id')")
-        worker.renewer.doubt(id.bytes)
-        await worker.renewer.turn()
+        worker.parts.renewer.doubt(id.bytes)
+        await worker.parts.renewer.turn()
         go.set()
         await until_history(db, 1)
     assert not stopped.is_set()

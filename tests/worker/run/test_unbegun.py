@@ -80,7 +80,7 @@ async def in_hand(worker: Worker, count: int = 1) -> None:
     """Waits until the worker has so many rows in hand, none of which has begun."""
 
     async def has() -> bool:
-        return len(worker.dispatcher.unbegun) == len(worker.dispatcher.in_hand) == count
+        return len(worker.parts.dispatcher.unbegun) == len(worker.parts.dispatcher.in_hand) == count
 
     await until(has)
 
@@ -137,10 +137,10 @@ async def test_what_is_kept_back_while_it_is_recalled_does_not_go_on(db: Connect
     async with early() as worker:
         id, other = (await schedule(db)).bytes, (await schedule(db)).bytes
         await in_hand(worker, 2)
-        unbegun = worker.dispatcher.unbegun
+        unbegun = worker.parts.dispatcher.unbegun
         unbegun.name([id, other])
         unbegun.recall(lambda row: row.id == id)
-        worker.dispatcher.go_on([id, other])
+        worker.parts.dispatcher.go_on([id, other])
         assert [row.id for row in unbegun.copy()] == [other]
         assert not unbegun.kept_back
 
@@ -150,8 +150,8 @@ async def test_a_row_does_not_begin_whose_job_is_paused_as_its_lane_waits(
     db: Connection, running: Running, noted: Noted, monkeypatch: pytest.MonkeyPatch, waits_for: str
 ) -> None:
     async with running(noted.app) as worker:
-        waited = worker._beginnings if waits_for == "note" else worker.dispatcher._payloads
-        name, unbegun = ("note" if waits_for == "note" else "_read"), worker.dispatcher.unbegun
+        waited = worker.parts.deliveries.beginnings if waits_for == "note" else worker.parts.dispatcher._payloads
+        name, unbegun = ("note" if waits_for == "note" else "_read"), worker.parts.dispatcher.unbegun
         wait = getattr(waited, name)
 
         async def late(row: ClaimedExecution, **named: bool) -> Any:
@@ -235,7 +235,7 @@ async def test_a_run_in_hand_begins_as_its_job_was_edited(db: Connection, early:
         query = "select payload = '\"new\"' from pgsched.executions where scheduled_for = %s"
         await until(lambda: value(db, query, instant))
         await in_hand(worker)
-        [row] = worker.dispatcher.unbegun.copy()
+        [row] = worker.parts.dispatcher.unbegun.copy()
         assert row.payload == b'"new"'
 
 

@@ -51,7 +51,7 @@ async def test_a_chain_runs_one_after_the_other(db: Connection, running: Running
 async def test_a_chain_is_as_quick_as_its_notifications(db: Connection, running: Running) -> None:
     app, noted = noting_app()
     async with running(app, poll_interval=30.0) as worker:
-        worker.upkeep.releaser._every = 30.0
+        worker.parts.upkeep.releaser._every = 30.0
         await until(lambda: value(db, "select count(*) from pgsched.workers"))
         async with db.transaction():
             await schedule(db, "python:note", "0")

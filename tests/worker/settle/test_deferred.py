@@ -49,7 +49,7 @@ async def test_answered_202_it_runs_until_it_is_completed(db: Connection, runnin
         id = await put(db, slow.url)
         await deferred(db)
         assert await value(db, "select status::text from pgsched.status where id = %s::uuid", id) == "running"
-        assert worker.dispatcher.in_hand.rows == {}
+        assert worker.parts.dispatcher.in_hand.rows == {}
         await value(db, COMPLETE, id, token_of(slow.requests[0]), '{"done": 1}')
     assert await value(db, "select result from pgsched.history where status = 'succeeded'") == {"done": 1}
 
@@ -60,7 +60,7 @@ async def test_it_outlives_its_worker(db: Connection, running: Running, slow: Re
         await deferred(db)
     async with running() as second:
         await until(lambda: value(db, "select count(*) = 1 from pgsched.workers"))
-        await second.upkeep.reaper.turn()
+        await second.parts.upkeep.reaper.turn()
         await value(db, COMPLETE, id, token_of(slow.requests[0]), None)
     assert len(slow.requests) == 1
     assert await value(db, "select attempt from pgsched.history where status = 'succeeded'") == 1
@@ -84,8 +84,8 @@ async def test_not_completed_in_time_it_is_called_again(db: Connection, running:
         await deferred(db)
         first = token_of(slow.requests[0])
         await db.execute("update pgsched.executions set fire_at = pgsched.now(), lease_expires_at = pgsched.now()")
-        worker.upkeep.reaper._edges.hasten()
-        worker.upkeep.reaper.wake()
+        worker.parts.upkeep.reaper._edges.hasten()
+        worker.parts.upkeep.reaper.wake()
         await until(lambda: _count(slow, 2))
         assert token_of(slow.requests[1]) != first
     error = await value(db, "select error from pgsched.attempts")

@@ -1,0 +1,111 @@
+"""What the attempts of a worker use: channels, threads, places, and connections for what is large or noted."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import psycopg
+
+from pgsched.delivery.channel import Channel
+from pgsched.delivery.completion import TransactionalCompletion
+from pgsched.delivery.failure_log import FailureLog
+from pgsched.delivery.isolation import Isolation, StartChild
+from pgsched.delivery.threads import Threads
+from pgsched.scheduler.base import Base
+from pgsched.tracing import Tracing
+from pgsched.worker.run.attempts import Equipment
+from pgsched.worker.run.beginnings import Beginnings
+from pgsched.worker.run.channels import Surroundings, make_channels
+from pgsched.worker.run.payloads import Payloads
+from pgsched.worker.run.process_exit import ProcessExit
+from pgsched.worker.run.reports import Reports
+from pgsched.worker.run.shares import Shares
+from pgsched.worker.run.terms import Terms
+from pgsched.worker.settle.settler import Settler
+
+_HANDLER_CONNECTIONS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Containment:
+    """How a worker contains handlers that may end or block its process: ``start_child`` starts a process in which they
+    are called instead; ``drain`` drains this one; ``process_exit`` ends it where it can no longer do its work, if the
+    worker may end it."""
+
+    start_child: StartChild | None = None
+    drain: Callable[[], None] | None = None
+    process_exit: ProcessExit | None = None
+
+
+NO_CONTAINMENT = Containment()
+
+
+class Deliveries:
+    """Makes what attempts use, and closes it after the last one."""
+
+    def __init__(self, base: Base, containment: Containment) -> None:
+        settings, is_shared = base.settings, base.directory.are_several
+        self._base, self._containment = base, containment
+        self.completion = TransactionalCompletion(base.url, connections=_HANDLER_CONNECTIONS, is_shared=is_shared)
+        threads = min(settings.concurrency, settings.handler_threads)
+        self.threads = Threads(threads, is_shared=is_shared, spent=self._spent)
+        self.failures = FailureLog(base.events)
+        self.payloads = Payloads(base.link("payloads", seldom=True), settings.in_hand_bytes, is_shared=is_shared)
+        self.beginnings = Beginnings(base.link("begin", seldom=True))
+        self.reports = Reports(base.link("reports", raw=False, seldom=True))
+        start = containment.start_child
+        surroundings = Surroundings(
+            directory=base.directory,
+            vault=base.vault,
+            clock=base.clock,
+            circuits=base.circuits,
+            completion=self.completion,
+            threads=self.threads,
+            failures=self.failures,
+            reports=self.reports,
+            isolation=Isolation(start, base.events, is_shared=is_shared) if start else None,
+        )
+        self.channels = make_channels(settings, base.url, base.app, surroundings)
+        self.tracing = Tracing(settings, "pgsched-worker")
+
+    def capabilities(self) -> frozenset[str]:
+        """What this worker can deliver at the moment; an application may register handlers later."""
+        return self._base.app.capabilities | self.channels.capabilities
+
+    def equip(self, settler: Settler, shares: Shares, terms: Terms) -> Equipment:
+        """What an attempt needs; ``settler`` takes its outcome."""
+        return Equipment(
+            channel=self._traced(),
+            settle=settler.add,
+            in_hand=self._base.in_hand,
+            terms=terms,
+            events=self._base.events,
+            failures=self.failures,
+            payloads=self.payloads,
+            shares=shares,
+            beginnings=self.beginnings,
+            goes_on=self.threads.is_going_on,
+        )
+
+    async def close(self) -> None:
+        for part in (self.completion, self.channels, self.payloads, self.beginnings, self.reports):
+            with contextlib.suppress(psycopg.Error, OSError):
+                await part.close()
+        self.threads.shutdown()
+        await asyncio.to_thread(self.tracing.close)
+
+    def _traced(self) -> Channel:
+        """The channels, their attempts spans of a trace where these are recorded."""
+        if self.tracing.spans is None:
+            return self.channels
+        from pgsched.delivery.traced import Traced  # with a library that nobody else needs
+
+        return Traced(self.channels, self.tracing.spans)
+
+    def _spent(self) -> None:
+        """Drains the process, because no thread is left for functions that are not async."""
+        reason = "no function in a thread returns: the process drains, and its supervisor starts another"
+        self._base.events.emit("places.taken", places=self.threads.name, most=self.threads.most, reason=reason)
+        if self._containment.drain is not None:
+            self._containment.drain()
