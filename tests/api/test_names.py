@@ -58,11 +58,11 @@ async def test_a_client_of_any_name_is_set_held_read_and_dropped(api: httpx.Asyn
         path = f"/v1/clients/{_quoted(name)}"
         assert (await api.patch(path, json={"weight": 5})).json()["client"] == name
         assert (await api.put(f"{path}/secrets/s1", json={"value": "x"})).json()["client"] == name
-        assert (await api.post(f"{path}/hold", json={})).json() == {"client": name, "changed": True}
+        assert (await api.post(f"{path}/pause", json={})).json() == {"client": name, "changed": True}
         assert (await api.get(path)).json()["weight"] == 5
         assert (await api.delete(f"{path}/secrets/s1")).json()["changed"] is True
         assert column(db, b"select client_id from pgsched.clients where state = 'held'") == [name]
-        assert (await api.post(f"{path}/release", json={})).json()["changed"] is True
+        assert (await api.post(f"{path}/resume", json={})).json()["changed"] is True
         assert (await api.delete(path)).json() == {"client": name, "changed": True}
         assert column(db, b"select client_id from pgsched.clients order by 1") == ["default", "victim"]
 

@@ -98,4 +98,4 @@ def test_it_is_used_by_keyboard_and_axe_finds_nothing(
     ]
     done = column(db, "select distinct action from pgsched.audit_log where authenticated ~ 'test'")
     assert {"cancel", "pause", "set limit"} <= set(done)
-    assert {"edit", "cancel executions", "trigger", "replay", "replay all"} <= set(done)
+    assert {"edit", "bulk cancel", "trigger", "replay", "bulk replay"} <= set(done)

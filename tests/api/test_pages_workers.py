@@ -118,7 +118,7 @@ async def test_a_worker_is_drained_over_rest(api: httpx.AsyncClient, db: Connect
     [one] = (await api.get("/v1/workers")).json()["items"]
     assert (one["state"], one["in_hand"], one["concurrency"], one["name"]) == ("active", 0, 1, "here:1")
     path = f"/v1/workers/{one['id']}"
-    drained = [(await api.post(f"{path}/drain", json={"note": "why"})).json() for _ in range(2)]
+    drained = [(await api.post(f"{path}/pause", json={"note": "why"})).json() for _ in range(2)]
     assert drained == [{"id": one["id"], "changed": True}, {"id": one["id"], "changed": False}]
     found = (await api.get(path)).json()
     assert (found["state"], found["reason"]) == ("draining", "why")

@@ -126,7 +126,7 @@ class _Bench:
         self._watcher.execute(_JOBS.encode(), [self._calls * batch])
         self._watcher.execute("vacuum (analyze) pgsched.jobs")
         cursor = await self._connection.cursor(binary=True).execute(_RECURRING.encode())
-        rows = [ClaimedExecution._make([*row, None, None]) for row in await cursor.fetchall()]
+        rows = [ClaimedExecution._make([*row, None, None, None]) for row in await cursor.fetchall()]
 
         definitions = Definitions()
 

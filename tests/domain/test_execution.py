@@ -6,7 +6,25 @@ from hypothesis import strategies as st
 
 from pgsched.domain.execution import ClaimedExecution, instant_text, uuid_text
 
-ROW = (3, bytes(range(16)), 7, 1, 0, 1_500_000, "shop", "queue:", b'{"n": 1}', None, None, None, None, None, None, None)
+ROW = (
+    3,
+    bytes(range(16)),
+    7,
+    1,
+    0,
+    1_500_000,
+    "shop",
+    "queue:",
+    b'{"n": 1}',
+    None,
+    None,
+    None,
+    None,
+    None,
+    None,
+    None,
+    None,
+)
 
 
 def test_an_execution_is_made_from_a_row_as_it_comes() -> None:

@@ -1404,201 +1404,671 @@ grant execute on pgsched.stop_bulk(uuid,text) to pgsched_worker
 grant execute on pgsched.trigger(uuid,text) to pgsched_api
 grant execute on pgsched.trigger(uuid,text) to pgsched_client
 grant execute on pgsched.trigger(uuid,text) to pgsched_worker
+grant execute on pgsched_internal.account_from_claimed(uuid,integer,uuid[]) to pgsched_api
+grant execute on pgsched_internal.account_from_claimed(uuid,integer,uuid[]) to pgsched_worker
+grant execute on pgsched_internal.accounted_to(pgsched.jobs,boolean) to pgsched_api
+grant execute on pgsched_internal.accounted_to(pgsched.jobs,boolean) to pgsched_worker
 grant execute on pgsched_internal.acting_role() to pgsched_api
 grant execute on pgsched_internal.acting_role() to pgsched_worker
 grant execute on pgsched_internal.acts_for(text) to pgsched_api
+grant execute on pgsched_internal.acts_for(text) to pgsched_worker
+grant execute on pgsched_internal.add_to_rollups(pgsched.rollups[]) to pgsched_api
+grant execute on pgsched_internal.add_to_rollups(pgsched.rollups[]) to pgsched_worker
 grant execute on pgsched_internal.adopt_strays(text) to pgsched_worker
+grant execute on pgsched_internal.advance_bulk(uuid,integer) to pgsched_api
 grant execute on pgsched_internal.advance_bulk(uuid,integer) to pgsched_worker
+grant execute on pgsched_internal.advance_sequences() to pgsched_api
+grant execute on pgsched_internal.advance_sequences() to pgsched_worker
+grant execute on pgsched_internal.any_partition_of(integer) to pgsched_api
 grant execute on pgsched_internal.any_partition_of(integer) to pgsched_worker
 grant execute on pgsched_internal.api_acts_for_all() to pgsched_api
+grant execute on pgsched_internal.api_acts_for_all() to pgsched_worker
 grant execute on pgsched_internal.api_administers() to pgsched_api
+grant execute on pgsched_internal.api_administers() to pgsched_worker
 grant execute on pgsched_internal.api_clients() to pgsched_api
+grant execute on pgsched_internal.api_clients() to pgsched_worker
 grant execute on pgsched_internal.attach_day(text,date) to pgsched_worker
+grant execute on pgsched_internal.attach_if_free(text,date) to pgsched_api
+grant execute on pgsched_internal.attach_if_free(text,date) to pgsched_worker
+grant execute on pgsched_internal.attempts_in(jsonb) to pgsched_api
+grant execute on pgsched_internal.attempts_in(jsonb) to pgsched_client
+grant execute on pgsched_internal.attempts_in(jsonb) to pgsched_reader
 grant execute on pgsched_internal.attempts_in(jsonb) to pgsched_worker
+grant execute on pgsched_internal.authenticated() to pgsched_api
 grant execute on pgsched_internal.authenticated() to pgsched_worker
+grant execute on pgsched_internal.backoff(jsonb,integer,double precision) to pgsched_api
+grant execute on pgsched_internal.backoff(jsonb,integer,double precision) to pgsched_client
+grant execute on pgsched_internal.backoff(jsonb,integer,double precision) to pgsched_reader
 grant execute on pgsched_internal.backoff(jsonb,integer,double precision) to pgsched_worker
+grant execute on pgsched_internal.block_key(smallint,text,text,uuid,text) to pgsched_api
 grant execute on pgsched_internal.block_key(smallint,text,text,uuid,text) to pgsched_worker
+grant execute on pgsched_internal.block_while_called(pgsched.executions) to pgsched_api
 grant execute on pgsched_internal.block_while_called(pgsched.executions) to pgsched_worker
+grant execute on pgsched_internal.bound_strays(text,text,date,date) to pgsched_api
+grant execute on pgsched_internal.bound_strays(text,text,date,date) to pgsched_worker
+grant execute on pgsched_internal.bring_along(uuid) to pgsched_api
+grant execute on pgsched_internal.bring_along(uuid) to pgsched_worker
 grant execute on pgsched_internal.buckets() to pgsched_api
 grant execute on pgsched_internal.buckets() to pgsched_client
 grant execute on pgsched_internal.buckets() to pgsched_reader
 grant execute on pgsched_internal.buckets() to pgsched_worker
+grant execute on pgsched_internal.bury(smallint,uuid,text) to pgsched_api
 grant execute on pgsched_internal.bury(smallint,uuid,text) to pgsched_worker
+grant execute on pgsched_internal.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) to pgsched_api
 grant execute on pgsched_internal.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) to pgsched_client
 grant execute on pgsched_internal.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) to pgsched_worker
+grant execute on pgsched_internal.cancel_backfilled(pgsched.bulk_operations) to pgsched_api
+grant execute on pgsched_internal.cancel_backfilled(pgsched.bulk_operations) to pgsched_worker
+grant execute on pgsched_internal.cancel_locked(pgsched.executions,text,text) to pgsched_api
+grant execute on pgsched_internal.cancel_locked(pgsched.executions,text,text) to pgsched_worker
 grant execute on pgsched_internal.canonical_host(text) to pgsched_api
 grant execute on pgsched_internal.canonical_host(text) to pgsched_client
 grant execute on pgsched_internal.canonical_host(text) to pgsched_reader
 grant execute on pgsched_internal.canonical_host(text) to pgsched_worker
+grant execute on pgsched_internal.capability_of(text) to pgsched_api
+grant execute on pgsched_internal.capability_of(text) to pgsched_client
+grant execute on pgsched_internal.capability_of(text) to pgsched_reader
 grant execute on pgsched_internal.capability_of(text) to pgsched_worker
+grant execute on pgsched_internal.carry_on(uuid,timestamp with time zone) to pgsched_api
+grant execute on pgsched_internal.carry_on(uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.catalogue() to pgsched_api
 grant execute on pgsched_internal.catalogue() to pgsched_reader
 grant execute on pgsched_internal.catalogue() to pgsched_worker
+grant execute on pgsched_internal.change_chunk(pgsched.bulk_operations,integer,integer) to pgsched_api
 grant execute on pgsched_internal.change_chunk(pgsched.bulk_operations,integer,integer) to pgsched_worker
 grant execute on pgsched_internal.change_execution(pgsched.bulk_operations,uuid,smallint) to pgsched_worker
+grant execute on pgsched_internal.change_jobs(text,jsonb,text[],text,text) to pgsched_api
+grant execute on pgsched_internal.change_jobs(text,jsonb,text[],text,text) to pgsched_worker
+grant execute on pgsched_internal.change_letter(pgsched.bulk_operations,uuid,timestamp with time zone) to pgsched_api
 grant execute on pgsched_internal.change_letter(pgsched.bulk_operations,uuid,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.change_or_come_back(pgsched.bulk_operations,uuid,timestamp with time zone,smallint,boolean) to pgsched_api
 grant execute on pgsched_internal.change_or_come_back(pgsched.bulk_operations,uuid,timestamp with time zone,smallint,boolean) to pgsched_worker
+grant execute on pgsched_internal.check_acts_for(text) to pgsched_api
+grant execute on pgsched_internal.check_acts_for(text) to pgsched_worker
+grant execute on pgsched_internal.check_administers() to pgsched_api
+grant execute on pgsched_internal.check_administers() to pgsched_worker
+grant execute on pgsched_internal.check_after(text[],text,text,text) to pgsched_api
+grant execute on pgsched_internal.check_after(text[],text,text,text) to pgsched_client
+grant execute on pgsched_internal.check_after(text[],text,text,text) to pgsched_reader
+grant execute on pgsched_internal.check_after(text[],text,text,text) to pgsched_worker
+grant execute on pgsched_internal.check_after_rule(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_after_rule(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_after_rule(jsonb) to pgsched_reader
+grant execute on pgsched_internal.check_after_rule(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_auth(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_auth(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_auth(jsonb) to pgsched_reader
+grant execute on pgsched_internal.check_auth(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_backfill(jsonb,boolean) to pgsched_api
+grant execute on pgsched_internal.check_backfill(jsonb,boolean) to pgsched_worker
 grant execute on pgsched_internal.check_backoff(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_backoff(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_backoff(jsonb) to pgsched_reader
+grant execute on pgsched_internal.check_backoff(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_body(jsonb,jsonb) to pgsched_api
+grant execute on pgsched_internal.check_body(jsonb,jsonb) to pgsched_client
+grant execute on pgsched_internal.check_body(jsonb,jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_body(jsonb,jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_body_option(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_body_option(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_body_option(jsonb) to pgsched_reader
+grant execute on pgsched_internal.check_body_option(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_bulk(text,jsonb,double precision,text,timestamp with time zone,interval) to pgsched_api
+grant execute on pgsched_internal.check_bulk(text,jsonb,double precision,text,timestamp with time zone,interval) to pgsched_worker
+grant execute on pgsched_internal.check_bulk_filter(text,jsonb) to pgsched_api
+grant execute on pgsched_internal.check_bulk_filter(text,jsonb) to pgsched_client
+grant execute on pgsched_internal.check_bulk_filter(text,jsonb) to pgsched_reader
+grant execute on pgsched_internal.check_bulk_filter(text,jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_changes(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_changes(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_changes(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_changes(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_channels(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_channels(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_channels(jsonb) to pgsched_reader
+grant execute on pgsched_internal.check_channels(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_claim(text,text,integer,interval) to pgsched_api
+grant execute on pgsched_internal.check_claim(text,text,integer,interval) to pgsched_worker
+grant execute on pgsched_internal.check_client_changes(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_client_changes(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_cron(text) to pgsched_api
 grant execute on pgsched_internal.check_cron(text) to pgsched_client
+grant execute on pgsched_internal.check_cron(text) to pgsched_reader
 grant execute on pgsched_internal.check_cron(text) to pgsched_worker
+grant execute on pgsched_internal.check_defaults(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_defaults(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_defaults(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_defaults(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_delivery(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_delivery(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_delivery(jsonb) to pgsched_reader
+grant execute on pgsched_internal.check_delivery(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_empty(pgsched.queues) to pgsched_api
+grant execute on pgsched_internal.check_empty(pgsched.queues) to pgsched_worker
+grant execute on pgsched_internal.check_ended(uuid,text) to pgsched_api
+grant execute on pgsched_internal.check_ended(uuid,text) to pgsched_worker
 grant execute on pgsched_internal.check_exclusion(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_exclusion(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_exclusion(jsonb) to pgsched_reader
+grant execute on pgsched_internal.check_exclusion(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_execution_changes(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_execution_changes(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_execution_changes(jsonb) to pgsched_reader
+grant execute on pgsched_internal.check_execution_changes(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_filter_members(jsonb,text,text[]) to pgsched_api
+grant execute on pgsched_internal.check_filter_members(jsonb,text,text[]) to pgsched_client
+grant execute on pgsched_internal.check_filter_members(jsonb,text,text[]) to pgsched_reader
+grant execute on pgsched_internal.check_filter_members(jsonb,text,text[]) to pgsched_worker
 grant execute on pgsched_internal.check_headers(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_headers(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_headers(jsonb) to pgsched_reader
+grant execute on pgsched_internal.check_headers(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_in(bigint) to pgsched_worker
+grant execute on pgsched_internal.check_installation_member(text,jsonb) to pgsched_api
+grant execute on pgsched_internal.check_installation_member(text,jsonb) to pgsched_client
+grant execute on pgsched_internal.check_installation_member(text,jsonb) to pgsched_reader
+grant execute on pgsched_internal.check_installation_member(text,jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_instant(timestamp with time zone) to pgsched_api
+grant execute on pgsched_internal.check_instant(timestamp with time zone) to pgsched_client
+grant execute on pgsched_internal.check_instant(timestamp with time zone) to pgsched_reader
+grant execute on pgsched_internal.check_instant(timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.check_key(text,text[],text[],timestamp with time zone) to pgsched_api
+grant execute on pgsched_internal.check_key(text,text[],text[],timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.check_key_rate(integer,integer) to pgsched_api
+grant execute on pgsched_internal.check_key_rate(integer,integer) to pgsched_client
+grant execute on pgsched_internal.check_key_rate(integer,integer) to pgsched_reader
+grant execute on pgsched_internal.check_key_rate(integer,integer) to pgsched_worker
 grant execute on pgsched_internal.check_labels(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_labels(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_labels(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_labels(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_lease(interval) to pgsched_api
+grant execute on pgsched_internal.check_lease(interval) to pgsched_client
+grant execute on pgsched_internal.check_lease(interval) to pgsched_reader
+grant execute on pgsched_internal.check_lease(interval) to pgsched_worker
 grant execute on pgsched_internal.check_length(jsonb,text,integer) to pgsched_api
+grant execute on pgsched_internal.check_length(jsonb,text,integer) to pgsched_client
+grant execute on pgsched_internal.check_length(jsonb,text,integer) to pgsched_reader
 grant execute on pgsched_internal.check_length(jsonb,text,integer) to pgsched_worker
+grant execute on pgsched_internal.check_limit(integer,interval,integer,integer) to pgsched_api
+grant execute on pgsched_internal.check_limit(integer,interval,integer,integer) to pgsched_client
+grant execute on pgsched_internal.check_limit(integer,interval,integer,integer) to pgsched_reader
+grant execute on pgsched_internal.check_limit(integer,interval,integer,integer) to pgsched_worker
 grant execute on pgsched_internal.check_lists(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_lists(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_lists(jsonb) to pgsched_reader
+grant execute on pgsched_internal.check_lists(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_may_pause(text,text,text) to pgsched_api
+grant execute on pgsched_internal.check_may_pause(text,text,text) to pgsched_worker
+grant execute on pgsched_internal.check_may_set(text) to pgsched_api
+grant execute on pgsched_internal.check_may_set(text) to pgsched_worker
+grant execute on pgsched_internal.check_may_sideline(text) to pgsched_api
+grant execute on pgsched_internal.check_may_sideline(text) to pgsched_worker
+grant execute on pgsched_internal.check_members(jsonb,text[]) to pgsched_api
+grant execute on pgsched_internal.check_members(jsonb,text[]) to pgsched_client
+grant execute on pgsched_internal.check_members(jsonb,text[]) to pgsched_reader
+grant execute on pgsched_internal.check_members(jsonb,text[]) to pgsched_worker
+grant execute on pgsched_internal.check_named(uuid,text,text) to pgsched_api
+grant execute on pgsched_internal.check_named(uuid,text,text) to pgsched_client
+grant execute on pgsched_internal.check_named(uuid,text,text) to pgsched_reader
+grant execute on pgsched_internal.check_named(uuid,text,text) to pgsched_worker
+grant execute on pgsched_internal.check_no_circle(uuid,uuid) to pgsched_api
+grant execute on pgsched_internal.check_no_circle(uuid,uuid) to pgsched_worker
+grant execute on pgsched_internal.check_on_conflict(text,text,boolean) to pgsched_api
+grant execute on pgsched_internal.check_on_conflict(text,text,boolean) to pgsched_client
+grant execute on pgsched_internal.check_on_conflict(text,text,boolean) to pgsched_reader
+grant execute on pgsched_internal.check_on_conflict(text,text,boolean) to pgsched_worker
 grant execute on pgsched_internal.check_options(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_options(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_options(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_options(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_partition(smallint,text,text,text) to pgsched_api
 grant execute on pgsched_internal.check_partition(smallint,text,text,text) to pgsched_client
+grant execute on pgsched_internal.check_partition(smallint,text,text,text) to pgsched_reader
 grant execute on pgsched_internal.check_partition(smallint,text,text,text) to pgsched_worker
+grant execute on pgsched_internal.check_pause(text,text,text) to pgsched_api
+grant execute on pgsched_internal.check_pause(text,text,text) to pgsched_client
+grant execute on pgsched_internal.check_pause(text,text,text) to pgsched_reader
+grant execute on pgsched_internal.check_pause(text,text,text) to pgsched_worker
 grant execute on pgsched_internal.check_payload(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_payload(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_payload(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_payload(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_pulled(text,text) to pgsched_api
 grant execute on pgsched_internal.check_pulled(text,text) to pgsched_worker
+grant execute on pgsched_internal.check_queue_changes(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_queue_changes(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_queue_changes(jsonb) to pgsched_reader
+grant execute on pgsched_internal.check_queue_changes(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_request(text,text,timestamp with time zone,interval,text,interval,text,text,text,jsonb,text,text,text,text[],text,timestamp with time zone) to pgsched_api
+grant execute on pgsched_internal.check_request(text,text,timestamp with time zone,interval,text,interval,text,text,text,jsonb,text,text,text,text[],text,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.check_result(jsonb,text) to pgsched_api
+grant execute on pgsched_internal.check_result(jsonb,text) to pgsched_client
+grant execute on pgsched_internal.check_result(jsonb,text) to pgsched_reader
+grant execute on pgsched_internal.check_result(jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.check_retries(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_retries(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_retries(jsonb) to pgsched_reader
+grant execute on pgsched_internal.check_retries(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_rules(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_rules(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_rules(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_rules(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_said(text,text) to pgsched_api
+grant execute on pgsched_internal.check_said(text,text) to pgsched_client
+grant execute on pgsched_internal.check_said(text,text) to pgsched_reader
+grant execute on pgsched_internal.check_said(text,text) to pgsched_worker
 grant execute on pgsched_internal.check_spec(jsonb) to pgsched_api
+grant execute on pgsched_internal.check_spec(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_spec(jsonb) to pgsched_reader
+grant execute on pgsched_internal.check_spec(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_target(text) to pgsched_api
 grant execute on pgsched_internal.check_target(text) to pgsched_client
+grant execute on pgsched_internal.check_target(text) to pgsched_reader
 grant execute on pgsched_internal.check_target(text) to pgsched_worker
 grant execute on pgsched_internal.check_told(jsonb,text) to pgsched_api
+grant execute on pgsched_internal.check_told(jsonb,text) to pgsched_client
+grant execute on pgsched_internal.check_told(jsonb,text) to pgsched_reader
+grant execute on pgsched_internal.check_told(jsonb,text) to pgsched_worker
+grant execute on pgsched_internal.check_until(text,timestamp with time zone) to pgsched_api
+grant execute on pgsched_internal.check_until(text,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.check_zone(text) to pgsched_api
 grant execute on pgsched_internal.check_zone(text) to pgsched_worker
+grant execute on pgsched_internal.circuit_of(text,text) to pgsched_api
+grant execute on pgsched_internal.circuit_of(text,text) to pgsched_client
+grant execute on pgsched_internal.circuit_of(text,text) to pgsched_reader
+grant execute on pgsched_internal.circuit_of(text,text) to pgsched_worker
+grant execute on pgsched_internal.client_of(text,jsonb) to pgsched_api
+grant execute on pgsched_internal.client_of(text,jsonb) to pgsched_worker
+grant execute on pgsched_internal.clients_acted_for() to pgsched_api
+grant execute on pgsched_internal.clients_acted_for() to pgsched_worker
+grant execute on pgsched_internal.count_dead_letters(jsonb,text[],timestamp with time zone) to pgsched_api
+grant execute on pgsched_internal.count_dead_letters(jsonb,text[],timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.count_executions(jsonb,text[],timestamp with time zone) to pgsched_api
+grant execute on pgsched_internal.count_executions(jsonb,text[],timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.count_later(text,smallint,pgsched.execution_status,bigint,smallint) to pgsched_api
 grant execute on pgsched_internal.count_later(text,smallint,pgsched.execution_status,bigint,smallint) to pgsched_worker
 grant execute on pgsched_internal.count_live(text,bigint,boolean) to pgsched_api
 grant execute on pgsched_internal.count_live(text,bigint,boolean) to pgsched_reader
 grant execute on pgsched_internal.count_live(text,bigint,boolean) to pgsched_worker
+grant execute on pgsched_internal.count_named(text,jsonb,text[],interval) to pgsched_api
+grant execute on pgsched_internal.count_named(text,jsonb,text[],interval) to pgsched_worker
+grant execute on pgsched_internal.count_outcome(uuid,pgsched.execution_status) to pgsched_api
 grant execute on pgsched_internal.count_outcome(uuid,pgsched.execution_status) to pgsched_worker
 grant execute on pgsched_internal.create_key(text,bytea,text,text[],text[],timestamp with time zone,text,integer,integer) to pgsched_api
 grant execute on pgsched_internal.create_key(text,bytea,text,text[],text[],timestamp with time zone,text,integer,integer) to pgsched_worker
 grant execute on pgsched_internal.crowding(integer,timestamp with time zone[],timestamp with time zone[]) to pgsched_api
 grant execute on pgsched_internal.crowding(integer,timestamp with time zone[],timestamp with time zone[]) to pgsched_worker
+grant execute on pgsched_internal.day_column(text) to pgsched_api
+grant execute on pgsched_internal.day_column(text) to pgsched_client
+grant execute on pgsched_internal.day_column(text) to pgsched_reader
+grant execute on pgsched_internal.day_column(text) to pgsched_worker
+grant execute on pgsched_internal.day_table(text,date) to pgsched_api
+grant execute on pgsched_internal.day_table(text,date) to pgsched_client
+grant execute on pgsched_internal.day_table(text,date) to pgsched_reader
+grant execute on pgsched_internal.day_table(text,date) to pgsched_worker
 grant execute on pgsched_internal.days_of(text) to pgsched_api
 grant execute on pgsched_internal.days_of(text) to pgsched_reader
 grant execute on pgsched_internal.days_of(text) to pgsched_worker
 grant execute on pgsched_internal.days_to_archive() to pgsched_worker
 grant execute on pgsched_internal.days_to_drop(integer) to pgsched_worker
 grant execute on pgsched_internal.days_to_make(integer) to pgsched_worker
+grant execute on pgsched_internal.decide(text,text,boolean,double precision,integer,double precision,jsonb,text,smallint,integer,double precision) to pgsched_api
 grant execute on pgsched_internal.decide(text,text,boolean,double precision,integer,double precision,jsonb,text,smallint,integer,double precision) to pgsched_worker
+grant execute on pgsched_internal.decide_failure(pgsched.executions,text,boolean,interval,boolean) to pgsched_api
 grant execute on pgsched_internal.decide_failure(pgsched.executions,text,boolean,interval,boolean) to pgsched_worker
+grant execute on pgsched_internal.default_attempts() to pgsched_api
+grant execute on pgsched_internal.default_attempts() to pgsched_client
+grant execute on pgsched_internal.default_attempts() to pgsched_reader
 grant execute on pgsched_internal.default_attempts() to pgsched_worker
+grant execute on pgsched_internal.dependents_of(uuid[],uuid,integer) to pgsched_api
 grant execute on pgsched_internal.dependents_of(uuid[],uuid,integer) to pgsched_worker
+grant execute on pgsched_internal.detail_of(text) to pgsched_api
+grant execute on pgsched_internal.detail_of(text) to pgsched_client
+grant execute on pgsched_internal.detail_of(text) to pgsched_reader
+grant execute on pgsched_internal.detail_of(text) to pgsched_worker
 grant execute on pgsched_internal.digits_in(jsonb) to pgsched_api
+grant execute on pgsched_internal.digits_in(jsonb) to pgsched_client
+grant execute on pgsched_internal.digits_in(jsonb) to pgsched_reader
 grant execute on pgsched_internal.digits_in(jsonb) to pgsched_worker
 grant execute on pgsched_internal.drop_day(text) to pgsched_worker
+grant execute on pgsched_internal.drop_partitions(pgsched.queues) to pgsched_api
+grant execute on pgsched_internal.drop_partitions(pgsched.queues) to pgsched_worker
+grant execute on pgsched_internal.due_among(smallint,text,integer,text[],text[],uuid[],timestamp with time zone,integer,bigint) to pgsched_api
+grant execute on pgsched_internal.due_among(smallint,text,integer,text[],text[],uuid[],timestamp with time zone,integer,bigint) to pgsched_worker
+grant execute on pgsched_internal.due_in(smallint,integer,text[],text[],uuid[]) to pgsched_api
+grant execute on pgsched_internal.due_in(smallint,integer,text[],text[],uuid[]) to pgsched_worker
+grant execute on pgsched_internal.due_in_if_any(smallint,integer,text[],text[],uuid[]) to pgsched_api
+grant execute on pgsched_internal.due_in_if_any(smallint,integer,text[],text[],uuid[]) to pgsched_worker
+grant execute on pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],uuid[]) to pgsched_api
+grant execute on pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],uuid[]) to pgsched_worker
+grant execute on pgsched_internal.duration_text(double precision) to pgsched_api
+grant execute on pgsched_internal.duration_text(double precision) to pgsched_client
+grant execute on pgsched_internal.duration_text(double precision) to pgsched_reader
 grant execute on pgsched_internal.duration_text(double precision) to pgsched_worker
+grant execute on pgsched_internal.edit_execution(uuid,jsonb,text,text) to pgsched_api
+grant execute on pgsched_internal.edit_execution(uuid,jsonb,text,text) to pgsched_worker
+grant execute on pgsched_internal.edit_job(uuid,jsonb,text,text,boolean) to pgsched_api
+grant execute on pgsched_internal.edit_job(uuid,jsonb,text,text,boolean) to pgsched_worker
 grant execute on pgsched_internal.edited(pgsched.jobs,jsonb) to pgsched_api
 grant execute on pgsched_internal.edited(pgsched.jobs,jsonb) to pgsched_worker
+grant execute on pgsched_internal.edited_execution(pgsched.executions,jsonb) to pgsched_api
+grant execute on pgsched_internal.edited_execution(pgsched.executions,jsonb) to pgsched_worker
+grant execute on pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) to pgsched_api
 grant execute on pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) to pgsched_worker
+grant execute on pgsched_internal.end_if_late(smallint,uuid) to pgsched_api
 grant execute on pgsched_internal.end_if_late(smallint,uuid) to pgsched_worker
+grant execute on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) to pgsched_api
 grant execute on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) to pgsched_worker
+grant execute on pgsched_internal.end_of(interval) to pgsched_api
+grant execute on pgsched_internal.end_of(interval) to pgsched_worker
+grant execute on pgsched_internal.end_overdue(integer) to pgsched_api
 grant execute on pgsched_internal.end_overdue(integer) to pgsched_worker
+grant execute on pgsched_internal.ended_under(pgsched_internal.keys,text,text,text,smallint) to pgsched_api
+grant execute on pgsched_internal.ended_under(pgsched_internal.keys,text,text,text,smallint) to pgsched_worker
 grant execute on pgsched_internal.expire_dead_letters(integer) to pgsched_worker
+grant execute on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) to pgsched_api
 grant execute on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) to pgsched_worker
 grant execute on pgsched_internal.fault_of_json(jsonb) to pgsched_api
+grant execute on pgsched_internal.fault_of_json(jsonb) to pgsched_client
+grant execute on pgsched_internal.fault_of_json(jsonb) to pgsched_reader
 grant execute on pgsched_internal.fault_of_json(jsonb) to pgsched_worker
 grant execute on pgsched_internal.fault_of_values(jsonb) to pgsched_api
+grant execute on pgsched_internal.fault_of_values(jsonb) to pgsched_client
+grant execute on pgsched_internal.fault_of_values(jsonb) to pgsched_reader
+grant execute on pgsched_internal.fault_of_values(jsonb) to pgsched_worker
+grant execute on pgsched_internal.find_execution(text,text) to pgsched_api
+grant execute on pgsched_internal.find_execution(text,text) to pgsched_worker
+grant execute on pgsched_internal.fire_dependents(uuid[]) to pgsched_api
 grant execute on pgsched_internal.fire_dependents(uuid[]) to pgsched_worker
 grant execute on pgsched_internal.first_partition_of(integer) to pgsched_api
 grant execute on pgsched_internal.first_partition_of(integer) to pgsched_client
 grant execute on pgsched_internal.first_partition_of(integer) to pgsched_reader
 grant execute on pgsched_internal.first_partition_of(integer) to pgsched_worker
+grant execute on pgsched_internal.follow_change(pgsched.executions,pgsched.jobs) to pgsched_api
 grant execute on pgsched_internal.follow_change(pgsched.executions,pgsched.jobs) to pgsched_worker
+grant execute on pgsched_internal.follow_end(pgsched.executions,pgsched.execution_status,text,smallint,jsonb,boolean) to pgsched_api
 grant execute on pgsched_internal.follow_end(pgsched.executions,pgsched.execution_status,text,smallint,jsonb,boolean) to pgsched_worker
+grant execute on pgsched_internal.follow_move(pgsched.executions,timestamp with time zone) to pgsched_api
+grant execute on pgsched_internal.follow_move(pgsched.executions,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.follow_replaced(pgsched.jobs,pgsched.jobs) to pgsched_api
+grant execute on pgsched_internal.follow_replaced(pgsched.jobs,pgsched.jobs) to pgsched_worker
+grant execute on pgsched_internal.follow_unbegun(pgsched.jobs,text) to pgsched_api
+grant execute on pgsched_internal.follow_unbegun(pgsched.jobs,text) to pgsched_worker
+grant execute on pgsched_internal.forget_dependencies(uuid) to pgsched_api
 grant execute on pgsched_internal.forget_dependencies(uuid) to pgsched_worker
+grant execute on pgsched_internal.gate_of(text,text) to pgsched_api
+grant execute on pgsched_internal.gate_of(text,text) to pgsched_client
+grant execute on pgsched_internal.gate_of(text,text) to pgsched_reader
+grant execute on pgsched_internal.gate_of(text,text) to pgsched_worker
+grant execute on pgsched_internal.give_key(text,text,uuid,smallint) to pgsched_api
 grant execute on pgsched_internal.give_key(text,text,uuid,smallint) to pgsched_worker
+grant execute on pgsched_internal.grant_execute(text[],regrole) to pgsched_api
+grant execute on pgsched_internal.grant_execute(text[],regrole) to pgsched_worker
+grant execute on pgsched_internal.hand_back(pgsched.executions) to pgsched_api
 grant execute on pgsched_internal.hand_back(pgsched.executions) to pgsched_worker
+grant execute on pgsched_internal.has_ended(uuid) to pgsched_api
+grant execute on pgsched_internal.has_ended(uuid) to pgsched_worker
 grant execute on pgsched_internal.has_keys() to pgsched_api
 grant execute on pgsched_internal.has_keys() to pgsched_worker
 grant execute on pgsched_internal.has_no_such_day(text) to pgsched_api
+grant execute on pgsched_internal.has_no_such_day(text) to pgsched_client
+grant execute on pgsched_internal.has_no_such_day(text) to pgsched_reader
+grant execute on pgsched_internal.has_no_such_day(text) to pgsched_worker
+grant execute on pgsched_internal.has_target() to pgsched_api
+grant execute on pgsched_internal.has_target() to pgsched_worker
+grant execute on pgsched_internal.has_work() to pgsched_api
+grant execute on pgsched_internal.has_work() to pgsched_worker
+grant execute on pgsched_internal.held(jsonb,text,timestamp with time zone) to pgsched_api
 grant execute on pgsched_internal.held(jsonb,text,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.held_until(pgsched.executions) to pgsched_api
 grant execute on pgsched_internal.held_until(pgsched.executions) to pgsched_worker
+grant execute on pgsched_internal.histogram_of(smallint[],bigint[]) to pgsched_api
+grant execute on pgsched_internal.histogram_of(smallint[],bigint[]) to pgsched_client
+grant execute on pgsched_internal.histogram_of(smallint[],bigint[]) to pgsched_reader
+grant execute on pgsched_internal.histogram_of(smallint[],bigint[]) to pgsched_worker
+grant execute on pgsched_internal.hold_for(uuid,jsonb) to pgsched_api
+grant execute on pgsched_internal.hold_for(uuid,jsonb) to pgsched_worker
+grant execute on pgsched_internal.hold_withdrawn(pgsched.executions,text) to pgsched_api
 grant execute on pgsched_internal.hold_withdrawn(pgsched.executions,text) to pgsched_worker
+grant execute on pgsched_internal.homes_of(uuid) to pgsched_api
 grant execute on pgsched_internal.homes_of(uuid) to pgsched_worker
+grant execute on pgsched_internal.in_hand_of_job(smallint,pgsched.jobs) to pgsched_api
+grant execute on pgsched_internal.in_hand_of_job(smallint,pgsched.jobs) to pgsched_worker
+grant execute on pgsched_internal.in_history(uuid) to pgsched_api
 grant execute on pgsched_internal.in_history(uuid) to pgsched_worker
 grant execute on pgsched_internal.in_partition(smallint,text) to pgsched_api
 grant execute on pgsched_internal.in_partition(smallint,text) to pgsched_worker
+grant execute on pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint,jsonb) to pgsched_api
+grant execute on pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint,jsonb) to pgsched_worker
+grant execute on pgsched_internal.is_a_lock(text) to pgsched_api
+grant execute on pgsched_internal.is_a_lock(text) to pgsched_client
+grant execute on pgsched_internal.is_a_lock(text) to pgsched_reader
 grant execute on pgsched_internal.is_a_lock(text) to pgsched_worker
+grant execute on pgsched_internal.is_ahead(pgsched.executions) to pgsched_api
 grant execute on pgsched_internal.is_ahead(pgsched.executions) to pgsched_worker
 grant execute on pgsched_internal.is_api() to pgsched_api
 grant execute on pgsched_internal.is_api() to pgsched_worker
+grant execute on pgsched_internal.is_blocked(smallint,text,text,boolean) to pgsched_api
 grant execute on pgsched_internal.is_blocked(smallint,text,text,boolean) to pgsched_worker
+grant execute on pgsched_internal.is_current(bigint) to pgsched_api
 grant execute on pgsched_internal.is_current(bigint) to pgsched_worker
 grant execute on pgsched_internal.is_day(text) to pgsched_api
+grant execute on pgsched_internal.is_day(text) to pgsched_client
+grant execute on pgsched_internal.is_day(text) to pgsched_reader
+grant execute on pgsched_internal.is_day(text) to pgsched_worker
 grant execute on pgsched_internal.is_duration(jsonb,interval,interval) to pgsched_api
+grant execute on pgsched_internal.is_duration(jsonb,interval,interval) to pgsched_client
+grant execute on pgsched_internal.is_duration(jsonb,interval,interval) to pgsched_reader
 grant execute on pgsched_internal.is_duration(jsonb,interval,interval) to pgsched_worker
+grant execute on pgsched_internal.is_elsewhere() to pgsched_api
+grant execute on pgsched_internal.is_elsewhere() to pgsched_worker
+grant execute on pgsched_internal.is_free_to_end(pgsched.executions,pgsched.execution_status) to pgsched_api
 grant execute on pgsched_internal.is_free_to_end(pgsched.executions,pgsched.execution_status) to pgsched_worker
 grant execute on pgsched_internal.is_instant(jsonb) to pgsched_api
+grant execute on pgsched_internal.is_instant(jsonb) to pgsched_client
+grant execute on pgsched_internal.is_instant(jsonb) to pgsched_reader
 grant execute on pgsched_internal.is_instant(jsonb) to pgsched_worker
+grant execute on pgsched_internal.is_kept(text,timestamp with time zone) to pgsched_api
+grant execute on pgsched_internal.is_kept(text,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.is_live(pgsched_internal.keys) to pgsched_api
 grant execute on pgsched_internal.is_live(pgsched_internal.keys) to pgsched_worker
 grant execute on pgsched_internal.is_living(pgsched.workers) to pgsched_api
 grant execute on pgsched_internal.is_living(pgsched.workers) to pgsched_reader
 grant execute on pgsched_internal.is_living(pgsched.workers) to pgsched_worker
+grant execute on pgsched_internal.is_lost(pgsched.executions) to pgsched_api
+grant execute on pgsched_internal.is_lost(pgsched.executions) to pgsched_worker
+grant execute on pgsched_internal.is_named(pgsched.executions,jsonb,text[]) to pgsched_api
 grant execute on pgsched_internal.is_named(pgsched.executions,jsonb,text[]) to pgsched_worker
+grant execute on pgsched_internal.is_of_a_row(text) to pgsched_api
+grant execute on pgsched_internal.is_of_a_row(text) to pgsched_client
+grant execute on pgsched_internal.is_of_a_row(text) to pgsched_reader
 grant execute on pgsched_internal.is_of_a_row(text) to pgsched_worker
+grant execute on pgsched_internal.is_of_key(smallint,uuid,text,text) to pgsched_api
 grant execute on pgsched_internal.is_of_key(smallint,uuid,text,text) to pgsched_worker
+grant execute on pgsched_internal.is_only_form(text) to pgsched_api
+grant execute on pgsched_internal.is_only_form(text) to pgsched_client
+grant execute on pgsched_internal.is_only_form(text) to pgsched_reader
+grant execute on pgsched_internal.is_only_form(text) to pgsched_worker
+grant execute on pgsched_internal.is_privileged(name) to pgsched_api
 grant execute on pgsched_internal.is_privileged(name) to pgsched_worker
+grant execute on pgsched_internal.is_secret_ref(jsonb) to pgsched_api
+grant execute on pgsched_internal.is_secret_ref(jsonb) to pgsched_client
+grant execute on pgsched_internal.is_secret_ref(jsonb) to pgsched_reader
+grant execute on pgsched_internal.is_secret_ref(jsonb) to pgsched_worker
+grant execute on pgsched_internal.is_watched(integer) to pgsched_api
 grant execute on pgsched_internal.is_watched(integer) to pgsched_worker
+grant execute on pgsched_internal.is_whole(jsonb,bigint,bigint) to pgsched_api
+grant execute on pgsched_internal.is_whole(jsonb,bigint,bigint) to pgsched_client
+grant execute on pgsched_internal.is_whole(jsonb,bigint,bigint) to pgsched_reader
+grant execute on pgsched_internal.is_whole(jsonb,bigint,bigint) to pgsched_worker
+grant execute on pgsched_internal.job_named(text,text) to pgsched_api
+grant execute on pgsched_internal.job_named(text,text) to pgsched_worker
+grant execute on pgsched_internal.job_under(text,text,text) to pgsched_api
+grant execute on pgsched_internal.job_under(text,text,text) to pgsched_worker
+grant execute on pgsched_internal.jobs_named(text,jsonb,text[]) to pgsched_api
+grant execute on pgsched_internal.jobs_named(text,jsonb,text[]) to pgsched_worker
 grant execute on pgsched_internal.keep_dead_letters(integer,integer) to pgsched_worker
+grant execute on pgsched_internal.kept_under(text,text,text) to pgsched_api
+grant execute on pgsched_internal.kept_under(text,text,text) to pgsched_worker
+grant execute on pgsched_internal.key_retention() to pgsched_api
 grant execute on pgsched_internal.key_retention() to pgsched_worker
+grant execute on pgsched_internal.laid_over(jsonb,jsonb) to pgsched_api
+grant execute on pgsched_internal.laid_over(jsonb,jsonb) to pgsched_client
+grant execute on pgsched_internal.laid_over(jsonb,jsonb) to pgsched_reader
 grant execute on pgsched_internal.laid_over(jsonb,jsonb) to pgsched_worker
+grant execute on pgsched_internal.last_replay(uuid) to pgsched_api
+grant execute on pgsched_internal.last_replay(uuid) to pgsched_worker
+grant execute on pgsched_internal.last_under(text,text) to pgsched_api
+grant execute on pgsched_internal.last_under(text,text) to pgsched_worker
+grant execute on pgsched_internal.lateness(jsonb,integer,double precision) to pgsched_api
+grant execute on pgsched_internal.lateness(jsonb,integer,double precision) to pgsched_client
+grant execute on pgsched_internal.lateness(jsonb,integer,double precision) to pgsched_reader
 grant execute on pgsched_internal.lateness(jsonb,integer,double precision) to pgsched_worker
+grant execute on pgsched_internal.lease_in(pgsched_internal.consumer,smallint,uuid[]) to pgsched_api
+grant execute on pgsched_internal.lease_in(pgsched_internal.consumer,smallint,uuid[]) to pgsched_worker
+grant execute on pgsched_internal.lease_to(pgsched_internal.consumer,smallint[],uuid[]) to pgsched_api
+grant execute on pgsched_internal.lease_to(pgsched_internal.consumer,smallint[],uuid[]) to pgsched_worker
 grant execute on pgsched_internal.leave_watch(integer,integer) to pgsched_worker
+grant execute on pgsched_internal.left_as_it_is(pgsched_internal.keys,pgsched.executions,text) to pgsched_api
+grant execute on pgsched_internal.left_as_it_is(pgsched_internal.keys,pgsched.executions,text) to pgsched_worker
 grant execute on pgsched_internal.length_of(text) to pgsched_api
+grant execute on pgsched_internal.length_of(text) to pgsched_client
+grant execute on pgsched_internal.length_of(text) to pgsched_reader
 grant execute on pgsched_internal.length_of(text) to pgsched_worker
+grant execute on pgsched_internal.let_next(smallint,text,text,boolean) to pgsched_api
 grant execute on pgsched_internal.let_next(smallint,text,text,boolean) to pgsched_worker
+grant execute on pgsched_internal.live_execution(smallint,uuid) to pgsched_api
 grant execute on pgsched_internal.live_execution(smallint,uuid) to pgsched_worker
+grant execute on pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zone) to pgsched_api
 grant execute on pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.lock_backfilled(smallint,uuid,timestamp with time zone,timestamp with time zone) to pgsched_api
+grant execute on pgsched_internal.lock_backfilled(smallint,uuid,timestamp with time zone,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.lock_dead_letter(uuid,boolean) to pgsched_api
+grant execute on pgsched_internal.lock_dead_letter(uuid,boolean) to pgsched_worker
+grant execute on pgsched_internal.lock_editable(uuid,jsonb) to pgsched_api
+grant execute on pgsched_internal.lock_editable(uuid,jsonb) to pgsched_worker
+grant execute on pgsched_internal.lock_execution(uuid) to pgsched_api
+grant execute on pgsched_internal.lock_execution(uuid) to pgsched_worker
+grant execute on pgsched_internal.lock_job(uuid) to pgsched_api
+grant execute on pgsched_internal.lock_job(uuid) to pgsched_worker
+grant execute on pgsched_internal.lock_key(text,text,uuid,smallint) to pgsched_api
 grant execute on pgsched_internal.lock_key(text,text,uuid,smallint) to pgsched_worker
+grant execute on pgsched_internal.lock_key_of_api(text) to pgsched_api
+grant execute on pgsched_internal.lock_key_of_api(text) to pgsched_worker
+grant execute on pgsched_internal.lock_live_named(text,text) to pgsched_api
+grant execute on pgsched_internal.lock_live_named(text,text) to pgsched_worker
+grant execute on pgsched_internal.lock_named(text,text) to pgsched_api
+grant execute on pgsched_internal.lock_named(text,text) to pgsched_worker
+grant execute on pgsched_internal.lock_planned(smallint,uuid) to pgsched_api
+grant execute on pgsched_internal.lock_planned(smallint,uuid) to pgsched_worker
+grant execute on pgsched_internal.lock_queue(text) to pgsched_api
+grant execute on pgsched_internal.lock_queue(text) to pgsched_worker
+grant execute on pgsched_internal.lock_unbegun(smallint,pgsched.jobs) to pgsched_api
+grant execute on pgsched_internal.lock_unbegun(smallint,pgsched.jobs) to pgsched_worker
+grant execute on pgsched_internal.lock_under(pgsched_internal.keys,text) to pgsched_api
+grant execute on pgsched_internal.lock_under(pgsched_internal.keys,text) to pgsched_worker
+grant execute on pgsched_internal.lock_waiting(smallint,uuid) to pgsched_api
+grant execute on pgsched_internal.lock_waiting(smallint,uuid) to pgsched_worker
+grant execute on pgsched_internal.log_change(text,text,uuid,jsonb,jsonb,text) to pgsched_api
+grant execute on pgsched_internal.log_change(text,text,uuid,jsonb,jsonb,text) to pgsched_worker
+grant execute on pgsched_internal.log_key(text,text,text,jsonb) to pgsched_api
+grant execute on pgsched_internal.log_key(text,text,text,jsonb) to pgsched_worker
+grant execute on pgsched_internal.log_setting(text,text,jsonb,text,text,jsonb,jsonb) to pgsched_api
+grant execute on pgsched_internal.log_setting(text,text,jsonb,text,text,jsonb,jsonb) to pgsched_worker
+grant execute on pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) to pgsched_api
 grant execute on pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) to pgsched_worker
 grant execute on pgsched_internal.look_up_keys(text[]) to pgsched_api
 grant execute on pgsched_internal.look_up_keys(text[]) to pgsched_worker
+grant execute on pgsched_internal.lose_in_hand(pgsched.executions) to pgsched_api
 grant execute on pgsched_internal.lose_in_hand(pgsched.executions) to pgsched_worker
 grant execute on pgsched_internal.make_day(text,date) to pgsched_worker
+grant execute on pgsched_internal.make_partition(integer,boolean) to pgsched_api
+grant execute on pgsched_internal.make_partition(integer,boolean) to pgsched_worker
 grant execute on pgsched_internal.mark_archived(date,text) to pgsched_worker
+grant execute on pgsched_internal.mark_awaited(uuid,uuid,text) to pgsched_api
+grant execute on pgsched_internal.mark_awaited(uuid,uuid,text) to pgsched_worker
+grant execute on pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) to pgsched_api
 grant execute on pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) to pgsched_worker
+grant execute on pgsched_internal.mark_ends(integer) to pgsched_api
 grant execute on pgsched_internal.mark_ends(integer) to pgsched_worker
+grant execute on pgsched_internal.may_adopt(text,date,date) to pgsched_api
+grant execute on pgsched_internal.may_adopt(text,date,date) to pgsched_worker
+grant execute on pgsched_internal.may_be_handed_out(smallint,uuid) to pgsched_api
+grant execute on pgsched_internal.may_be_handed_out(smallint,uuid) to pgsched_worker
+grant execute on pgsched_internal.may_count(uuid,pgsched.execution_status) to pgsched_api
 grant execute on pgsched_internal.may_count(uuid,pgsched.execution_status) to pgsched_worker
 grant execute on pgsched_internal.may_do_everything() to pgsched_api
 grant execute on pgsched_internal.may_do_everything() to pgsched_worker
+grant execute on pgsched_internal.may_go(date) to pgsched_api
+grant execute on pgsched_internal.may_go(date) to pgsched_worker
+grant execute on pgsched_internal.may_see(text) to pgsched_api
+grant execute on pgsched_internal.may_see(text) to pgsched_worker
+grant execute on pgsched_internal.may_still_run(pgsched.executions,pgsched.jobs,boolean) to pgsched_api
+grant execute on pgsched_internal.may_still_run(pgsched.executions,pgsched.jobs,boolean) to pgsched_worker
+grant execute on pgsched_internal.move_to(pgsched.executions,timestamp with time zone) to pgsched_api
+grant execute on pgsched_internal.move_to(pgsched.executions,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) to pgsched_api
+grant execute on pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) to pgsched_worker
+grant execute on pgsched_internal.my_clients() to pgsched_api
 grant execute on pgsched_internal.my_clients() to pgsched_client
+grant execute on pgsched_internal.my_clients() to pgsched_worker
 grant execute on pgsched_internal.new_id() to pgsched_api
 grant execute on pgsched_internal.new_id() to pgsched_client
 grant execute on pgsched_internal.new_id() to pgsched_worker
+grant execute on pgsched_internal.new_id_in(smallint) to pgsched_api
 grant execute on pgsched_internal.new_id_in(smallint) to pgsched_worker
+grant execute on pgsched_internal.new_token(smallint) to pgsched_api
+grant execute on pgsched_internal.new_token(smallint) to pgsched_worker
+grant execute on pgsched_internal.next_of_many(pgsched.bulk_operations) to pgsched_api
 grant execute on pgsched_internal.next_of_many(pgsched.bulk_operations) to pgsched_worker
+grant execute on pgsched_internal.next_partition(jsonb,smallint) to pgsched_api
 grant execute on pgsched_internal.next_partition(jsonb,smallint) to pgsched_worker
+grant execute on pgsched_internal.next_queue_number() to pgsched_api
+grant execute on pgsched_internal.next_queue_number() to pgsched_worker
+grant execute on pgsched_internal.not_empty(smallint[],text[]) to pgsched_api
+grant execute on pgsched_internal.not_empty(smallint[],text[]) to pgsched_worker
+grant execute on pgsched_internal.not_found_at_once(uuid[]) to pgsched_api
 grant execute on pgsched_internal.not_found_at_once(uuid[]) to pgsched_worker
+grant execute on pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) to pgsched_api
 grant execute on pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) to pgsched_worker
+grant execute on pgsched_internal.note_ends_with(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) to pgsched_api
 grant execute on pgsched_internal.note_ends_with(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) to pgsched_worker
 grant execute on pgsched_internal.note_key_use(text) to pgsched_api
 grant execute on pgsched_internal.note_key_use(text) to pgsched_worker
+grant execute on pgsched_internal.note_move(pgsched.jobs) to pgsched_api
+grant execute on pgsched_internal.note_move(pgsched.jobs) to pgsched_worker
+grant execute on pgsched_internal.note_result(text,pgsched.executions,bigint,jsonb,text,boolean,interval) to pgsched_api
+grant execute on pgsched_internal.note_result(text,pgsched.executions,bigint,jsonb,text,boolean,interval) to pgsched_worker
+grant execute on pgsched_internal.note_server(pgsched_internal.fleet,bigint) to pgsched_api
+grant execute on pgsched_internal.note_server(pgsched_internal.fleet,bigint) to pgsched_worker
+grant execute on pgsched_internal.notify_release() to pgsched_api
 grant execute on pgsched_internal.notify_release() to pgsched_worker
+grant execute on pgsched_internal.notify_turns() to pgsched_api
 grant execute on pgsched_internal.notify_turns() to pgsched_worker
+grant execute on pgsched_internal.notify_wake(smallint,timestamp with time zone) to pgsched_api
 grant execute on pgsched_internal.notify_wake(smallint,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.notify_workers(text) to pgsched_api
 grant execute on pgsched_internal.notify_workers(text) to pgsched_worker
 grant execute on pgsched_internal.numbers_in(jsonb) to pgsched_api
+grant execute on pgsched_internal.numbers_in(jsonb) to pgsched_client
+grant execute on pgsched_internal.numbers_in(jsonb) to pgsched_reader
 grant execute on pgsched_internal.numbers_in(jsonb) to pgsched_worker
+grant execute on pgsched_internal.open_gate(text,boolean) to pgsched_api
+grant execute on pgsched_internal.open_gate(text,boolean) to pgsched_worker
+grant execute on pgsched_internal.options_of(jsonb,text,smallint,integer) to pgsched_api
 grant execute on pgsched_internal.options_of(jsonb,text,smallint,integer) to pgsched_worker
+grant execute on pgsched_internal.owner_of_job(uuid) to pgsched_api
+grant execute on pgsched_internal.owner_of_job(uuid) to pgsched_worker
+grant execute on pgsched_internal.pages_of(smallint) to pgsched_api
+grant execute on pgsched_internal.pages_of(smallint) to pgsched_worker
+grant execute on pgsched_internal.partition_in(uuid) to pgsched_api
+grant execute on pgsched_internal.partition_in(uuid) to pgsched_client
+grant execute on pgsched_internal.partition_in(uuid) to pgsched_reader
 grant execute on pgsched_internal.partition_in(uuid) to pgsched_worker
 grant execute on pgsched_internal.partition_of(pgsched.jobs) to pgsched_api
 grant execute on pgsched_internal.partition_of(pgsched.jobs) to pgsched_worker
+grant execute on pgsched_internal.partition_with(uuid) to pgsched_api
 grant execute on pgsched_internal.partition_with(uuid) to pgsched_worker
 grant execute on pgsched_internal.partitions_of(integer) to pgsched_api
 grant execute on pgsched_internal.partitions_of(integer) to pgsched_client
@@ -1608,7 +2078,12 @@ grant execute on pgsched_internal.partitions_per_queue() to pgsched_api
 grant execute on pgsched_internal.partitions_per_queue() to pgsched_client
 grant execute on pgsched_internal.partitions_per_queue() to pgsched_reader
 grant execute on pgsched_internal.partitions_per_queue() to pgsched_worker
+grant execute on pgsched_internal.pause_job(uuid,text) to pgsched_api
+grant execute on pgsched_internal.pause_job(uuid,text) to pgsched_worker
+grant execute on pgsched_internal.put_away(smallint,uuid,text) to pgsched_api
 grant execute on pgsched_internal.put_away(smallint,uuid,text) to pgsched_worker
+grant execute on pgsched_internal.put_job(uuid,text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) to pgsched_api
+grant execute on pgsched_internal.put_job(uuid,text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) to pgsched_worker
 grant execute on pgsched_internal.put_secret(text,text,bytea,text[],text) to pgsched_api
 grant execute on pgsched_internal.put_secret(text,text,bytea,text[],text) to pgsched_worker
 grant execute on pgsched_internal.quantile(integer[],double precision) to pgsched_api
@@ -1616,78 +2091,213 @@ grant execute on pgsched_internal.quantile(integer[],double precision) to pgsche
 grant execute on pgsched_internal.quantile(integer[],double precision) to pgsched_reader
 grant execute on pgsched_internal.quantile(integer[],double precision) to pgsched_worker
 grant execute on pgsched_internal.queue_number_of(integer) to pgsched_api
+grant execute on pgsched_internal.queue_number_of(integer) to pgsched_client
 grant execute on pgsched_internal.queue_number_of(integer) to pgsched_reader
 grant execute on pgsched_internal.queue_number_of(integer) to pgsched_worker
+grant execute on pgsched_internal.queue_to_tell(smallint,text) to pgsched_api
 grant execute on pgsched_internal.queue_to_tell(smallint,text) to pgsched_worker
+grant execute on pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone) to pgsched_api
 grant execute on pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.recall(smallint,uuid,bigint) to pgsched_api
 grant execute on pgsched_internal.recall(smallint,uuid,bigint) to pgsched_worker
+grant execute on pgsched_internal.record_in_hand(pgsched.executions,pgsched_internal.results_to_record) to pgsched_api
 grant execute on pgsched_internal.record_in_hand(pgsched.executions,pgsched_internal.results_to_record) to pgsched_worker
+grant execute on pgsched_internal.record_result(pgsched_internal.results_to_record) to pgsched_api
 grant execute on pgsched_internal.record_result(pgsched_internal.results_to_record) to pgsched_worker
+grant execute on pgsched_internal.record_results(integer) to pgsched_api
 grant execute on pgsched_internal.record_results(integer) to pgsched_worker
 grant execute on pgsched_internal.refuse(text,text,text) to pgsched_api
 grant execute on pgsched_internal.refuse(text,text,text) to pgsched_client
 grant execute on pgsched_internal.refuse(text,text,text) to pgsched_worker
+grant execute on pgsched_internal.refuse_begun(pgsched.executions,jsonb) to pgsched_api
+grant execute on pgsched_internal.refuse_begun(pgsched.executions,jsonb) to pgsched_worker
+grant execute on pgsched_internal.refuse_declared(pgsched.jobs,text) to pgsched_api
+grant execute on pgsched_internal.refuse_declared(pgsched.jobs,text) to pgsched_worker
+grant execute on pgsched_internal.refuse_full(integer) to pgsched_api
+grant execute on pgsched_internal.refuse_full(integer) to pgsched_worker
+grant execute on pgsched_internal.refuse_taken(pgsched_internal.keys,text) to pgsched_api
+grant execute on pgsched_internal.refuse_taken(pgsched_internal.keys,text) to pgsched_worker
+grant execute on pgsched_internal.release_abandoned(integer,uuid) to pgsched_api
 grant execute on pgsched_internal.release_abandoned(integer,uuid) to pgsched_worker
+grant execute on pgsched_internal.release_dependents(integer,uuid,uuid,integer) to pgsched_api
 grant execute on pgsched_internal.release_dependents(integer,uuid,uuid,integer) to pgsched_worker
+grant execute on pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb,jsonb) to pgsched_api
+grant execute on pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb,jsonb) to pgsched_worker
+grant execute on pgsched_internal.replan_from(pgsched.executions,pgsched.jobs) to pgsched_api
 grant execute on pgsched_internal.replan_from(pgsched.executions,pgsched.jobs) to pgsched_worker
+grant execute on pgsched_internal.reseal(text,text,bytea,bytea) to pgsched_api
 grant execute on pgsched_internal.reseal(text,text,bytea,bytea) to pgsched_worker
+grant execute on pgsched_internal.reseal_signing(text,bytea,bytea) to pgsched_api
 grant execute on pgsched_internal.reseal_signing(text,bytea,bytea) to pgsched_worker
+grant execute on pgsched_internal.restore_target(text,text,text) to pgsched_api
+grant execute on pgsched_internal.restore_target(text,text,text) to pgsched_worker
+grant execute on pgsched_internal.resume_job(uuid) to pgsched_api
+grant execute on pgsched_internal.resume_job(uuid) to pgsched_worker
+grant execute on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) to pgsched_api
 grant execute on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.revoke_key(text,text) to pgsched_api
 grant execute on pgsched_internal.revoke_key(text,text) to pgsched_worker
 grant execute on pgsched_internal.roll_up(jsonb) to pgsched_worker
 grant execute on pgsched_internal.roll_up_notes(integer) to pgsched_worker
+grant execute on pgsched_internal.rollup_days() to pgsched_api
+grant execute on pgsched_internal.rollup_days() to pgsched_client
+grant execute on pgsched_internal.rollup_days() to pgsched_reader
+grant execute on pgsched_internal.rollup_days() to pgsched_worker
 grant execute on pgsched_internal.rotate_key(text,bytea,interval,text) to pgsched_api
 grant execute on pgsched_internal.rotate_key(text,bytea,interval,text) to pgsched_worker
 grant execute on pgsched_internal.rotate_signing_secret(text,bytea,text,interval,text) to pgsched_api
 grant execute on pgsched_internal.rotate_signing_secret(text,bytea,text,interval,text) to pgsched_worker
+grant execute on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text,jsonb) to pgsched_api
+grant execute on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text,jsonb) to pgsched_worker
+grant execute on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) to pgsched_api
+grant execute on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) to pgsched_worker
+grant execute on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) to pgsched_api
+grant execute on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) to pgsched_worker
+grant execute on pgsched_internal.schedule_plain(text,jsonb,timestamp with time zone,text,text,text,jsonb,jsonb) to pgsched_api
+grant execute on pgsched_internal.schedule_plain(text,jsonb,timestamp with time zone,text,text,text,jsonb,jsonb) to pgsched_worker
 grant execute on pgsched_internal.schedule_together(text,jsonb) to pgsched_api
 grant execute on pgsched_internal.schedule_together(text,jsonb) to pgsched_worker
+grant execute on pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) to pgsched_api
+grant execute on pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) to pgsched_worker
 grant execute on pgsched_internal.sealed_with() to pgsched_api
 grant execute on pgsched_internal.sealed_with() to pgsched_reader
 grant execute on pgsched_internal.sealed_with() to pgsched_worker
 grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_api
+grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_client
+grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_reader
 grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.seconds_since(integer) to pgsched_api
 grant execute on pgsched_internal.seconds_since(integer) to pgsched_reader
 grant execute on pgsched_internal.seconds_since(integer) to pgsched_worker
+grant execute on pgsched_internal.set_aside(smallint,uuid,text,boolean) to pgsched_api
 grant execute on pgsched_internal.set_aside(smallint,uuid,text,boolean) to pgsched_worker
+grant execute on pgsched_internal.set_client_paused(boolean,text,text) to pgsched_api
+grant execute on pgsched_internal.set_client_paused(boolean,text,text) to pgsched_worker
+grant execute on pgsched_internal.set_installation_paused(boolean,text) to pgsched_api
+grant execute on pgsched_internal.set_installation_paused(boolean,text) to pgsched_worker
 grant execute on pgsched_internal.set_key_rate(text,integer,integer,text) to pgsched_api
 grant execute on pgsched_internal.set_key_rate(text,integer,integer,text) to pgsched_worker
+grant execute on pgsched_internal.set_paused(boolean,text,text,text,timestamp with time zone,text,text) to pgsched_api
+grant execute on pgsched_internal.set_paused(boolean,text,text,text,timestamp with time zone,text,text) to pgsched_worker
+grant execute on pgsched_internal.set_queue_paused(boolean,text,text) to pgsched_api
+grant execute on pgsched_internal.set_queue_paused(boolean,text,text) to pgsched_worker
+grant execute on pgsched_internal.set_worker_paused(boolean,text,text) to pgsched_api
+grant execute on pgsched_internal.set_worker_paused(boolean,text,text) to pgsched_worker
+grant execute on pgsched_internal.setting(text,text) to pgsched_api
 grant execute on pgsched_internal.setting(text,text) to pgsched_worker
 grant execute on pgsched_internal.settle_called(smallint,uuid,bigint,jsonb) to pgsched_client
 grant execute on pgsched_internal.settle_called(smallint,uuid,bigint,jsonb) to pgsched_worker
+grant execute on pgsched_internal.shown(text,jsonb) to pgsched_api
+grant execute on pgsched_internal.shown(text,jsonb) to pgsched_client
+grant execute on pgsched_internal.shown(text,jsonb) to pgsched_reader
+grant execute on pgsched_internal.shown(text,jsonb) to pgsched_worker
+grant execute on pgsched_internal.shut_gate(text,timestamp with time zone,text) to pgsched_api
+grant execute on pgsched_internal.shut_gate(text,timestamp with time zone,text) to pgsched_worker
+grant execute on pgsched_internal.skip_dependents(uuid[]) to pgsched_api
 grant execute on pgsched_internal.skip_dependents(uuid[]) to pgsched_worker
 grant execute on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) to pgsched_api
 grant execute on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) to pgsched_worker
 grant execute on pgsched_internal.slot_for(text,text,text) to pgsched_api
+grant execute on pgsched_internal.slot_for(text,text,text) to pgsched_client
+grant execute on pgsched_internal.slot_for(text,text,text) to pgsched_reader
 grant execute on pgsched_internal.slot_for(text,text,text) to pgsched_worker
+grant execute on pgsched_internal.spread_of(jsonb) to pgsched_api
+grant execute on pgsched_internal.spread_of(jsonb) to pgsched_client
+grant execute on pgsched_internal.spread_of(jsonb) to pgsched_reader
+grant execute on pgsched_internal.spread_of(jsonb) to pgsched_worker
 grant execute on pgsched_internal.spread_overdue(smallint,timestamp with time zone,timestamp with time zone,interval,integer) to pgsched_api
 grant execute on pgsched_internal.spread_overdue(smallint,timestamp with time zone,timestamp with time zone,interval,integer) to pgsched_worker
 grant execute on pgsched_internal.stalls() to pgsched_api
 grant execute on pgsched_internal.stalls() to pgsched_client
 grant execute on pgsched_internal.stalls() to pgsched_reader
 grant execute on pgsched_internal.stalls() to pgsched_worker
+grant execute on pgsched_internal.status_by_id(uuid) to pgsched_api
+grant execute on pgsched_internal.status_by_id(uuid) to pgsched_worker
+grant execute on pgsched_internal.still_in_hand(smallint,uuid,bigint) to pgsched_api
+grant execute on pgsched_internal.still_in_hand(smallint,uuid,bigint) to pgsched_worker
+grant execute on pgsched_internal.still_to_wait_for(pgsched.history) to pgsched_api
+grant execute on pgsched_internal.still_to_wait_for(pgsched.history) to pgsched_worker
+grant execute on pgsched_internal.succeeded_lately(text,text,uuid) to pgsched_api
+grant execute on pgsched_internal.succeeded_lately(text,text,uuid) to pgsched_worker
+grant execute on pgsched_internal.sum_of(integer[],integer[]) to pgsched_api
+grant execute on pgsched_internal.sum_of(integer[],integer[]) to pgsched_client
+grant execute on pgsched_internal.sum_of(integer[],integer[]) to pgsched_reader
+grant execute on pgsched_internal.sum_of(integer[],integer[]) to pgsched_worker
+grant execute on pgsched_internal.superseded_by(pgsched.history) to pgsched_api
 grant execute on pgsched_internal.superseded_by(pgsched.history) to pgsched_worker
+grant execute on pgsched_internal.swap_default(text,text,date,date) to pgsched_api
+grant execute on pgsched_internal.swap_default(text,text,date,date) to pgsched_worker
+grant execute on pgsched_internal.take_back(pgsched.executions) to pgsched_api
+grant execute on pgsched_internal.take_back(pgsched.executions) to pgsched_worker
+grant execute on pgsched_internal.take_in_hand(uuid,bigint) to pgsched_api
+grant execute on pgsched_internal.take_in_hand(uuid,bigint) to pgsched_worker
+grant execute on pgsched_internal.take_key(text,text,uuid,smallint) to pgsched_api
+grant execute on pgsched_internal.take_key(text,text,uuid,smallint) to pgsched_worker
+grant execute on pgsched_internal.take_out(uuid,timestamp with time zone,text) to pgsched_api
+grant execute on pgsched_internal.take_out(uuid,timestamp with time zone,text) to pgsched_worker
+grant execute on pgsched_internal.take_turn(pgsched.executions) to pgsched_api
+grant execute on pgsched_internal.take_turn(pgsched.executions) to pgsched_worker
 grant execute on pgsched_internal.take_watch(integer,integer) to pgsched_worker
 grant execute on pgsched_internal.target_host(text) to pgsched_api
 grant execute on pgsched_internal.target_host(text) to pgsched_client
 grant execute on pgsched_internal.target_host(text) to pgsched_reader
 grant execute on pgsched_internal.target_host(text) to pgsched_worker
+grant execute on pgsched_internal.tell_of_change(uuid) to pgsched_api
+grant execute on pgsched_internal.tell_of_change(uuid) to pgsched_worker
+grant execute on pgsched_internal.tell_outcome(pgsched.executions,pgsched.execution_status,text,smallint,jsonb) to pgsched_api
 grant execute on pgsched_internal.tell_outcome(pgsched.executions,pgsched.execution_status,text,smallint,jsonb) to pgsched_worker
+grant execute on pgsched_internal.that_fit(smallint[],uuid[],boolean[],integer) to pgsched_api
+grant execute on pgsched_internal.that_fit(smallint[],uuid[],boolean[],integer) to pgsched_worker
+grant execute on pgsched_internal.this_server() to pgsched_api
+grant execute on pgsched_internal.this_server() to pgsched_worker
+grant execute on pgsched_internal.tidy_keys(integer) to pgsched_api
 grant execute on pgsched_internal.tidy_keys(integer) to pgsched_worker
 grant execute on pgsched_internal.trim_default_days(integer,integer) to pgsched_worker
+grant execute on pgsched_internal.try_gates(text[]) to pgsched_api
 grant execute on pgsched_internal.try_gates(text[]) to pgsched_worker
+grant execute on pgsched_internal.try_lock(text) to pgsched_api
 grant execute on pgsched_internal.try_lock(text) to pgsched_worker
+grant execute on pgsched_internal.try_orderings(smallint[]) to pgsched_api
 grant execute on pgsched_internal.try_orderings(smallint[]) to pgsched_worker
+grant execute on pgsched_internal.unblock(boolean,text,text) to pgsched_api
+grant execute on pgsched_internal.unblock(boolean,text,text) to pgsched_worker
+grant execute on pgsched_internal.unblock_after(uuid[]) to pgsched_api
 grant execute on pgsched_internal.unblock_after(uuid[]) to pgsched_worker
+grant execute on pgsched_internal.unbound_strays(text,text) to pgsched_api
+grant execute on pgsched_internal.unbound_strays(text,text) to pgsched_worker
 grant execute on pgsched_internal.until_next(text) to pgsched_api
 grant execute on pgsched_internal.until_next(text) to pgsched_worker
+grant execute on pgsched_internal.wait_for(uuid,uuid,text,interval) to pgsched_api
+grant execute on pgsched_internal.wait_for(uuid,uuid,text,interval) to pgsched_worker
+grant execute on pgsched_internal.wait_for_end(pgsched.executions) to pgsched_api
+grant execute on pgsched_internal.wait_for_end(pgsched.executions) to pgsched_worker
+grant execute on pgsched_internal.wait_for_row(pgsched.executions) to pgsched_api
+grant execute on pgsched_internal.wait_for_row(pgsched.executions) to pgsched_worker
+grant execute on pgsched_internal.waited(jsonb) to pgsched_api
 grant execute on pgsched_internal.waited(jsonb) to pgsched_worker
+grant execute on pgsched_internal.waiting_of_job(smallint,uuid) to pgsched_api
+grant execute on pgsched_internal.waiting_of_job(smallint,uuid) to pgsched_worker
+grant execute on pgsched_internal.waits_for_own(smallint,uuid) to pgsched_api
 grant execute on pgsched_internal.waits_for_own(smallint,uuid) to pgsched_worker
+grant execute on pgsched_internal.was_dependent(pgsched.history) to pgsched_api
+grant execute on pgsched_internal.was_dependent(pgsched.history) to pgsched_client
+grant execute on pgsched_internal.was_dependent(pgsched.history) to pgsched_reader
+grant execute on pgsched_internal.was_dependent(pgsched.history) to pgsched_worker
+grant execute on pgsched_internal.watch_of(integer) to pgsched_api
 grant execute on pgsched_internal.watch_of(integer) to pgsched_worker
+grant execute on pgsched_internal.weeks_of_history(timestamp with time zone) to pgsched_api
 grant execute on pgsched_internal.weeks_of_history(timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,boolean,boolean,bigint) to pgsched_api
+grant execute on pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,boolean,boolean,bigint) to pgsched_client
+grant execute on pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,boolean,boolean,bigint) to pgsched_reader
+grant execute on pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,boolean,boolean,bigint) to pgsched_worker
+grant execute on pgsched_internal.withdraw(uuid,text,boolean) to pgsched_api
+grant execute on pgsched_internal.withdraw(uuid,text,boolean) to pgsched_worker
+grant execute on pgsched_internal.write_log(text,uuid,text,jsonb,text,text,jsonb,jsonb,text) to pgsched_api
+grant execute on pgsched_internal.write_log(text,uuid,text,jsonb,text,text,jsonb,jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.written_out(jsonb,integer) to pgsched_api
+grant execute on pgsched_internal.written_out(jsonb,integer) to pgsched_client
+grant execute on pgsched_internal.written_out(jsonb,integer) to pgsched_reader
 grant execute on pgsched_internal.written_out(jsonb,integer) to pgsched_worker
 grant insert on pgsched.executions (client_id) to pgsched_api
 grant insert on pgsched.executions (fire_at) to pgsched_api

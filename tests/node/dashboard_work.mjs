@@ -8,7 +8,7 @@ export const work = async ({ page, address, does, surely, led_by, press, fill, t
   await does(() => press('form[action$="/run-now"] button'));
 
   await page.goto(`${address}/executions?client=shop`);
-  await led_by(() => page.click('a[href*="verb=cancel"]'));
+  await led_by(() => page.click('a[href*="action=cancel"]'));
   await does(() => page.click("main form button.danger"));
   await page.waitForResponse((answer) => answer.url().includes("/bulk/") && answer.ok()); // it goes on by itself
   await surely('#live');

@@ -138,6 +138,8 @@ class Claimer(Claiming):
         if not (room := int(self._owed_behind)):
             return 0
         shares, until = self._sweeper.shares(room, batch=self._batch)
+        if not shares:
+            return 0
         ahead = timedelta(microseconds=until - self._clock.now())
         answer = await self._take(shares, self._selection.row_filter, ahead=ahead)
         self._sweeper.claimed(shares, answer)

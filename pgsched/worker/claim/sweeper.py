@@ -19,6 +19,7 @@ from collections import defaultdict
 from pgsched.events import Events
 from pgsched.service import Service, Signal
 from pgsched.store.core.connect import Link
+from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.store.live.looking import InstantRange
@@ -73,7 +74,7 @@ class Sweeper(Service):
     async def turn(self) -> float:
         if not (self._roster.number and self._selection.is_ready and self._clock.known):
             return _NOT_YET
-        self.found = {partition: span for partition, span in self.found.items() if partition in self._roster.open}
+        self._keep_open()
         if not self.found:
             await self._read()
         if self.found:
@@ -121,10 +122,15 @@ class Sweeper(Service):
     def shares(self, room: int, *, batch: int) -> tuple[list[Share], int]:
         """What to claim of that next, the earliest first, and up to which instant: the end of the part that ends first,
         and a moment further."""
-        until = min(span.until for span in self.found.values())
+        self._keep_open()
+        until = min((span.until for span in self.found.values()), default=LONG_AGO)
         room = min(batch, max(room, _SMALLEST_BATCH))
         found = sorted((span.low, partition) for partition, span in self.found.items() if span.low <= until)[:room]
         return [Share(partition, low, room // len(found)) for low, partition in found], until + _MARGIN
+
+    def _keep_open(self) -> None:
+        """Forgets what was found in partitions that may not be claimed from any more."""
+        self.found = {partition: span for partition, span in self.found.items() if partition in self._roster.open}
 
     def claimed(self, shares: list[Share], answer: Claimed) -> None:
         """Takes the answer to a claim of these shares. Where one was taken whole there may be more."""

@@ -181,7 +181,7 @@ def test_a_dropped_queue_leaves_no_limit_to_the_next_of_its_name(db: Connection)
     ]
 
 
-def test_a_dead_letter_whose_queue_was_dropped_says_so_and_is_passed_over_by_a_replay_of_many(db: Connection) -> None:
+def test_a_dead_letter_whose_queue_was_dropped_fails_to_be_replayed(db: Connection) -> None:
     queue(db, "orders")
     id = dead_letter(db, queue="orders", key="k")
     call(db, "drop_queue", name="orders")
@@ -189,7 +189,7 @@ def test_a_dead_letter_whose_queue_was_dropped_says_so_and_is_passed_over_by_a_r
         replay(db, id)
     many = bulk(db, "replay", {"key": "k"})
     assert advance(db, many) == (0, False, True)
-    assert row(db, "select skipped, state from pgsched.bulk_operations") == (1, "finished")
+    assert row(db, "select failed, state from pgsched.bulk_operations") == (1, "finished")
     assert state(db, id) == "open"
 
 

@@ -47,7 +47,7 @@ async def test_what_was_due_in_the_year_1_is_pulled(db: Connection) -> None:
         await db.execute("select pgsched.drop_queue('zero')")
 
 
-@pytest.mark.parametrize("instant", ["-infinity", "4713-01-01 BC", "9999-12-31T00:00:01Z", "294276-12-31Z"])
+@pytest.mark.parametrize("instant", ["4713-01-01 BC", "9999-12-31T00:00:01Z", "294276-12-31Z"])
 @pytest.mark.parametrize("insert", ["select pgsched.schedule('python:a', fire_at => %s)", "plain"])
 async def test_what_no_worker_could_hold_is_refused(db: Connection, instant: str, insert: str) -> None:
     import psycopg

@@ -150,7 +150,7 @@ async def test_a_parked_row_runs_once_it_is_rescheduled(db: Connection, running:
         assert "odd" in row[2]
         await db.execute("alter table pgsched.executions drop constraint odd")
         await db.execute(
-            "select pgsched.edit(client => 'default', key => 'k', changes => jsonb_build_object('fire_at', now()))"
+            "select pgsched.edit(client => 'shop', key => 'k', changes => jsonb_build_object('fire_at', now()))"
         )
         await until(lambda: value(db, "select count(*) = 1 from pgsched.history where key = 'k'"))
 

@@ -1,8 +1,7 @@
--- Rights, as lists: what is not named here, a role may not do. Roles are made by roles.sql, where the migrating role may; one
--- that is missing is passed over here. PUBLIC may do nothing. In the schema pgsched a client calls verbs, which run with their
--- owner's rights and judge by the role that the session acts as, reads the rows of the clients whose database_role it has, and inserts
--- executions and jobs of theirs. It may lock nothing by itself: no UPDATE, no DELETE. Of the schema pgsched_internal it reads
--- what views show it, and executes what CHECK constraints, defaults, policies and the commands' questions about its own rows call.
+-- Rights: what is not named here, a role may not do. Roles are made by roles.sql, where the migrating role may; one that is missing is
+-- passed over here. PUBLIC may do nothing. In the schema pgsched a client calls verbs, which run with their owner's rights and judge by
+-- the role that the session acts as, reads the rows of the clients whose database_role it has, and inserts executions and jobs of
+-- theirs. It may lock nothing by itself: no UPDATE, no DELETE. Of the schema pgsched_internal it reads what views show it.
 
 create or replace function pgsched_internal.my_clients() returns text[] language sql stable parallel safe
   return array(select c.client_id from pgsched.clients c join pg_catalog.pg_roles r on r.rolname = c.database_role
@@ -68,6 +67,34 @@ begin
   execute format('revoke all on all functions in schema pgsched, pgsched_internal from %s', item);
 end $$;
 
+-- Functions, by what they can do. One that computes from its arguments alone may be called by everybody. One that runs with its
+-- caller's rights gives its caller none, so workers and the API may call all of these. What runs with its owner's rights is named
+-- below for each role; but verbs, which judge for themselves, follow their names: a client makes, sets and drops nothing of the
+-- installation's.
+do $$
+declare
+  item record;
+begin
+  for item in
+    select r.rolname, string_agg(p.oid::regprocedure::text, ', ') as functions
+      from pg_catalog.pg_proc p, pg_catalog.pg_roles r
+     where r.rolname in ('pgsched_worker', 'pgsched_api', 'pgsched_client', 'pgsched_reader')
+       and case p.pronamespace
+             when 'pgsched_internal'::regnamespace then
+               p.provolatile = 'i' or not p.prosecdef and r.rolname in ('pgsched_worker', 'pgsched_api')
+             when 'pgsched'::regnamespace then
+               case r.rolname
+                 when 'pgsched_worker' then true
+                 when 'pgsched_api' then p.proname <> 'set_installation'
+                 when 'pgsched_client' then p.proname !~ '^(create|set|drop)_'
+                 else false end
+             else false end
+     group by r.rolname
+  loop
+    execute format('grant execute on function %s to %I', item.functions, item.rolname);
+  end loop;
+end $$;
+
 -- Workers.
 do $$
 declare
@@ -97,55 +124,15 @@ begin
     execute format('grant select, insert, update, delete on %s to pgsched_worker', item);  -- hot statements name the partition
   end loop;
   perform pgsched_internal.grant_execute(array[
-    'pgsched.bulk', 'pgsched.cancel', 'pgsched.claim',
-    'pgsched.complete', 'pgsched.create_queue', 'pgsched.discard', 'pgsched.drop_client',
-    'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.drop_signing_secret', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail',
-    'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.release',
-    'pgsched.replay', 'pgsched.resume',
-    'pgsched.schedule', 'pgsched.set_client', 'pgsched.set_installation', 'pgsched.set_limit', 'pgsched.set_queue',
-    'pgsched.schedule_outcome', 'pgsched.secrets', 'pgsched.status_of', 'pgsched.signing_secrets', 'pgsched.stop_bulk', 'pgsched.trigger'],
-    'pgsched_worker');
-  -- What their statements call, and what a function calls in turn that does not run with its owner's rights.
-  perform pgsched_internal.grant_execute(array[
-    'pgsched_internal.acting_role', 'pgsched_internal.advance_bulk', 'pgsched_internal.any_partition_of',
-    'pgsched_internal.adopt_strays', 'pgsched_internal.authenticated', 'pgsched_internal.create_key',
-    'pgsched_internal.crowding', 'pgsched_internal.has_keys', 'pgsched_internal.is_api', 'pgsched_internal.look_up_keys', 'pgsched_internal.may_do_everything',
-    'pgsched_internal.note_key_use', 'pgsched_internal.put_secret', 'pgsched_internal.reseal', 'pgsched_internal.reseal_signing', 'pgsched_internal.seconds_since', 'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key', 'pgsched_internal.rotate_signing_secret', 'pgsched_internal.schedule_together', 'pgsched_internal.set_key_rate',
-    'pgsched_internal.attach_day', 'pgsched_internal.attempts_in', 'pgsched_internal.backoff', 'pgsched_internal.block_key',
-    'pgsched_internal.bury', 'pgsched_internal.capability_of', 'pgsched_internal.catalogue', 'pgsched_internal.days_of', 'pgsched_internal.check_body', 'pgsched_internal.check_changes',
-    'pgsched_internal.check_cron', 'pgsched_internal.check_defaults', 'pgsched_internal.check_in', 'pgsched_internal.check_labels', 'pgsched_internal.check_length',
-    'pgsched_internal.check_options', 'pgsched_internal.check_partition', 'pgsched_internal.check_payload',
-    'pgsched_internal.check_pulled', 'pgsched_internal.check_rules', 'pgsched_internal.check_target', 'pgsched_internal.canonical_host', 'pgsched_internal.check_zone',
-    'pgsched_internal.buckets', 'pgsched_internal.count_later', 'pgsched_internal.count_live', 'pgsched_internal.count_outcome', 'pgsched_internal.days_to_archive', 'pgsched_internal.days_to_drop', 'pgsched_internal.days_to_make',
-    'pgsched_internal.decide', 'pgsched_internal.decide_failure', 'pgsched_internal.default_attempts', 'pgsched_internal.dependents_of',
-    'pgsched_internal.digits_in', 'pgsched_internal.numbers_in', 'pgsched_internal.drop_day', 'pgsched_internal.duration_text', 'pgsched_internal.edited',
-    'pgsched_internal.end_execution', 'pgsched_internal.end_if_late', 'pgsched_internal.end_in_hand', 'pgsched_internal.end_overdue', 'pgsched_internal.expire_dead_letters',
-    'pgsched_internal.fail_in_hand', 'pgsched_internal.fault_of_json', 'pgsched_internal.fire_dependents',
-    'pgsched_internal.first_partition_of', 'pgsched_internal.follow_end', 'pgsched_internal.forget_dependencies',
-    'pgsched_internal.give_key', 'pgsched_internal.hand_back', 'pgsched_internal.held', 'pgsched_internal.held_until', 'pgsched_internal.waited', 'pgsched_internal.homes_of', 'pgsched_internal.in_history',
-    'pgsched_internal.in_partition', 'pgsched_internal.is_a_lock', 'pgsched_internal.is_ahead', 'pgsched_internal.is_blocked', 'pgsched_internal.block_while_called', 'pgsched_internal.is_current', 'pgsched_internal.is_duration',
-    'pgsched_internal.is_free_to_end', 'pgsched_internal.is_instant', 'pgsched_internal.is_live', 'pgsched_internal.is_living',
-    'pgsched_internal.is_of_a_row', 'pgsched_internal.is_of_key', 'pgsched_internal.is_privileged', 'pgsched_internal.is_watched',
-    'pgsched_internal.keep_dead_letters', 'pgsched_internal.key_retention', 'pgsched_internal.laid_over', 'pgsched_internal.lateness',
-    'pgsched_internal.leave_watch', 'pgsched_internal.length_of', 'pgsched_internal.let_next', 'pgsched_internal.live_execution',
-    'pgsched_internal.live_of_instant', 'pgsched_internal.lock_key', 'pgsched_internal.look_through_dead_letters',
-    'pgsched_internal.lose_in_hand', 'pgsched_internal.make_day', 'pgsched_internal.mark_dead_letter', 'pgsched_internal.mark_ends', 'pgsched_internal.may_count',
-    'pgsched_internal.new_id_in', 'pgsched_internal.not_found_at_once', 'pgsched_internal.note_ends', 'pgsched_internal.note_ends_with',
-    'pgsched_internal.notify_release',
-    'pgsched_internal.notify_turns', 'pgsched_internal.notify_wake', 'pgsched_internal.notify_workers', 'pgsched_internal.options_of',
-    'pgsched_internal.partition_in', 'pgsched_internal.partition_of', 'pgsched_internal.partition_with', 'pgsched_internal.partitions_of',
-    'pgsched_internal.partitions_per_queue', 'pgsched_internal.put_away', 'pgsched_internal.queue_number_of',
-    'pgsched_internal.queue_to_tell', 'pgsched_internal.reap_in_hand', 'pgsched_internal.record_in_hand',
-    'pgsched_internal.recall', 'pgsched_internal.follow_change', 'pgsched_internal.replan_from', 'pgsched_internal.hold_withdrawn', 'pgsched_internal.record_result', 'pgsched_internal.record_results', 'pgsched_internal.refuse', 'pgsched_internal.release_abandoned',
-    'pgsched_internal.release_dependents', 'pgsched_internal.change_chunk', 'pgsched_internal.change_execution', 'pgsched_internal.change_or_come_back', 'pgsched_internal.is_named', 'pgsched_internal.next_of_many', 'pgsched_internal.next_partition', 'pgsched_internal.change_letter',
-    'pgsched_internal.revive', 'pgsched_internal.roll_up', 'pgsched_internal.roll_up_notes', 'pgsched_internal.sealed_with', 'pgsched_internal.seconds_in', 'pgsched_internal.set_aside',
-    'pgsched_internal.setting', 'pgsched_internal.skip_dependents', 'pgsched_internal.skip_range', 'pgsched_internal.slot_for', 'pgsched_internal.spread_overdue',
-    'pgsched_internal.stalls', 'pgsched_internal.superseded_by', 'pgsched_internal.take_watch', 'pgsched_internal.target_host',
-    'pgsched_internal.tell_outcome', 'pgsched_internal.tidy_keys', 'pgsched_internal.trim_default_days', 'pgsched_internal.try_lock',
-    'pgsched_internal.try_gates', 'pgsched_internal.try_orderings', 'pgsched_internal.unblock_after', 'pgsched_internal.until_next',
-    'pgsched_internal.waits_for_own',
-    'pgsched_internal.watch_of', 'pgsched_internal.weeks_of_history', 'pgsched_internal.written_out', 'pgsched_internal.call_target',
-    'pgsched_internal.settle_called', 'pgsched_internal.mark_archived', 'pgsched_internal.new_id', 'pgsched_internal.quantile'], 'pgsched_worker');
+    'pgsched_internal.crowding', 'pgsched_internal.has_keys', 'pgsched_internal.look_up_keys', 'pgsched_internal.seconds_since',
+    'pgsched_internal.days_to_archive', 'pgsched_internal.days_to_drop', 'pgsched_internal.sealed_with', 'pgsched_internal.stalls',
+    'pgsched_internal.adopt_strays', 'pgsched_internal.create_key', 'pgsched_internal.note_key_use', 'pgsched_internal.put_secret',
+    'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key', 'pgsched_internal.rotate_signing_secret',
+    'pgsched_internal.set_key_rate', 'pgsched_internal.attach_day', 'pgsched_internal.check_in', 'pgsched_internal.days_to_make',
+    'pgsched_internal.drop_day', 'pgsched_internal.expire_dead_letters', 'pgsched_internal.keep_dead_letters',
+    'pgsched_internal.leave_watch', 'pgsched_internal.make_day', 'pgsched_internal.change_execution', 'pgsched_internal.roll_up',
+    'pgsched_internal.roll_up_notes', 'pgsched_internal.skip_range', 'pgsched_internal.spread_overdue', 'pgsched_internal.take_watch',
+    'pgsched_internal.trim_default_days', 'pgsched_internal.settle_called', 'pgsched_internal.mark_archived'], 'pgsched_worker');
   foreach item in array array['pgsched.clients', 'pgsched_internal.signing_secrets', 'pgsched_internal.secrets', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history',
                               'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress', 'pgsched.dependencies', 'pgsched_internal.kept_dead_letters',
                               'pgsched.bulk_operations', 'pgsched.blocked_keys', 'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched.audit_log'] loop
@@ -175,29 +162,10 @@ begin
   grant insert (fire_at, scheduled_for, start_at, job_id, plan, partition, client_id, target, payload, options, ordering_key) on pgsched.executions to pgsched_api;
   grant update (state, reason, updated_at, planned_revision, paused_at) on pgsched.jobs to pgsched_api;
   perform pgsched_internal.grant_execute(array[
-    'pgsched.bulk', 'pgsched.cancel', 'pgsched.claim',
-    'pgsched.complete', 'pgsched.create_queue', 'pgsched.discard', 'pgsched.drop_client',
-    'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.drop_signing_secret', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail',
-    'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.release',
-    'pgsched.replay', 'pgsched.resume',
-    'pgsched.schedule', 'pgsched.schedule_outcome', 'pgsched.set_client', 'pgsched.set_limit', 'pgsched.set_queue',
-    'pgsched.secrets', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched.stop_bulk', 'pgsched.trigger'], 'pgsched_api');
-  perform pgsched_internal.grant_execute(array[
-    'pgsched_internal.acting_role', 'pgsched_internal.acts_for', 'pgsched_internal.api_acts_for_all', 'pgsched_internal.api_administers',
-    'pgsched_internal.api_clients', 'pgsched_internal.catalogue', 'pgsched_internal.days_of', 'pgsched_internal.check_auth', 'pgsched_internal.check_body_option', 'pgsched_internal.check_backoff', 'pgsched_internal.check_changes',
-    'pgsched_internal.check_cron', 'pgsched_internal.check_delivery', 'pgsched_internal.check_exclusion', 'pgsched_internal.check_headers',
-    'pgsched_internal.check_labels', 'pgsched_internal.check_length', 'pgsched_internal.check_lists', 'pgsched_internal.check_options',
-    'pgsched_internal.check_partition', 'pgsched_internal.check_payload', 'pgsched_internal.check_pulled', 'pgsched_internal.check_retries',
-    'pgsched_internal.check_rules', 'pgsched_internal.check_spec', 'pgsched_internal.check_target', 'pgsched_internal.canonical_host', 'pgsched_internal.check_told',
-    'pgsched_internal.check_zone', 'pgsched_internal.count_live', 'pgsched_internal.create_key', 'pgsched_internal.crowding',
-    'pgsched_internal.digits_in', 'pgsched_internal.numbers_in', 'pgsched_internal.seconds_since', 'pgsched_internal.edited', 'pgsched_internal.fault_of_json', 'pgsched_internal.fault_of_values',
-    'pgsched_internal.first_partition_of', 'pgsched_internal.has_keys', 'pgsched_internal.has_no_such_day', 'pgsched_internal.in_partition',
-    'pgsched_internal.is_api', 'pgsched_internal.is_day', 'pgsched_internal.is_duration', 'pgsched_internal.is_instant',
-    'pgsched_internal.is_living', 'pgsched_internal.length_of', 'pgsched_internal.look_up_keys', 'pgsched_internal.may_do_everything', 'pgsched_internal.note_key_use',
-    'pgsched_internal.partition_of', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.put_secret', 'pgsched_internal.queue_number_of', 'pgsched_internal.refuse',
-    'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key', 'pgsched_internal.rotate_signing_secret', 'pgsched_internal.schedule_together', 'pgsched_internal.sealed_with', 'pgsched_internal.set_key_rate', 'pgsched_internal.seconds_in', 'pgsched_internal.skip_range',
-    'pgsched_internal.slot_for', 'pgsched_internal.spread_overdue', 'pgsched_internal.stalls', 'pgsched_internal.target_host', 'pgsched_internal.until_next',
-    'pgsched_internal.buckets', 'pgsched_internal.written_out', 'pgsched_internal.new_id', 'pgsched_internal.quantile'], 'pgsched_api');
+    'pgsched_internal.crowding', 'pgsched_internal.seconds_since', 'pgsched_internal.has_keys', 'pgsched_internal.look_up_keys',
+    'pgsched_internal.sealed_with', 'pgsched_internal.stalls', 'pgsched_internal.create_key', 'pgsched_internal.note_key_use',
+    'pgsched_internal.put_secret', 'pgsched_internal.revoke_key', 'pgsched_internal.rotate_key', 'pgsched_internal.rotate_signing_secret',
+    'pgsched_internal.set_key_rate', 'pgsched_internal.skip_range', 'pgsched_internal.spread_overdue'], 'pgsched_api');
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress',
                               'pgsched_internal.kept_dead_letters', 'pgsched.blocked_keys'] loop
     execute format('create policy api on %s for select to pgsched_api using (%s)', item, mine);
@@ -235,9 +203,10 @@ begin
   grant select (id, subject, clients, scopes, created_at, expires_at, last_used_at, revoked_at, former_until, rate, burst) on pgsched_internal.api_keys to pgsched_reader;
   grant select (client_id, keep, options, weight, state, reason, database_role, channels, dead_letter_target, dead_letters_for,
     late_after, on_time_share, created_at) on pgsched.clients to pgsched_reader;
-  perform pgsched_internal.grant_execute(array['pgsched.now', 'pgsched.secrets', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched_internal.catalogue', 'pgsched_internal.days_of', 'pgsched_internal.count_live', 'pgsched_internal.first_partition_of',
-    'pgsched_internal.is_living', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.queue_number_of', 'pgsched_internal.sealed_with', 'pgsched_internal.seconds_since', 'pgsched_internal.buckets', 'pgsched_internal.stalls', 'pgsched_internal.canonical_host', 'pgsched_internal.target_host',
-    'pgsched_internal.quantile'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
+  perform pgsched_internal.grant_execute(array[
+    'pgsched.now', 'pgsched.secrets', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched_internal.catalogue',
+    'pgsched_internal.count_live', 'pgsched_internal.days_of', 'pgsched_internal.is_living', 'pgsched_internal.sealed_with',
+    'pgsched_internal.seconds_since', 'pgsched_internal.stalls'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress', 'pgsched.dependencies',
                               'pgsched_internal.kept_dead_letters', 'pgsched.bulk_operations', 'pgsched.blocked_keys',
                               'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched_internal.facts', 'pgsched.audit_log'] loop
@@ -269,18 +238,10 @@ begin
   grant insert (fire_at, partition, client_id, target, payload, options, key, ordering_key, labels) on pgsched.executions to pgsched_client;
   grant insert (client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor, gap, overlap)
     on pgsched.jobs to pgsched_client;
-  perform pgsched_internal.grant_execute(array[
-    'pgsched.bulk', 'pgsched.cancel', 'pgsched.claim',
-    'pgsched.complete', 'pgsched.discard', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail',
-    'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.release', 'pgsched.replay',
-    'pgsched.resume', 'pgsched.schedule', 'pgsched.schedule_outcome', 'pgsched.secrets', 'pgsched.status_of',
-    'pgsched.signing_secrets', 'pgsched.stop_bulk', 'pgsched.trigger'], 'pgsched_client');
   -- Called by constraints, defaults, views and policies, and by commands.
   perform pgsched_internal.grant_execute(array[
-    'pgsched_internal.buckets', 'pgsched_internal.canonical_host', 'pgsched_internal.partitions_of', 'pgsched_internal.check_cron', 'pgsched_internal.check_labels', 'pgsched_internal.check_options', 'pgsched_internal.check_partition',
-    'pgsched_internal.check_payload', 'pgsched_internal.check_rules', 'pgsched_internal.check_target', 'pgsched_internal.first_partition_of', 'pgsched_internal.my_clients', 'pgsched_internal.partitions_per_queue',
-    'pgsched_internal.refuse', 'pgsched_internal.stalls', 'pgsched_internal.target_host', 'pgsched_internal.call_target',
-    'pgsched_internal.settle_called', 'pgsched_internal.new_id', 'pgsched_internal.quantile'], 'pgsched_client');
+    'pgsched_internal.call_target', 'pgsched_internal.my_clients', 'pgsched_internal.new_id', 'pgsched_internal.refuse',
+    'pgsched_internal.settle_called', 'pgsched_internal.stalls'], 'pgsched_client');
   create policy mine on pgsched.clients for select to pgsched_client
     using (exists (select from pg_catalog.pg_roles r where r.rolname = database_role and pg_catalog.pg_has_role(r.oid, 'MEMBER')));
   foreach item in array array['pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress',

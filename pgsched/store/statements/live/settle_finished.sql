@@ -20,7 +20,7 @@ with outcome as (
          attempt = e.attempt - (d.status = 'scheduled')::integer,
          plan = case d.status when 'scheduled' then -abs(e.plan) else e.plan end,
          uncounted = case when d.status = 'scheduled' and d.seconds is not null then coalesce(e.uncounted, 0) + 1 else e.uncounted end,
-         losses = case d.status when 'scheduled' then e.losses end, reason = d.reason
+         reason = d.reason
     from decided d
    where e.id = any (array[d.id]) and e.lease_token = d.token and d.delay is not null
   returning e.fire_at, e.attempt, e.client_id, d.*
