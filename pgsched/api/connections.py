@@ -158,12 +158,14 @@ class _Connection(asyncio.Protocol):
         self._rest = data[len(head) :]
         self._uvicorn.data_received(head)
         if self._rest:
+            self._transport.pause_reading()  # uvloop may read many more pieces in this turn of the loop
             self._loop.call_soon(self._hand_on)
 
     def _hand_on(self) -> None:
         rest, self._rest = self._rest, b""
         if self._transport.is_closing():
             return
+        self._transport.resume_reading()
         if not self._unanswered and len(rest) > _MOST_AHEAD:  # its request is answered by now
             self.cut()
         else:

@@ -1431,14 +1431,10 @@ grant execute on pgsched_internal.attach_day(text,date) to pgsched_worker
 grant execute on pgsched_internal.attach_if_free(text,date) to pgsched_api
 grant execute on pgsched_internal.attach_if_free(text,date) to pgsched_worker
 grant execute on pgsched_internal.attempts_in(jsonb) to pgsched_api
-grant execute on pgsched_internal.attempts_in(jsonb) to pgsched_client
-grant execute on pgsched_internal.attempts_in(jsonb) to pgsched_reader
 grant execute on pgsched_internal.attempts_in(jsonb) to pgsched_worker
 grant execute on pgsched_internal.authenticated() to pgsched_api
 grant execute on pgsched_internal.authenticated() to pgsched_worker
 grant execute on pgsched_internal.backoff(jsonb,integer,double precision) to pgsched_api
-grant execute on pgsched_internal.backoff(jsonb,integer,double precision) to pgsched_client
-grant execute on pgsched_internal.backoff(jsonb,integer,double precision) to pgsched_reader
 grant execute on pgsched_internal.backoff(jsonb,integer,double precision) to pgsched_worker
 grant execute on pgsched_internal.block_key(smallint,text,text,uuid,text) to pgsched_api
 grant execute on pgsched_internal.block_key(smallint,text,text,uuid,text) to pgsched_worker
@@ -1466,8 +1462,6 @@ grant execute on pgsched_internal.canonical_host(text) to pgsched_client
 grant execute on pgsched_internal.canonical_host(text) to pgsched_reader
 grant execute on pgsched_internal.canonical_host(text) to pgsched_worker
 grant execute on pgsched_internal.capability_of(text) to pgsched_api
-grant execute on pgsched_internal.capability_of(text) to pgsched_client
-grant execute on pgsched_internal.capability_of(text) to pgsched_reader
 grant execute on pgsched_internal.capability_of(text) to pgsched_worker
 grant execute on pgsched_internal.carry_on(uuid,timestamp with time zone) to pgsched_api
 grant execute on pgsched_internal.carry_on(uuid,timestamp with time zone) to pgsched_worker
@@ -1488,44 +1482,26 @@ grant execute on pgsched_internal.check_acts_for(text) to pgsched_worker
 grant execute on pgsched_internal.check_administers() to pgsched_api
 grant execute on pgsched_internal.check_administers() to pgsched_worker
 grant execute on pgsched_internal.check_after(text[],text,text,text) to pgsched_api
-grant execute on pgsched_internal.check_after(text[],text,text,text) to pgsched_client
-grant execute on pgsched_internal.check_after(text[],text,text,text) to pgsched_reader
 grant execute on pgsched_internal.check_after(text[],text,text,text) to pgsched_worker
 grant execute on pgsched_internal.check_after_rule(jsonb) to pgsched_api
-grant execute on pgsched_internal.check_after_rule(jsonb) to pgsched_client
-grant execute on pgsched_internal.check_after_rule(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_after_rule(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_auth(jsonb) to pgsched_api
-grant execute on pgsched_internal.check_auth(jsonb) to pgsched_client
-grant execute on pgsched_internal.check_auth(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_auth(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_backfill(jsonb,boolean) to pgsched_api
 grant execute on pgsched_internal.check_backfill(jsonb,boolean) to pgsched_worker
 grant execute on pgsched_internal.check_backoff(jsonb) to pgsched_api
-grant execute on pgsched_internal.check_backoff(jsonb) to pgsched_client
-grant execute on pgsched_internal.check_backoff(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_backoff(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_body(jsonb,jsonb) to pgsched_api
-grant execute on pgsched_internal.check_body(jsonb,jsonb) to pgsched_client
-grant execute on pgsched_internal.check_body(jsonb,jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_body(jsonb,jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_body_option(jsonb) to pgsched_api
-grant execute on pgsched_internal.check_body_option(jsonb) to pgsched_client
-grant execute on pgsched_internal.check_body_option(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_body_option(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_bulk(text,jsonb,double precision,text,timestamp with time zone,interval) to pgsched_api
 grant execute on pgsched_internal.check_bulk(text,jsonb,double precision,text,timestamp with time zone,interval) to pgsched_worker
 grant execute on pgsched_internal.check_bulk_filter(text,jsonb) to pgsched_api
-grant execute on pgsched_internal.check_bulk_filter(text,jsonb) to pgsched_client
-grant execute on pgsched_internal.check_bulk_filter(text,jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_bulk_filter(text,jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_changes(jsonb) to pgsched_api
-grant execute on pgsched_internal.check_changes(jsonb) to pgsched_client
-grant execute on pgsched_internal.check_changes(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_changes(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_channels(jsonb) to pgsched_api
-grant execute on pgsched_internal.check_channels(jsonb) to pgsched_client
-grant execute on pgsched_internal.check_channels(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_channels(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_claim(text,text,integer,interval) to pgsched_api
 grant execute on pgsched_internal.check_claim(text,text,integer,interval) to pgsched_worker
@@ -1533,70 +1509,42 @@ grant execute on pgsched_internal.check_client_changes(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_client_changes(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_cron(text) to pgsched_api
 grant execute on pgsched_internal.check_cron(text) to pgsched_client
-grant execute on pgsched_internal.check_cron(text) to pgsched_reader
 grant execute on pgsched_internal.check_cron(text) to pgsched_worker
 grant execute on pgsched_internal.check_defaults(jsonb) to pgsched_api
-grant execute on pgsched_internal.check_defaults(jsonb) to pgsched_client
-grant execute on pgsched_internal.check_defaults(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_defaults(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_delivery(jsonb) to pgsched_api
-grant execute on pgsched_internal.check_delivery(jsonb) to pgsched_client
-grant execute on pgsched_internal.check_delivery(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_delivery(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_empty(pgsched.queues) to pgsched_api
 grant execute on pgsched_internal.check_empty(pgsched.queues) to pgsched_worker
 grant execute on pgsched_internal.check_ended(uuid,text) to pgsched_api
 grant execute on pgsched_internal.check_ended(uuid,text) to pgsched_worker
 grant execute on pgsched_internal.check_exclusion(jsonb) to pgsched_api
-grant execute on pgsched_internal.check_exclusion(jsonb) to pgsched_client
-grant execute on pgsched_internal.check_exclusion(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_exclusion(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_execution_changes(jsonb) to pgsched_api
-grant execute on pgsched_internal.check_execution_changes(jsonb) to pgsched_client
-grant execute on pgsched_internal.check_execution_changes(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_execution_changes(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_filter_members(jsonb,text,text[]) to pgsched_api
-grant execute on pgsched_internal.check_filter_members(jsonb,text,text[]) to pgsched_client
-grant execute on pgsched_internal.check_filter_members(jsonb,text,text[]) to pgsched_reader
 grant execute on pgsched_internal.check_filter_members(jsonb,text,text[]) to pgsched_worker
 grant execute on pgsched_internal.check_headers(jsonb) to pgsched_api
-grant execute on pgsched_internal.check_headers(jsonb) to pgsched_client
-grant execute on pgsched_internal.check_headers(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_headers(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_in(bigint) to pgsched_worker
 grant execute on pgsched_internal.check_installation_member(text,jsonb) to pgsched_api
-grant execute on pgsched_internal.check_installation_member(text,jsonb) to pgsched_client
-grant execute on pgsched_internal.check_installation_member(text,jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_installation_member(text,jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_instant(timestamp with time zone) to pgsched_api
-grant execute on pgsched_internal.check_instant(timestamp with time zone) to pgsched_client
-grant execute on pgsched_internal.check_instant(timestamp with time zone) to pgsched_reader
 grant execute on pgsched_internal.check_instant(timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.check_key(text,text[],text[],timestamp with time zone) to pgsched_api
 grant execute on pgsched_internal.check_key(text,text[],text[],timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.check_key_rate(integer,integer) to pgsched_api
-grant execute on pgsched_internal.check_key_rate(integer,integer) to pgsched_client
-grant execute on pgsched_internal.check_key_rate(integer,integer) to pgsched_reader
 grant execute on pgsched_internal.check_key_rate(integer,integer) to pgsched_worker
 grant execute on pgsched_internal.check_labels(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_labels(jsonb) to pgsched_client
-grant execute on pgsched_internal.check_labels(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_labels(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_lease(interval) to pgsched_api
-grant execute on pgsched_internal.check_lease(interval) to pgsched_client
-grant execute on pgsched_internal.check_lease(interval) to pgsched_reader
 grant execute on pgsched_internal.check_lease(interval) to pgsched_worker
 grant execute on pgsched_internal.check_length(jsonb,text,integer) to pgsched_api
-grant execute on pgsched_internal.check_length(jsonb,text,integer) to pgsched_client
-grant execute on pgsched_internal.check_length(jsonb,text,integer) to pgsched_reader
 grant execute on pgsched_internal.check_length(jsonb,text,integer) to pgsched_worker
 grant execute on pgsched_internal.check_limit(integer,interval,integer,integer) to pgsched_api
-grant execute on pgsched_internal.check_limit(integer,interval,integer,integer) to pgsched_client
-grant execute on pgsched_internal.check_limit(integer,interval,integer,integer) to pgsched_reader
 grant execute on pgsched_internal.check_limit(integer,interval,integer,integer) to pgsched_worker
 grant execute on pgsched_internal.check_lists(jsonb) to pgsched_api
-grant execute on pgsched_internal.check_lists(jsonb) to pgsched_client
-grant execute on pgsched_internal.check_lists(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_lists(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_may_pause(text,text,text) to pgsched_api
 grant execute on pgsched_internal.check_may_pause(text,text,text) to pgsched_worker
@@ -1605,78 +1553,51 @@ grant execute on pgsched_internal.check_may_set(text) to pgsched_worker
 grant execute on pgsched_internal.check_may_sideline(text) to pgsched_api
 grant execute on pgsched_internal.check_may_sideline(text) to pgsched_worker
 grant execute on pgsched_internal.check_members(jsonb,text[]) to pgsched_api
-grant execute on pgsched_internal.check_members(jsonb,text[]) to pgsched_client
-grant execute on pgsched_internal.check_members(jsonb,text[]) to pgsched_reader
 grant execute on pgsched_internal.check_members(jsonb,text[]) to pgsched_worker
 grant execute on pgsched_internal.check_named(uuid,text,text) to pgsched_api
-grant execute on pgsched_internal.check_named(uuid,text,text) to pgsched_client
-grant execute on pgsched_internal.check_named(uuid,text,text) to pgsched_reader
 grant execute on pgsched_internal.check_named(uuid,text,text) to pgsched_worker
 grant execute on pgsched_internal.check_no_circle(uuid,uuid) to pgsched_api
 grant execute on pgsched_internal.check_no_circle(uuid,uuid) to pgsched_worker
 grant execute on pgsched_internal.check_on_conflict(text,text,boolean) to pgsched_api
-grant execute on pgsched_internal.check_on_conflict(text,text,boolean) to pgsched_client
-grant execute on pgsched_internal.check_on_conflict(text,text,boolean) to pgsched_reader
 grant execute on pgsched_internal.check_on_conflict(text,text,boolean) to pgsched_worker
 grant execute on pgsched_internal.check_options(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_options(jsonb) to pgsched_client
-grant execute on pgsched_internal.check_options(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_options(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_partition(smallint,text,text,text) to pgsched_api
 grant execute on pgsched_internal.check_partition(smallint,text,text,text) to pgsched_client
-grant execute on pgsched_internal.check_partition(smallint,text,text,text) to pgsched_reader
 grant execute on pgsched_internal.check_partition(smallint,text,text,text) to pgsched_worker
 grant execute on pgsched_internal.check_pause(text,text,text) to pgsched_api
-grant execute on pgsched_internal.check_pause(text,text,text) to pgsched_client
-grant execute on pgsched_internal.check_pause(text,text,text) to pgsched_reader
 grant execute on pgsched_internal.check_pause(text,text,text) to pgsched_worker
 grant execute on pgsched_internal.check_payload(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_payload(jsonb) to pgsched_client
-grant execute on pgsched_internal.check_payload(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_payload(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_pulled(text,text) to pgsched_api
 grant execute on pgsched_internal.check_pulled(text,text) to pgsched_worker
 grant execute on pgsched_internal.check_queue_changes(jsonb) to pgsched_api
-grant execute on pgsched_internal.check_queue_changes(jsonb) to pgsched_client
-grant execute on pgsched_internal.check_queue_changes(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_queue_changes(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_request(text,text,timestamp with time zone,interval,text,interval,text,text,text,jsonb,text,text,text,text[],text,timestamp with time zone) to pgsched_api
 grant execute on pgsched_internal.check_request(text,text,timestamp with time zone,interval,text,interval,text,text,text,jsonb,text,text,text,text[],text,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.check_result(jsonb,text) to pgsched_api
-grant execute on pgsched_internal.check_result(jsonb,text) to pgsched_client
-grant execute on pgsched_internal.check_result(jsonb,text) to pgsched_reader
 grant execute on pgsched_internal.check_result(jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.check_retries(jsonb) to pgsched_api
-grant execute on pgsched_internal.check_retries(jsonb) to pgsched_client
-grant execute on pgsched_internal.check_retries(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_retries(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_rules(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_rules(jsonb) to pgsched_client
-grant execute on pgsched_internal.check_rules(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_rules(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_said(text,text) to pgsched_api
-grant execute on pgsched_internal.check_said(text,text) to pgsched_client
-grant execute on pgsched_internal.check_said(text,text) to pgsched_reader
 grant execute on pgsched_internal.check_said(text,text) to pgsched_worker
 grant execute on pgsched_internal.check_spec(jsonb) to pgsched_api
-grant execute on pgsched_internal.check_spec(jsonb) to pgsched_client
-grant execute on pgsched_internal.check_spec(jsonb) to pgsched_reader
 grant execute on pgsched_internal.check_spec(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_target(text) to pgsched_api
 grant execute on pgsched_internal.check_target(text) to pgsched_client
-grant execute on pgsched_internal.check_target(text) to pgsched_reader
 grant execute on pgsched_internal.check_target(text) to pgsched_worker
 grant execute on pgsched_internal.check_told(jsonb,text) to pgsched_api
-grant execute on pgsched_internal.check_told(jsonb,text) to pgsched_client
-grant execute on pgsched_internal.check_told(jsonb,text) to pgsched_reader
 grant execute on pgsched_internal.check_told(jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.check_until(text,timestamp with time zone) to pgsched_api
 grant execute on pgsched_internal.check_until(text,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.check_zone(text) to pgsched_api
 grant execute on pgsched_internal.check_zone(text) to pgsched_worker
 grant execute on pgsched_internal.circuit_of(text,text) to pgsched_api
-grant execute on pgsched_internal.circuit_of(text,text) to pgsched_client
-grant execute on pgsched_internal.circuit_of(text,text) to pgsched_reader
 grant execute on pgsched_internal.circuit_of(text,text) to pgsched_worker
 grant execute on pgsched_internal.client_of(text,jsonb) to pgsched_api
 grant execute on pgsched_internal.client_of(text,jsonb) to pgsched_worker
@@ -1700,12 +1621,8 @@ grant execute on pgsched_internal.create_key(text,bytea,text,text[],text[],times
 grant execute on pgsched_internal.crowding(integer,timestamp with time zone[],timestamp with time zone[]) to pgsched_api
 grant execute on pgsched_internal.crowding(integer,timestamp with time zone[],timestamp with time zone[]) to pgsched_worker
 grant execute on pgsched_internal.day_column(text) to pgsched_api
-grant execute on pgsched_internal.day_column(text) to pgsched_client
-grant execute on pgsched_internal.day_column(text) to pgsched_reader
 grant execute on pgsched_internal.day_column(text) to pgsched_worker
 grant execute on pgsched_internal.day_table(text,date) to pgsched_api
-grant execute on pgsched_internal.day_table(text,date) to pgsched_client
-grant execute on pgsched_internal.day_table(text,date) to pgsched_reader
 grant execute on pgsched_internal.day_table(text,date) to pgsched_worker
 grant execute on pgsched_internal.days_of(text) to pgsched_api
 grant execute on pgsched_internal.days_of(text) to pgsched_reader
@@ -1718,18 +1635,12 @@ grant execute on pgsched_internal.decide(text,text,boolean,double precision,inte
 grant execute on pgsched_internal.decide_failure(pgsched.executions,text,boolean,interval,boolean) to pgsched_api
 grant execute on pgsched_internal.decide_failure(pgsched.executions,text,boolean,interval,boolean) to pgsched_worker
 grant execute on pgsched_internal.default_attempts() to pgsched_api
-grant execute on pgsched_internal.default_attempts() to pgsched_client
-grant execute on pgsched_internal.default_attempts() to pgsched_reader
 grant execute on pgsched_internal.default_attempts() to pgsched_worker
 grant execute on pgsched_internal.dependents_of(uuid[],uuid,integer) to pgsched_api
 grant execute on pgsched_internal.dependents_of(uuid[],uuid,integer) to pgsched_worker
 grant execute on pgsched_internal.detail_of(text) to pgsched_api
-grant execute on pgsched_internal.detail_of(text) to pgsched_client
-grant execute on pgsched_internal.detail_of(text) to pgsched_reader
 grant execute on pgsched_internal.detail_of(text) to pgsched_worker
 grant execute on pgsched_internal.digits_in(jsonb) to pgsched_api
-grant execute on pgsched_internal.digits_in(jsonb) to pgsched_client
-grant execute on pgsched_internal.digits_in(jsonb) to pgsched_reader
 grant execute on pgsched_internal.digits_in(jsonb) to pgsched_worker
 grant execute on pgsched_internal.drop_day(text) to pgsched_worker
 grant execute on pgsched_internal.drop_partitions(pgsched.queues) to pgsched_api
@@ -1743,8 +1654,6 @@ grant execute on pgsched_internal.due_in_if_any(smallint,integer,text[],text[],u
 grant execute on pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],uuid[]) to pgsched_api
 grant execute on pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],uuid[]) to pgsched_worker
 grant execute on pgsched_internal.duration_text(double precision) to pgsched_api
-grant execute on pgsched_internal.duration_text(double precision) to pgsched_client
-grant execute on pgsched_internal.duration_text(double precision) to pgsched_reader
 grant execute on pgsched_internal.duration_text(double precision) to pgsched_worker
 grant execute on pgsched_internal.edit_execution(uuid,jsonb,text,text) to pgsched_api
 grant execute on pgsched_internal.edit_execution(uuid,jsonb,text,text) to pgsched_worker
@@ -1770,12 +1679,8 @@ grant execute on pgsched_internal.expire_dead_letters(integer) to pgsched_worker
 grant execute on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) to pgsched_api
 grant execute on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) to pgsched_worker
 grant execute on pgsched_internal.fault_of_json(jsonb) to pgsched_api
-grant execute on pgsched_internal.fault_of_json(jsonb) to pgsched_client
-grant execute on pgsched_internal.fault_of_json(jsonb) to pgsched_reader
 grant execute on pgsched_internal.fault_of_json(jsonb) to pgsched_worker
 grant execute on pgsched_internal.fault_of_values(jsonb) to pgsched_api
-grant execute on pgsched_internal.fault_of_values(jsonb) to pgsched_client
-grant execute on pgsched_internal.fault_of_values(jsonb) to pgsched_reader
 grant execute on pgsched_internal.fault_of_values(jsonb) to pgsched_worker
 grant execute on pgsched_internal.find_execution(text,text) to pgsched_api
 grant execute on pgsched_internal.find_execution(text,text) to pgsched_worker
@@ -1798,8 +1703,6 @@ grant execute on pgsched_internal.follow_unbegun(pgsched.jobs,text) to pgsched_w
 grant execute on pgsched_internal.forget_dependencies(uuid) to pgsched_api
 grant execute on pgsched_internal.forget_dependencies(uuid) to pgsched_worker
 grant execute on pgsched_internal.gate_of(text,text) to pgsched_api
-grant execute on pgsched_internal.gate_of(text,text) to pgsched_client
-grant execute on pgsched_internal.gate_of(text,text) to pgsched_reader
 grant execute on pgsched_internal.gate_of(text,text) to pgsched_worker
 grant execute on pgsched_internal.give_key(text,text,uuid,smallint) to pgsched_api
 grant execute on pgsched_internal.give_key(text,text,uuid,smallint) to pgsched_worker
@@ -1812,8 +1715,6 @@ grant execute on pgsched_internal.has_ended(uuid) to pgsched_worker
 grant execute on pgsched_internal.has_keys() to pgsched_api
 grant execute on pgsched_internal.has_keys() to pgsched_worker
 grant execute on pgsched_internal.has_no_such_day(text) to pgsched_api
-grant execute on pgsched_internal.has_no_such_day(text) to pgsched_client
-grant execute on pgsched_internal.has_no_such_day(text) to pgsched_reader
 grant execute on pgsched_internal.has_no_such_day(text) to pgsched_worker
 grant execute on pgsched_internal.has_target() to pgsched_api
 grant execute on pgsched_internal.has_target() to pgsched_worker
@@ -1824,8 +1725,6 @@ grant execute on pgsched_internal.held(jsonb,text,timestamp with time zone) to p
 grant execute on pgsched_internal.held_until(pgsched.executions) to pgsched_api
 grant execute on pgsched_internal.held_until(pgsched.executions) to pgsched_worker
 grant execute on pgsched_internal.histogram_of(smallint[],bigint[]) to pgsched_api
-grant execute on pgsched_internal.histogram_of(smallint[],bigint[]) to pgsched_client
-grant execute on pgsched_internal.histogram_of(smallint[],bigint[]) to pgsched_reader
 grant execute on pgsched_internal.histogram_of(smallint[],bigint[]) to pgsched_worker
 grant execute on pgsched_internal.hold_for(uuid,jsonb) to pgsched_api
 grant execute on pgsched_internal.hold_for(uuid,jsonb) to pgsched_worker
@@ -1842,8 +1741,6 @@ grant execute on pgsched_internal.in_partition(smallint,text) to pgsched_worker
 grant execute on pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint,jsonb) to pgsched_api
 grant execute on pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint,jsonb) to pgsched_worker
 grant execute on pgsched_internal.is_a_lock(text) to pgsched_api
-grant execute on pgsched_internal.is_a_lock(text) to pgsched_client
-grant execute on pgsched_internal.is_a_lock(text) to pgsched_reader
 grant execute on pgsched_internal.is_a_lock(text) to pgsched_worker
 grant execute on pgsched_internal.is_ahead(pgsched.executions) to pgsched_api
 grant execute on pgsched_internal.is_ahead(pgsched.executions) to pgsched_worker
@@ -1854,20 +1751,14 @@ grant execute on pgsched_internal.is_blocked(smallint,text,text,boolean) to pgsc
 grant execute on pgsched_internal.is_current(bigint) to pgsched_api
 grant execute on pgsched_internal.is_current(bigint) to pgsched_worker
 grant execute on pgsched_internal.is_day(text) to pgsched_api
-grant execute on pgsched_internal.is_day(text) to pgsched_client
-grant execute on pgsched_internal.is_day(text) to pgsched_reader
 grant execute on pgsched_internal.is_day(text) to pgsched_worker
 grant execute on pgsched_internal.is_duration(jsonb,interval,interval) to pgsched_api
-grant execute on pgsched_internal.is_duration(jsonb,interval,interval) to pgsched_client
-grant execute on pgsched_internal.is_duration(jsonb,interval,interval) to pgsched_reader
 grant execute on pgsched_internal.is_duration(jsonb,interval,interval) to pgsched_worker
 grant execute on pgsched_internal.is_elsewhere() to pgsched_api
 grant execute on pgsched_internal.is_elsewhere() to pgsched_worker
 grant execute on pgsched_internal.is_free_to_end(pgsched.executions,pgsched.execution_status) to pgsched_api
 grant execute on pgsched_internal.is_free_to_end(pgsched.executions,pgsched.execution_status) to pgsched_worker
 grant execute on pgsched_internal.is_instant(jsonb) to pgsched_api
-grant execute on pgsched_internal.is_instant(jsonb) to pgsched_client
-grant execute on pgsched_internal.is_instant(jsonb) to pgsched_reader
 grant execute on pgsched_internal.is_instant(jsonb) to pgsched_worker
 grant execute on pgsched_internal.is_kept(text,timestamp with time zone) to pgsched_api
 grant execute on pgsched_internal.is_kept(text,timestamp with time zone) to pgsched_worker
@@ -1881,26 +1772,18 @@ grant execute on pgsched_internal.is_lost(pgsched.executions) to pgsched_worker
 grant execute on pgsched_internal.is_named(pgsched.executions,jsonb,text[]) to pgsched_api
 grant execute on pgsched_internal.is_named(pgsched.executions,jsonb,text[]) to pgsched_worker
 grant execute on pgsched_internal.is_of_a_row(text) to pgsched_api
-grant execute on pgsched_internal.is_of_a_row(text) to pgsched_client
-grant execute on pgsched_internal.is_of_a_row(text) to pgsched_reader
 grant execute on pgsched_internal.is_of_a_row(text) to pgsched_worker
 grant execute on pgsched_internal.is_of_key(smallint,uuid,text,text) to pgsched_api
 grant execute on pgsched_internal.is_of_key(smallint,uuid,text,text) to pgsched_worker
 grant execute on pgsched_internal.is_only_form(text) to pgsched_api
-grant execute on pgsched_internal.is_only_form(text) to pgsched_client
-grant execute on pgsched_internal.is_only_form(text) to pgsched_reader
 grant execute on pgsched_internal.is_only_form(text) to pgsched_worker
 grant execute on pgsched_internal.is_privileged(name) to pgsched_api
 grant execute on pgsched_internal.is_privileged(name) to pgsched_worker
 grant execute on pgsched_internal.is_secret_ref(jsonb) to pgsched_api
-grant execute on pgsched_internal.is_secret_ref(jsonb) to pgsched_client
-grant execute on pgsched_internal.is_secret_ref(jsonb) to pgsched_reader
 grant execute on pgsched_internal.is_secret_ref(jsonb) to pgsched_worker
 grant execute on pgsched_internal.is_watched(integer) to pgsched_api
 grant execute on pgsched_internal.is_watched(integer) to pgsched_worker
 grant execute on pgsched_internal.is_whole(jsonb,bigint,bigint) to pgsched_api
-grant execute on pgsched_internal.is_whole(jsonb,bigint,bigint) to pgsched_client
-grant execute on pgsched_internal.is_whole(jsonb,bigint,bigint) to pgsched_reader
 grant execute on pgsched_internal.is_whole(jsonb,bigint,bigint) to pgsched_worker
 grant execute on pgsched_internal.job_named(text,text) to pgsched_api
 grant execute on pgsched_internal.job_named(text,text) to pgsched_worker
@@ -1914,16 +1797,12 @@ grant execute on pgsched_internal.kept_under(text,text,text) to pgsched_worker
 grant execute on pgsched_internal.key_retention() to pgsched_api
 grant execute on pgsched_internal.key_retention() to pgsched_worker
 grant execute on pgsched_internal.laid_over(jsonb,jsonb) to pgsched_api
-grant execute on pgsched_internal.laid_over(jsonb,jsonb) to pgsched_client
-grant execute on pgsched_internal.laid_over(jsonb,jsonb) to pgsched_reader
 grant execute on pgsched_internal.laid_over(jsonb,jsonb) to pgsched_worker
 grant execute on pgsched_internal.last_replay(uuid) to pgsched_api
 grant execute on pgsched_internal.last_replay(uuid) to pgsched_worker
 grant execute on pgsched_internal.last_under(text,text) to pgsched_api
 grant execute on pgsched_internal.last_under(text,text) to pgsched_worker
 grant execute on pgsched_internal.lateness(jsonb,integer,double precision) to pgsched_api
-grant execute on pgsched_internal.lateness(jsonb,integer,double precision) to pgsched_client
-grant execute on pgsched_internal.lateness(jsonb,integer,double precision) to pgsched_reader
 grant execute on pgsched_internal.lateness(jsonb,integer,double precision) to pgsched_worker
 grant execute on pgsched_internal.lease_in(pgsched_internal.consumer,smallint,uuid[]) to pgsched_api
 grant execute on pgsched_internal.lease_in(pgsched_internal.consumer,smallint,uuid[]) to pgsched_worker
@@ -1933,8 +1812,6 @@ grant execute on pgsched_internal.leave_watch(integer,integer) to pgsched_worker
 grant execute on pgsched_internal.left_as_it_is(pgsched_internal.keys,pgsched.executions,text) to pgsched_api
 grant execute on pgsched_internal.left_as_it_is(pgsched_internal.keys,pgsched.executions,text) to pgsched_worker
 grant execute on pgsched_internal.length_of(text) to pgsched_api
-grant execute on pgsched_internal.length_of(text) to pgsched_client
-grant execute on pgsched_internal.length_of(text) to pgsched_reader
 grant execute on pgsched_internal.length_of(text) to pgsched_worker
 grant execute on pgsched_internal.let_next(smallint,text,text,boolean) to pgsched_api
 grant execute on pgsched_internal.let_next(smallint,text,text,boolean) to pgsched_worker
@@ -2051,8 +1928,6 @@ grant execute on pgsched_internal.notify_wake(smallint,timestamp with time zone)
 grant execute on pgsched_internal.notify_workers(text) to pgsched_api
 grant execute on pgsched_internal.notify_workers(text) to pgsched_worker
 grant execute on pgsched_internal.numbers_in(jsonb) to pgsched_api
-grant execute on pgsched_internal.numbers_in(jsonb) to pgsched_client
-grant execute on pgsched_internal.numbers_in(jsonb) to pgsched_reader
 grant execute on pgsched_internal.numbers_in(jsonb) to pgsched_worker
 grant execute on pgsched_internal.open_gate(text,boolean) to pgsched_api
 grant execute on pgsched_internal.open_gate(text,boolean) to pgsched_worker
@@ -2063,8 +1938,6 @@ grant execute on pgsched_internal.owner_of_job(uuid) to pgsched_worker
 grant execute on pgsched_internal.pages_of(smallint) to pgsched_api
 grant execute on pgsched_internal.pages_of(smallint) to pgsched_worker
 grant execute on pgsched_internal.partition_in(uuid) to pgsched_api
-grant execute on pgsched_internal.partition_in(uuid) to pgsched_client
-grant execute on pgsched_internal.partition_in(uuid) to pgsched_reader
 grant execute on pgsched_internal.partition_in(uuid) to pgsched_worker
 grant execute on pgsched_internal.partition_of(pgsched.jobs) to pgsched_api
 grant execute on pgsched_internal.partition_of(pgsched.jobs) to pgsched_worker
@@ -2091,7 +1964,6 @@ grant execute on pgsched_internal.quantile(integer[],double precision) to pgsche
 grant execute on pgsched_internal.quantile(integer[],double precision) to pgsched_reader
 grant execute on pgsched_internal.quantile(integer[],double precision) to pgsched_worker
 grant execute on pgsched_internal.queue_number_of(integer) to pgsched_api
-grant execute on pgsched_internal.queue_number_of(integer) to pgsched_client
 grant execute on pgsched_internal.queue_number_of(integer) to pgsched_reader
 grant execute on pgsched_internal.queue_number_of(integer) to pgsched_worker
 grant execute on pgsched_internal.queue_to_tell(smallint,text) to pgsched_api
@@ -2140,8 +2012,6 @@ grant execute on pgsched_internal.revoke_key(text,text) to pgsched_worker
 grant execute on pgsched_internal.roll_up(jsonb) to pgsched_worker
 grant execute on pgsched_internal.roll_up_notes(integer) to pgsched_worker
 grant execute on pgsched_internal.rollup_days() to pgsched_api
-grant execute on pgsched_internal.rollup_days() to pgsched_client
-grant execute on pgsched_internal.rollup_days() to pgsched_reader
 grant execute on pgsched_internal.rollup_days() to pgsched_worker
 grant execute on pgsched_internal.rotate_key(text,bytea,interval,text) to pgsched_api
 grant execute on pgsched_internal.rotate_key(text,bytea,interval,text) to pgsched_worker
@@ -2163,8 +2033,6 @@ grant execute on pgsched_internal.sealed_with() to pgsched_api
 grant execute on pgsched_internal.sealed_with() to pgsched_reader
 grant execute on pgsched_internal.sealed_with() to pgsched_worker
 grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_api
-grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_client
-grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_reader
 grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.seconds_since(integer) to pgsched_api
 grant execute on pgsched_internal.seconds_since(integer) to pgsched_reader
@@ -2188,8 +2056,6 @@ grant execute on pgsched_internal.setting(text,text) to pgsched_worker
 grant execute on pgsched_internal.settle_called(smallint,uuid,bigint,jsonb) to pgsched_client
 grant execute on pgsched_internal.settle_called(smallint,uuid,bigint,jsonb) to pgsched_worker
 grant execute on pgsched_internal.shown(text,jsonb) to pgsched_api
-grant execute on pgsched_internal.shown(text,jsonb) to pgsched_client
-grant execute on pgsched_internal.shown(text,jsonb) to pgsched_reader
 grant execute on pgsched_internal.shown(text,jsonb) to pgsched_worker
 grant execute on pgsched_internal.shut_gate(text,timestamp with time zone,text) to pgsched_api
 grant execute on pgsched_internal.shut_gate(text,timestamp with time zone,text) to pgsched_worker
@@ -2198,12 +2064,8 @@ grant execute on pgsched_internal.skip_dependents(uuid[]) to pgsched_worker
 grant execute on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) to pgsched_api
 grant execute on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) to pgsched_worker
 grant execute on pgsched_internal.slot_for(text,text,text) to pgsched_api
-grant execute on pgsched_internal.slot_for(text,text,text) to pgsched_client
-grant execute on pgsched_internal.slot_for(text,text,text) to pgsched_reader
 grant execute on pgsched_internal.slot_for(text,text,text) to pgsched_worker
 grant execute on pgsched_internal.spread_of(jsonb) to pgsched_api
-grant execute on pgsched_internal.spread_of(jsonb) to pgsched_client
-grant execute on pgsched_internal.spread_of(jsonb) to pgsched_reader
 grant execute on pgsched_internal.spread_of(jsonb) to pgsched_worker
 grant execute on pgsched_internal.spread_overdue(smallint,timestamp with time zone,timestamp with time zone,interval,integer) to pgsched_api
 grant execute on pgsched_internal.spread_overdue(smallint,timestamp with time zone,timestamp with time zone,interval,integer) to pgsched_worker
@@ -2220,8 +2082,6 @@ grant execute on pgsched_internal.still_to_wait_for(pgsched.history) to pgsched_
 grant execute on pgsched_internal.succeeded_lately(text,text,uuid) to pgsched_api
 grant execute on pgsched_internal.succeeded_lately(text,text,uuid) to pgsched_worker
 grant execute on pgsched_internal.sum_of(integer[],integer[]) to pgsched_api
-grant execute on pgsched_internal.sum_of(integer[],integer[]) to pgsched_client
-grant execute on pgsched_internal.sum_of(integer[],integer[]) to pgsched_reader
 grant execute on pgsched_internal.sum_of(integer[],integer[]) to pgsched_worker
 grant execute on pgsched_internal.superseded_by(pgsched.history) to pgsched_api
 grant execute on pgsched_internal.superseded_by(pgsched.history) to pgsched_worker
@@ -2280,24 +2140,18 @@ grant execute on pgsched_internal.waiting_of_job(smallint,uuid) to pgsched_worke
 grant execute on pgsched_internal.waits_for_own(smallint,uuid) to pgsched_api
 grant execute on pgsched_internal.waits_for_own(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.was_dependent(pgsched.history) to pgsched_api
-grant execute on pgsched_internal.was_dependent(pgsched.history) to pgsched_client
-grant execute on pgsched_internal.was_dependent(pgsched.history) to pgsched_reader
 grant execute on pgsched_internal.was_dependent(pgsched.history) to pgsched_worker
 grant execute on pgsched_internal.watch_of(integer) to pgsched_api
 grant execute on pgsched_internal.watch_of(integer) to pgsched_worker
 grant execute on pgsched_internal.weeks_of_history(timestamp with time zone) to pgsched_api
 grant execute on pgsched_internal.weeks_of_history(timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,boolean,boolean,bigint) to pgsched_api
-grant execute on pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,boolean,boolean,bigint) to pgsched_client
-grant execute on pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,boolean,boolean,bigint) to pgsched_reader
 grant execute on pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,boolean,boolean,bigint) to pgsched_worker
 grant execute on pgsched_internal.withdraw(uuid,text,boolean) to pgsched_api
 grant execute on pgsched_internal.withdraw(uuid,text,boolean) to pgsched_worker
 grant execute on pgsched_internal.write_log(text,uuid,text,jsonb,text,text,jsonb,jsonb,text) to pgsched_api
 grant execute on pgsched_internal.write_log(text,uuid,text,jsonb,text,text,jsonb,jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.written_out(jsonb,integer) to pgsched_api
-grant execute on pgsched_internal.written_out(jsonb,integer) to pgsched_client
-grant execute on pgsched_internal.written_out(jsonb,integer) to pgsched_reader
 grant execute on pgsched_internal.written_out(jsonb,integer) to pgsched_worker
 grant insert on pgsched.executions (client_id) to pgsched_api
 grant insert on pgsched.executions (fire_at) to pgsched_api

@@ -67,10 +67,9 @@ begin
   execute format('revoke all on all functions in schema pgsched, pgsched_internal from %s', item);
 end $$;
 
--- Functions, by what they can do. One that computes from its arguments alone may be called by everybody. One that runs with its
--- caller's rights gives its caller none, so workers and the API may call all of these. What runs with its owner's rights is named
--- below for each role; but verbs, which judge for themselves, follow their names: a client makes, sets and drops nothing of the
--- installation's.
+-- Functions, by what they can do. One that computes from its arguments alone, or runs with its caller's rights, gives its caller none,
+-- so workers and the API may call all of these. What runs with its owner's rights is named below for each role; but verbs, which judge
+-- for themselves, follow their names: a client makes, sets and drops nothing of the installation's.
 do $$
 declare
   item record;
@@ -81,7 +80,7 @@ begin
      where r.rolname in ('pgsched_worker', 'pgsched_api', 'pgsched_client', 'pgsched_reader')
        and case p.pronamespace
              when 'pgsched_internal'::regnamespace then
-               p.provolatile = 'i' or not p.prosecdef and r.rolname in ('pgsched_worker', 'pgsched_api')
+               (p.provolatile = 'i' or not p.prosecdef) and r.rolname in ('pgsched_worker', 'pgsched_api')
              when 'pgsched'::regnamespace then
                case r.rolname
                  when 'pgsched_worker' then true
@@ -204,9 +203,11 @@ begin
   grant select (client_id, keep, options, weight, state, reason, database_role, channels, dead_letter_target, dead_letters_for,
     late_after, on_time_share, created_at) on pgsched.clients to pgsched_reader;
   perform pgsched_internal.grant_execute(array[
-    'pgsched.now', 'pgsched.secrets', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched_internal.catalogue',
-    'pgsched_internal.count_live', 'pgsched_internal.days_of', 'pgsched_internal.is_living', 'pgsched_internal.sealed_with',
-    'pgsched_internal.seconds_since', 'pgsched_internal.stalls'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
+    'pgsched.now', 'pgsched.secrets', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched_internal.buckets',
+    'pgsched_internal.canonical_host', 'pgsched_internal.catalogue', 'pgsched_internal.count_live', 'pgsched_internal.days_of',
+    'pgsched_internal.first_partition_of', 'pgsched_internal.is_living', 'pgsched_internal.partitions_of',
+    'pgsched_internal.partitions_per_queue', 'pgsched_internal.quantile', 'pgsched_internal.queue_number_of',
+    'pgsched_internal.sealed_with', 'pgsched_internal.seconds_since', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress', 'pgsched.dependencies',
                               'pgsched_internal.kept_dead_letters', 'pgsched.bulk_operations', 'pgsched.blocked_keys',
                               'pgsched_internal.gates', 'pgsched_internal.api_keys', 'pgsched_internal.facts', 'pgsched.audit_log'] loop
@@ -240,8 +241,12 @@ begin
     on pgsched.jobs to pgsched_client;
   -- Called by constraints, defaults, views and policies, and by commands.
   perform pgsched_internal.grant_execute(array[
-    'pgsched_internal.call_target', 'pgsched_internal.my_clients', 'pgsched_internal.new_id', 'pgsched_internal.refuse',
-    'pgsched_internal.settle_called', 'pgsched_internal.stalls'], 'pgsched_client');
+    'pgsched_internal.buckets', 'pgsched_internal.call_target', 'pgsched_internal.canonical_host', 'pgsched_internal.check_cron',
+    'pgsched_internal.check_labels', 'pgsched_internal.check_options', 'pgsched_internal.check_partition',
+    'pgsched_internal.check_payload', 'pgsched_internal.check_rules', 'pgsched_internal.check_target',
+    'pgsched_internal.first_partition_of', 'pgsched_internal.my_clients', 'pgsched_internal.new_id', 'pgsched_internal.partitions_of',
+    'pgsched_internal.partitions_per_queue', 'pgsched_internal.quantile', 'pgsched_internal.refuse', 'pgsched_internal.settle_called',
+    'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_client');
   create policy mine on pgsched.clients for select to pgsched_client
     using (exists (select from pg_catalog.pg_roles r where r.rolname = database_role and pg_catalog.pg_has_role(r.oid, 'MEMBER')));
   foreach item in array array['pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.rollups', 'pgsched.progress',
