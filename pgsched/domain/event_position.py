@@ -134,8 +134,10 @@ class Position:
         seen = self._whole().advanced(horizon.seen, below)
         if below < horizon.seen.xmax:
             return replace(self, seen=seen, transaction=None, id=None)
-        since = self.since if any(one < self.seen.xmax for one in seen.open) else self.at if seen.open else horizon.at
-        return replace(self, seen=seen, since=min(since, horizon.at), at=horizon.at, transaction=None, id=None)
+        # Where the horizon names as many as it may, those above them may have begun before it was taken.
+        at = self.at if len(horizon.seen.open) >= MOST_OPEN else horizon.at
+        since = self.since if any(one < self.seen.xmax for one in seen.open) else self.at if seen.open else at
+        return replace(self, seen=seen, since=min(since, at), at=at, transaction=None, id=None)
 
     def _whole(self) -> TransactionSnapshot:
         return self.seen if self.transaction is None else self.seen.with_one_more(self.transaction)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pgsched.domain import event_position
@@ -14,6 +14,8 @@ from pgsched.errors import InvalidInput
 
 Row = tuple[int, UUID]
 _BEGIN, _COMMIT, _READ, _RESUME, _WRITE = range(5)
+_OPENED_BEFORE = [(step, 0) for step in (0, 0, 0, 0, 0, 1, 1, 3, 1, 1, 2, 2, 2, 3, 4)]
+"""Of five open transactions two are named, and the others have begun before the position was taken."""
 _STEPS = st.lists(st.tuples(st.integers(_BEGIN, _WRITE), st.integers(0, 10**6)), max_size=60)
 
 
@@ -71,6 +73,7 @@ class _World:
 @pytest.mark.parametrize("most_open", [2, 1000])
 @settings(max_examples=150, deadline=None)
 @given(steps=_STEPS, limit=st.integers(1, 4), span=st.integers(1, 6))
+@example(steps=_OPENED_BEFORE, limit=1, span=1)
 def test_each_row_is_read_once_however_late_it_was_committed(
     most_open: int, steps: list[tuple[int, int]], limit: int, span: int
 ) -> None:
