@@ -238,7 +238,6 @@ create table pgsched.executions (
   losses           smallint,
   attempt          smallint not null default 0
                      constraint attempt_is_0_to_1000 check (lease_token is not null or attempt between 0 and 1000),
-  priority         smallint generated always as ((options ->> 'priority')::smallint) stored,
   awaited          boolean,
   at_head          boolean,
   client_id        pgsched_internal.client_id not null default 'default',
@@ -260,12 +259,12 @@ create index executions_fire_at on pgsched.executions (partition, fire_at);
 create index executions_key on pgsched.executions (client_id, key) where key is not null;
 create unique index executions_job on pgsched.executions (job_id, scheduled_for, partition) where job_id is not null;
 -- What is held, is held at infinity: said of it so that no other index has an answer to the question.
-create index executions_gate on pgsched.executions (gate, (coalesce(priority, 0::smallint)) desc, scheduled_for, id)
+create index executions_gate on pgsched.executions (gate, (coalesce((options ->> 'priority')::smallint, 0::smallint)) desc, scheduled_for, id)
   where gate is not null and not isfinite(fire_at);
 -- Of what a gate holds, what has an end of its own is found by when that is. What is set aside for an error waits for somebody.
 create index executions_held_until on pgsched.executions (held_until) where gate <> 'error' and not isfinite(fire_at) and held_until is not null;
 -- Of those due, the ones with a priority are found in its order.
-create index executions_priority on pgsched.executions (priority, fire_at) where priority is not null;
+create index executions_priority on pgsched.executions (((options ->> 'priority')::smallint), fire_at) where options ? 'priority';
 create index executions_ordering on pgsched.executions (client_id, ordering_key, (coalesce(scheduled_for, fire_at)), id)
   where ordering_key is not null;
 create unique index executions_head on pgsched.executions (client_id, ordering_key, partition) where at_head;

@@ -180,20 +180,19 @@ column pgsched.executions.13 uncounted integer
 column pgsched.executions.14 partition smallint not null default (floor((random() * (16)::double precision)))::smallint
 column pgsched.executions.15 losses smallint
 column pgsched.executions.16 attempt smallint not null default 0
-column pgsched.executions.17 priority smallint default (((options)::jsonb ->> 'priority'::text))::smallint
-column pgsched.executions.18 awaited boolean
-column pgsched.executions.19 at_head boolean
-column pgsched.executions.20 client_id pgsched_internal.client_id not null default 'default'::text
-column pgsched.executions.21 target pgsched_internal.target not null
-column pgsched.executions.22 payload pgsched_internal.payload
-column pgsched.executions.23 options pgsched_internal.options
-column pgsched.executions.24 key pgsched_internal.key
-column pgsched.executions.25 ordering_key pgsched_internal.ordering_key
-column pgsched.executions.26 gate text
-column pgsched.executions.27 consumer text
-column pgsched.executions.28 reason text
-column pgsched.executions.29 labels pgsched_internal.labels
-column pgsched.executions.30 waits jsonb
+column pgsched.executions.17 awaited boolean
+column pgsched.executions.18 at_head boolean
+column pgsched.executions.19 client_id pgsched_internal.client_id not null default 'default'::text
+column pgsched.executions.20 target pgsched_internal.target not null
+column pgsched.executions.21 payload pgsched_internal.payload
+column pgsched.executions.22 options pgsched_internal.options
+column pgsched.executions.23 key pgsched_internal.key
+column pgsched.executions.24 ordering_key pgsched_internal.ordering_key
+column pgsched.executions.25 gate text
+column pgsched.executions.26 consumer text
+column pgsched.executions.27 reason text
+column pgsched.executions.28 labels pgsched_internal.labels
+column pgsched.executions.29 waits jsonb
 column pgsched.history.01 finished_at timestamp with time zone not null
 column pgsched.history.02 fire_at timestamp with time zone not null
 column pgsched.history.03 scheduled_for timestamp with time zone not null
@@ -699,12 +698,12 @@ CREATE INDEX dependencies_after ON pgsched.dependencies USING btree (after_id, e
 CREATE INDEX ends_to_mark_after ON pgsched_internal.ends_to_mark USING btree (after_id)
 CREATE INDEX ends_to_mark_noted_at ON pgsched_internal.ends_to_mark USING btree (noted_at)
 CREATE INDEX executions_fire_at ON ONLY pgsched.executions USING btree (partition, fire_at)
-CREATE INDEX executions_gate ON ONLY pgsched.executions USING btree (gate, COALESCE(priority, (0)::smallint) DESC, scheduled_for, id) WHERE ((gate IS NOT NULL) AND (NOT isfinite((fire_at)::timestamp with time zone)))
+CREATE INDEX executions_gate ON ONLY pgsched.executions USING btree (gate, COALESCE((((options)::jsonb ->> 'priority'::text))::smallint, (0)::smallint) DESC, scheduled_for, id) WHERE ((gate IS NOT NULL) AND (NOT isfinite((fire_at)::timestamp with time zone)))
 CREATE INDEX executions_held_until ON ONLY pgsched.executions USING btree (held_until) WHERE ((gate <> 'error'::text) AND (NOT isfinite((fire_at)::timestamp with time zone)) AND (held_until IS NOT NULL))
 CREATE INDEX executions_key ON ONLY pgsched.executions USING btree (client_id, key) WHERE (key IS NOT NULL)
 CREATE INDEX executions_labelled ON ONLY pgsched.executions USING btree (client_id, id) WHERE (labels IS NOT NULL)
 CREATE INDEX executions_ordering ON ONLY pgsched.executions USING btree (client_id, ordering_key, COALESCE((scheduled_for)::timestamp with time zone, (fire_at)::timestamp with time zone), id) WHERE (ordering_key IS NOT NULL)
-CREATE INDEX executions_priority ON ONLY pgsched.executions USING btree (priority, fire_at) WHERE (priority IS NOT NULL)
+CREATE INDEX executions_priority ON ONLY pgsched.executions USING btree (((((options)::jsonb ->> 'priority'::text))::smallint), fire_at) WHERE ((options)::jsonb ? 'priority'::text)
 CREATE INDEX gates_of_client ON pgsched_internal.gates USING btree (client_id, name) WHERE (client_id IS NOT NULL)
 CREATE INDEX history_awaited ON ONLY pgsched.history USING btree (id) WHERE awaited
 CREATE INDEX history_failed ON ONLY pgsched.history USING btree (id, client_id, dealt_with_at) WHERE (status = 'failed'::pgsched.execution_status)
@@ -2269,7 +2268,6 @@ grant select on pgsched.executions (job_id) to pgsched_client
 grant select on pgsched.executions (lease_expires_at) to pgsched_client
 grant select on pgsched.executions (lease_owner) to pgsched_client
 grant select on pgsched.executions (plan) to pgsched_client
-grant select on pgsched.executions (priority) to pgsched_client
 grant select on pgsched.executions (reason) to pgsched_client
 grant select on pgsched.executions (scheduled_for) to pgsched_client
 grant select on pgsched.executions (start_at) to pgsched_client

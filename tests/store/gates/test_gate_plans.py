@@ -14,7 +14,7 @@ import pytest
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.sql import statement, statement_among, statement_in
 from pgsched.store.core.wire import Tokens, Uuids
-from tests.store.live.test_plans import PUT_BACK, Plan, _nodes, index_names
+from tests.store.live.test_plans import Plan, _nodes, index_names
 
 pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 
@@ -145,7 +145,7 @@ async def test_plans_hold_where_the_statistics_saw_an_empty_table(worker: Connec
         await worker.execute("create temp table load on commit drop as select * from pgsched_internal.executions_0")
         await worker.execute("delete from pgsched_internal.executions_0")
         await worker.execute("analyze pgsched_internal.executions_0")
-        await worker.execute(PUT_BACK)
+        await worker.execute("insert into pgsched.executions select * from load")
         by_gate, by_id = [await index_names(worker, name) for name in ("executions_gate", "executions_pkey")]
         holding = await explain(worker, statement("gates/holding_gates"), {"after": "", "most": 1000})
         claimed = await explain(worker, statement_among("gates/claim_held", (0,)), HELD)

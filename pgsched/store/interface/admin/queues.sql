@@ -82,7 +82,7 @@ declare
   made constant text := format('pgsched_internal.executions_%s', partition);
   item record;
 begin
-  execute format('create table if not exists %s (like pgsched.executions including defaults including generated including constraints including indexes) with (%s)',
+  execute format('create table if not exists %s (like pgsched.executions including defaults including constraints including indexes) with (%s)',
     made, (select array_to_string(c.reloptions, ', ') from pg_class c where c.oid = model));
   for item in select g.grantee::regrole as grantee, g.privilege_type as privilege
                 from pg_class c, aclexplode(c.relacl) g where c.oid = model and g.grantee not in (0, c.relowner)

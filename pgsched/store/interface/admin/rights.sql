@@ -230,7 +230,7 @@ begin
   grant select on pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.live_status,
     pgsched_internal.ended_status to pgsched_client;
   -- Not the token: with it a result could be forged.
-  grant select (fire_at, scheduled_for, start_at, created_at, lease_expires_at, id, job_id, lease_owner, plan, uncounted, partition, attempt, priority, awaited, at_head,
+  grant select (fire_at, scheduled_for, start_at, created_at, lease_expires_at, id, job_id, lease_owner, plan, uncounted, partition, attempt, awaited, at_head,
     client_id, target, payload, options, key, ordering_key, gate, consumer, reason, labels, waits) on pgsched.executions to pgsched_client;
   grant select (client_id, ordering_key, partition, execution_id, reason, blocked_at, until) on pgsched.blocked_keys to pgsched_client;
   grant select (name, first_partition, weight, max_waiting, full_since, paused_at, reason, pulled) on pgsched.queues to pgsched_client;

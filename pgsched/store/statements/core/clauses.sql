@@ -18,7 +18,7 @@ and (due.client_id <> all (%(held)s) or due.plan is not null)
 -- apart: without the clients that are claimed from apart
 and due.client_id <> all (%(apart)s)
 -- ordinary: without those whose priority is below 0
-and due.priority < 0 is not true
+and (due.options ->> 'priority')::smallint < 0 is not true
 -- planned: what recurs and is planned
 and due.plan > 0
 -- locked: has the gates that are read locked, without those that another transaction has

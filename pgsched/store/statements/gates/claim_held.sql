@@ -6,7 +6,7 @@
 with fed as materialized (
   select due.id from pgsched.executions due
    where due.gate = %(gate)s and not isfinite(due.fire_at) and due.lease_token is null and due.partition = any ({partitions}){clauses}
-   order by coalesce(due.priority, 0::smallint) desc, due.scheduled_for, due.id limit %(batch)s for update skip locked
+   order by coalesce((due.options ->> 'priority')::smallint, 0::smallint) desc, due.scheduled_for, due.id limit %(batch)s for update skip locked
 ), taken as (
   update pgsched.executions e
      set fire_at = greatest(pgsched.now(), coalesce(e.start_at, e.scheduled_for)), gate = null, waits = pgsched_internal.waited(e.waits), lease_owner = %(owner)s, lease_token = %(token)s,
@@ -15,9 +15,7 @@ with fed as materialized (
   returning e.partition, e.id, e.lease_token, e.attempt, e.fire_at, coalesce(e.scheduled_for, e.fire_at) as scheduled_for,
             e.client_id, e.target,
             case when e.payload is null or (pg_column_size(e.payload) <= 8000 and pg_column_compression(e.payload) is null)
-                 then e.payload else '{"pgsched": "kept back"}'::jsonb end as payload,
-            e.options, e.job_id, e.plan, e.key, e.ordering_key, e.start_at, e.uncounted, e.losses, e.priority
+                 then e.payload else '{"pgsched": "kept back"}'::jsonb end,
+            e.options, e.job_id, e.plan, e.key, e.ordering_key, e.start_at, e.uncounted, e.losses
 )
-select partition, id, lease_token, attempt, fire_at, scheduled_for, client_id, target, payload, options, job_id, plan, key, ordering_key,
-       start_at, uncounted, losses
-  from taken order by coalesce(priority, 0::smallint) desc, scheduled_for, id
+select * from taken order by coalesce((options ->> 'priority')::smallint, 0::smallint) desc, scheduled_for, id

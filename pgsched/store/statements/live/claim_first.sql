@@ -6,20 +6,20 @@
 -- A payload that is large, or compressed and so of unknown size, is kept back (store/live/beginnings.py). Its head tells both, without
 -- reading the rest.
 with recursive level (priority) as (
-  (select e.priority from pgsched.executions e
-    where e.priority > 0 and e.partition = any ({partitions})
-    order by e.priority desc limit 1)
+  (select (e.options ->> 'priority')::smallint from pgsched.executions e
+    where e.options ? 'priority' and (e.options ->> 'priority')::smallint > 0 and e.partition = any ({partitions})
+    order by (e.options ->> 'priority')::smallint desc limit 1)
   union all
-  select (select e.priority from pgsched.executions e
-           where e.partition = any ({partitions}) and e.priority < l.priority
-           order by e.priority desc limit 1)
+  select (select (e.options ->> 'priority')::smallint from pgsched.executions e
+           where e.options ? 'priority' and e.partition = any ({partitions}) and (e.options ->> 'priority')::smallint < l.priority
+           order by (e.options ->> 'priority')::smallint desc limit 1)
     from level l where l.priority > 0
 ), first as materialized (
   select due.id from level l, lateral (
            select e.* from pgsched.executions e
-            where e.partition = any ({partitions}) and e.priority between l.priority and l.priority
+            where e.options ? 'priority' and e.partition = any ({partitions}) and (e.options ->> 'priority')::smallint between l.priority and l.priority
               and e.fire_at <= pgsched.now() + %(ahead)s and e.lease_token is null
-            order by e.priority, e.fire_at limit %(depth)s) due
+            order by (e.options ->> 'priority')::smallint, e.fire_at limit %(depth)s) due
    where l.priority > 0{clauses} limit %(batch)s
 ), free as materialized (
   select e.id from pgsched.executions e
@@ -32,9 +32,7 @@ with recursive level (priority) as (
   returning e.partition, e.id, e.lease_token, e.attempt, e.fire_at, coalesce(e.scheduled_for, e.fire_at) as scheduled_for,
             e.client_id, e.target,
             case when e.payload is null or (pg_column_size(e.payload) <= 8000 and pg_column_compression(e.payload) is null)
-                 then e.payload else '{"pgsched": "kept back"}'::jsonb end as payload,
-            e.options, e.job_id, e.plan, e.key, e.ordering_key, e.start_at, e.uncounted, e.losses, e.priority
+                 then e.payload else '{"pgsched": "kept back"}'::jsonb end,
+            e.options, e.job_id, e.plan, e.key, e.ordering_key, e.start_at, e.uncounted, e.losses
 )
-select partition, id, lease_token, attempt, fire_at, scheduled_for, client_id, target, payload, options, job_id, plan, key, ordering_key,
-       start_at, uncounted, losses
-  from taken order by priority desc, fire_at, id
+select * from taken order by (options ->> 'priority')::smallint desc, fire_at, id

@@ -2,4 +2,4 @@
 -- they carry is not looked at, so not their priority either. Index: executions_gate.
 select h.partition, h.id from pgsched.executions h
  where h.gate = %(gate)s and not isfinite(h.fire_at) and h.lease_token is null and h.partition = any ({partitions})
- order by coalesce(h.priority, 0::smallint) desc, h.scheduled_for, h.id limit %(batch)s for update skip locked
+ order by coalesce((h.options ->> 'priority')::smallint, 0::smallint) desc, h.scheduled_for, h.id limit %(batch)s for update skip locked

@@ -11,6 +11,6 @@ select h.gate, (select count(*) from (
          select from pgsched.executions e where e.gate = h.gate and not isfinite(e.fire_at) limit %(most)s) found) as held,
        case when h.gate not like 'circuit:%%' then (
          select nullif(e.scheduled_for, 'infinity') from pgsched.executions e where e.gate = h.gate and not isfinite(e.fire_at)
-          order by coalesce(e.priority, 0::smallint) desc, e.scheduled_for limit 1) end as first_due,
+          order by coalesce((e.options ->> 'priority')::smallint, 0::smallint) desc, e.scheduled_for limit 1) end as first_due,
        coalesce(g.shut_until = 'infinity', false) as on_hold, g.reason, g.events as rate, g.period as per, g.concurrency
   from holding h left join pgsched_internal.gates g on g.name = h.gate where h.gate is not null
