@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 import socket
-from typing import Any
 
 import psycopg
 
@@ -159,21 +158,20 @@ class Assembly:
 
     def _make_hints(self) -> Hints:
         claimer, upkeep = self.supply.claimer, self.upkeep
-        changed: dict[str, Any] = {
-            "plan": upkeep.planner.wake,
-            "clients": self._clients_changed,
-            "queues": self._queues_changed,
-            "release": upkeep.releaser.look,
-            "bulk": upkeep.bulk.wake,
-            "gates": self.supply.gatekeeper.look,
-            "turns": self._turns_changed,
-            "workers": upkeep.reaper.wake,
-        }
         return Hints(
             expect=claimer.expect,
             rung=claimer.ring,
             look=claimer.wake,
-            changed=changed,
+            changed={
+                "plan": upkeep.planner.wake,
+                "clients": self._clients_changed,
+                "queues": self._queues_changed,
+                "release": upkeep.releaser.look,
+                "bulk": upkeep.bulk.wake,
+                "gates": self.supply.gatekeeper.look,
+                "turns": self._turns_changed,
+                "workers": upkeep.reaper.wake,
+            },
             ended=self.renewer.doubt,
             now=self.base.clock.now,
         )

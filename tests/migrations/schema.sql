@@ -1141,8 +1141,7 @@ function pgsched_internal.lock_execution(uuid) returns pgsched.executions volati
 function pgsched_internal.lock_job(uuid) returns pgsched.jobs volatility v parallel u
 function pgsched_internal.lock_key(text,text,uuid,smallint) returns pgsched_internal.keys volatility v parallel u
 function pgsched_internal.lock_key_of_api(text) returns pgsched_internal.api_keys volatility v parallel u
-function pgsched_internal.lock_live_named(text,text) returns uuid volatility v parallel u
-function pgsched_internal.lock_named(text,text) returns uuid volatility v parallel u
+function pgsched_internal.lock_named(text,text,boolean) returns uuid volatility v parallel u
 function pgsched_internal.lock_planned(smallint,uuid) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.lock_queue(text) returns pgsched.queues volatility v parallel u
 function pgsched_internal.lock_unbegun(smallint,pgsched.jobs) returns SETOF pgsched.executions volatility v parallel u
@@ -1832,10 +1831,8 @@ grant execute on pgsched_internal.lock_key(text,text,uuid,smallint) to pgsched_a
 grant execute on pgsched_internal.lock_key(text,text,uuid,smallint) to pgsched_worker
 grant execute on pgsched_internal.lock_key_of_api(text) to pgsched_api
 grant execute on pgsched_internal.lock_key_of_api(text) to pgsched_worker
-grant execute on pgsched_internal.lock_live_named(text,text) to pgsched_api
-grant execute on pgsched_internal.lock_live_named(text,text) to pgsched_worker
-grant execute on pgsched_internal.lock_named(text,text) to pgsched_api
-grant execute on pgsched_internal.lock_named(text,text) to pgsched_worker
+grant execute on pgsched_internal.lock_named(text,text,boolean) to pgsched_api
+grant execute on pgsched_internal.lock_named(text,text,boolean) to pgsched_worker
 grant execute on pgsched_internal.lock_planned(smallint,uuid) to pgsched_api
 grant execute on pgsched_internal.lock_planned(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.lock_queue(text) to pgsched_api
@@ -2672,8 +2669,7 @@ comment on pgsched_internal.lock_execution(uuid) is 'A live execution of a clien
 comment on pgsched_internal.lock_job(uuid) is 'A job of a client that the session acts for, locked until the transaction ends; PS010 for an unknown or foreign one.'
 comment on pgsched_internal.lock_key(text,text,uuid,smallint) is 'Locks a key until the transaction ends, and says what stood under it; null where nobody had it, and it is given to this now.'
 comment on pgsched_internal.lock_key_of_api(text) is 'A key of the API, locked; PS010 where there is none, PS012 where the session may not.'
-comment on pgsched_internal.lock_live_named(text,text) is 'As lock_named, but null where what a client had under a key has ended, however long ago.'
-comment on pgsched_internal.lock_named(text,text) is 'What a client that the session acts for has under a key, which is locked; PS010 where that is nothing.'
+comment on pgsched_internal.lock_named(text,text,boolean) is 'What a client that the session acts for has under a key, which is locked; PS010 where that is nothing. With live_only null where what it had has ended, however long ago.'
 comment on pgsched_internal.lock_planned(smallint,uuid) is 'Locks the rows that were planned for a job and wait in a partition; passes over what somebody has at this moment.'
 comment on pgsched_internal.lock_queue(text) is 'A queue, locked until the transaction ends; PS010 where there is none of this name.'
 comment on pgsched_internal.lock_unbegun(smallint,pgsched.jobs) is 'Locks the runs of a job in a partition that were claimed before the job was changed, and handed back or held by a gate before they began.'

@@ -86,36 +86,25 @@ end $$;
 comment on function pgsched_internal.check_named(uuid, text, text)
   is 'True for what names a job or an execution: its id, or whose it is and its key; raises PS000 otherwise.';
 
-create or replace function pgsched_internal.lock_named(client text, key text) returns uuid language plpgsql volatile as $$
+create or replace function pgsched_internal.lock_named(client text, key text, live_only boolean default false) returns uuid
+  language plpgsql volatile as $$
 declare
   held pgsched_internal.keys;
 begin
   perform pgsched_internal.check_acts_for(client);
   select k.* into held from pgsched_internal.keys k where k.client_id = client and k.key = lock_named.key for update;
-  if held.id is null then
-    perform pgsched_internal.refuse('PS010', format('client %L has nothing under the key %L', client, key), 'look it up in pgsched.status or pgsched.jobs');
-  end if;
-  return held.id;
-end $$;
-comment on function pgsched_internal.lock_named(text, text)
-  is 'What a client that the session acts for has under a key, which is locked; PS010 where that is nothing.';
-
-create or replace function pgsched_internal.lock_live_named(client text, key text) returns uuid language plpgsql volatile as $$
-declare
-  held pgsched_internal.keys;
-begin
-  perform pgsched_internal.check_acts_for(client);
-  select k.* into held from pgsched_internal.keys k where k.client_id = client and k.key = lock_live_named.key for update;
-  if pgsched_internal.is_live(held) then
+  if held.id is not null and (not live_only or pgsched_internal.is_live(held)) then
     return held.id;
-  elsif pgsched_internal.last_under(client, lock_live_named.key) is null
-      and not exists (select from pgsched.jobs j where j.client_id = client and j.key = lock_live_named.key) then
-    perform pgsched_internal.refuse('PS010', format('client %L has nothing under the key %L', client, key), 'look it up in pgsched.status or pgsched.jobs');
+  elsif live_only and (pgsched_internal.last_under(client, lock_named.key) is not null
+      or exists (select from pgsched.jobs j where j.client_id = client and j.key = lock_named.key)) then
+    return null;
   end if;
+  perform pgsched_internal.refuse('PS010', format('client %L has nothing under the key %L', client, key), 'look it up in pgsched.status or pgsched.jobs');
   return null;
 end $$;
-comment on function pgsched_internal.lock_live_named(text, text)
-  is 'As lock_named, but null where what a client had under a key has ended, however long ago.';
+comment on function pgsched_internal.lock_named(text, text, boolean)
+  is 'What a client that the session acts for has under a key, which is locked; PS010 where that is nothing. With live_only null where what it had has
+ended, however long ago.';
 
 create or replace function pgsched.cancel(
   id uuid default null, client text default null, key text default null, note text default null, actor text default null
@@ -128,7 +117,7 @@ begin
   perform pgsched_internal.check_said(cancel.note, cancel.actor);
   perform pgsched_internal.check_named(cancel.id, cancel.client, cancel.key);
   if cancel.key is not null then
-    id := pgsched_internal.lock_live_named(cancel.client, cancel.key);
+    id := pgsched_internal.lock_named(cancel.client, cancel.key, live_only => true);
     if cancel.id is null then
       return false;
     end if;
