@@ -155,7 +155,7 @@ async def test_much_around_a_body_ends_the_connection(around: bytes) -> None:
         assert await client.is_cut()
 
 
-async def test_requests_sent_ahead_are_answered_and_much_ahead_ends_the_connection() -> None:
+async def test_requests_sent_ahead_are_answered_unless_there_are_many() -> None:
     async with _serving() as connect:
         client = await connect()
         client.writer.write(_GET * 99)

@@ -57,7 +57,7 @@ def test_a_timeline_has_each_wait_and_each_attempt_in_order() -> None:
     ]
 
 
-def test_a_timeline_has_each_gate_that_held_it_and_what_is_left_of_the_time() -> None:
+def test_a_timeline_shows_time_at_each_gate_and_the_rest() -> None:
     waits = (
         b'[{"held_by": "client:shop", "since": "2026-03-01T12:00:01Z", "until": "2026-03-01T12:00:03+00:00"},'
         b' {"held_by": "order", "since": "2026-03-01T12:00:03Z", "until": "2026-03-01T12:00:04.5Z"},'

@@ -1,15 +1,17 @@
 """One database for the tests of the store, emptied after each: a clone for each of hundreds would take minutes."""
 
+import contextlib
 from collections.abc import AsyncIterator, Iterator
 from uuid import UUID
 
 import psycopg
 import pytest
 import pytest_asyncio
+from psycopg import sql
 
 from pgsched.store.core import connect
 from tests.databases import kept
-from tests.store.store_arrange import Connection, schedule
+from tests.store.store_arrange import Connection, acting, login_role, schedule
 
 _EMPTIED = [
     "pgsched_internal.keys",
@@ -81,3 +83,15 @@ async def planning(store_url: str) -> AsyncIterator[connect.Connection]:
 def hourly(db: Connection) -> UUID:
     """A job that fires at each full hour."""
     return schedule(db, cron="0 * * * *", target="python:report")
+
+
+@pytest.fixture
+def payments(db: Connection, store_url: str) -> Iterator[Connection]:
+    """A session of the login role that is the client payments; another client is billing."""
+    role = login_role(db, "pgsched_client")
+    db.execute(
+        "insert into pgsched.clients (client_id, database_role) values ('payments', %s), ('billing', null)", [role]
+    )
+    with contextlib.closing(acting(store_url, role)) as session:
+        yield session
+    db.execute(sql.SQL("drop owned by {0}; drop role {0}").format(sql.Identifier(role)))

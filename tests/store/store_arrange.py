@@ -1,5 +1,6 @@
 """What the tests of the store share: valid rows by default, refusals, a session that waits, what was notified."""
 
+import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -192,3 +193,18 @@ async def reap(worker: Session, partition: int, owners: list[int]) -> tuple[int,
     [now] = await cursor.fetchone() or (0.0,)
     part = reaping.ReapRange(partition, LONG_AGO, 1_000_000)
     return (await reaping.reap(worker, part, owners, ended_by=now))[:2]
+
+
+def acting(url: str, role: str) -> Connection:
+    """A session of this role."""
+    connection = psycopg.connect(url, autocommit=True)
+    connection.execute(sql.SQL("set session authorization {}").format(sql.Identifier(role)))
+    return connection
+
+
+def login_role(db: Connection, member_of: str | None) -> str:
+    name = f"pgsched_test_{secrets.token_hex(6)}"
+    db.execute(sql.SQL("create role {} login").format(sql.Identifier(name)))
+    if member_of is not None:
+        db.execute(sql.SQL("grant {} to {}").format(sql.Identifier(member_of), sql.Identifier(name)))
+    return name

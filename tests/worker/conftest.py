@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
 from pgsched.events import Events, Field
 from pgsched.scheduler import Worker
@@ -26,6 +27,17 @@ _DAYS = 1
 _MAKE_DAYS = f"""
 select case when pgsched_internal.make_day(d.parent, d.day) then pgsched_internal.attach_day(d.parent, d.day) end
   from pgsched_internal.days_to_make({_DAYS}) d"""
+
+
+def counting_app() -> tuple[App, list[str]]:
+    """An application whose handler ``count`` notes the ids of its executions, and these."""
+    app, calls = App(), list[str]()
+
+    @app.handler("count")
+    async def count(payload: Any, context: Context) -> None:
+        calls.append(context.execution_id)
+
+    return app, calls
 
 
 def numbered(number: int) -> Roster:
@@ -130,3 +142,11 @@ async def until(condition: Callable[[], Awaitable[Any]], *, seconds: float = PAT
 async def until_history(db: Connection, count: int, *, status: str = "succeeded", seconds: float = PATIENCE) -> None:
     query = "select count(*) = %s from pgsched.history where status = %s::pgsched.execution_status"
     await until(lambda: value(db, query, count, status), seconds=seconds)
+
+
+@pytest.fixture
+async def silent(database_url: str) -> AsyncIterator[Connection]:
+    """A session that never notifies."""
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
+        await connection.execute("set pgsched.notify = off")
+        yield connection

@@ -12,21 +12,11 @@ from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
 from pgsched.delivery.verdicts import Fail, Retry
 from pgsched.worker.leases import new_token
-from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
+from tests.worker.conftest import Connection, Recorder, Running, counting_app, until, until_history, value
 
 pytestmark = pytest.mark.smoke
 
 CUT = "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name like %s"
-
-
-def counting_app() -> tuple[App, list[str]]:
-    app, calls = App(), list[str]()
-
-    @app.handler("count")
-    async def count(payload: Any, context: Context) -> None:
-        calls.append(context.execution_id)
-
-    return app, calls
 
 
 async def test_an_insert_is_delivered_once_and_enters_history(db: Connection, running: Running) -> None:

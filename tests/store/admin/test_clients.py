@@ -1,27 +1,15 @@
 """What is set for clients: by functions, whole or not at all, and by whom."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from psycopg import sql
 
-from tests.store.admin.test_roles import acting, login_role
 from tests.store.store_arrange import Connection, call, column, heard, listening, refused, rotate, row, schedule, value
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 OTHER = "whsec_" + "A" * 32
-
-
-@pytest.fixture
-def payments(db: Connection, store_url: str) -> Iterator[Connection]:
-    """A session of the login role that is the client payments."""
-    role = login_role(db, "pgsched_client")
-    db.execute("insert into pgsched.clients (client_id, database_role) values ('payments', %s)", [role])
-    with acting(store_url, role) as session:
-        yield session
-    db.execute(sql.SQL("drop owned by {0}; drop role {0}").format(sql.Identifier(role)))
 
 
 def grant(db: Connection, session: Connection, function: str) -> None:

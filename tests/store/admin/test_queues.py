@@ -12,16 +12,17 @@ from psycopg.types.json import Jsonb
 from pgsched.client import schedule_many
 from pgsched.errors import QueueFull
 from tests.store.admin.queue_arrange import fill, queue, session
-from tests.store.admin.test_roles import acting, login_role
 from tests.store.bulk.bulk_arrange import advance, bulk
 from tests.store.ends.dead_letter_arrange import dead_letter, replay, state
 from tests.store.store_arrange import (
     TARGET,
     Connection,
+    acting,
     call,
     column,
     heard,
     listening,
+    login_role,
     planned,
     refused,
     row,

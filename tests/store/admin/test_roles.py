@@ -1,6 +1,5 @@
 """Who may do what: a client with its own rows, a reader with nothing but reading, PUBLIC with nothing."""
 
-import secrets
 from collections.abc import Iterator
 from uuid import UUID
 
@@ -11,11 +10,13 @@ from psycopg import sql
 from tests.store.store_arrange import (
     TARGET,
     Connection,
+    acting,
     call,
     column,
     counts,
     finish,
     lease,
+    login_role,
     on_job,
     planned,
     refused,
@@ -28,33 +29,6 @@ from tests.store.store_arrange import (
 pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 
 DENIED = "42501"
-
-
-def acting(url: str, role: str) -> Connection:
-    """A session of this role."""
-    connection = psycopg.connect(url, autocommit=True)
-    connection.execute(sql.SQL("set session authorization {}").format(sql.Identifier(role)))
-    return connection
-
-
-def login_role(db: Connection, member_of: str | None) -> str:
-    name = f"pgsched_test_{secrets.token_hex(6)}"
-    db.execute(sql.SQL("create role {} login").format(sql.Identifier(name)))
-    if member_of is not None:
-        db.execute(sql.SQL("grant {} to {}").format(sql.Identifier(member_of), sql.Identifier(name)))
-    return name
-
-
-@pytest.fixture
-def payments(db: Connection, store_url: str) -> Iterator[Connection]:
-    """A session of the login role that is the client payments."""
-    role = login_role(db, "pgsched_client")
-    db.execute(
-        "insert into pgsched.clients (client_id, database_role) values ('payments', %s), ('billing', null)", [role]
-    )
-    with acting(store_url, role) as session:
-        yield session
-    db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Dead letters one by one: replayed once, with changes or without, or discarded."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -8,18 +7,19 @@ from uuid import UUID, uuid4
 import pytest
 from psycopg import sql
 
-from tests.store.admin.test_roles import acting, login_role
 from tests.store.bulk.bulk_arrange import advance, bulk
 from tests.store.ends.dead_letter_arrange import dead_letter, fail, replay, state
 from tests.store.store_arrange import (
     TARGET,
     Connection,
+    acting,
     call,
     column,
     finish,
     heard,
     lease,
     listening,
+    login_role,
     refused,
     row,
     schedule,
@@ -28,16 +28,6 @@ from tests.store.store_arrange import (
 )
 
 pytestmark = pytest.mark.oldest_postgresql
-
-
-@pytest.fixture
-def payments(db: Connection, store_url: str) -> Iterator[Connection]:
-    """A session of the login role that is the client payments."""
-    role = login_role(db, "pgsched_client")
-    db.execute("insert into pgsched.clients (client_id, database_role) values ('payments', %s)", [role])
-    with acting(store_url, role) as session:
-        yield session
-    db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
 
 
 def test_a_replay_is_before_what_was_to_come_after_it_at_the_same_instant(db: Connection) -> None:

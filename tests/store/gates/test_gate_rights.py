@@ -1,19 +1,20 @@
 """What a client's role may do about limits, circuits and ordering keys: for its own, and what it was granted."""
 
-from collections.abc import Iterator
 from uuid import UUID
 
 import psycopg
 import pytest
 from psycopg import sql
 
-from tests.store.admin.test_roles import DENIED, acting, login_role
+from tests.store.admin.test_roles import DENIED
 from tests.store.store_arrange import (
     Connection,
+    acting,
     call,
     column,
     heard,
     listening,
+    login_role,
     refused,
     schedule,
     status,
@@ -23,19 +24,6 @@ from tests.store.store_arrange import (
 pytestmark = pytest.mark.oldest_postgresql
 
 LATER = "2040-01-01T00:00:00Z"
-
-
-@pytest.fixture
-def payments(db: Connection, store_url: str) -> Iterator[Connection]:
-    """A session of the login role that is the client payments; another is billing."""
-    role = login_role(db, "pgsched_client")
-    db.execute(
-        "insert into pgsched.clients (client_id, database_role) values ('payments', %s), ('billing', null)", [role]
-    )
-    with acting(store_url, role) as session:
-        yield session
-    db.execute(sql.SQL("drop owned by {}").format(sql.Identifier(role)))
-    db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
 
 
 def ordered(db: Connection, client: str) -> tuple[UUID, UUID]:

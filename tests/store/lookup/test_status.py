@@ -3,8 +3,19 @@
 import psycopg
 import pytest
 
-from tests.store.admin.test_roles import acting, login_role
-from tests.store.store_arrange import Connection, call, column, finish, lease, row, schedule, status, value
+from tests.store.store_arrange import (
+    Connection,
+    acting,
+    call,
+    column,
+    finish,
+    lease,
+    login_role,
+    row,
+    schedule,
+    status,
+    value,
+)
 
 pytestmark = pytest.mark.smoke
 

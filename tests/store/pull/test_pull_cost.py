@@ -4,9 +4,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.store.admin.test_roles import acting, login_role
 from tests.store.pull.pull_arrange import FIRST, claim, pulled_queue, put, put_many
-from tests.store.store_arrange import Connection, row
+from tests.store.store_arrange import Connection, acting, login_role, row
 
 pytestmark = pytest.mark.oldest_postgresql
 

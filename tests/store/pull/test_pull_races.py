@@ -3,14 +3,11 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from uuid import UUID
 
 import psycopg
 import pytest
-from psycopg import sql
 
-from tests.store.admin.test_roles import acting, login_role
 from tests.store.pull.pull_arrange import claim, claim_one, complete, fail, pulled_queue, put, put_many, run_out
 from tests.store.store_arrange import Connection, call, column, refused, value
 
@@ -87,18 +84,6 @@ def test_twenty_consumers_drain_five_thousand_exactly_once(db: Connection, store
         pass
     assert value(db, "select count(*) from pgsched.history where status = 'succeeded'") == 5_000
     assert column(db, "select id from pgsched.executions") == []
-
-
-@pytest.fixture
-def payments(db: Connection, store_url: str) -> Iterator[Connection]:
-    """A session of the client payments, beside which there is billing."""
-    role = login_role(db, "pgsched_client")
-    db.execute(
-        "insert into pgsched.clients (client_id, database_role) values ('payments', %s), ('billing', null)", [role]
-    )
-    with ExitStack() as stack:
-        yield stack.enter_context(acting(store_url, role))
-    db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
 
 
 def test_a_client_claims_its_own_executions_alone(db: Connection, payments: Connection) -> None:

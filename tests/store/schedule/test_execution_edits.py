@@ -9,16 +9,17 @@ import pytest
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from tests.store.admin.test_roles import acting, login_role
 from tests.store.ends.dependency_arrange import after
 from tests.store.store_arrange import (
     TARGET,
     Connection,
+    acting,
     call,
     finish,
     heard,
     lease,
     listening,
+    login_role,
     planned,
     refused,
     row,

@@ -11,8 +11,7 @@ from psycopg.types.json import Jsonb
 from pgsched.store.core import connect
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter
-from tests.store.admin.test_roles import acting, login_role
-from tests.store.store_arrange import Connection, call, finish, refused, row, schedule, value
+from tests.store.store_arrange import Connection, acting, call, finish, login_role, refused, row, schedule, value
 
 pytestmark = pytest.mark.oldest_postgresql
 

@@ -9,8 +9,8 @@ from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.worker.claim.horizon import Horizon
 from pgsched.worker.clock import DatabaseClock
-from tests.worker.claim.test_polling import counting_app, ring
-from tests.worker.conftest import Connection, Recorder, Running, numbered, until_history, value
+from tests.worker.claim.test_polling import ring
+from tests.worker.conftest import Connection, Recorder, Running, counting_app, numbered, until_history, value
 
 SECOND = 1_000_000
 NOW = 800_000_000 * SECOND

@@ -11,13 +11,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgsched.delivery.handlers import Context
-from pgsched.delivery.python import App
 from pgsched.scheduler import Worker
 from pgsched.store.core.connect import Connection as Session
 from pgsched.store.core.connect import connect as session
 from pgsched.worker.claim.polling import Polling
-from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
+from tests.worker.conftest import Connection, Recorder, Running, counting_app, until, until_history, value
 
 POLL = 30.0
 RINGS = 30
@@ -39,24 +37,6 @@ def endless(monkeypatch: pytest.MonkeyPatch) -> None:
     """A watch is worth it however little comes in, and called to by rings that a slow machine hears one by one."""
     monkeypatch.setattr("pgsched.worker.claim.polling._WORTH", 0)
     monkeypatch.setattr("pgsched.worker.claim.polling.WITHIN", 5.0)
-
-
-@pytest.fixture
-async def silent(database_url: str) -> AsyncIterator[Connection]:
-    """A session that never notifies."""
-    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
-        await connection.execute("set pgsched.notify = off")
-        yield connection
-
-
-def counting_app() -> tuple[App, list[str]]:
-    app, calls = App(), list[str]()
-
-    @app.handler("count")
-    async def count(payload: Any, context: Context) -> None:
-        calls.append(context.execution_id)
-
-    return app, calls
 
 
 async def watchers(db: Connection) -> list[int]:

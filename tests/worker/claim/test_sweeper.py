@@ -4,16 +4,14 @@ import asyncio
 import multiprocessing
 import os
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
 
-import psycopg
 import pytest
 
 from pgsched.delivery.python import App
 from pgsched.worker.claim import sweeper
-from tests.worker.claim.test_polling import counting_app
-from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
+from tests.worker.conftest import Connection, Recorder, Running, counting_app, until, until_history, value
 
 FLOOD = """
 insert into pgsched.executions (client_id, target, fire_at)
@@ -48,14 +46,6 @@ async def shut(db: Connection, monkeypatch: pytest.MonkeyPatch) -> Connection:
     monkeypatch.setattr(sweeper, "_PART", 50)
     await db.execute(LIMIT.encode(), ["client:flood", "1 hour"])
     return db
-
-
-@pytest.fixture
-async def silent(database_url: str) -> AsyncIterator[Connection]:
-    """A session that never notifies."""
-    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
-        await connection.execute("set pgsched.notify = off")
-        yield connection
 
 
 @pytest.fixture

@@ -106,7 +106,7 @@ def test_a_statement_that_stands_still_delays_the_next_by_seconds(sweeps: Sweeps
     assert sweeps.pause <= ONE_IN
 
 
-def test_what_was_noted_is_read_after_the_sweep_without_waiting_for_the_next(sweeps: Sweeps) -> None:
+def test_noted_marks_are_read_right_after_the_sweep(sweeps: Sweeps) -> None:
     assert sweeps.next([1, 2]) == {1: LONG_AGO, 2: LONG_AGO}
     sweeps.note(2, 50)
     sweeps.read({1: None, 2: None}, seconds=0.0)
