@@ -13,11 +13,10 @@ AND_TWO := -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 2)') --dist
 export PYTHONDONTWRITEBYTECODE :=
 ARGS ?=
 
-.PHONY: help run demo test check lint types imports test-18 test-15 smoke fuzz docs incident pictures soak format constraints clean
+.PHONY: help run test check lint types imports test-18 test-15 smoke fuzz docs incident pictures soak format constraints clean
 
 help:
 	@echo "make run    PostgreSQL, API and workers in this terminal (ARGS='--port 9000' passes flags on)"
-	@echo "make demo   1,000 one-shots and three recurring jobs, shown arriving; ends by itself"
 	@echo "make test   lint, types, import rules, and the tests on PostgreSQL 18 and 15"
 	@echo "make smoke  a little of everything on PostgreSQL 15, 16, 17 and 18; make smoke-16 on one of them"
 	@echo "make fuzz   the API asked for all that its description allows and does not, for ten minutes"
@@ -29,9 +28,6 @@ help:
 
 run: $(VENV)/.run
 	@$(BIN)/pgsched up $(ARGS)
-
-demo: $(VENV)/.run
-	@$(BIN)/pgsched dev demo $(ARGS)
 
 test: lint types imports test-18 test-15
 

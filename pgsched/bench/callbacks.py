@@ -1,4 +1,4 @@
-"""`pgsched dev bench callbacks`: how fast HTTP callbacks are claimed, delivered to a local receiver and settled.
+"""`pgsched bench callbacks`: how fast HTTP callbacks are claimed, delivered to a local receiver and settled.
 
 The same callbacks are sent in the same run by the delivery client alone and by a bare protocol, with no database. What
 the workers can do is told for each second of CPU that they spend: server and receiver run beside them.

@@ -1,4 +1,4 @@
-"""`pgsched dev bench drain`: how fast a backlog of due executions is delivered to no-op handlers and settled."""
+"""`pgsched bench drain`: how fast a backlog of due executions is delivered to no-op handlers and settled."""
 
 import os
 import statistics

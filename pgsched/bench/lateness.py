@@ -1,4 +1,4 @@
-"""`pgsched dev bench lateness`: how late each execution starts, at a steady rate of distinct instants."""
+"""`pgsched bench lateness`: how late each execution starts, at a steady rate of distinct instants."""
 
 from functools import partial
 from typing import Any

@@ -1,4 +1,4 @@
-"""`pgsched dev bench`: measurements anybody can repeat: the result on standard output, progress on standard error."""
+"""`pgsched bench`: measurements anybody can repeat: the result on standard output, progress on standard error."""
 
 import json
 from collections.abc import Callable

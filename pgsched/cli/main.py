@@ -44,7 +44,7 @@ _SECTIONS = {
         "admin": ("admin:admin", "Manage API keys, secrets, audit, history and recovery."),
     },
     "Develop": {
-        "dev": ("dev:dev", "Try pgsched out, and measure it."),
+        "bench": ("bench:bench", "Measure pgsched on a temporary database."),
         "completion": ("completion:completion", "Print the script by which a shell completes commands."),
     },
 }

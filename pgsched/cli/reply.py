@@ -46,10 +46,6 @@ class Reply:
         """A remark beside the answer; never on standard output, and with no password."""
         click.echo(_lines(without_passwords(text)), err=True)
 
-    def redraw(self, text: str, *, over: int) -> None:
-        """A note in the place of the last lines of the one before."""
-        click.echo(f"\x1b[{over}F\x1b[J{_lines(text)}" if over else _lines(text), err=True)
-
 
 def json_option(command: Command) -> Command:
     """Gives a command ``--json``."""
@@ -91,14 +87,6 @@ def _fitting(widths: list[int], room: int) -> list[int]:
 
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def bar(done: int, of: int | None) -> str | None:
-    """How much of something is done, as a bar of ten places and in percent; None where nobody knows yet of how much."""
-    if of is None:
-        return None
-    part = min(done / of, 1.0) if of else 1.0
-    return f"[{'#' * int(10 * part):.<10}] {int(100 * part)} %"
 
 
 def listing(fields: Mapping[str, object]) -> str:

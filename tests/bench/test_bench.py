@@ -1,4 +1,4 @@
-"""A small round of each of `pgsched dev bench`: they run, and account for every execution."""
+"""A small round of each of `pgsched bench`: they run, and account for every execution."""
 
 from pgsched.bench.callbacks import run_callbacks
 from pgsched.bench.drain import run_drain

@@ -134,7 +134,6 @@ def test_only_what_the_extras_are_for_needs_them_to_be_imported(library: Path) -
         (["worker", "--metrics", "127.0.0.1:0"], "server", "metrics"),
         (["apply", "jobs.yaml"], "server", "YAML"),
         (["worker", "--tracing"], "tracing", "tracing"),
-        (["dev", "demo"], "embedded", "a PostgreSQL of its own"),
     ],
 )
 def test_a_command_without_its_extra_says_what_to_install(

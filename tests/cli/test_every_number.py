@@ -72,7 +72,7 @@ def test_each_flag_of_a_count_has_bounds_or_the_database_has() -> None:
         and flag.name not in _NUMERIC
         and not (isinstance(flag.type, click.IntRange) and flag.type.min is not None and flag.type.max is not None)
     }
-    assert {where for where in unbounded if where.split()[0] not in ("dev", "up", "worker", "api")} == {
+    assert {where for where in unbounded if where.split()[0] not in ("bench", "up", "worker", "api")} == {
         "limits set rate",
         "limits set burst",
         "clients set weight",

@@ -46,7 +46,7 @@ def _commands(command: click.Command, *path: str) -> Iterator[tuple[str, ...]]:
         context = click.Context(command)
         for name in command.list_commands(context):  # they are brought one by one, when they are asked for
             yield from _commands(command.get_command(context, name) or command, *path, name)
-    elif path[0] != "dev" and path[-1] in _LOOKS:
+    elif path[0] != "bench" and path[-1] in _LOOKS:
         yield path
 
 

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from pgsched.cli.logs import Printable
-from pgsched.cli.reply import Reply, bar, listing, table
+from pgsched.cli.reply import Reply, listing, table
 
 HARMFUL = "no\x1b[2J\x9b31m\u202e\u2028\n\r\U000e0001"
 
@@ -33,7 +33,6 @@ def test_an_answer_and_a_note_are_printable_on_each_of_their_lines(capsys: pytes
     reply = Reply(as_json=False)
     reply.give({}, f"cancelled\n{HARMFUL}")
     reply.note(f"more of {HARMFUL}")
-    reply.redraw(f"{HARMFUL}", over=0)
     said = capsys.readouterr()
     assert all(line.isprintable() for line in (said.out + said.err).split("\n"))
 
@@ -65,11 +64,3 @@ def test_a_table_fits_its_terminal_and_ids_stay_whole() -> None:
 
 def test_a_table_that_is_piped_is_whole() -> None:
     assert "x" * 200 in table(("target",), [("x" * 200,)])
-
-
-def test_a_bar_tells_how_much_is_done() -> None:
-    assert [bar(0, 8), bar(3, 8), bar(9, 8), bar(0, 0)] == [
-        *("[..........] 0 %", "[###.......] 37 %"),
-        *("[##########] 100 %", "[##########] 100 %"),
-    ]
-    assert bar(5, None) is None
