@@ -1,6 +1,7 @@
 """``pgsched bulk``: what a filter names is counted, changed at a rate, shown and stopped."""
 
 import dataclasses
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -14,19 +15,21 @@ from pgsched.cli.asking import Ask
 from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.commands import command
 from pgsched.cli.dead_letters import letter_filters
-from pgsched.cli.following import Stage, then_followed, watch_option
 from pgsched.cli.naming import of_job
 from pgsched.cli.options import actor_option, many_option, only_client, options, page_options
 from pgsched.cli.parameters import Number, host_name, identity, instant, label
+from pgsched.cli.reply import Reply
 from pgsched.domain.duration import parse_shift
 from pgsched.domain.states import LIVE_STATUSES, each_once
-from pgsched.errors import InvalidSchedule
-from pgsched.store.bulk.values import ACTIONS, Action
+from pgsched.errors import Conflict, InvalidSchedule
+from pgsched.store.bulk.values import ACTIONS, Action, BulkDetail
 
 _COLUMNS = (
     *("id", "action", "state", "rate", "total", "done", "skipped", "failed"),
     *("filter", "actor", "created_at", "reason"),
 )
+_LOOKS_APART, _LINES_APART = 0.5, 5.0
+"""Seconds between two looks at an operation that is watched, and between two lines about it."""
 
 
 def _shift(text: str) -> timedelta:
@@ -64,10 +67,11 @@ _instants = options(
 )
 _at_a_rate = click.option("--rate", type=Number(), metavar="NUMBER", help="Most per second.  [default: 1000]")
 _slowly = click.option("--rate", type=Number(), metavar="NUMBER", help="Most per second.  [default: 10]")
+_watch = click.option("--watch", is_flag=True, help="Show progress on standard error until it ends.")
 _how = options(
     click.option("--dry-run", is_flag=True, help="Only count."),
     click.option("--note", metavar="TEXT", help="Reason, shown with what is changed and in the audit log."),
-    watch_option,
+    _watch,
     actor_option,
 )
 _moved = options(
@@ -116,7 +120,7 @@ async def list_bulk(desk: Any, client: str | None, limit: int, after: str | None
 
 @command(bulk, with_ask=True)
 @click.argument("id", metavar="OPERATION", type=identity)
-@watch_option
+@_watch
 async def show(desk: Any, ask: Ask, id: UUID, watch: bool) -> Answer:
     """Show one bulk operation and its progress."""
     answer = shown(await desk.get_bulk(id))
@@ -144,15 +148,32 @@ def _wanted(action: Action, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _followed(answer: Answer, ask: Ask, id: UUID) -> Answer:
-    """The answer, after which the operation is followed."""
+    """The answer, after which the operation is watched."""
+    return dataclasses.replace(answer, then=partial(watch_to_its_end, lambda: ask(lambda desk: desk.get_bulk(id))))
 
-    async def stage(desk: Any) -> Stage:
-        found = await desk.get_bulk(id)
-        text = f"{found.done} done, {found.skipped} skipped, {found.failed} failed"
-        behind = found.done + found.skipped + found.failed
-        if runs := found.runs:
-            text += f"; {runs.finished} of its runs finished, {runs.failed} of them failed"
-            behind -= runs.live
-        return Stage(f"the bulk operation {id}", found.action, found.state, behind, found.total, text, found.reason)
 
-    return then_followed(answer, ask, stage)
+def watch_to_its_end(look: Callable[[], BulkDetail], reply: Reply) -> None:
+    """Says how far the operation is, whenever that has changed, until it has ended. Interrupting this does not stop it.
+    Raises Conflict where it ended before it was done."""
+    told, told_at = "", float("-inf")
+    while (found := look()).state == "active":
+        line, now = _progress(found), time.monotonic()
+        if line != told and now - told_at >= _LINES_APART:
+            told, told_at = line, now
+            reply.note(line)
+        time.sleep(_LOOKS_APART)
+    if found.state != "finished":
+        why = found.reason or "somebody stopped it"
+        raise Conflict(f"the bulk operation {found.id} was ended before it was done: {why}")
+    reply.note(_progress(found))
+
+
+def _progress(found: BulkDetail) -> str:
+    text = f"{found.action}: {found.done} done, {found.skipped} skipped, {found.failed} failed"
+    behind = found.done + found.skipped + found.failed
+    if runs := found.runs:
+        text += f"; {runs.finished} of its runs finished, {runs.failed} of them failed"
+        behind -= runs.live
+    if found.state == "active" and found.total:
+        text += f", {min(100 * behind // found.total, 100)} %"
+    return f"{text}, {found.reason}" if found.reason else text

@@ -1,15 +1,11 @@
-"""``pgsched top``: what is due, running and late at this moment, on a terminal, again and again."""
+"""``pgsched top``: what is due, running and late at this moment, once or again and again."""
 
 import asyncio
-import io
-import os
+import shutil
 import sys
-import termios
-import tty
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
-from importlib import import_module
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -19,13 +15,26 @@ from pgsched.cli.asking import api_option, refuse_api
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
 from pgsched.cli.database import explained
 from pgsched.cli.parameters import Number
-from pgsched.cli.reply import Reply, json_option
-from pgsched.cli.top_view import SORTS, View
-from pgsched.extras import extra
+from pgsched.cli.reply import Reply, json_option, table
+from pgsched.events import printable
+from pgsched.passwords import without_passwords
 from pgsched.store.core.pinned import DOCTOR_LOCALLY
 from pgsched.store.core.transactions import Lend, lending
-from pgsched.store.lookup.now import Now, look
-from pgsched.store.lookup.now_lines import Shown
+from pgsched.store.lookup.now import Edge, Now, look
+from pgsched.store.lookup.now_lines import Shown, WorkerLine, lines_of
+
+_KEYS: dict[str, Callable[[Edge], float]] = {
+    "late": lambda edge: -(edge.oldest_due or 0.0),
+    "due": lambda edge: -edge.due,
+    "in hand": lambda edge: -edge.in_hand,
+    "name": lambda edge: 0,
+}
+_QUEUES = ("queue", "due", "in hand", "late", "new/s", "ended/s", "")
+_WORKERS = ("worker", "id", "in hand", "at once", "longest", "queues")
+_CLIENTS = ("client", "due", "in hand", "late")
+_GATES = ("held back by", "held", "")
+_AROUND = 3
+"""Lines of a table beside its rows: a blank line, the columns, and how many rows are left out."""
 
 
 @click.command()
@@ -40,36 +49,48 @@ from pgsched.store.lookup.now_lines import Shown
     metavar="SECONDS",
     help="Refresh interval.",
 )
-@click.option("--sort", type=click.Choice(SORTS), default=SORTS[0], show_default=True, help="Sort order.")
+@click.option("--sort", type=click.Choice([*_KEYS]), default="late", show_default=True, help="Sort order.")
 @click.option("--filter", default="", metavar="TEXT", help="Only queues, clients and workers whose name contains this.")
 @json_option
 @click.pass_obj
 def top(reply: Reply, /, api: str | None, once: bool, every: float, sort: str, filter: str, **flags: Any) -> None:
-    """Watch what is due, running and late, by queue, client and worker.
+    """Watch what is due, running and late, by queue, client and worker, until Ctrl-C.
 
     Reads at most the 4,000 oldest rows of each queue. A single frame takes two samples, a second apart, for rates.
     """
     refuse_api("pgsched top", api)
     url = with_database(load_settings(flags)).database_url or ""
-    view = View(sort=sort, filter=filter[:40])
-    if not reply.as_json:
-        with extra("server", by="pgsched top"):
-            import_module("pgsched.cli.top_frame")
-    if once or reply.as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        with explained():
-            now, shown = asyncio.run(_twice(url, view))
-        reply.give(asdict(shown), "" if reply.as_json else _as_text(now, shown, view))
-        return
-    with _keys_at_once(sys.stdin.fileno()):
-        asyncio.run(_Screen(url, view, every).run())
+    if not once and not reply.as_json and sys.stdout.isatty():
+        with _screen():
+            asyncio.run(_watch(url, every, sort, filter))
+    with explained():
+        now, shown = asyncio.run(_twice(url, sort, filter))
+    reply.give(asdict(shown), frame(now, shown))
 
 
-async def _twice(url: str, view: View) -> tuple[Now, Shown]:
+async def _twice(url: str, sort: str, filter: str) -> tuple[Now, Shown]:
     async with lending(url) as lend:
         before = await _look(lend)
         await asyncio.sleep(1)
         now = await _look(lend)
-    return now, view.of(now, before)
+    return now, ordered(lines_of(now, before), sort, filter)
+
+
+async def _watch(url: str, every: float, sort: str, filter: str) -> None:
+    """Draws until it is interrupted. While the database is away the last frame stays, with the reason."""
+    before, text = None, ""
+    async with lending(url) as lend:
+        while True:
+            fault = ""
+            try:
+                now = await _look(lend)
+            except (psycopg.Error, OSError) as error:
+                fault = f"cannot read the database: {printable(without_passwords(' '.join(str(error).split())))}"
+            else:
+                room = shutil.get_terminal_size().lines - 1
+                text, before = frame(now, ordered(lines_of(now, before), sort, filter), room=room), now
+            _draw([*text.split("\n"), *([fault] if fault else [])])
+            await asyncio.sleep(every)
 
 
 async def _look(lend: Lend) -> Now:
@@ -78,85 +99,103 @@ async def _look(lend: Lend) -> Now:
         return await look(connection)
 
 
-class _Screen:
-    """Frames on a terminal until a key ends it. While the database is away the last one stays, with the reason."""
-
-    def __init__(self, url: str, view: View, every: float) -> None:
-        from rich.live import Live
-
-        self._url, self._view, self._every = url, view, every
-        self._live = Live(screen=True, auto_refresh=False)
-        self._now: Now | None = None
-        self._before: Now | None = None
-        self._fault = ""
-        self._pressed = asyncio.Event()
-
-    async def run(self) -> None:
-        descriptor, loop = sys.stdin.fileno(), asyncio.get_running_loop()
-        loop.add_reader(descriptor, self._read, descriptor)
-        try:
-            with self._live:
-                async with lending(self._url) as lend, asyncio.TaskGroup() as tasks:
-                    looking = tasks.create_task(self._look_again_and_again(lend))
-                    while not self._view.done:
-                        await self._pressed.wait()
-                        self._pressed.clear()
-                        self._draw()
-                    looking.cancel()
-        finally:
-            loop.remove_reader(descriptor)
-
-    async def _look_again_and_again(self, lend: Lend) -> None:
-        while True:
-            if not self._view.paused:
-                await self._look_once(lend)
-                self._draw()
-            await asyncio.sleep(self._every)
-
-    async def _look_once(self, lend: Lend) -> None:
-        try:
-            found = await _look(lend)
-        except (psycopg.Error, OSError) as error:
-            self._fault = " ".join(str(error).split())
-        else:
-            self._now, self._before, self._fault = found, self._now, ""
-
-    def _read(self, descriptor: int) -> None:
-        typed = os.read(descriptor, 64).decode(errors="ignore")
-        if not typed:  # the terminal is gone
-            self._view = replace(self._view, done=True)
-        for key in typed if len(typed) == 1 or typed[0] != "\x1b" else ():  # arrows and the like are no keys of ours
-            self._view = self._view.press(key)
-        self._pressed.set()
-
-    def _draw(self) -> None:
-        from pgsched.cli.top_frame import frame, waiting
-
-        if self._now is None:
-            self._live.update(waiting(self._fault), refresh=True)
-            return
-        shown = self._view.of(self._now, self._before)
-        room = self._live.console.size.height
-        self._live.update(frame(self._now, shown, self._view, room=room, fault=self._fault), refresh=True)
-
-
 @contextmanager
-def _keys_at_once(descriptor: int) -> Iterator[None]:
-    """Keys are read as they are typed, and not shown."""
-    before = termios.tcgetattr(descriptor)
-    tty.setcbreak(descriptor)
+def _screen() -> Iterator[None]:
+    """The terminal's other screen, so that what was on it is there again afterwards."""
+    click.echo("\x1b[?1049h", nl=False)
     try:
         yield
     finally:
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+        click.echo("\x1b[?1049l", nl=False)
 
 
-def _as_text(now: Now, shown: Shown, view: View) -> str:
-    from rich.console import Console
+def _draw(lines: Sequence[str]) -> None:
+    """Draws over what is there, line by line, so that nothing flickers."""
+    columns, rows = shutil.get_terminal_size()
+    shown = "\n".join(f"{line[:columns]}\x1b[K" for line in lines[-rows:])
+    click.echo(f"\x1b[H{shown}\x1b[J", nl=False)
 
-    from pgsched.cli.top_frame import frame
 
-    console = Console(file=io.StringIO(), width=120, color_system=None)
-    with console.capture() as captured:
-        console.print(frame(now, shown, view, room=1_000))
-    return "\n".join(line.rstrip() for line in captured.get().rstrip().split("\n"))
+def ordered(found: Shown, sort: str, filter: str) -> Shown:
+    """The lines with this text in their name, by name and then in this order; gates as they are."""
+
+    def arranged(lines: Sequence[Any], name: Callable[[Any], str], edge: Callable[[Any], Edge]) -> list[Any]:
+        kept = [line for line in lines if filter.lower() in name(line).lower()]
+        return sorted(kept, key=lambda line: (_KEYS[sort](edge(line)), name(line)))
+
+    return Shown(
+        queues=arranged(found.queues, lambda line: line.name, lambda line: line.edge),
+        clients=arranged(found.clients, lambda edge: edge.client or "", lambda edge: edge),
+        workers=arranged(found.workers, lambda line: line.worker.name, lambda line: line.edge),
+        gates=found.gates,
+    )
+
+
+def frame(now: Now, shown: Shown, *, room: int | None = None) -> str:
+    """A summary and four tables. With a ``room``, they have so many lines: each table has its share and says how many
+    rows it leaves out."""
+    tables: list[tuple[Sequence[str], list[list[object]]]] = [
+        (
+            _QUEUES,
+            [[*_named(one.name, one.edge), *_rates(one.scheduled, one.ended), one.stall or ""] for one in shown.queues],
+        ),
+        (_WORKERS, [_worker(line) for line in shown.workers]),
+        (_CLIENTS, [_named(edge.client or "", edge) for edge in shown.clients]),
+        (_GATES, [[line.name, _count(line.held, line.more), line.state or ""] for line in shown.gates]),
+    ]
+    wanted = [len(rows) for _, rows in tables]
+    given = wanted if room is None else share(wanted, room - 1 - _AROUND * sum(map(bool, wanted)))
+    parts = [_summary(now)]
+    for (columns, rows), most in zip(tables, given, strict=True):
+        if rows:
+            left_out = f"\n  … and {len(rows) - most} more" if len(rows) > most else ""
+            parts.append(table(columns, rows[:most]) + left_out)
+    return "\n\n".join(parts)
+
+
+def share(wanted: Sequence[int], room: int) -> list[int]:
+    """The rows that each table has: what it wants where that fits; otherwise none gets more than is left for all."""
+    given = [0] * len(wanted)
+    while room > 0 and (hungry := [place for place, count in enumerate(wanted) if given[place] < count]):
+        for place in hungry[:room]:
+            given[place] += 1
+        room -= min(room, len(hungry))
+    return given
+
+
+def _summary(now: Now) -> str:
+    queues = [edge for edge in now.edges if edge.queue is not None]
+    more = "+" if any(edge.cut for edge in queues) else ""
+    oldest = max((edge.oldest_due or 0.0 for edge in queues), default=0.0)
+    counts = f"{sum(edge.due for edge in queues):,}{more} due  {sum(edge.in_hand for edge in queues):,}{more} in hand"
+    late = f"{_ago(oldest)} late" if oldest else "nothing late"
+    return f"pgsched  {counts}  {late}  {len(now.workers)} worker{'s' if len(now.workers) != 1 else ''}"
+
+
+def _worker(line: WorkerLine) -> list[object]:
+    worker, edge = line.worker, line.edge
+    longest = _ago(edge.oldest_in_hand) if edge.in_hand else ""
+    at_once = f"{worker.concurrency:,}"
+    return [worker.name, worker.id, _count(edge.in_hand, edge.cut), at_once, longest, ",".join(worker.queues)]
+
+
+def _named(name: str, edge: Edge) -> list[object]:
+    late = _ago(edge.oldest_due) if edge.oldest_due else ""
+    return [name, _count(edge.due, edge.cut), _count(edge.in_hand, edge.cut), late]
+
+
+def _count(number: int, is_cut: bool) -> str:
+    return f"{number:,}{'+' if is_cut else ''}" if number else "0"
+
+
+def _rates(*numbers: float | None) -> list[str]:
+    return ["" if number is None else f"{number:,.0f}" if number >= 10 else f"{number:.1f}" for number in numbers]
+
+
+def _ago(seconds: float | None) -> str:
+    if seconds is None or seconds < 0:
+        return "0 s"
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.1f} s"

@@ -1,16 +1,16 @@
 """Bulk operations from the command line."""
 
 import json
-import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
 import psycopg
 import pytest
 
-from pgsched.cli import following
-from pgsched.cli.following import Stage, follow
+from pgsched.cli import bulk
+from pgsched.cli.bulk import watch_to_its_end
 from pgsched.cli.reply import Reply
 from pgsched.errors import Conflict
 from pgsched.store.bulk.operations import get_operation
@@ -127,7 +127,7 @@ def test_one_that_has_ended_is_followed_no_longer(run: Run, db: Db) -> None:
 def test_one_that_has_just_been_asked_for_is_followed(run: Run, db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
     schedule(db, client="shop")
     end = "update pgsched.bulk_operations set state = 'finished', done = 1"
-    monkeypatch.setattr(following, "_APART", 0)
+    monkeypatch.setattr(bulk, "_LOOKS_APART", 0)
 
     async def ended(connection: Any, id: Any) -> BulkOperation:
         found = await get_operation(connection, id)
@@ -142,27 +142,23 @@ def test_one_that_has_just_been_asked_for_is_followed(run: Run, db: Db, monkeypa
     assert run("bulk", "cancel", "--client", "shop", "--dry-run", "--watch").output == "1\n"
 
 
-def _seen(*states: tuple[str, int]) -> Iterator[Stage]:
-    for state, changed in states:
-        text, reason = f"{changed} changed, 1 passed over", "a lock" if changed == 5 else None
-        yield Stage("the change", "cancel", state, changed + 1, 10, text, reason)
+def _seen(*states: tuple[str, int]) -> Iterator[SimpleNamespace]:
+    for state, done in states:
+        reason = "a lock" if done == 5 else None
+        counts = {"done": done, "skipped": 1, "failed": 0, "total": 10, "runs": None}
+        yield SimpleNamespace(id="the-id", action="cancel", state=state, reason=reason, **counts)
 
 
-def test_a_line_tells_of_what_has_changed_and_a_terminal_has_a_bar(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(following, "_LINES_APART", 0)
-    slept: list[float] = []
-    looks = _seen(("active", 0), ("active", 0), ("active", 5), ("finished", 9))
-    follow(lambda: next(looks), Reply(as_json=False), slept.append)
-    assert len(slept) == 3
+def test_a_line_tells_of_what_has_changed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "_LINES_APART", 0)
+    monkeypatch.setattr(bulk, "_LOOKS_APART", 0)
+    looks: Any = _seen(("active", 0), ("active", 0), ("active", 5), ("finished", 9))
+    watch_to_its_end(lambda: next(looks), Reply(as_json=False))
     assert capsys.readouterr().err.splitlines() == [
-        "cancel: 0 changed, 1 passed over, 10 %",
-        "cancel: 5 changed, 1 passed over, 60 %, a lock",
-        "cancel: 9 changed, 1 passed over",
+        "cancel: 0 done, 1 skipped, 0 failed, 10 %",
+        "cancel: 5 done, 1 skipped, 0 failed, 60 %, a lock",
+        "cancel: 9 done, 1 skipped, 0 failed",
     ]
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     looks = _seen(("active", 0), ("cancelled", 5))
-    with pytest.raises(Conflict, match="before it was done: a lock"):
-        follow(lambda: next(looks), Reply(as_json=False), slept.append)
-    assert capsys.readouterr().out == ""
+    with pytest.raises(Conflict, match="the-id was ended before it was done: a lock"):
+        watch_to_its_end(lambda: next(looks), Reply(as_json=False))

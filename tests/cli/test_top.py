@@ -1,21 +1,20 @@
-"""``pgsched top``: a frame for pipes, one that fits 80 columns, and a terminal with keys."""
+"""``pgsched top``: one frame for pipes, and frames on a terminal until Ctrl-C."""
 
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from datetime import UTC, datetime
-from io import StringIO
 from typing import Any
 
 import pytest
-from rich.console import Console
 
-from pgsched.cli.top_frame import frame, share
-from pgsched.cli.top_view import SORTS, View
+from pgsched.cli.top import frame, ordered, share
 from pgsched.store.gates.targets import Sidelined
 from pgsched.store.lookup.now import Edge, Flow, HeldByGate, Now
+from pgsched.store.lookup.now_lines import lines_of
 from pgsched.store.lookup.overview import LivingWorker, QueueState
 from tests.cli.conftest import Run
 from tests.conftest import Connection, at
@@ -54,29 +53,20 @@ def _now(*, at: float = 100.0, ended: int = 1_000, **more: Any) -> Now:
     return Now(**given | more)
 
 
-def _drawn(
-    now: Now, view: View, *, before: Now | None = None, width: int = 80, room: int = 24, **more: Any
-) -> list[str]:
-    console = Console(file=StringIO(), width=width, color_system=None)
-    with console.capture() as captured:
-        console.print(frame(now, view.of(now, before), view, room=24, **more))
-    return captured.get().rstrip().split("\n")
+def _drawn(now: Now, *, before: Now | None = None, room: int | None = None) -> list[str]:
+    return frame(now, ordered(lines_of(now, before), "late", ""), room=room).split("\n")
 
 
-def test_a_frame_fits_80_columns_and_24_lines() -> None:
-    long = [f"{n}-{'long' * 12}" for n in range(40)]
-    stall = "waits: no worker serves the queue"
-    many = [QueueState(name=name, pulled=False, paused=False, stall=stall) for name in long]
-    edges = [Edge(client=name, due=2_000, in_hand=2_000, oldest_due=1e6, cut=True) for name in long]
-    lines = _drawn(_now(queues=many, edges=edges, workers=[_WORKER] * 40), View(), fault="")
-    assert len(lines) <= 24
-    assert max(map(len, lines)) <= 80
-    assert [line.strip() for line in lines if "more" in line]
-    assert lines[-1].startswith("q quits")
+def test_a_frame_has_room_for_each_table_and_says_what_it_leaves_out() -> None:
+    many = [QueueState(name=f"q{n}", pulled=False, paused=False, stall=None) for n in range(40)]
+    edges = [Edge(client=f"c{n}", due=2_000, in_hand=2_000, oldest_due=1e6, cut=True) for n in range(40)]
+    lines = _drawn(_now(queues=many, edges=edges, workers=[_WORKER] * 40), room=23)
+    assert len(lines) <= 23
+    assert [line for line in lines if "more" in line] == [f"  … and {n} more" for n in (37, 37, 38)]
 
 
 def test_a_frame_says_what_there_is_and_shows_nothing_unprintable() -> None:
-    lines = _drawn(_now(at=102.0, ended=1_400), View(), before=_now())
+    lines = _drawn(_now(at=102.0, ended=1_400), before=_now())
     assert lines[0] == "pgsched  1,502+ due  301+ in hand  3 min late  1 worker"
     text = "\n".join(lines)
     assert "\x1b" not in text
@@ -91,43 +81,22 @@ def test_a_frame_says_what_there_is_and_shows_nothing_unprintable() -> None:
     ]
 
 
-def test_what_a_fault_says_takes_the_place_of_the_keys() -> None:
-    lines = _drawn(_now(), View(), fault="connection to postgresql://u:secret@host/x failed")
-    assert lines[-1].startswith("it cannot be looked at now: connection to postgresql://u")
-    assert "secret" not in lines[-1]
-
-
 @pytest.mark.parametrize(
-    ("keys", "order"),
+    ("sort", "filter", "order"),
     [
-        ("", ["orders", "default", "idle"]),
-        ("s", ["default", "orders", "idle"]),
-        ("ss", ["default", "orders", "idle"]),
-        ("sss", ["default", "idle", "orders"]),
-        ("ssss", ["orders", "default", "idle"]),
-        ("/ORDx\x7f\r", ["orders"]),
-        ("/ord\r\x1b", ["orders", "default", "idle"]),
-        ("/q\x1b", ["orders", "default", "idle"]),
+        ("late", "", ["orders", "default", "idle"]),
+        ("due", "", ["default", "orders", "idle"]),
+        ("in hand", "", ["default", "orders", "idle"]),
+        ("name", "", ["default", "idle", "orders"]),
+        ("late", "ORD", ["orders"]),
     ],
 )
-def test_keys_sort_and_filter(keys: str, order: list[str]) -> None:
-    view = View()
-    for key in keys:
-        view = view.press(key)
-    assert [line.name for line in view.of(_now()).queues] == order
-    assert not view.done
-
-
-def test_keys_pause_and_quit() -> None:
-    assert View().press("p").paused
-    assert not View().press("p").press(" ").paused
-    assert View().press("q").done
-    assert View().press("x") == View()
-    assert len(SORTS) == 4
+def test_lines_are_sorted_and_filtered(sort: str, filter: str, order: list[str]) -> None:
+    assert [line.name for line in ordered(lines_of(_now()), sort, filter).queues] == order
 
 
 def test_there_is_no_rate_where_the_server_began_to_count_anew() -> None:
-    [line, *_] = [line for line in View().of(_now(at=102.0, ended=5), _now()).queues if line.name == "default"]
+    [line, *_] = [line for line in lines_of(_now(at=102.0, ended=5), _now()).queues if line.name == "default"]
     assert (line.scheduled, line.ended) == (None, None)
 
 
@@ -148,7 +117,7 @@ def test_one_frame_is_printed_where_the_output_is_no_terminal(db: Connection, da
     assert found["clients"][0]["due"] == 1
 
 
-def test_on_a_terminal_it_draws_takes_keys_and_leaves_the_terminal_as_it_was(database_url: str) -> None:
+def test_on_a_terminal_it_draws_again_and_again_until_ctrl_c(database_url: str) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "pgsched.cli.main", "top", "--every", "0.5"],
@@ -159,12 +128,11 @@ def test_on_a_terminal_it_draws_takes_keys_and_leaves_the_terminal_as_it_was(dat
     )
     os.close(theirs)
     drawn = b""
-    while b"by late" not in drawn:
+    while drawn.count(b"nothing late") < 2:
         drawn += os.read(ours, 65_536)
-    os.write(ours, b"s")
-    while b"by due" not in drawn:
+    process.send_signal(signal.SIGINT)
+    while b"\x1b[?1049l" not in drawn:
         drawn += os.read(ours, 65_536)
-    os.write(ours, b"q")
     _, errors = process.communicate(timeout=20)
     os.close(ours)
-    assert (process.returncode, errors) == (0, b"")
+    assert (process.returncode, errors.strip()) == (130, b"")
