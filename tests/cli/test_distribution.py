@@ -79,12 +79,7 @@ def test_the_source_has_what_builds_tests_and_documents_it(built: Path) -> None:
     assert {name for name in wanted if not any(one == name or one.startswith(f"{name}/") for one in names)} == set()
 
 
-# How each environment is made: of the newest versions that are allowed, of the oldest, and beside an application's own.
-_ENVIRONMENTS: dict[str, list[str | Path]] = {
-    "newest": [],
-    "oldest": ["--resolution", "lowest-direct", "--requirement", ROOT / "pyproject.toml"],
-    **{name: ["--requirement", _BESIDE / f"{name}.txt"] for name in ("fastapi", "django", "flask")},
-}
+_OLDEST: list[str | Path] = ["--resolution", "lowest-direct", "--requirement", ROOT / "pyproject.toml"]
 
 
 def _installed(built: Path, place: Path, *how: str | Path) -> Path:
@@ -102,13 +97,21 @@ def library(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _installed(built, tmp_path_factory.mktemp("library") / "venv")
 
 
-@pytest.mark.parametrize("name", _ENVIRONMENTS)
-def test_an_application_runs_with_what_was_installed(
-    name: str, built: Path, tmp_path: Path, empty_database_url: str, request: pytest.FixtureRequest
-) -> None:
-    how = _ENVIRONMENTS[name]
-    python: Path = _installed(built, tmp_path / "venv", *how) if how else request.getfixturevalue("library")
+def test_an_application_runs_with_the_newest_packages(library: Path, empty_database_url: str) -> None:
+    _run(library, "-I", _BESIDE / "application.py", **at(empty_database_url))
+
+
+def test_an_application_runs_with_the_oldest_packages(built: Path, tmp_path: Path, empty_database_url: str) -> None:
+    python = _installed(built, tmp_path / "venv", *_OLDEST)
     _run(python, "-I", _BESIDE / "application.py", **at(empty_database_url))
+
+
+@pytest.mark.parametrize("name", ["fastapi", "django", "flask"])
+def test_it_can_be_installed_beside_what_an_application_pins(name: str, built: Path, library: Path) -> None:
+    """The versions found lie between the oldest and the newest, with which an application is run."""
+    [wheel] = built.glob("*.whl")
+    pins = _BESIDE / f"{name}.txt"
+    _run(_UV, "pip", "install", "--quiet", "--dry-run", "--python", library, "--requirement", pins, wheel)
 
 
 def test_the_library_brings_few_packages_and_none_of_the_server(library: Path) -> None:
