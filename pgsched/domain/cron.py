@@ -1,9 +1,8 @@
 """Cron expressions on the wall clock of a time zone, also on the days when that clock is changed.
 
-croniter is asked one thing only, in ``domain/expression.py``: which wall-clock times, without any zone, match an
-expression. What such a time is on the world's clock is decided here. A zone is a row of spans of constant offset.
-Between two of them the wall clock is put forward (the *gap*: times that never happen) or back (the *overlap*: times
-that happen twice).
+``domain/cron_expression.py`` knows which wall-clock times, without any zone, match an expression. What such a time is
+on the world's clock is decided here. A zone is a row of spans of constant offset. Between two of them the wall clock is
+put forward (the *gap*: times that never happen) or back (the *overlap*: times that happen twice).
 
 An expression is *by elapsed time* when its minute or its hour field begins with ``*``: it fires at each
 instant whose wall-clock time matches, so in both passes of an overlap and not at all in a gap. Every other
@@ -16,8 +15,9 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
 
+from pgsched.domain.cron_days import first_day
+from pgsched.domain.cron_expression import FIRST_WALL_TIME, Expression, read
 from pgsched.domain.duration import SECOND
-from pgsched.domain.expression import FIRST_WALL_TIME, Matches, read
 from pgsched.domain.zone import LAST_YEAR, OffsetSpan, spans, zone_named
 from pgsched.errors import InvalidSchedule
 
@@ -74,7 +74,7 @@ def next_occurrence(cron: Cron, after: datetime) -> datetime | None:
     if after.year >= LAST_YEAR:
         return None
     earliest = max(after.replace(microsecond=0, tzinfo=None), FIRST_WALL_TIME) + SECOND
-    matches = Matches(cron.expression)
+    matches = read(cron.expression)
     for span in spans(cron.timezone, earliest):
         found = _first_in(span, earliest, cron, matches)
         if found is not None:
@@ -89,7 +89,7 @@ def clock_note(cron: Cron, at: datetime) -> str | None:
         return f"{'second' if local.fold else 'first'} of two {_clock_face(local)}: the clocks go back"
     instant = at.astimezone(UTC).replace(tzinfo=None)
     span = next(spans(cron.timezone, instant))
-    matches = Matches(cron.expression)
+    matches = read(cron.expression)
     if instant != span.opens or not shifts_to_opening(span, cron, matches):
         return None
     skipped, wall = matches.first_from(span.opens + span.before), local.replace(tzinfo=None)
@@ -108,14 +108,14 @@ def walls_in(span: OffsetSpan, cron: Cron, *, fixed: bool) -> tuple[datetime, da
     return low, high
 
 
-def shifts_to_opening(span: OffsetSpan, cron: Cron, matches: Matches) -> bool:
+def shifts_to_opening(span: OffsetSpan, cron: Cron, matches: Expression) -> bool:
     """Whether a gap just before the span swallowed a time that therefore fires at the span's opening."""
     if span.before >= span.offset or not matches.fixed or cron.gap is not Gap.SHIFT:
         return False
     return matches.first_from(span.opens + span.before) < span.opens + span.offset
 
 
-def _first_in(span: OffsetSpan, earliest: datetime, cron: Cron, matches: Matches) -> datetime | None:
+def _first_in(span: OffsetSpan, earliest: datetime, cron: Cron, matches: Expression) -> datetime | None:
     if span.opens >= earliest and shifts_to_opening(span, cron, matches):
         return span.opens
     low, high = walls_in(span, cron, fixed=matches.fixed)
@@ -129,6 +129,6 @@ def _clock_face(local: datetime) -> str:
 
 @lru_cache(maxsize=16384)
 def _occurs(cron: Cron) -> bool:
-    if not read(cron.expression).occurs(_SOME_DAY.year):
+    if first_day(read(cron.expression).days, _SOME_DAY.date()) is None:
         return False
     return cron.timezone == "UTC" or next_occurrence(cron, _SOME_DAY) is not None

@@ -8,10 +8,10 @@ from functools import lru_cache
 from operator import itemgetter
 
 from pgsched.domain.cron import Cron
+from pgsched.domain.cron_expression import DAY, whole_minutes
 from pgsched.domain.duration import LONGEST, MICROSECOND, ONE_DAY
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.seconds_of_day import matching, within
-from pgsched.domain.wall_clock import DAY, wall
 from pgsched.domain.zone import spans
 from pgsched.errors import InvalidSchedule
 
@@ -107,7 +107,7 @@ class Excluded:
     def _matching(self, day: int) -> int:
         found = 0
         for pattern in self.patterns:
-            found |= matching(wall(pattern, whole_minutes=True), self.timezone, day)
+            found |= matching(whole_minutes(pattern), self.timezone, day)
         return found
 
 

@@ -4,18 +4,19 @@ Days are numbered from 1 January 1970. What is told here of a schedule is exact 
 schedule have the same fraction of a second, which its caller knows.
 """
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import NamedTuple, assert_never
 
 from pgsched.domain.cron import Cron, shifts_to_opening, walls_in
+from pgsched.domain.cron_expression import DAY, Expression, read
 from pgsched.domain.duration import SECOND
-from pgsched.domain.expression import Matches
 from pgsched.domain.schedule import Every, Once, Schedule
-from pgsched.domain.wall_clock import ALL_DAY, DAY, Wall, wall, year_of
 from pgsched.domain.zone import OffsetSpan, spans
 
 _EPOCH = datetime(1970, 1, 1)
+_FIRST_DAY = _EPOCH.toordinal()
+_ALL_DAY = (1 << DAY) - 1
 
 
 class OffsetStretch(NamedTuple):
@@ -41,11 +42,11 @@ def firing(schedule: Schedule, day: int) -> int:
             assert_never(schedule)
 
 
-def matching(clock: Wall, timezone: str, day: int) -> int:
-    """A bit for each second of the day at which the zone's wall clock shows one of the times of ``clock``."""
+def matching(times: Expression, timezone: str, day: int) -> int:
+    """A bit for each second of the day at which the zone's wall clock shows one of the times."""
     found = 0
-    for stretch in _stretches(timezone, year_of(day)):
-        found |= _seen_in_utc(clock, stretch, day)
+    for stretch in _stretches(timezone, _date(day).year):
+        found |= _seen_in_utc(times, stretch, day)
     return found
 
 
@@ -60,7 +61,7 @@ def within(seconds: int, day: int, low: int, high: int) -> int:
 def _multiples(every: Every, day: int) -> int:
     interval, ahead = every.interval // SECOND, _second(every.anchor) - day * DAY
     first = ahead if ahead > 0 else ahead % interval
-    return _comb(interval) << first & ALL_DAY if first < DAY else 0
+    return _comb(interval) << first & _ALL_DAY if first < DAY else 0
 
 
 @lru_cache(maxsize=256)
@@ -70,27 +71,27 @@ def _comb(interval: int) -> int:
     while width < DAY:
         bits |= bits << width
         width *= 2
-    return bits & ALL_DAY
+    return bits & _ALL_DAY
 
 
 def _occurrences(cron: Cron, day: int) -> int:
-    clock, found = wall(cron.expression), 0
-    stretches, openings = _firing_stretches(cron, year_of(day))
+    times, found = read(cron.expression), 0
+    stretches, openings = _firing_stretches(cron, _date(day).year)
     for stretch in stretches:
-        found |= _seen_in_utc(clock, stretch, day)
+        found |= _seen_in_utc(times, stretch, day)
     for opening in openings:
         if opening // DAY == day:
             found |= 1 << opening % DAY
     return found
 
 
-def _seen_in_utc(clock: Wall, stretch: OffsetStretch, day: int) -> int:
+def _seen_in_utc(times: Expression, stretch: OffsetStretch, day: int) -> int:
     if stretch.opens >= (day + 1) * DAY or stretch.closes <= day * DAY:
         return 0
     local, into = divmod(day * DAY + stretch.offset, DAY)
-    seconds = clock.seconds(local) >> into
+    seconds = times.on(_date(local)) >> into
     if into:
-        seconds |= clock.seconds(local + 1) << (DAY - into) & ALL_DAY
+        seconds |= times.on(_date(local + 1)) << (DAY - into) & _ALL_DAY
     return within(seconds, day, stretch.opens, stretch.closes)
 
 
@@ -105,14 +106,18 @@ def _stretches(timezone: str, year: int) -> tuple[OffsetStretch, ...]:
 @lru_cache(maxsize=16384)
 def _firing_stretches(cron: Cron, year: int) -> tuple[tuple[OffsetStretch, ...], tuple[int, ...]]:
     """Where the cron's times are taken from the wall clock as they are, and where it fires for times in a gap."""
-    matches = Matches(cron.expression)
+    times = read(cron.expression)
     found, openings = list[OffsetStretch](), list[int]()
     for span in _spans_of(cron.timezone, year):
-        low, high = (_seconds(end - span.offset) for end in walls_in(span, cron, fixed=matches.fixed))
+        low, high = (_seconds(end - span.offset) for end in walls_in(span, cron, fixed=times.fixed))
         found.append(OffsetStretch(opens=low, closes=high, offset=span.offset // SECOND))
-        if shifts_to_opening(span, cron, matches):
+        if shifts_to_opening(span, cron, times):
             openings.append(_seconds(span.opens))
     return tuple(found), tuple(openings)
+
+
+def _date(day: int) -> date:
+    return date.fromordinal(_FIRST_DAY + day)
 
 
 def _spans_of(timezone: str, year: int) -> list[OffsetSpan]:

@@ -10,19 +10,12 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
 
+from pgsched.domain.cron_fields import DAY_OF_MONTH, LIMITS
 from pgsched.domain.duration import MICROSECOND
 from pgsched.errors import InvalidSchedule
 
 _HASHED = re.compile(r"H(?:\((\d{1,2})-(\d{1,2})\))?(?:/(\d{1,2}))?", re.ASCII)
 _NUMBER = re.compile(r"\d+", re.ASCII)
-_LIMITS = {
-    "second": (0, 59),
-    "minute": (0, 59),
-    "hour": (0, 23),
-    "day-of-month": (1, 31),
-    "month": (1, 12),
-    "day-of-week": (0, 6),
-}
 _EVERY_MONTH_HAS = 28
 
 
@@ -44,7 +37,7 @@ def spread(expression: str, identity: str) -> str:
         return expression
     if fields[-2].startswith("H") and any(int(day[:3]) > _EVERY_MONTH_HAS for day in _NUMBER.findall(fields[-3])):
         raise InvalidSchedule(f"cron {expression[:64]!r}: not every month that H may stand for has that day; write L")
-    names = list(_LIMITS)[-len(fields) :]
+    names = list(LIMITS)[-len(fields) :]
     return " ".join(_resolve(name, field, identity) for name, field in zip(names, fields, strict=True))
 
 
@@ -54,7 +47,7 @@ def _resolve(name: str, field: str, identity: str) -> str:
 
 
 def _value(name: str, item: str, drawn: int) -> str:
-    lowest, highest = _LIMITS[name]
+    lowest, highest = LIMITS[name]
     found = _HASHED.fullmatch(item)
     if found is None:
         raise InvalidSchedule(f"cron {name} {item!r} cannot be read: write H, H({lowest}-{highest}), H/2 or H(0-9)/2")
@@ -63,7 +56,7 @@ def _value(name: str, item: str, drawn: int) -> str:
     if not lowest <= low < high <= highest:
         raise InvalidSchedule(f"cron {name} {item!r}: write a range from {lowest} to {highest}, the lower end first")
     if found[3] is None:
-        last = high if given or name != "day-of-month" else _EVERY_MONTH_HAS
+        last = high if given or name != DAY_OF_MONTH else _EVERY_MONTH_HAS
         return str(low + drawn % (last - low + 1))
     if not 1 <= step <= high - low:
         raise InvalidSchedule(f"cron {name} {item!r}: write a step from 1 to {high - low}, or H without one")

@@ -1,26 +1,28 @@
 """Reads cron expressions, and finds the wall-clock times (without a zone) that match them.
 
-The grammar is pgsched's own, so that nothing is read as something else than its author meant. croniter finds the times:
-it is given what the grammar has read, as lists of numbers.
+The grammar is pgsched's own, so that nothing is read as something else than its author meant. Times of the day are an
+int of 86,400 bits, one for each second: union, difference and counting are then one operation a day each, which is what
+makes a year of a job that fires each second countable in milliseconds.
 """
 
-import copy
 import re
-from dataclasses import dataclass
-from datetime import datetime
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, replace
+from datetime import date, datetime, time, timedelta
+from functools import lru_cache
 
-from croniter import CroniterBadDateError, croniter
-
-from pgsched.domain.days import days_of_month, days_of_week, days_of_year, names
-from pgsched.domain.duration import SECOND
-from pgsched.domain.fields import DAY_OF_MONTH, DAY_OF_WEEK, LIMITS, WEEKDAYS, listed, refuse_item, values_in
-from pgsched.domain.zone import HORIZON_YEARS
+from pgsched.domain.cron_days import days_of_year, first_day, names
+from pgsched.domain.cron_fields import DAY_OF_MONTH, DAY_OF_WEEK, LIMITS, WEEKDAYS, refuse_item, values_in
+from pgsched.domain.duration import ONE_DAY
 from pgsched.errors import InvalidSchedule
 
 FIRST_WALL_TIME = datetime(1970, 1, 1)
 """Nothing is looked for before it."""
 
+DAY = 86_400
+"""Seconds."""
+
+_SOME_YEAR = 2026
+_ANY_SECOND = (1 << 60) - 1
 _LONGEST = 256
 _LONE_DAYS = re.compile(r"\dW|LW|#| \S*L|,\S*\*|\*\S*,")  # what they would mean beside the other day field, none agree
 _COUNTED_DAY = re.compile(r"(?<![#/\d])\d", re.ASCII)
@@ -37,56 +39,57 @@ _MACROS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expression:
-    """The seconds, minutes and hours that an expression names, a bit each; its day fields; whether it has seconds, and
-    whether it names fixed times of the day.
-
-    ``written`` is what croniter reads to find its times; where it finds too many, only those on days that the fields
-    name are meant.
-    """
+    """The times of the day that an expression names, as the seconds, minutes and hours in it, a bit each; the days that
+    its three day fields name; and whether the times are fixed, or by elapsed time."""
 
     seconds: int
     minutes: int
     hours: int
     days: str
-    has_seconds: bool
     fixed: bool
-    written: str
-    finds_too_many: bool
 
-    def occurs(self, year: int) -> bool:
-        """Whether it names a day of the year, or of one of the 50 that follow."""
-        return any(days_of_year(self.days, one) for one in range(year, year + HORIZON_YEARS + 1))
+    @property
+    def in_day(self) -> int:
+        """A bit for each second of a day that matches."""
+        return _in_day(self.seconds, self.minutes, self.hours)
 
-
-class Matches:
-    """The wall-clock times that match an expression; the last answer is kept for as long as it holds."""
-
-    def __init__(self, expression: str) -> None:
-        self._read = read(expression)
-        self.fixed = self._read.fixed
-        self._asked = self._found = datetime.max
+    def on(self, day: date) -> int:
+        """The same, where the day is one that matches; else none."""
+        return self.in_day if names(self.days, day) else 0
 
     def first_from(self, wall: datetime) -> datetime:
         """The first match at or after ``wall``, a whole second; datetime.max when there is none within 50 years."""
-        if not self._asked <= wall <= self._found:
-            self._asked, self._found = wall, self._search(max(wall, FIRST_WALL_TIME))
-        return self._found
+        wall = max(wall, FIRST_WALL_TIME)
+        today = wall.date()
+        passed = wall.hour * 3600 + wall.minute * 60 + wall.second
+        if left := self.on(today) >> passed:
+            return wall + timedelta(seconds=_lowest(left))
+        day = first_day(self.days, today + ONE_DAY)
+        return datetime.max if day is None else datetime.combine(day, time()) + timedelta(seconds=_lowest(self.in_day))
 
-    @cached_property
-    def _croniter(self) -> croniter:
-        return copy.copy(_times(self._read.written))  # it keeps its position in itself, so it is never shared
 
-    def _search(self, wall: datetime) -> datetime:
-        before = wall - SECOND
-        while before.year <= wall.year + HORIZON_YEARS:
-            try:
-                found: datetime = self._croniter.get_next(datetime, start_time=before)
-            except CroniterBadDateError:
-                break
-            if not self._read.finds_too_many or names(self._read.days, found):
-                return found
-            before = found.replace(hour=23, minute=59, second=59)
-        return datetime.max
+def _lowest(bits: int) -> int:
+    return (bits & -bits).bit_length() - 1
+
+
+@lru_cache(maxsize=2048)
+def _in_day(seconds: int, minutes: int, hours: int) -> int:
+    return _repeated(_repeated(seconds, minutes, 60), hours, 3600)
+
+
+def _repeated(pattern: int, places: int, width: int) -> int:
+    found = 0
+    for place in range(places.bit_length()):
+        if places >> place & 1:
+            found |= pattern << place * width
+    return found
+
+
+@lru_cache(maxsize=2048)
+def whole_minutes(expression: str) -> Expression:
+    """As ``read``, with all seconds of a minute where the expression has no field for them."""
+    found = read(expression)
+    return found if len(expression.split()) == 6 else replace(found, seconds=_ANY_SECOND)
 
 
 @lru_cache(maxsize=16384)
@@ -97,38 +100,19 @@ def read(expression: str) -> Expression:
     for name, field in named.items():
         if "" in field.split(","):
             refuse_item(name, field)
-    *times, months = [
-        values_in(name, field) for name, field in named.items() if name not in (DAY_OF_MONTH, DAY_OF_WEEK)
-    ]
+    *times, _ = [values_in(name, field) for name, field in named.items() if name not in (DAY_OF_MONTH, DAY_OF_WEEK)]
     in_month, _, in_week = fields[-3:]
-    days = _starred(in_month, days_of_month(in_month)), _listed(months), _starred(in_week, days_of_week(in_week))
+    days = " ".join(fields[-3:])
+    days_of_year(days, _SOME_YEAR)  # which refuses what its day fields cannot be
     if "*" not in (in_month, in_week) and _LONE_DAYS.search(f"{in_month} {in_week}"):
         raise InvalidSchedule(f"cron {expression!r}: W, #, L5 and lists with * need * as the other day field")
     return Expression(
         seconds=times[0] if len(fields) == 6 else 1,
         minutes=times[-2],
         hours=times[-1],
-        days=" ".join(fields[-3:]),
-        has_seconds=len(fields) == 6,
+        days=days,
         fixed=not fields[-5].startswith("*") and not fields[-4].startswith("*"),
-        written=" ".join([*map(_listed, times), *days]),
-        finds_too_many="W" in in_month or "L-" in in_month,
     )
-
-
-@lru_cache(maxsize=16384)
-def _times(written: str) -> croniter:
-    """Made where it is used only, since that takes long; what is excluded, for one, is never looked for."""
-    return croniter(written, FIRST_WALL_TIME, second_at_beginning=True, implement_cron_bug=True)
-
-
-def _starred(field: str, days: str) -> str:
-    """The days, or the field itself where a ``*`` at its beginning says how the two day fields are joined."""
-    return field if field.startswith("*") and "," not in field else days
-
-
-def _listed(values: int) -> str:
-    return ",".join(listed(values))
 
 
 def _fields_of(expression: str) -> list[str]:
