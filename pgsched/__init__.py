@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from pgsched.client import schedule_many_async as schedule_many_async
     from pgsched.client import schedule_outcome as schedule_outcome
     from pgsched.client import schedule_outcome_async as schedule_outcome_async
+    from pgsched.delivery.handler_exceptions import Fail as Fail
+    from pgsched.delivery.handler_exceptions import Retry as Retry
+    from pgsched.delivery.handler_exceptions import Snooze as Snooze
     from pgsched.delivery.handlers import Context as Context
     from pgsched.delivery.python import App as App
-    from pgsched.delivery.verdicts import Fail as Fail
-    from pgsched.delivery.verdicts import Retry as Retry
-    from pgsched.delivery.verdicts import Snooze as Snooze
 
 _HOMES = {
     "App": "pgsched.delivery.python",
     "AsyncClient": "pgsched.client",
     "Client": "pgsched.client",
     "Context": "pgsched.delivery.handlers",
-    "Fail": "pgsched.delivery.verdicts",
+    "Fail": "pgsched.delivery.handler_exceptions",
     "Placed": "pgsched.client",
-    "Retry": "pgsched.delivery.verdicts",
+    "Retry": "pgsched.delivery.handler_exceptions",
     "Scheduled": "pgsched.client",
-    "Snooze": "pgsched.delivery.verdicts",
+    "Snooze": "pgsched.delivery.handler_exceptions",
     "schedule": "pgsched.client",
     "schedule_async": "pgsched.client",
     "schedule_many": "pgsched.client",

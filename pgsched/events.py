@@ -28,7 +28,7 @@ WARNINGS = frozenset(
         "loop.blocked",
         "loop.resumed",
         "loop.stopped",
-        "places.taken",
+        "slots.taken",
         "worker.gave_up",
         "worker.declared_lost",
         "worker.lost",

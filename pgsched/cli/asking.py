@@ -1,7 +1,7 @@
 """Whom a command asks: the database, or the API at an address.
 
-Commands are written once, for a desk: ``over_database.OverDatabase`` and ``over_api.OverApi``, the client of the SDK,
-have the methods that they call, and answer with the same types.
+Commands are written once, for a backend: ``over_database.OverDatabase`` and ``over_api.OverApi``, the client of the
+SDK, have the methods that they call, and answer with the same types.
 """
 
 import os
@@ -17,7 +17,7 @@ from pgsched.settings import API, API_KEY
 
 Question = Callable[[Any], Awaitable[Any]]
 Ask = Callable[[Question], Any]
-"""Asks a question of a desk, in a transaction of its own if that is the database."""
+"""Asks a question of a backend, in a transaction of its own if that is the database."""
 
 
 def api_option(*, hidden: bool = False) -> Callable[[Any], Any]:

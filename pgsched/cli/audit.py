@@ -21,9 +21,9 @@ _COLUMNS = ("id", "at", "client", "actor", "authenticated", "action", "kind", "n
 @click.option("--actor", metavar="NAME", help="Only changes by this actor or authenticated subject.")
 @page_options(click.IntRange(1, 2**63 - 1), "ID")
 async def audit(
-    desk: Any, client: str | None, subject: str | None, limit: int, after: int | None, **given: str | None
+    backend: Any, client: str | None, subject: str | None, limit: int, after: int | None, **given: str | None
 ) -> Answer:
     """List changes, newest first: who changed what, with the values before and after."""
-    id = None if subject is None else await desk.identify("job or execution", subject, client)
-    page, note = await fill(partial(desk.list_changes, client=client, subject=id, **given), limit, after)
+    id = None if subject is None else await backend.identify("job or execution", subject, client)
+    page, note = await fill(partial(backend.list_changes, client=client, subject=id, **given), limit, after)
     return listed(page, _COLUMNS, "nothing was changed", note=note)

@@ -86,8 +86,8 @@ bulk = CommandGroup("bulk")
 def _adds(action: Action, help: str, *given: Callable[[Any], Any]) -> None:
     """Adds the command of an action, which takes these options."""
 
-    async def start(desk: Any, ask: Ask, watch: bool, **asked: Any) -> Answer:
-        found = await desk.bulk(action, **_wanted(action, asked))
+    async def start(backend: Any, ask: Ask, watch: bool, **asked: Any) -> Answer:
+        found = await backend.bulk(action, **_wanted(action, asked))
         skipped = f", {found.skipped} have succeeded" if found.skipped else ""
         text = f"{found.matched}{'' if found.complete else ' or more'}{skipped}"
         answer = Answer(dataclasses.asdict(found), f"{found.id}\n{text}" if found.id else text)
@@ -112,31 +112,31 @@ _adds("cancel_jobs", "Cancel all jobs that match every filter, at once.", _jobs)
 @click.option("--client", metavar="NAME", help="Whose job it is, if several clients have its key.")
 @of_job
 @page_options()
-async def list_bulk(desk: Any, client: str | None, limit: int, after: str | None, **wanted: Any) -> Answer:
+async def list_bulk(backend: Any, client: str | None, limit: int, after: str | None, **wanted: Any) -> Answer:
     """List bulk operations with their progress, newest first."""
-    page, note = await fill(partial(desk.list_bulk, **wanted), limit, after)
+    page, note = await fill(partial(backend.list_bulk, **wanted), limit, after)
     return listed(page, _COLUMNS, "no bulk operations", note=note)
 
 
 @command(bulk, with_ask=True)
 @click.argument("id", metavar="OPERATION", type=identity)
 @_watch
-async def show(desk: Any, ask: Ask, id: UUID, watch: bool) -> Answer:
+async def show(backend: Any, ask: Ask, id: UUID, watch: bool) -> Answer:
     """Show one bulk operation and its progress."""
-    answer = shown(await desk.get_bulk(id))
+    answer = shown(await backend.get_bulk(id))
     return _followed(answer, ask, id) if watch else answer
 
 
 @command(bulk)
 @click.argument("id", metavar="OPERATION", type=identity)
 @actor_option
-async def stop(desk: Any, id: UUID) -> Answer:
+async def stop(backend: Any, id: UUID) -> Answer:
     """Stop a bulk operation; what it has not reached stays unchanged."""
-    return changed(await desk.stop_bulk(id), "stopped", "had ended before", id=id)
+    return changed(await backend.stop_bulk(id), "stopped", "had ended before", id=id)
 
 
 def _wanted(action: Action, asked: dict[str, Any]) -> dict[str, Any]:
-    """What is asked for, as a desk takes it."""
+    """What is asked for, as a backend takes it."""
     wanted = dict(asked)
     if "labels" in wanted:
         wanted["labels"] = dict(wanted["labels"]) or None
@@ -149,7 +149,9 @@ def _wanted(action: Action, asked: dict[str, Any]) -> dict[str, Any]:
 
 def _followed(answer: Answer, ask: Ask, id: UUID) -> Answer:
     """The answer, after which the operation is watched."""
-    return dataclasses.replace(answer, then=partial(watch_to_its_end, lambda: ask(lambda desk: desk.get_bulk(id))))
+    return dataclasses.replace(
+        answer, then=partial(watch_to_its_end, lambda: ask(lambda backend: backend.get_bulk(id)))
+    )
 
 
 def watch_to_its_end(look: Callable[[], BulkDetail], reply: Reply) -> None:

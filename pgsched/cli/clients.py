@@ -24,17 +24,17 @@ clients = CommandGroup("clients")
 
 @command(clients, "list")
 @page_options(str, "NAME")
-async def list_clients(desk: Any, limit: int, after: str | None) -> Answer:
+async def list_clients(backend: Any, limit: int, after: str | None) -> Answer:
     """List the clients that have settings."""
-    page, note = await fill(desk.list_clients, limit, after)
+    page, note = await fill(backend.list_clients, limit, after)
     return listed(page, _COLUMNS, "no clients", note=note)
 
 
 @command(clients)
 @click.argument("client")
-async def show(desk: Any, client: str) -> Answer:
+async def show(backend: Any, client: str) -> Answer:
     """Show a client's settings, with the last characters of its signing secrets."""
-    return shown(await desk.get_client(client))
+    return shown(await backend.get_client(client))
 
 
 @command(clients, "set")
@@ -60,34 +60,34 @@ async def show(desk: Any, client: str) -> Answer:
     "--clear", type=click.Choice(_CLEARABLE), multiple=True, help="Reset this setting to its default; repeatable."
 )
 @actor_option
-async def set_client(desk: Any, client: str, **given: Any) -> Answer:
+async def set_client(backend: Any, client: str, **given: Any) -> Answer:
     """Change the given settings of a client."""
-    done = await desk.change_client(client, changes_in(given))
+    done = await backend.change_client(client, changes_in(given))
     return changed(done, "set", "was so before", client=client)
 
 
 @command(clients)
 @click.argument("client")
 @note_and_actor
-async def hold(desk: Any, client: str, note: str | None) -> Answer:
+async def hold(backend: Any, client: str, note: str | None) -> Answer:
     """Start nothing more for a client until it is released."""
-    return changed(await desk.hold_client(client, note=note), "held", "was held already", client=client)
+    return changed(await backend.hold_client(client, note=note), "held", "was held already", client=client)
 
 
 @command(clients)
 @click.argument("client")
 @note_and_actor
-async def release(desk: Any, client: str, note: str | None) -> Answer:
+async def release(backend: Any, client: str, note: str | None) -> Answer:
     """Release a held client."""
-    return changed(await desk.release_client(client, note=note), "released", "was not held", client=client)
+    return changed(await backend.release_client(client, note=note), "released", "was not held", client=client)
 
 
 @command(clients)
 @click.argument("client")
 @actor_option
-async def drop(desk: Any, client: str) -> Answer:
+async def drop(backend: Any, client: str) -> Answer:
     """Delete a client's settings; its jobs and executions stay."""
-    return changed(await desk.drop_client(client), "dropped", "nothing was set", client=client)
+    return changed(await backend.drop_client(client), "dropped", "nothing was set", client=client)
 
 
 def _from_input(context: click.Context, parameter: click.Parameter, given: str | None) -> str | None:
@@ -108,17 +108,17 @@ def _from_input(context: click.Context, parameter: click.Parameter, given: str |
     "--keep-for", metavar="DURATION", help="How long the previous secrets stay valid; 0s ends them.  [default: 24h]"
 )
 @actor_option
-async def rotate_signing_secret(desk: Any, client: str, secret: str | None, keep_for: str | None) -> Answer:
+async def rotate_signing_secret(backend: Any, client: str, secret: str | None, keep_for: str | None) -> Answer:
     """Sign a client's callbacks with a new secret, which is printed only now."""
     kept = None if keep_for is None else length_of(keep_for)
     given = sys.stdin.read().strip() if secret else None
-    made = await desk.rotate_signing_secret(client, secret=given, keep_for=kept)
+    made = await backend.rotate_signing_secret(client, secret=given, keep_for=kept)
     return Answer({"client": client, "secret": made}, made)
 
 
 @command(clients, "drop-signing-secret")
 @click.argument("client")
 @actor_option
-async def drop_signing_secret(desk: Any, client: str) -> Answer:
+async def drop_signing_secret(backend: Any, client: str) -> Answer:
     """Stop signing a client's callbacks."""
-    return changed(await desk.drop_signing_secret(client), "dropped", "there was none", client=client)
+    return changed(await backend.drop_signing_secret(client), "dropped", "there was none", client=client)

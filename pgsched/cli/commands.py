@@ -3,15 +3,15 @@
     @command(clients)
     @click.argument("client")
     @note_and_actor
-    async def hold(desk: Any, client: str, note: str | None) -> Answer:
+    async def hold(backend: Any, client: str, note: str | None) -> Answer:
         \"\"\"Start nothing more for a client until it is released.\"\"\"
         ...
 
-The function is given a desk (see ``asking``): the database, in a transaction that is committed when it returns, or the
-API. ``--api``, ``--database-url`` and its like, and ``--json`` are added to what it takes, and ``--actor`` is kept from
-it. One that only the database can answer is a ``database_command``: it is given the connection, and its actor. Their
-modules import the calls of the store at the top, except those that bring SQLAlchemy along, which takes longer to import
-than most commands take.
+The function is given a backend (see ``asking``): the database, in a transaction that is committed when it returns, or
+the API. ``--api``, ``--database-url`` and its like, and ``--json`` are added to what it takes, and ``--actor`` is kept
+from it. One that only the database can answer is a ``database_command``: it is given the connection, and its actor.
+Their modules import the calls of the store at the top, except those that bring SQLAlchemy along, which takes longer to
+import than most commands take.
 """
 
 from collections.abc import Awaitable, Callable
@@ -39,7 +39,7 @@ def command(group: click.Group | None = None, name: str | None = None, *, with_a
         ask = asking(flags, given.pop("api"), given.pop("actor", None))
         if with_ask:
             given["ask"] = ask
-        found: Answer = ask(lambda desk: question(desk, **given))
+        found: Answer = ask(lambda backend: question(backend, **given))
         return found
 
     return _made(group, name, answer_of, is_for_both=True)

@@ -49,18 +49,18 @@ dead_letters = CommandGroup("dead-letters")
 )
 @sort_option
 @page_options()
-async def list_dead_letters(desk: Any, state: str, sort: str, limit: int, after: str | None, **given: Any) -> Answer:
+async def list_dead_letters(backend: Any, state: str, sort: str, limit: int, after: str | None, **given: Any) -> Answer:
     """List dead letters."""
     wanted = given | {"labels": dict(given["labels"]) or None}
-    page, note = await fill(partial(desk.list_dead_letters, state=state, sort=sort, **wanted), limit, after)
+    page, note = await fill(partial(backend.list_dead_letters, state=state, sort=sort, **wanted), limit, after)
     return listed(page, _COLUMNS, "no dead letters", note=note)
 
 
 @command(dead_letters)
 @of_one("dead letter")
-async def show(desk: Any, id: UUID) -> Answer:
+async def show(backend: Any, id: UUID) -> Answer:
     """Show one dead letter with its failed attempts."""
-    return shown(await desk.get_dead_letter(id))
+    return shown(await backend.get_dead_letter(id))
 
 
 @command(dead_letters)
@@ -70,7 +70,7 @@ async def show(desk: Any, id: UUID) -> Answer:
 @many_option("--option", "In place of all.")
 @_said
 async def replay(
-    desk: Any,
+    backend: Any,
     id: UUID,
     note: str | None,
     new_target: str | None,
@@ -79,13 +79,13 @@ async def replay(
 ) -> Answer:
     """Run a dead letter again. Prints the new execution's id."""
     changes = {"target": new_target, "payload": payload, "options": dict(options) or None, "note": note}
-    new = await desk.replay(id, **{name: value for name, value in changes.items() if value is not None})
+    new = await backend.replay(id, **{name: value for name, value in changes.items() if value is not None})
     return Answer({"id": new, "dead_letter": id}, str(new))
 
 
 @command(dead_letters)
 @of_one("dead letter")
 @_said
-async def discard(desk: Any, id: UUID, note: str | None) -> Answer:
+async def discard(backend: Any, id: UUID, note: str | None) -> Answer:
     """Discard a dead letter: it is no longer open."""
-    return changed(await desk.discard(id, note=note), "discarded", "was discarded already", id=id)
+    return changed(await backend.discard(id, note=note), "discarded", "was discarded already", id=id)

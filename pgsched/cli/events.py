@@ -32,9 +32,9 @@ _COLUMNS = ("finished_at", "id", "client", "key", "status", "attempt", "status_c
 )
 @limit_option
 async def events(
-    desk: Any, limit: int, after: str | None, since: str, statuses: tuple[str, ...], **given: Any
+    backend: Any, limit: int, after: str | None, since: str, statuses: tuple[str, ...], **given: Any
 ) -> Answer:
     """List the outcomes of executions, oldest first, in the order in which they became visible."""
     wanted = given | {"status": list(each_once(statuses)) or None}
-    page = await desk.list_events(after=after, since=parse_duration(since), limit=limit, **wanted)
+    page = await backend.list_events(after=after, since=parse_duration(since), limit=limit, **wanted)
     return listed(page, _COLUMNS, "nothing has ended")

@@ -24,10 +24,10 @@ from pgsched.cli.parameters import instant, label
 )
 @click.option("--note", metavar="TEXT", help="Reason, for the audit log.")
 @actor_option
-async def edit(desk: Any, id: UUID, note: str | None, **given: Any) -> Answer:
+async def edit(backend: Any, id: UUID, note: str | None, **given: Any) -> Answer:
     """Change the given parts of an execution that has not started, or move one that waits for a retry."""
     changes = changes_in(given, "--fire-at 2026-03-01T09:00:00Z")
-    is_changed, fire_at = await desk.change_execution(id, changes, note=note)
+    is_changed, fire_at = await backend.change_execution(id, changes, note=note)
     following = f", fires at {fire_at.isoformat()}" if fire_at else ""
     text = f"changed{following}" if is_changed else "was so before"
     return Answer({"id": id, "changed": is_changed, "fire_at": fire_at}, text)

@@ -39,27 +39,27 @@ for _command in (edit, blocked, unblock, forecast):
 @sort_option
 @page_options()
 async def list_executions(
-    desk: Any, sort: str, limit: int, after: str | None, statuses: tuple[str, ...], **given: Any
+    backend: Any, sort: str, limit: int, after: str | None, statuses: tuple[str, ...], **given: Any
 ) -> Answer:
     """List executions."""
     wanted = given | {"status": list(each_once(statuses)) or None, "labels": dict(given["labels"]) or None}
-    page, note = await fill(partial(desk.list_executions, sort=sort, **wanted), limit, after)
+    page, note = await fill(partial(backend.list_executions, sort=sort, **wanted), limit, after)
     return listed(page, _COLUMNS, "no executions", note=note)
 
 
 @command(executions)
 @of_one("execution")
-async def show(desk: Any, id: UUID) -> Answer:
+async def show(backend: Any, id: UUID) -> Answer:
     """Show one execution with its failed attempts and what it waits for."""
-    return shown(await desk.get_execution(id))
+    return shown(await backend.get_execution(id))
 
 
 @command(executions)
 @of_one("execution")
-async def why(desk: Any, id: UUID) -> Answer:
+async def why(backend: Any, id: UUID) -> Answer:
     """Explain why an execution has not run, or what became of it."""
-    row = await desk.get_execution(id)
-    said = reasons(row, await desk.around(row), attempts=row.attempts, waits_for=row.waits_for)
+    row = await backend.get_execution(id)
+    said = reasons(row, await backend.around(row), attempts=row.attempts, waits_for=row.waits_for)
     return Answer({"id": id, "status": row.status, "why": said}, "\n".join(said))
 
 
@@ -67,6 +67,6 @@ async def why(desk: Any, id: UUID) -> Answer:
 @of_one("execution")
 @click.option("--note", metavar="TEXT", help="Reason, shown with the execution and in the audit log.")
 @actor_option
-async def cancel(desk: Any, id: UUID, note: str | None) -> Answer:
+async def cancel(backend: Any, id: UUID, note: str | None) -> Answer:
     """Cancel a waiting or running execution."""
-    return changed(await desk.cancel_execution(id, note=note), "cancelled", "had ended before", id=id)
+    return changed(await backend.cancel_execution(id, note=note), "cancelled", "had ended before", id=id)

@@ -30,9 +30,9 @@ _CLEARABLE = ("payload", "options", "rules", "labels", "ordering-key", "timezone
 )
 @click.option("--force", is_flag=True, help="Edit it although it is declared elsewhere; the next apply reverts this.")
 @actor_option
-async def edit(desk: Any, id: UUID, force: bool, **given: Any) -> Answer:
+async def edit(backend: Any, id: UUID, force: bool, **given: Any) -> Answer:
     """Change the given parts of a job. Its waiting execution changes at once; one that runs does not."""
-    is_changed, planned = await desk.change_job(id, changes_in(given, "--cron '0 9 * * *'"), force=force)
+    is_changed, planned = await backend.change_job(id, changes_in(given, "--cron '0 9 * * *'"), force=force)
     following = f", fires next at {planned.isoformat()}" if planned else ""
     text = f"changed{following}" if is_changed else "was so before"
     return Answer({"id": id, "changed": is_changed, "fire_at": planned}, text)

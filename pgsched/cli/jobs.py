@@ -46,10 +46,10 @@ for _command in (edit, preview, import_):
 )
 @sort_option
 @page_options()
-async def list_jobs(desk: Any, sort: str, limit: int, after: str | None, most: int, **given: Any) -> Answer:
+async def list_jobs(backend: Any, sort: str, limit: int, after: str | None, most: int, **given: Any) -> Answer:
     """List jobs."""
     wanted = given | {"labels": dict(given["labels"]) or None, "last_outcomes": most}
-    page, note = await fill(partial(desk.list_jobs, sort=sort, **wanted), limit, after)
+    page, note = await fill(partial(backend.list_jobs, sort=sort, **wanted), limit, after)
     columns = (*_COLUMNS, "last_outcomes") if most else _COLUMNS
     rows = [[_cell(job, name) for name in columns] for job in page.items]
     text = table(columns, rows) if rows else "no jobs"
@@ -58,9 +58,9 @@ async def list_jobs(desk: Any, sort: str, limit: int, after: str | None, most: i
 
 @command(jobs)
 @of_one("job")
-async def show(desk: Any, id: UUID) -> Answer:
+async def show(backend: Any, id: UUID) -> Answer:
     """Show one job with its next instant."""
-    job = await desk.get_job(id)
+    job = await backend.get_job(id)
     found = _shown(job)
     return Answer(found, listing({**found, "schedule": _summary(job)}))
 
@@ -68,33 +68,33 @@ async def show(desk: Any, id: UUID) -> Answer:
 @command(jobs)
 @of_one("job")
 @note_and_actor
-async def pause(desk: Any, id: UUID, note: str | None) -> Answer:
+async def pause(backend: Any, id: UUID, note: str | None) -> Answer:
     """Pause a job: nothing more is planned until it is resumed."""
-    return changed(await desk.pause(id, note=note), "paused", "was paused already", id=id)
+    return changed(await backend.pause(id, note=note), "paused", "was paused already", id=id)
 
 
 @command(jobs)
 @of_one("job")
 @note_and_actor
-async def resume(desk: Any, id: UUID, note: str | None) -> Answer:
+async def resume(backend: Any, id: UUID, note: str | None) -> Answer:
     """Resume a paused job from the next instant on."""
-    return changed(await desk.resume(id, note=note), "resumed", "was active already", id=id)
+    return changed(await backend.resume(id, note=note), "resumed", "was active already", id=id)
 
 
 @command(jobs)
 @of_one("job")
 @note_and_actor
-async def cancel(desk: Any, id: UUID, note: str | None) -> Answer:
+async def cancel(backend: Any, id: UUID, note: str | None) -> Answer:
     """Cancel a job for good."""
-    return changed(await desk.cancel_job(id, note=note), "cancelled", "was cancelled already", id=id)
+    return changed(await backend.cancel_job(id, note=note), "cancelled", "was cancelled already", id=id)
 
 
 @command(jobs)
 @of_one("job")
 @actor_option
-async def trigger(desk: Any, id: UUID) -> Answer:
+async def trigger(backend: Any, id: UUID) -> Answer:
     """Run a job now, in addition to its schedule. Prints the execution's id."""
-    execution = await desk.trigger(id)
+    execution = await backend.trigger(id)
     return Answer({"id": execution, "job_id": id}, str(execution))
 
 

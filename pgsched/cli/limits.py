@@ -20,9 +20,9 @@ limits = CommandGroup("limits")
 @command(limits, "list")
 @click.option("--kind", type=_KIND, help="Only these.")
 @page_options(str, "KIND:NAME")
-async def list_limits(desk: Any, kind: str | None, limit: int, after: str | None) -> Answer:
+async def list_limits(backend: Any, kind: str | None, limit: int, after: str | None) -> Answer:
     """List the limits that are set."""
-    page, note = await fill(partial(desk.list_limits, kind=kind), limit, after)
+    page, note = await fill(partial(backend.list_limits, kind=kind), limit, after)
     return listed(page, _COLUMNS, "no limits", note=note)
 
 
@@ -36,9 +36,9 @@ async def list_limits(desk: Any, kind: str | None, limit: int, after: str | None
 )
 @click.option("--concurrency", type=int, metavar="NUMBER", help="Executions that may run at once.")
 @actor_option
-async def set_limit(desk: Any, kind: str, name: str, **amount: Any) -> Answer:
+async def set_limit(backend: Any, kind: str, name: str, **amount: Any) -> Answer:
     """Set the limit of a client, host, queue or key (KIND). It replaces the previous one."""
-    done = await desk.change_limit(kind, name, amount)
+    done = await backend.change_limit(kind, name, amount)
     return changed(done, "set", "was so before", kind=kind, name=name)
 
 
@@ -46,7 +46,7 @@ async def set_limit(desk: Any, kind: str, name: str, **amount: Any) -> Answer:
 @click.argument("kind", type=_KIND)
 @click.argument("name")
 @actor_option
-async def drop(desk: Any, kind: str, name: str) -> Answer:
+async def drop(backend: Any, kind: str, name: str) -> Answer:
     """Remove a limit: what it held back continues."""
-    done = await desk.drop_limit(kind, name)
+    done = await backend.drop_limit(kind, name)
     return changed(done, "dropped", "there was none", kind=kind, name=name)

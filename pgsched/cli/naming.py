@@ -28,11 +28,11 @@ def of_one(kind: Kind) -> Callable[[Question], Question]:
 
     def decorate(question: Question) -> Question:
         @wraps(question)
-        async def asked(desk: Any, *, name: str | None, key: str | None, client: str | None, **given: Any) -> Answer:
-            id = await id_of_one(desk, kind, name, key, client)
+        async def asked(backend: Any, *, name: str | None, key: str | None, client: str | None, **given: Any) -> Answer:
+            id = await id_of_one(backend, kind, name, key, client)
             if id is None:
                 raise InvalidInput(f"which {kind}? Give its id or its key")
-            return await question(desk, id=id, **given)
+            return await question(backend, id=id, **given)
 
         whose = click.option("--client", metavar="NAME", help="Whose key it is, if several clients have it.")
         return options(name_argument, key_option, whose)(asked)
@@ -44,16 +44,16 @@ def of_job(question: Question) -> Question:
     """Gives a command ``--job``; ``client``, which it has, says whose job."""
 
     @wraps(question)
-    async def asked(desk: Any, *, job: str | None, client: str | None, **given: Any) -> Answer:
-        id = None if job is None else await desk.identify("job", job, client)
-        return await question(desk, job=id, client=client, **given)
+    async def asked(backend: Any, *, job: str | None, client: str | None, **given: Any) -> Answer:
+        id = None if job is None else await backend.identify("job", job, client)
+        return await question(backend, job=id, client=client, **given)
 
     return job_option(asked)
 
 
-async def id_of_one(desk: Any, kind: Kind, name: str | None, key: str | None, client: str | None) -> UUID | None:
-    """None where nothing is named. Raises InvalidInput where it is named twice, and what the desk raises."""
+async def id_of_one(backend: Any, kind: Kind, name: str | None, key: str | None, client: str | None) -> UUID | None:
+    """None where nothing is named. Raises InvalidInput where it is named twice, and what the backend raises."""
     if name is not None and key is not None:
         raise InvalidInput(f"the {kind} is named twice: give the argument or --key")
     named = name if key is None else as_key(key)
-    return None if named is None else await desk.identify(kind, named, client)
+    return None if named is None else await backend.identify(kind, named, client)

@@ -15,9 +15,9 @@ _COLUMNS = ("client", "ordering_key", "queue", "waiting", "blocked_at", "executi
 @command()
 @only_client
 @page_options()
-async def blocked(desk: Any, client: str | None, limit: int, after: str | None) -> Answer:
+async def blocked(backend: Any, client: str | None, limit: int, after: str | None) -> Answer:
     """List the ordering keys that a failed execution blocks, newest first."""
-    page, note = await fill(partial(desk.list_blocked, client=client), limit, after)
+    page, note = await fill(partial(backend.list_blocked, client=client), limit, after)
     return listed(page, _COLUMNS, "no ordering key is blocked", note=note)
 
 
@@ -25,7 +25,7 @@ async def blocked(desk: Any, client: str | None, limit: int, after: str | None) 
 @click.argument("client")
 @click.argument("ordering_key")
 @actor_option
-async def unblock(desk: Any, client: str, ordering_key: str) -> Answer:
+async def unblock(backend: Any, client: str, ordering_key: str) -> Answer:
     """Unblock a CLIENT's ordering key: its executions continue without the one that failed."""
-    done = await desk.unblock(client, ordering_key)
+    done = await backend.unblock(client, ordering_key)
     return changed(done, "unblocked", "was not blocked", client=client, ordering_key=ordering_key)

@@ -75,9 +75,9 @@ def _preview_job(reply: Reply, ask: Ask, job: _Job, after: datetime | None, coun
     changed = any(value is not None for value in given.values())
     changes = changes_in(given) if changed else {}
 
-    async def question(desk: Any) -> Any:
-        id = await id_of_one(desk, "job", *job)
-        return await desk.preview_job(id, changes, start=after, count=count)
+    async def question(backend: Any) -> Any:
+        id = await id_of_one(backend, "job", *job)
+        return await backend.preview_job(id, changes, start=after, count=count)
 
     found = ask(question)
     text = _text(found.before)

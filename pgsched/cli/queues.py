@@ -23,17 +23,17 @@ queues = CommandGroup("queues")
 
 
 @command(queues, "list")
-async def list_queues(desk: Any) -> Answer:
+async def list_queues(backend: Any) -> Answer:
     """List queues; waiting executions are counted up to 10,000."""
-    found = await desk.list_queues()
+    found = await backend.list_queues()
     return Answer({"items": found}, table(_COLUMNS, cells(_COLUMNS, found)))
 
 
 @command(queues)
 @click.argument("name")
-async def show(desk: Any, name: str) -> Answer:
+async def show(backend: Any, name: str) -> Answer:
     """Show one queue."""
-    return shown(await desk.get_queue(name))
+    return shown(await backend.get_queue(name))
 
 
 @command(queues)
@@ -41,9 +41,9 @@ async def show(desk: Any, name: str) -> Answer:
 @click.option("--pulled", is_flag=True, help="Consumers pull from it; workers do not deliver from it.")
 @_queue_options
 @actor_option
-async def create(desk: Any, name: str, pulled: bool, **given: Any) -> Answer:
+async def create(backend: Any, name: str, pulled: bool, **given: Any) -> Answer:
     """Create a queue while everything runs. Workers started with its name serve it."""
-    advice = await desk.add_queue(name, pulled=pulled, settings=changes_in(given))
+    advice = await backend.add_queue(name, pulled=pulled, settings=changes_in(given))
     how = "consumers claim from it" if pulled else f"serve it by pgsched worker --queues {name}"
     return Answer({"name": name}, f"created; {how}", advice)
 
@@ -58,32 +58,32 @@ async def create(desk: Any, name: str, pulled: bool, **given: Any) -> Answer:
     help="Reset this setting to its default; repeatable.",
 )
 @actor_option
-async def set_queue(desk: Any, name: str, **given: Any) -> Answer:
+async def set_queue(backend: Any, name: str, **given: Any) -> Answer:
     """Change the given settings of a queue."""
     changes = changes_in(given, "--max-waiting 100000")
-    return changed(await desk.change_queue(name, changes), "set", "was so before", name=name)
+    return changed(await backend.change_queue(name, changes), "set", "was so before", name=name)
 
 
 @command(queues)
 @click.argument("name")
 @note_and_actor
-async def pause(desk: Any, name: str, note: str | None) -> Answer:
+async def pause(backend: Any, name: str, note: str | None) -> Answer:
     """Pause a queue: workers start nothing more from it."""
-    return changed(await desk.pause_queue(name, note=note), "paused", "was paused already", name=name)
+    return changed(await backend.pause_queue(name, note=note), "paused", "was paused already", name=name)
 
 
 @command(queues)
 @click.argument("name")
 @note_and_actor
-async def resume(desk: Any, name: str, note: str | None) -> Answer:
+async def resume(backend: Any, name: str, note: str | None) -> Answer:
     """Resume a paused queue."""
-    return changed(await desk.resume_queue(name, note=note), "resumed", "was not paused", name=name)
+    return changed(await backend.resume_queue(name, note=note), "resumed", "was not paused", name=name)
 
 
 @command(queues)
 @click.argument("name")
 @actor_option
-async def drop(desk: Any, name: str) -> Answer:
+async def drop(backend: Any, name: str) -> Answer:
     """Drop a queue in which nothing waits or runs; its history stays."""
-    await desk.drop_queue(name)
+    await backend.drop_queue(name)
     return changed(True, "dropped", "", name=name)

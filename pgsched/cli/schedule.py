@@ -42,7 +42,7 @@ _NOT_SCHEDULED = {
 @click.option(
     "--after-outcome", default="success", show_default=True, metavar="OUTCOME", help="--after: success, or any end."
 )
-async def schedule(desk: Any, target: str, **given: Any) -> Answer:
+async def schedule(backend: Any, target: str, **given: Any) -> Answer:
     """Schedule a call of TARGET: once, now or later, or repeatedly.
 
     TARGET is a URI such as https://host/path or python:name. Prints the id; with --json, also the outcome: created,
@@ -51,6 +51,6 @@ async def schedule(desk: Any, target: str, **given: Any) -> Answer:
     for name in ("options", "rules", "labels"):
         given[name] = dict(given[name]) or None
     given["after"] = list(given["after"]) or None
-    placed = await desk.schedule(target, **{name: value for name, value in given.items() if value is not None})
+    placed = await backend.schedule(target, **{name: value for name, value in given.items() if value is not None})
     found = {"id": placed.id, "kind": placed.kind, "outcome": placed.outcome}
     return Answer(found, str(placed.id), _NOT_SCHEDULED.get(placed.outcome))

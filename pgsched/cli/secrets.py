@@ -32,22 +32,22 @@ secrets = CommandGroup("secrets")
     help="Where it goes; repeatable.  [default: the hosts it had; none for a new one]",
 )
 @actor_option
-async def put(desk: Any, client: str, name: str, hosts: tuple[str, ...]) -> Answer:
+async def put(backend: Any, client: str, name: str, hosts: tuple[str, ...]) -> Answer:
     """Store a secret of CLIENT as NAME, from standard input or a prompt.
 
     It is sent to the hosts that are named, with their port unless that is 80 or 443, and to no other.
     """
     text = click.prompt("Value", hide_input=True) if sys.stdin.isatty() else sys.stdin.read().rstrip("\r\n")
-    made = await desk.store_secret(client, name, text, hosts=hosts or None)
+    made = await backend.store_secret(client, name, text, hosts=hosts or None)
     return Answer({"client": client, "name": name, "made": made}, "put" if made else "replaced")
 
 
 @command(secrets, "list")
 @click.argument("client")
 @page_options(str, "NAME")
-async def list_secrets(desk: Any, client: str, limit: int, after: str | None) -> Answer:
+async def list_secrets(backend: Any, client: str, limit: int, after: str | None) -> Answer:
     """List the secrets of CLIENT by their names."""
-    page, note = await fill(partial(desk.list_secrets, client), limit, after)
+    page, note = await fill(partial(backend.list_secrets, client), limit, after)
     columns = ("name", "hosts", "created_at", "updated_at")
     return listed(page, columns, "no secrets", note=note)
 
@@ -56,9 +56,9 @@ async def list_secrets(desk: Any, client: str, limit: int, after: str | None) ->
 @click.argument("client")
 @click.argument("name")
 @actor_option
-async def drop(desk: Any, client: str, name: str) -> Answer:
+async def drop(backend: Any, client: str, name: str) -> Answer:
     """Delete a secret; attempts that refer to it fail from then on."""
-    return changed(await desk.drop_secret(client, name), "dropped", "there was none", client=client, name=name)
+    return changed(await backend.drop_secret(client, name), "dropped", "there was none", client=client, name=name)
 
 
 @database_command(secrets, with_settings=True)

@@ -21,9 +21,9 @@ targets = CommandGroup("targets")
 @command(targets, "list")
 @only_client
 @page_options(str, "GATE")
-async def list_targets(desk: Any, client: str | None, limit: int, after: str | None) -> Answer:
+async def list_targets(backend: Any, client: str | None, limit: int, after: str | None) -> Answer:
     """List the hosts that fail, recover, or were sidelined by hand."""
-    page, note = await fill(partial(desk.list_sidelined, client=client), limit, after)
+    page, note = await fill(partial(backend.list_sidelined, client=client), limit, after)
     return listed(page, _COLUMNS, "no target is left alone", note=note)
 
 
@@ -37,12 +37,12 @@ async def list_targets(desk: Any, client: str | None, limit: int, after: str | N
     help="Restore it at this instant.  [default: when it is restored by hand]",
 )
 @note_and_actor
-async def sideline(desk: Any, host: str, client: str | None, until: datetime | None, note: str | None) -> Answer:
+async def sideline(backend: Any, host: str, client: str | None, until: datetime | None, note: str | None) -> Answer:
     """Stop calling a HOST; what is due waits.
 
     HOST has its port, as in shop.example:8443, where the targets' URLs have one.
     """
-    done = await desk.sideline(host, client=client, until=until, note=note)
+    done = await backend.sideline(host, client=client, until=until, note=note)
     return changed(done, "sidelined", "was sidelined already", host=host, client=client)
 
 
@@ -50,7 +50,7 @@ async def sideline(desk: Any, host: str, client: str | None, until: datetime | N
 @click.argument("host")
 @_for_client
 @actor_option
-async def restore(desk: Any, host: str, client: str | None) -> Answer:
+async def restore(backend: Any, host: str, client: str | None) -> Answer:
     """Call a HOST again: a few executions per second at first, then more and more."""
-    done = await desk.restore(host, client=client)
+    done = await backend.restore(host, client=client)
     return changed(done, "restored", "was not sidelined", host=host, client=client)

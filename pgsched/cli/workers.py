@@ -17,30 +17,30 @@ workers = CommandGroup("workers")
 
 
 @command(workers, "list")
-async def list_workers(desk: Any) -> Answer:
+async def list_workers(backend: Any) -> Answer:
     """List workers; what each has in hand is counted among the oldest due executions."""
-    found = await desk.list_workers()
+    found = await backend.list_workers()
     return Answer({"items": found}, table(_COLUMNS, cells(_COLUMNS, found)) if found else "no workers")
 
 
 @command(workers)
 @_NUMBER
-async def show(desk: Any, worker: int) -> Answer:
+async def show(backend: Any, worker: int) -> Answer:
     """Show one worker and what it can deliver."""
-    return shown(await desk.get_worker(worker))
+    return shown(await backend.get_worker(worker))
 
 
 @command(workers)
 @_NUMBER
 @note_and_actor
-async def drain(desk: Any, worker: int, note: str | None) -> Answer:
+async def drain(backend: Any, worker: int, note: str | None) -> Answer:
     """Drain a worker: it starts nothing more and finishes what it has in hand."""
-    return changed(await desk.drain_worker(worker, note=note), "drains", "was told so before", id=worker)
+    return changed(await backend.drain_worker(worker, note=note), "drains", "was told so before", id=worker)
 
 
 @command(workers)
 @_NUMBER
 @note_and_actor
-async def resume(desk: Any, worker: int, note: str | None) -> Answer:
+async def resume(backend: Any, worker: int, note: str | None) -> Answer:
     """Resume a drained worker."""
-    return changed(await desk.resume_worker(worker, note=note), "resumed", "was not drained", id=worker)
+    return changed(await backend.resume_worker(worker, note=note), "resumed", "was not drained", id=worker)

@@ -1,8 +1,8 @@
 """The protocol of channels, the choice of one by a target's scheme, and how exceptions become outcomes.
 
 A channel delivers one execution to its target and returns an Outcome. It never raises, except CancelledError when
-its caller ends the attempt, and NoPlace before anything has begun. Each channel catches all other exceptions and passes
-them to ``outcome_of``, so that exceptions become outcomes in one place.
+its caller ends the attempt, and NoFreeSlot before anything has begun. Each channel catches all other exceptions and
+passes them to ``outcome_of``, so that exceptions become outcomes in one place.
 """
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -26,8 +26,8 @@ class Channel(Protocol):
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
         """One attempt. ``deadline`` is how many seconds from now the caller waits before it cancels; the channel must
-        serve others after that. Raises NoPlace where it cannot begin now, and CancelledError only when it is cancelled:
-        a library that raises it for a lost connection must not be heard."""
+        serve others after that. Raises NoFreeSlot where it cannot begin now, and CancelledError only when it is
+        cancelled: a library that raises it for a lost connection must not be heard."""
         ...
 
     async def close(self) -> None:
@@ -93,7 +93,7 @@ async def _not_allowed(client: str, channel: str, allowed: frozenset[str]) -> Ou
     return Failed(error=error, retryable=False)
 
 
-class Verdict(Exception):
+class OutcomeException(Exception):
     """An exception that knows which outcome it stands for."""
 
     def __init__(self, message: str, outcome: Outcome) -> None:
@@ -101,7 +101,7 @@ class Verdict(Exception):
         self.outcome = outcome
 
 
-class FinalFailure(Verdict):
+class FinalFailure(OutcomeException):
     """A failure that another try would meet again."""
 
     def __init__(self, message: str) -> None:
@@ -141,7 +141,7 @@ def _told(error: BaseException) -> Iterator[Outcome | None]:
         examined += 1
         cause = cause_of(one)
         inner = members_of(one)[:MOST_MEMBERS] + (() if cause is None else (cause,))
-        if issubclass(type(one), Verdict):
+        if issubclass(type(one), OutcomeException):
             found = vars(one).get("outcome")
             yield found if isinstance(found, Outcome) else None
         elif inner and left > 1:

@@ -14,7 +14,7 @@ from psycopg import AsyncConnection
 from psycopg.pq import PGconn
 from psycopg_pool import AsyncConnectionPool
 
-from pgsched.delivery.places import Places, alone
+from pgsched.delivery.slots import Slots, alone
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.policy import parse_options
 from pgsched.errors import StaleLease
@@ -30,7 +30,7 @@ class TransactionalCompletion:
     """Lends connections on which a completion commits."""
 
     def __init__(self, url: str, *, connections: int, is_shared: Callable[[], bool] = alone) -> None:
-        self.places = Places(
+        self.slots = Slots(
             "connections of handlers that commit with their completion", connections, is_shared=is_shared
         )
         self._pool = AsyncConnectionPool[AsyncConnection[Any]](

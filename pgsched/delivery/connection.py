@@ -1,7 +1,7 @@
 """One connection, and on it one exchange at a time.
 
-Its states: new (connected, nothing sent yet: its place is still that of the exchange that opened it), open (it holds
-a place of its host: busy with an exchange, or parked), dead. The parser (llhttp) is the authority on where an answer
+Its states: new (connected, nothing sent yet: its slot is still that of the exchange that opened it), open (it holds
+a slot of its host: busy with an exchange, or parked), dead. The parser (llhttp) is the authority on where an answer
 ends; what comes after that end, or while nobody waits, ends the connection, so that it can never answer the next
 request.
 
@@ -10,7 +10,7 @@ What happens on each failure:
 - the peer closes a used connection before it has said anything: it had done so before the request reached it, or it did
   not take the request. The exchange is sent once more, on a fresh connection; a second time it has failed.
 - the peer closes before the head of the answer is complete, or says what has no status: the exchange has failed.
-- the parser refuses the head: it is read once more in a form it takes (``mending``), and the connection is not used
+- the parser refuses the head: it is read once more in a form it takes (``head_repair``), and the connection is not used
   again.
 - anything after the head is complete: its status decides, and the connection is not used again.
 - the exchange is cancelled or expires: the connection is aborted, with whatever is unread on it.
@@ -24,11 +24,11 @@ from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrad
 
 from pgsched.delivery.error_text import LENGTHS, TOLD
 from pgsched.delivery.exchange import Dropped, Exchange, Malformed
-from pgsched.delivery.mending import LONGEST_HEAD, MOST_HEADERS, Mending
+from pgsched.delivery.head_repair import LONGEST_HEAD, MOST_HEADERS, HeadRepair
 from pgsched.domain.outcome import LONGEST_ERROR
 
 if TYPE_CHECKING:
-    from pgsched.delivery.host import OriginPlaces
+    from pgsched.delivery.origin_slots import OriginSlots
 
 LONGEST_BODY = 65_536
 """Bytes of an answer's body that are read at most."""
@@ -50,7 +50,7 @@ class ConnectionState(Enum):
 
 
 class Connection(asyncio.Protocol):
-    """Sends requests and parses answers. ``owner`` has the places of its origin; after the moment ``retires`` it starts
+    """Sends requests and parses answers. ``owner`` has the slots of its origin; after the moment ``retires`` it starts
     no further exchange."""
 
     __slots__ = (
@@ -58,11 +58,11 @@ class Connection(asyncio.Protocol):
         "_keep",
         "_line",
         "_loop",
-        "_mended",
-        "_mending",
         "_owner",
         "_parser",
         "_pieces",
+        "_repair",
+        "_repaired",
         "_state",
         "_transport",
         "_used",
@@ -70,15 +70,15 @@ class Connection(asyncio.Protocol):
         "retires",
     )
 
-    def __init__(self, owner: "OriginPlaces", loop: asyncio.AbstractEventLoop, *, lifetime: float) -> None:
+    def __init__(self, owner: "OriginSlots", loop: asyncio.AbstractEventLoop, *, lifetime: float) -> None:
         self._owner, self._loop = owner, loop
         self.retires = loop.time() + lifetime
         self.exchange: Exchange | None = None
         self._heard: Exchange  # the exchange of the data that is being parsed
         self._transport: asyncio.Transport
         self._state = ConnectionState.NEW
-        self._used = self._keep = self._mended = False
-        self._mending: Mending | None = None
+        self._used = self._keep = self._repaired = False
+        self._repair: HeadRepair | None = None
         self._line = bytearray()  # what has come of a line of the head, each piece of which would cost as much as all
         self._pieces = 0
         self._parser = self._new_parser()
@@ -131,19 +131,19 @@ class Connection(asyncio.Protocol):
         else:
             exchange.received += len(data)
         try:
-            if self._mending is not None and not self._mended:
-                self._go_on_mending(exchange, data)
+            if self._repair is not None and not self._repaired:
+                self._feed_repair(exchange, data)
             elif exchange.received > LONGEST_HEAD and not exchange.status:
                 self._feed_head(exchange, data)
             else:
                 self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade, Malformed) as error:
-            if not self._mend(exchange, data, error):
+            if not self._begin_repair(exchange, data, error):
                 return
         if exchange.complete:
             self._finish(exchange)
         elif not exchange.status:
-            if self._mending is None:
+            if self._repair is None:
                 exchange.head = exchange.head or bytearray()
                 exchange.head += data
         else:
@@ -159,7 +159,7 @@ class Connection(asyncio.Protocol):
             return
         if exchange is None:
             self._owner.unpark(self)
-        elif self._used and not exchange.received and not exchange.again and exchange.offer_place():
+        elif self._used and not exchange.received and not exchange.again and exchange.offer_slot():
             exchange.connection, exchange.again = None, True
             return
         else:
@@ -228,29 +228,29 @@ class Connection(asyncio.Protocol):
         )
         return parser
 
-    def _mend(self, exchange: Exchange, data: bytes, error: Exception) -> bool:
-        """Reads a head that the parser refused once more, mended; False where that ended the connection."""
+    def _begin_repair(self, exchange: Exchange, data: bytes, error: Exception) -> bool:
+        """Reads a head that the parser refused once more, repaired; False where that ended the connection."""
         is_final = isinstance(error, (HttpParserCallbackError, Malformed))
-        if exchange.status or self._mending is not None or is_final:
+        if exchange.status or self._repair is not None or is_final:
             self.discard(_malformed(error))
             return False
-        self._mending = Mending()
+        self._repair = HeadRepair()
         try:
-            self._go_on_mending(exchange, bytes(exchange.head or b"") + data)
+            self._feed_repair(exchange, bytes(exchange.head or b"") + data)
         except (HttpParserError, HttpParserUpgrade, Malformed) as final:
             self.discard(_malformed(final))
             return False
         return True
 
-    def _go_on_mending(self, exchange: Exchange, data: bytes) -> None:
-        """Has the mended head parsed once it is complete."""
-        assert self._mending is not None
-        mended = self._mending.feed(data)
-        if mended is not None:
-            self._mended, exchange.headers = True, 0
+    def _feed_repair(self, exchange: Exchange, data: bytes) -> None:
+        """Has the repaired head parsed once it is complete."""
+        assert self._repair is not None
+        repaired = self._repair.feed(data)
+        if repaired is not None:
+            self._repaired, exchange.headers = True, 0
             exchange.reason, exchange.retry_after, exchange.told = b"", None, None
             self._parser = self._new_parser()
-            self._parser.feed_data(mended)
+            self._parser.feed_data(repaired)
 
     def _finish(self, exchange: Exchange) -> None:
         all_sent = len(exchange.request) <= _SMALL_REQUEST or not self._transport.get_write_buffer_size()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pgsched.delivery.certificates import Certificates
 from pgsched.delivery.channel import FinalFailure
 from pgsched.delivery.exchange import DeliveryFailed, Exchange
-from pgsched.delivery.hiding import without
+from pgsched.delivery.redaction import redacted
 from pgsched.delivery.tokens import Send, TargetTokens
 from pgsched.delivery.url import Url
 from pgsched.domain.policy import Options
@@ -36,23 +36,23 @@ class Filled:
 
     options: Options = field(repr=False)
     url: Url
-    hidden: tuple[str, ...] = field(repr=False)
+    secrets: tuple[str, ...] = field(repr=False)
 
-    async def hide(self, answer: Exchange) -> Exchange:
+    async def redact(self, answer: Exchange) -> Exchange:
         """The answer without what the target was told in secret. To search for much takes a while, and hundreds may
         answer together, so that is done beside the loop."""
         if answer.status < 300 and not answer.body:  # of a success nobody keeps the reason
             return answer
-        is_brief = len(self.hidden) < 2 and sum(map(len, self.hidden)) <= _BRIEF
+        is_brief = len(self.secrets) < 2 and sum(map(len, self.secrets)) <= _BRIEF
         if is_brief and len(answer.body) + len(answer.reason) + len(answer.address) <= _BRIEF_ANSWER:
-            return self._hide(answer)
-        return await asyncio.to_thread(self._hide, answer)
+            return self._redact(answer)
+        return await asyncio.to_thread(self._redact, answer)
 
-    def _hide(self, answer: Exchange) -> Exchange:
-        answer.body = without(self.hidden, answer.body)
+    def _redact(self, answer: Exchange) -> Exchange:
+        answer.body = redacted(self.secrets, answer.body)
         if answer.status >= 300:
-            answer.reason = without(self.hidden, answer.reason)
-            answer.address = without(self.hidden, answer.address)
+            answer.reason = redacted(self.secrets, answer.reason)
+            answer.address = redacted(self.secrets, answer.address)
         return answer
 
 
@@ -69,28 +69,28 @@ class Credentials:
     async def fill(self, options: Options, client: str, host: str, url: Url, deadline: float) -> Filled:
         """For the host of the target. Raises DeliveryFailed where a secret cannot be had within ``deadline`` seconds,
         and FinalFailure for what no header can have; neither says what is in it."""
-        headers, hidden = list[tuple[str, str | SecretRef]](), list[str]()
+        headers, secrets = list[tuple[str, str | SecretRef]](), list[str]()
         try:
             async with asyncio.timeout(deadline):
                 for name, given in options.headers:
                     text = given if isinstance(given, str) else await self._text(name, given, client, host)
                     headers.append((name, text))
                     if isinstance(given, SecretRef):
-                        hidden.append(text.removeprefix(given.prefix))
+                        secrets.append(text.removeprefix(given.prefix))
                 if options.auth is not None:
                     token = await self._tokens.get(options.auth, client, host, url)
                     headers.append(("Authorization", f"Bearer {token}"))
-                    hidden.append(token)
+                    secrets.append(token)
                 if options.tls is not None and url.origin.tls:
                     context = await self._certificates.context(options.tls, client, host)
                     url = url._replace(origin=url.origin._replace(context=context))
         except TimeoutError:
             raise DeliveryFailed(f"its secrets and tokens could not be had within {deadline:g} s") from None
-        if (shown := sum(map(len, hidden))) > _MOST_TOGETHER:
+        if (shown := sum(map(len, secrets))) > _MOST_TOGETHER:
             raise FinalFailure(
                 f"the secrets in its headers have {shown} characters together: that is at most {_MOST_TOGETHER}"
             )
-        return Filled(replace(options, headers=tuple(headers)), url, tuple(hidden))
+        return Filled(replace(options, headers=tuple(headers)), url, tuple(secrets))
 
     def close(self) -> None:
         """Makes no more certificates."""

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pgsched.delivery.channel import Verdict, describe
+from pgsched.delivery.channel import OutcomeException, describe
 from pgsched.domain.outcome import Failed
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """Belongs to the task that awaits its ``turn``: True means that a place for a connection of its own is reserved,
+    """Belongs to the task that awaits its ``turn``: True means that a slot for a connection of its own is reserved,
     False that it is over, with a ``status`` or an ``error``.
 
     ``expires`` is the moment, on the loop's clock, at which it ends in any case. ``status`` is 0 until the head of the
@@ -59,15 +59,15 @@ class Exchange:
         if not self.turn.done():
             self.turn.set_result(False)
 
-    def offer_place(self) -> bool:
-        """Reserves a place for a connection of its own. Returns False if nobody awaits the exchange any more."""
+    def offer_slot(self) -> bool:
+        """Reserves a slot for a connection of its own. Returns False if nobody awaits the exchange any more."""
         if self.turn.done():
             return False
         self.turn.set_result(True)
         return True
 
 
-class DeliveryFailed(Verdict):
+class DeliveryFailed(OutcomeException):
     """The request or its answer got lost; another try may fare better."""
 
     def __init__(self, message: str) -> None:

@@ -23,10 +23,10 @@ from pgsched.delivery.egress import Egress
 from pgsched.delivery.error_text import in_plain_text, leads_to
 from pgsched.delivery.exchange import DeliveryFailed, Exchange
 from pgsched.delivery.opener import Opener
-from pgsched.delivery.places import NoPlace, alone
 from pgsched.delivery.pool import Pool
 from pgsched.delivery.proxy import WANTS_CREDENTIALS, Proxy, Tunneller
 from pgsched.delivery.request import compose
+from pgsched.delivery.slots import NoFreeSlot, alone
 from pgsched.delivery.tls import certificate_for
 from pgsched.delivery.tokens import LONGEST_ANSWER
 from pgsched.delivery.url import Url, parse_url
@@ -91,7 +91,7 @@ class HttpChannel:
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
         """Sends one request. An answer whose head has not come within ``deadline`` seconds is a failure worth another
-        try. Raises NoPlace if all connections to the host are in use, or the rest is for other clients."""
+        try. Raises NoFreeSlot if all connections to the host are in use, or the rest is for other clients."""
         if self._leaves_alone(execution):
             return Released()
         try:
@@ -100,7 +100,7 @@ class HttpChannel:
                 answer = await self._call(execution, url, options, deadline)
             else:
                 answer = await self._call_with_secrets(execution, url, options, deadline)
-        except NoPlace:
+        except NoFreeSlot:
             raise
         except Exception as error:
             return outcome_of(error)
@@ -110,7 +110,7 @@ class HttpChannel:
         pool, asked, hop = self._pool, url, ""
         if self._has_routes:
             pool, asked, hop = self._route(url, execution.client_id)
-        host = pool.host_with_place(url.origin, execution.client_id)
+        host = pool.origin_with_slot(url.origin, execution.client_id)
         request = compose(
             execution,
             asked,
@@ -143,14 +143,14 @@ class HttpChannel:
         answer = await self._call(execution, filled.url, filled.options, max(ends - time.monotonic(), 0.0))
         is_refused = answer.status == _UNAUTHORIZED and options.max_attempts > 1
         if not (is_refused and self._credentials.refused(options, client)):
-            return await filled.hide(answer)
+            return await filled.redact(answer)
         filled = await self._credentials.fill(options, client, host, url, max(ends - time.monotonic(), 0.0))
         answer = await self._call(execution, filled.url, filled.options, max(ends - time.monotonic(), 0.0))
-        return await filled.hide(answer)
+        return await filled.redact(answer)
 
     async def _post_form(self, url: Url, lines: str, form: str, client: str, deadline: float) -> Exchange:
         pool, asked, hop = self._route(url, client) if self._has_routes else (self._pool, url, "")
-        host = pool.host_with_place(url.origin, client)
+        host = pool.origin_with_slot(url.origin, client)
         request = (
             f"POST {asked.path} HTTP/1.1\r\nHost: {asked.authority}\r\n"
             f"{hop}{lines}User-Agent: pgsched/{__version__}\r\n"

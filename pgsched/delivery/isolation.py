@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from pgsched.delivery.places import Places, alone
+from pgsched.delivery.slots import Slots, alone
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import Failed, Outcome, Released
 from pgsched.domain.policy import Options
@@ -64,8 +64,8 @@ class _Child:
         return outcome
 
 
-class Isolation(Places):
-    """The children of one worker process. A place is a child that is ready: where none is, one is started, and the
+class Isolation(Slots):
+    """The children of one worker process. A slot is a child that is ready: where none is, one is started, and the
     execution waits beside the lanes, so that the start takes nothing of its attempt's time."""
 
     def __init__(self, start: StartChild, events: Events, *, is_shared: Callable[[], bool] = alone) -> None:
@@ -79,7 +79,7 @@ class Isolation(Places):
         return min(super().free_for(client), len(self._idle))
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
-        """One call in a child, which is killed if the caller cancels it. Raises NoPlace where no child is ready."""
+        """One call in a child, which is killed if the caller cancels it. Raises NoFreeSlot where no child is ready."""
         is_fresh = (execution.losses or 0) > LOSSES or options.max_attempts == 1
         child = self._take_child(execution.client_id, is_fresh)
         try:

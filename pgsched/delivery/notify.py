@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from pgsched.delivery.channel import FinalFailure, outcome_of
-from pgsched.delivery.places import Places, alone
+from pgsched.delivery.slots import Slots, alone
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import AlreadySettled, Outcome
 from pgsched.domain.policy import Options
@@ -34,12 +34,12 @@ class NotifyChannel:
         is_of_others: Callable[[str, str], bool] = lambda client, target: False,
     ) -> None:
         self._sessions, self._is_of_others = sessions, is_of_others
-        self._places = Places("sessions that notify", sessions.most, is_shared=is_shared)
+        self._slots = Slots("sessions that notify", sessions.most, is_shared=is_shared)
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
         """Sends one notification. Without a payload its text is empty."""
         channel, payload = execution.target[_PREFIX:], execution.payload or b""
-        self._places.take(execution.client_id)
+        self._slots.take(execution.client_id)
         try:
             if self._is_of_others(execution.client_id, execution.target):
                 raise FinalFailure(f"the channel {channel} is another client's: notify one of your own")
@@ -50,7 +50,7 @@ class NotifyChannel:
         except Exception as error:
             return outcome_of(error)
         finally:
-            self._places.give_back(execution.client_id)
+            self._slots.give_back(execution.client_id)
         return AlreadySettled()
 
     async def close(self) -> None:

@@ -14,12 +14,12 @@ from collections import deque
 from collections.abc import Callable
 from itertools import zip_longest
 
-from pgsched.delivery.channel import Verdict, describe
+from pgsched.delivery.channel import OutcomeException, describe
 from pgsched.delivery.connection import Connection
 from pgsched.delivery.egress import AddressInfo, AddressRefused, Egress
 from pgsched.delivery.exchange import DeliveryFailed
-from pgsched.delivery.places import alone
 from pgsched.delivery.resolver import Resolver
+from pgsched.delivery.slots import alone
 from pgsched.delivery.tls import trusting_context
 from pgsched.delivery.url import Origin
 
@@ -43,18 +43,18 @@ class Opener:
         self._turnstile = Turnstile(longest=_LONGEST_TURN)
 
     async def open(self, origin: Origin, new: Callable[[], Connection], client: str) -> Connection:
-        """A connection made by ``new``, after the handshake. Raises AddressRefused or DeliveryFailed, and NoPlace while
-        too many names are asked for."""
+        """A connection made by ``new``, after the handshake. Raises AddressRefused or DeliveryFailed, and NoFreeSlot
+        while too many names are asked for."""
         await self._turnstile.enter(client)
         try:
             return await self._shake_hands(await self.reach(origin, client), origin, new)
-        except Verdict:
+        except OutcomeException:
             raise
         except (OSError, ValueError) as error:  # ValueError: a name that TLS cannot ask for
             raise DeliveryFailed(f"cannot connect to {origin.host}:{origin.port}: {describe(error)}") from error
 
     async def reach(self, origin: Origin, client: str) -> socket.socket:
-        """A socket that is connected to the origin. Raises AddressRefused, OSError and NoPlace."""
+        """A socket that is connected to the origin. Raises AddressRefused, OSError and NoFreeSlot."""
         addresses = await self._resolver.resolve(origin.host, origin.port, client)
         try:
             return await self._connect(addresses[:_MOST_ADDRESSES])

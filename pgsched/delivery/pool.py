@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from pgsched.delivery.connection import Connection
 from pgsched.delivery.exchange import Exchange, NoAnswer
-from pgsched.delivery.host import OriginPlaces, PoolState
 from pgsched.delivery.opener import Opener
-from pgsched.delivery.places import NoPlace, alone
+from pgsched.delivery.origin_slots import OriginSlots, PoolState
+from pgsched.delivery.slots import NoFreeSlot, alone
 from pgsched.delivery.url import Origin
 
 _SWEEP_SECONDS = 0.05
@@ -38,17 +38,17 @@ class Pool:
         self._timer: asyncio.TimerHandle | None = None
         self._sweeps_at = 0.0
 
-    def host_with_place(self, origin: Origin, client: str) -> OriginPlaces:
-        """The host for an exchange that begins at once. Raises NoPlace if none could begin now."""
+    def origin_with_slot(self, origin: Origin, client: str) -> OriginSlots:
+        """The host for an exchange that begins at once. Raises NoFreeSlot if none could begin now."""
         state = self._state or self._start()
         host = state.hosts.get(origin) or self._new_host(origin, state)
         if host.free_for(client) < 1:
-            raise NoPlace(host)
+            raise NoFreeSlot(host)
         return host
 
     async def exchange(
         self,
-        host: OriginPlaces,
+        host: OriginSlots,
         request: bytes,
         *,
         bodiless: bool,
@@ -61,7 +61,7 @@ class Pool:
         head, and so much of the body as is kept, of a success ``keeps`` bytes. ``bodiless`` says that the answer has
         none, ``once`` that the request is sent on a fresh connection, and no second time.
 
-        Raises DeliveryFailed, or AddressRefused; NoPlace, with nothing sent, where too many names are asked for.
+        Raises DeliveryFailed, or AddressRefused; NoFreeSlot, with nothing sent, where too many names are asked for.
         Cancelling it ends the connection that it had.
         """
         state = self._state or self._start()
@@ -110,14 +110,14 @@ class Pool:
         self._state = PoolState(asyncio.get_running_loop())
         return self._state
 
-    def _new_host(self, origin: Origin, state: PoolState) -> OriginPlaces:
+    def _new_host(self, origin: Origin, state: PoolState) -> OriginSlots:
         if self._timer is None:
             self._set_timer(state)
-        return OriginPlaces(origin, state, most=self._per_host, is_shared=self._is_shared)
+        return OriginSlots(origin, state, most=self._per_host, is_shared=self._is_shared)
 
-    async def _open(self, host: OriginPlaces, exchange: Exchange, state: PoolState, client: str) -> None:
-        """A connection of its own for an exchange that has a place. The place is the connection's from then on."""
-        if state.places > self._connections and state.parked:
+    async def _open(self, host: OriginSlots, exchange: Exchange, state: PoolState, client: str) -> None:
+        """A connection of its own for an exchange that has a slot. The slot is the connection's from then on."""
+        if state.slots > self._connections and state.parked:
             next(iter(state.parked)).discard(politely=True)
         try:
             async with asyncio.timeout_at(exchange.expires):

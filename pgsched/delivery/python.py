@@ -18,9 +18,9 @@ from pgsched.delivery.handlers import Handler, checked_clients, checked_heartbea
 from pgsched.delivery.isolation import LOSSES, Isolation
 from pgsched.delivery.middleware import Middleware, is_async
 from pgsched.delivery.own_context import Traces, leave_task, own_context
-from pgsched.delivery.places import NoPlace
 from pgsched.delivery.reporting import HandlerReports, Reporter, beating
 from pgsched.delivery.results import DONE, FinishedInLoop, finished, succeeded
+from pgsched.delivery.slots import NoFreeSlot
 from pgsched.delivery.threads import Threads
 from pgsched.domain.capability import handler_of
 from pgsched.domain.declaration import DeclaredJob, JobTerms, checked
@@ -176,7 +176,7 @@ class PythonChannel:
         self._reports, self._traces, self._isolation = reports, Traces(), isolation
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
-        """One call of the handler. The caller ends it by cancelling when the deadline has passed. Raises NoPlace
+        """One call of the handler. The caller ends it by cancelling when the deadline has passed. Raises NoFreeSlot
         where a thread or a connection is needed and none is free."""
         handler = self._handlers.get(execution.target[_PREFIX:])
         if handler is None:
@@ -194,7 +194,7 @@ class PythonChannel:
                 return await self._in_thread(handler, execution)
             result = await (handler.function() if handler.wants_nothing else self._called(handler, execution))
             return DONE if result is None else succeeded(await finished(result))
-        except (NoPlace, asyncio.CancelledError):
+        except (NoFreeSlot, asyncio.CancelledError):
             raise
         except BaseException as error:
             # A handler that calls exit() ends its attempt, not the worker.
@@ -249,13 +249,13 @@ class PythonChannel:
         return None if self._reports is None else await self._reports.read(execution)
 
     async def _in_transaction(self, handler: Handler, execution: ClaimedExecution) -> Outcome:
-        places = self._completion.places
-        places.take(execution.client_id)
+        slots = self._completion.slots
+        slots.take(execution.client_id)
         try:
             async with self._completion.settle_in_transaction(execution) as connection:
                 await finished(self._called(handler, execution, connection=connection))
         finally:
-            places.give_back(execution.client_id)
+            slots.give_back(execution.client_id)
         return AlreadySettled()
 
     async def _in_thread(self, handler: Handler, execution: ClaimedExecution) -> Outcome:

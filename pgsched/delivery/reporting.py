@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Protocol
 
-from pgsched.delivery.channel import Verdict
+from pgsched.delivery.channel import OutcomeException
 from pgsched.domain.encoding import encode_json
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import Failed, escaped, json_text
@@ -98,7 +98,7 @@ async def beating(seconds: float, call: Callable[[Callable[[], None]], Coroutine
         if not patience.expired():
             raise
         error = f"the handler has said nothing for {seconds:g} s: its heartbeat"
-        raise Verdict(error, Failed(error=error, retryable=True)) from None
+        raise OutcomeException(error, Failed(error=error, retryable=True)) from None
 
 
 def checked_progress(fraction: float, note: str | None) -> tuple[float, str | None]:

@@ -3,7 +3,7 @@
 A cached answer only says where to connect, and never permits it: each address is checked when its socket is made.
 
 Clients choose the names, and name servers decide how long an answer takes. So clients share the resolver's threads
-(``places``), and while all threads are busy, an expired answer is used again.
+(``slots``), and while all threads are busy, an expired answer is used again.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from pgsched.delivery.egress import AddressInfo, AddressRefused, Egress
-from pgsched.delivery.places import Places, alone
+from pgsched.delivery.slots import Slots, alone
 
 _REMEMBERED_SECONDS = 30.0
 _MOST_NAMES = 4096
@@ -30,12 +30,12 @@ class Resolver:
         self._egress = egress
         self._remembered: OrderedDict[str, tuple[float, list[AddressInfo]]] = OrderedDict()
         self._asked: dict[str, asyncio.Future[list[AddressInfo]]] = {}
-        self._places = Places("threads that ask for names", _THREADS, is_shared=is_shared)
+        self._slots = Slots("threads that ask for names", _THREADS, is_shared=is_shared)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="pgsched-resolver")
 
     async def resolve(self, host: str, port: int, client: str = "") -> list[AddressInfo]:
         """The allowed addresses of a name or numeric address, at least one. Raises AddressRefused when there are only
-        others, OSError when there are none, and NoPlace while too many names are asked for."""
+        others, OSError when there are none, and NoFreeSlot while too many names are asked for."""
         found = _as_address(host) or self._remembered_of(host)
         if found is None:
             found = await asyncio.shield(self._asked.get(host) or self._ask(host, client))
@@ -66,14 +66,14 @@ class Resolver:
 
     def _ask(self, host: str, client: str) -> asyncio.Future[list[AddressInfo]]:
         loop = asyncio.get_running_loop()
-        self._places.take(client)
+        self._slots.take(client)
         asked = self._asked[host] = loop.run_in_executor(self._threads, _addresses, host)
         asked.add_done_callback(lambda answered: self._remember(host, client, answered, loop.time()))
         return asked
 
     def _remember(self, host: str, client: str, answered: asyncio.Future[list[AddressInfo]], now: float) -> None:
         del self._asked[host]
-        self._places.give_back(client)
+        self._slots.give_back(client)
         if answered.cancelled() or answered.exception() is not None:
             return
         self._remembered[host] = (now + _REMEMBERED_SECONDS, answered.result())

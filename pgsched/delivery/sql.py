@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 import psycopg
 
 from pgsched.delivery.channel import outcome_of
-from pgsched.delivery.places import Places, alone
+from pgsched.delivery.slots import Slots, alone
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import LONGEST_ERROR, AlreadySettled, Failed, Outcome
 from pgsched.domain.policy import Options
@@ -47,14 +47,14 @@ class SqlChannel:
         self, sessions: Sessions, *, role_of: Callable[[str], str | None], is_shared: Callable[[], bool] = alone
     ) -> None:
         self._sessions, self._role_of = sessions, role_of
-        self._places = Places("sessions in which functions are called", sessions.most, is_shared=is_shared)
+        self._slots = Slots("sessions in which functions are called", sessions.most, is_shared=is_shared)
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
         """Makes one call, which the server ends after ``deadline`` seconds."""
         role = self._role_of(execution.client_id)
         if role is None:
             return Failed(error=_NO_ROLE.format(client=execution.client_id), retryable=False)
-        self._places.take(execution.client_id)
+        self._slots.take(execution.client_id)
         try:
             await self._sessions.work(role, partial(_call, execution, role, deadline))
         except Exception as error:
@@ -66,7 +66,7 @@ class SqlChannel:
                 return _failed(error, execution.target[_PREFIX:], role, deadline)
             return outcome_of(error)
         finally:
-            self._places.give_back(execution.client_id)
+            self._slots.give_back(execution.client_id)
         return AlreadySettled()
 
     async def close(self) -> None:

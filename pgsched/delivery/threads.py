@@ -1,11 +1,11 @@
 """Threads for handlers that are not async.
 
 A thread cannot be interrupted: a function whose attempt has ended may go on, and its thread with it. Such a thread is
-left behind, and its place goes to another attempt, in a fresh thread. Twice as many threads may be left behind as there
-are places, and clients share these, too. A client that has its share of them keeps its places taken instead, so that
+left behind, and its slot goes to another attempt, in a fresh thread. Twice as many threads may be left behind as there
+are slots, and clients share these, too. A client that has its share of them keeps its slots taken instead, so that
 functions which never return cost other clients no more than that share.
 
-Once every place is kept in that way, no function can begin any more. Then the process is ``spent``, and another must be
+Once every slot is kept in that way, no function can begin any more. Then the process is ``spent``, and another must be
 started.
 """
 
@@ -20,7 +20,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from pgsched.delivery.failure_log import Raised
-from pgsched.delivery.places import NoPlace, Places, alone
+from pgsched.delivery.slots import NoFreeSlot, Slots, alone
 
 _CLOCK_OF = getattr(time, "pthread_getcpuclockid", None)
 """Returns the clock of a thread's processor time; None where the system has none."""
@@ -32,19 +32,19 @@ _COMPUTES, _ONE, _SHORTEST = 0.2, 1.3, 0.1
 """The part of a processor, and of the process's time, from which functions count as computing; a little more than one
 processor; and the seconds that two looks are apart at least, since the start of a thread alone is much of a moment."""
 _LEFT_BEHIND = 2
-"""Threads that may be left behind for each place. One that waits takes 20 to 100 kB of memory."""
+"""Threads that may be left behind for each slot. One that waits takes 20 to 100 kB of memory."""
 
 
-class Threads(Places):
+class Threads(Slots):
     """Runs at most ``most`` functions whose attempts go on; nothing is ever queued for a thread. ``spent`` is called
-    when functions whose attempts are over have kept every place for half a minute."""
+    when functions whose attempts are over have kept every slot for half a minute."""
 
     def __init__(
         self, most: int, *, is_shared: Callable[[], bool] = alone, spent: Callable[[], None] = lambda: None
     ) -> None:
         super().__init__("threads for handlers that are not async", most, is_shared=is_shared)
         self._spent, self._kept = spent, 0
-        self.left_behind = Places("threads that are left behind", _LEFT_BEHIND * most, is_shared=is_shared)
+        self.left_behind = Slots("threads that are left behind", _LEFT_BEHIND * most, is_shared=is_shared)
         self._growth = Growth()
         self._at_work: dict[int, tuple[str, int, float]] = {}
         self._used: dict[str, float] = {}
@@ -54,7 +54,7 @@ class Threads(Places):
     async def call(
         self, client: str, function: Callable[[], _Answer], context: contextvars.Context, *, id: bytes = b""
     ) -> _Answer | Raised:
-        """Calls it in this context, in a thread that the caller has taken a place for; gives the place back. ``id`` is
+        """Calls it in this context, in a thread that the caller has taken a slot for; gives the slot back. ``id`` is
         the execution's for which it is called."""
         try:
             future = self._executor.submit(context.run, self._work, client, function)
@@ -138,7 +138,7 @@ class Threads(Places):
         """Leaves a function behind whose attempt is over. Returns what to call when the function returns."""
         try:
             self.left_behind.take(client)
-        except NoPlace:
+        except NoFreeSlot:
             self._kept += 1
             if self._kept == self.most:
                 asyncio.get_running_loop().call_later(_PATIENCE, self._look)

@@ -53,8 +53,8 @@ class TargetTokens:
 
     async def get(self, auth: Authorization, client: str, host: str, url: Url) -> str:
         """A token, which goes where its secret goes: to the ``host`` of the target, and that of the endpoint. Raises
-        DeliveryFailed, worth another try, where there is none to be had; NoPlace where all connections to the endpoint
-        are in use."""
+        DeliveryFailed, worth another try, where there is none to be had; NoFreeSlot where all connections to the
+        endpoint are in use."""
         await self._get_secret(client, auth.secret, host)
         wanted = (client, auth, _audience(auth, url))
         token = self._known.get(wanted)

@@ -57,8 +57,8 @@ class Postponed:
     reason: str
 
 
-NO_PLACE = "waits: no place"
-"""How the reason begins of a row that is due, and was put off since a worker had no place for it."""
+NO_SLOT = "waits: no free slot"
+"""How the reason begins of a row that is due, and was put off since a worker had no slot for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

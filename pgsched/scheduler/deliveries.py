@@ -1,4 +1,4 @@
-"""What the attempts of a worker use: channels, threads, places, and connections for what is large or noted."""
+"""What the attempts of a worker use: channels, threads, slots, and connections for what is large or noted."""
 
 import asyncio
 import contextlib
@@ -99,13 +99,13 @@ class Deliveries:
         """The channels, their attempts spans of a trace where these are recorded."""
         if self.tracing.spans is None:
             return self.channels
-        from pgsched.delivery.traced import Traced  # with a library that nobody else needs
+        from pgsched.delivery.tracing_channel import TracingChannel  # with a library that nobody else needs
 
-        return Traced(self.channels, self.tracing.spans)
+        return TracingChannel(self.channels, self.tracing.spans)
 
     def _spent(self) -> None:
         """Drains the process, because no thread is left for functions that are not async."""
         reason = "no function in a thread returns: the process drains, and its supervisor starts another"
-        self._base.events.emit("places.taken", places=self.threads.name, most=self.threads.most, reason=reason)
+        self._base.events.emit("slots.taken", slots=self.threads.name, most=self.threads.most, reason=reason)
         if self._containment.drain is not None:
             self._containment.drain()

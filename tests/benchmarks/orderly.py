@@ -20,8 +20,8 @@ import psycopg
 
 from pgsched.bench.load import Progress
 from pgsched.cli.bench import COUNT, JSON, progress, tell, worker_processes
+from pgsched.delivery.handler_exceptions import Retry
 from pgsched.delivery.python import App
-from pgsched.delivery.verdicts import Retry
 from pgsched.embedded import EmbeddedPostgres
 from pgsched.process import run_worker
 from pgsched.settings import Settings

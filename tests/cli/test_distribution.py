@@ -24,7 +24,7 @@ _BESIDE = Path(__file__).parents[1] / "beside"
 _MOST_PACKAGES = 26
 _OF_EXTRAS = (
     *("pgsched.api", "pgsched.cli.declared_yaml", "pgsched.cli.top_frame", "pgsched.metrics.exposition"),
-    *("pgsched.metrics.serving", "pgsched.delivery.traced", "pgsched.spans", "pgsched.testing.fixtures"),
+    *("pgsched.metrics.serving", "pgsched.delivery.tracing_channel", "pgsched.spans", "pgsched.testing.fixtures"),
 )
 _NOT_IMPORTED = """
 import json, pkgutil, importlib, pgsched

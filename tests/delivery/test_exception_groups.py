@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from pgsched.delivery.channel import MOST_MEMBERS, declared
+from pgsched.delivery.handler_exceptions import Fail, Retry, Snooze
 from pgsched.delivery.python import App
 from pgsched.delivery.threads import Threads
-from pgsched.delivery.verdicts import Fail, Retry, Snooze
 from pgsched.domain.outcome import Failed, Outcome, Postponed
 from tests.delivery.test_python_channel import app as app
 from tests.delivery.test_python_channel import run

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from pgsched.delivery.connection import LONGEST_BODY
-from pgsched.delivery.mending import LONGEST_HEAD, MOST_HEADERS
+from pgsched.delivery.head_repair import LONGEST_HEAD, MOST_HEADERS
 from pgsched.domain.outcome import Failed, Outcome, Succeeded
 from pgsched.domain.policy import Options
 from tests.delivery.peer import OK, Wire, peer, saying

@@ -12,9 +12,9 @@ import pytest
 from pgsched.delivery import pool
 from pgsched.delivery.connection import Connection
 from pgsched.delivery.exchange import Exchange
-from pgsched.delivery.host import OriginPlaces, PoolState
 from pgsched.delivery.http import HttpChannel
-from pgsched.delivery.places import NoPlace
+from pgsched.delivery.origin_slots import OriginSlots, PoolState
+from pgsched.delivery.slots import NoFreeSlot
 from pgsched.delivery.url import Origin
 from pgsched.domain.outcome import Failed, Outcome, Succeeded
 from pgsched.domain.policy import Options
@@ -103,7 +103,7 @@ async def test_what_may_be_called_once_goes_out_on_no_connection_that_was_used()
     assert target.requests == [(1, "/a"), (2, "/b")]
 
 
-async def test_calls_that_are_made_once_take_no_more_places_than_there_are() -> None:
+async def test_calls_that_are_made_once_take_no_more_slots_than_there_are() -> None:
     async with peer(saying(OK)) as target, patiently(connections_per_host=2) as channel:
         many = [call(channel, target, f"/{n}", max_attempts=1 + n % 2) for n in range(20)]
         assert await asyncio.gather(*many) == [DONE] * 20
@@ -123,7 +123,7 @@ async def test_a_request_is_not_sent_again_once_an_answer_has_begun() -> None:
     assert target.on == [1, 1]
 
 
-async def test_a_request_that_was_to_be_sent_again_keeps_its_place() -> None:
+async def test_a_request_that_was_to_be_sent_again_keeps_its_slot() -> None:
     async def serving_once(wire: Wire) -> None:
         await wire.request()
         await wire.say(OK)
@@ -165,7 +165,7 @@ async def test_a_callback_for_which_there_is_no_connection_does_not_begin() -> N
     async with peer(slow) as target, calling(connections_per_host=1) as channel:
         first = asyncio.create_task(call(channel, target, "/first"))
         await arrived.wait()
-        with pytest.raises(NoPlace):
+        with pytest.raises(NoFreeSlot):
             await call(channel, target, "/second")
         answer.set()
         assert await first == DONE
@@ -216,7 +216,7 @@ async def test_a_cancelled_callback_takes_its_connection_along() -> None:
 
 
 @pytest.mark.parametrize("cancelled", [False, True])
-async def test_a_connection_that_never_comes_about_gives_its_place_back(cancelled: bool) -> None:
+async def test_a_connection_that_never_comes_about_gives_its_slot_back(cancelled: bool) -> None:
     connected = asyncio.Event()
 
     async def deaf(wire: Wire) -> None:  # answers no TLS
@@ -238,7 +238,7 @@ async def test_a_connection_that_never_comes_about_gives_its_place_back(cancelle
     assert target.connections == 2
 
 
-async def test_cancelling_at_any_moment_leaves_every_place_free() -> None:
+async def test_cancelling_at_any_moment_leaves_every_slot_free() -> None:
     async with peer(saying(OK)) as target, patiently(connections_per_host=2) as channel:
         for turns in range(40):
             attempts = [asyncio.create_task(call(channel, target)) for _ in range(5)]
@@ -272,7 +272,7 @@ async def test_a_connection_is_not_kept_for_ever_even_if_it_is_busy(monkeypatch:
     assert target.on == [1, 2, 3]
 
 
-async def test_a_new_connection_takes_the_place_of_the_one_parked_longest() -> None:
+async def test_a_new_connection_takes_the_slot_of_the_one_parked_longest() -> None:
     left = asyncio.Event()
 
     async def serving(wire: Wire) -> None:
@@ -338,7 +338,7 @@ async def test_what_is_said_before_the_request_is_not_its_answer() -> None:
     loop = asyncio.get_running_loop()
     async with peer(rash) as target:
         state = PoolState(loop)
-        host = OriginPlaces(Origin(False, "127.0.0.1", target.port), state, most=1)
+        host = OriginSlots(Origin(False, "127.0.0.1", target.port), state, most=1)
         exchange = Exchange(b"", loop.create_future(), bodiless=False, once=False, deadline=5, expires=loop.time() + 5)
         host.begin(exchange, "shop")
         _, connection = await loop.create_connection(

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from pgsched.delivery.mending import LONGEST_HEAD, MOST_HEADERS
+from pgsched.delivery.head_repair import LONGEST_HEAD, MOST_HEADERS
 from pgsched.domain.outcome import Failed, Succeeded
 from pgsched.domain.policy import Options
 from tests.delivery.peer import Wire, peer, saying

@@ -13,8 +13,8 @@ import pytest
 
 from pgsched.delivery import opener, resolver
 from pgsched.delivery.egress import Egress
-from pgsched.delivery.places import NoPlace
 from pgsched.delivery.resolver import Resolver
+from pgsched.delivery.slots import NoFreeSlot
 from pgsched.domain.outcome import Failed, Succeeded
 from pgsched.domain.policy import Options
 from tests.delivery.peer import OK, peer, saying
@@ -123,7 +123,7 @@ async def test_names_that_have_no_answer_take_no_more_than_their_clients_share(s
     assert [address for *_, address in answer] == [("127.0.0.1", 80)]
     refused = [task for task in asking if task.done()]
     assert len(refused) == 17  # of 31 threads that it leaves to them it may have 23
-    assert all(isinstance(task.exception(), NoPlace) for task in refused)
+    assert all(isinstance(task.exception(), NoFreeSlot) for task in refused)
     slow_names.set()
     await asyncio.gather(*set(asking) - set(refused))
     found.close()

@@ -12,7 +12,7 @@ import pytest
 
 from pgsched.cli.isolated import child_starter
 from pgsched.delivery.isolation import LOSSES, Isolation
-from pgsched.delivery.places import NoPlace
+from pgsched.delivery.slots import NoFreeSlot
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import Failed, Outcome, Released, Succeeded
 from pgsched.domain.policy import Options
@@ -86,11 +86,11 @@ async def isolation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
 
 
 async def call(isolation: Isolation, row: ClaimedExecution, options: Options = _OPTIONS) -> Outcome:
-    """Waits for a place as the worker does, beside the lanes."""
+    """Waits for a slot as the worker does, beside the lanes."""
     while True:
         try:
             return await isolation.deliver(row, options, 30.0)
-        except NoPlace:
+        except NoFreeSlot:
             await asyncio.sleep(0.05)
 
 
@@ -145,7 +145,7 @@ async def test_a_call_whose_time_is_over_is_killed(isolation: Isolation, name: s
 
 async def test_the_start_of_a_child_takes_nothing_of_the_attempts_time(isolation: Isolation) -> None:
     began = time.monotonic()
-    with pytest.raises(NoPlace):
+    with pytest.raises(NoFreeSlot):
         await isolation.deliver(lost("pid"), _OPTIONS, 30.0)
     assert time.monotonic() - began < 0.5
     assert isolation.taken == 0
@@ -160,7 +160,7 @@ async def test_where_no_child_can_be_started_the_execution_waits(tmp_path: Path)
 
     isolation = Isolation(start, Events(lambda event, fields: said.append(event)))
     for _ in range(3):
-        with pytest.raises(NoPlace):
+        with pytest.raises(NoFreeSlot):
             await isolation.deliver(lost("pid"), _OPTIONS, 30.0)
         await asyncio.sleep(0)
     assert said == ["isolation.failed"]

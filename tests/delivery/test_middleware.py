@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from pgsched.delivery.failure_log import FailureLog
+from pgsched.delivery.handler_exceptions import Retry
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App, PythonChannel
 from pgsched.delivery.threads import Threads
-from pgsched.delivery.verdicts import Retry
 from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Succeeded
 from pgsched.domain.policy import Options
 from pgsched.errors import InvalidInput

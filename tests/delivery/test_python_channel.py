@@ -9,10 +9,10 @@ import pytest
 
 from pgsched.delivery.completion import TransactionalCompletion
 from pgsched.delivery.failure_log import FailureLog
+from pgsched.delivery.handler_exceptions import Fail, Retry, Snooze
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App, PythonChannel
 from pgsched.delivery.threads import THREAD_NAME, Threads
-from pgsched.delivery.verdicts import Fail, Retry, Snooze
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Postponed, Succeeded, Undeliverable
 from pgsched.domain.policy import Options

@@ -16,10 +16,10 @@ import msgspec
 import pydantic
 import pytest
 
+from pgsched.delivery.handler_exceptions import Snooze
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
 from pgsched.delivery.threads import Threads
-from pgsched.delivery.verdicts import Snooze
 from pgsched.domain.outcome import AlreadySettled, Failed, Postponed, Succeeded
 from tests.delivery.test_middleware import said as said
 from tests.delivery.test_python_channel import Transactions, run

@@ -8,7 +8,7 @@ import pytest
 
 from pgsched.delivery import threads as module
 from pgsched.delivery.own_context import own_context
-from pgsched.delivery.places import NoPlace
+from pgsched.delivery.slots import NoFreeSlot
 from pgsched.delivery.threads import Growth, Threads
 
 
@@ -19,7 +19,7 @@ class Stuck:
         self.threads, self.begun, self.go = threads, 0, threading.Event()
 
     async def begin(self, client: str = "shop") -> None:
-        """One whose attempt is given up while it goes on. Raises NoPlace."""
+        """One whose attempt is given up while it goes on. Raises NoFreeSlot."""
         begun = threading.Event()
 
         def work() -> None:
@@ -40,7 +40,7 @@ class Stuck:
         before = self.begun
         while self.threads.free_for(client):
             await self.begin(client)
-        with pytest.raises(NoPlace):
+        with pytest.raises(NoFreeSlot):
             await self.begin(client)
         return self.begun - before
 

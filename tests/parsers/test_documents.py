@@ -21,7 +21,7 @@ from pgsched.api.requests import read_body
 from pgsched.client.events import EventStream
 from pgsched.client.requests import Call
 from pgsched.delivery.exchange import Malformed
-from pgsched.delivery.mending import Mending
+from pgsched.delivery.head_repair import HeadRepair
 from pgsched.domain.api_key import ANYBODY, Grant
 from pgsched.domain.body import parse_body
 from pgsched.domain.declaration import declared_in
@@ -299,8 +299,8 @@ _HEAD = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length : 3\r\nRetry-Aft
 def test_a_head_is_mended_or_malformed(text: str) -> None:
     received = text.encode("latin-1", "replace")
     with suppress(Malformed):
-        mended = Mending().feed(received)
+        mended = HeadRepair().feed(received)
         if mended is not None:
             head = mended.partition(b"\r\n\r\n")[0]
-            assert Mending().feed(mended) is not None
+            assert HeadRepair().feed(mended) is not None
             assert all(b"\n" not in line and b"\r" not in line for line in head.split(b"\r\n"))

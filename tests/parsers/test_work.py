@@ -24,8 +24,8 @@ from pgsched.cli import crontab, shell_command
 from pgsched.client.events import EventStream
 from pgsched.delivery.connection import Connection
 from pgsched.delivery.exchange import Exchange
-from pgsched.delivery.hiding import without
-from pgsched.delivery.host import OriginPlaces, PoolState
+from pgsched.delivery.origin_slots import OriginSlots, PoolState
+from pgsched.delivery.redaction import redacted
 from pgsched.delivery.url import Origin
 from pgsched.domain.json_numbers import check_payload
 from pgsched.domain.notification import parse_notice
@@ -73,7 +73,7 @@ def _answer(pieces: Iterable[bytes]) -> Exchange:
 
     async def take() -> Exchange:
         loop = asyncio.get_running_loop()
-        connection = Connection(OriginPlaces(Origin(False, "x", 80), PoolState(loop), most=1), loop, lifetime=300)
+        connection = Connection(OriginSlots(Origin(False, "x", 80), PoolState(loop), most=1), loop, lifetime=300)
         connection.connection_made(_Line())
         exchange = Exchange(
             b"", loop.create_future(), bodiless=False, once=False, deadline=5, expires=loop.time() + 5, keeps=65_536
@@ -180,10 +180,10 @@ FROM_TARGETS: dict[str, tuple[int, Callable[[int], object]]] = {
     "a body in pieces of a byte": (2_000, lambda n: _answer([_CHUNKED, b"ffff\r\n", *_bytewise(b"z" * n)])),
     "a trailer in pieces of a byte": (2_000, lambda n: _answer([_CHUNKED, b"0\r\nX: ", *_bytewise(b"z" * n)])),
     "an extension of a chunk": (30_000, lambda n: _answer([_CHUNKED, b"1;x=" + b"z" * n + b"\r\na\r\n"])),
-    "an answer that is nearly a secret": (8_000, lambda n: without(["a" * 8_000 + "b"], b"a" * n)),
-    "a secret that the answer begins often": (8_000, lambda n: without(["aaaab" * (n // 5)], b"a" * 16_000)),
-    "an answer that ends with a secret's beginning": (8_000, lambda n: without(["ab" * n], b"ab" * (n // 2) + b"c")),
-    "many secrets": (20, lambda n: without([f"a<b&'/{one}" for one in range(n)], b"a<b&'/" * 1_000)),
+    "an answer that is nearly a secret": (8_000, lambda n: redacted(["a" * 8_000 + "b"], b"a" * n)),
+    "a secret that the answer begins often": (8_000, lambda n: redacted(["aaaab" * (n // 5)], b"a" * 16_000)),
+    "an answer that ends with a secret's beginning": (8_000, lambda n: redacted(["ab" * n], b"ab" * (n // 2) + b"c")),
+    "many secrets": (20, lambda n: redacted([f"a<b&'/{one}" for one in range(n)], b"a<b&'/" * 1_000)),
 }
 FROM_CALLERS: dict[str, tuple[int, Callable[[int], object]]] = {
     "a header in pieces of a byte": (15_000, lambda n: _request([_ASKED, b"a: ", *_bytewise(b"b" * n)])),

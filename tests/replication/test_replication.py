@@ -10,8 +10,8 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from psycopg.sql import SQL, Identifier
 
+from pgsched.delivery.handler_exceptions import Fail
 from pgsched.delivery.python import App
-from pgsched.delivery.verdicts import Fail
 from pgsched.errors import Conflict
 from pgsched.events import Events
 from pgsched.process import run_worker

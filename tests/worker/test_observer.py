@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from pgsched.delivery.handler_exceptions import Fail, Retry
 from pgsched.delivery.python import App
-from pgsched.delivery.verdicts import Fail, Retry
 from pgsched.events import Events
 from pgsched.observer import BatchClaimed, BatchDelivered, BatchSettled, Observer
 from pgsched.scheduler import Worker

@@ -8,9 +8,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from pgsched.delivery.handler_exceptions import Fail, Retry
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
-from pgsched.delivery.verdicts import Fail, Retry
 from pgsched.worker.leases import new_token
 from tests.worker.conftest import Connection, Recorder, Running, counting_app, until, until_history, value
 

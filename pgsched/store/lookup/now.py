@@ -11,7 +11,7 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.outcome import NO_PLACE
+from pgsched.domain.outcome import NO_SLOT
 from pgsched.store.core.query import first, rows
 from pgsched.store.gates.targets import Sidelined, sidelined
 from pgsched.store.lookup.overview import LivingWorker, QueueState, living_workers, queue_states
@@ -105,7 +105,7 @@ async def open_letters(connection: AsyncConnection[Any], *, most: int) -> int:
 
 async def edges_of_queues(connection: AsyncConnection[Any]) -> list[Edge]:
     """What is due and in hand by queue, by client and by worker, in fifty queues at the most."""
-    return await rows(connection, Edge, "lookup/now_edges", queues=QUEUES, most=MOST, no_place=NO_PLACE)
+    return await rows(connection, Edge, "lookup/now_edges", queues=QUEUES, most=MOST, no_slot=NO_SLOT)
 
 
 async def look(connection: AsyncConnection[Any]) -> Now:

@@ -6,7 +6,7 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.outcome import NO_PLACE
+from pgsched.domain.outcome import NO_SLOT
 from pgsched.domain.states import STATUSES
 from pgsched.store.core.query import rows
 
@@ -96,7 +96,7 @@ async def oldest_due(connection: AsyncConnection[Any]) -> float:
 
 async def late_queues(connection: AsyncConnection[Any]) -> list[QueueLateness]:
     """The queues in which something is due and in nobody's hand, the latest first."""
-    return await rows(connection, QueueLateness, "lookup/late_queues", most=_EDGE, no_place=NO_PLACE)
+    return await rows(connection, QueueLateness, "lookup/late_queues", most=_EDGE, no_slot=NO_SLOT)
 
 
 async def queue_states(connection: AsyncConnection[Any]) -> list[QueueState]:

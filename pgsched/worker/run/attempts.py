@@ -1,6 +1,6 @@
 """One attempt at a row, from the moment a lane takes it until its outcome is handed on, exactly once.
 
-An attempt does not begin, and is not counted, where the row's lease is in doubt, where there is no place for it, or
+An attempt does not begin, and is not counted, where the row's lease is in doubt, where there is no slot for it, or
 where its payload cannot be read.
 """
 
@@ -14,7 +14,7 @@ import psycopg
 
 from pgsched.delivery.channel import Channel, describe
 from pgsched.delivery.failure_log import FailureLog
-from pgsched.delivery.places import NoPlace
+from pgsched.delivery.slots import NoFreeSlot
 from pgsched.domain.execution import KEPT_BACK, ClaimedExecution
 from pgsched.domain.outcome import LATE, Failed, Outcome, Released, Succeeded
 from pgsched.domain.policy import Options
@@ -61,7 +61,7 @@ class Equipment:
 
 
 class Attempts:
-    """``unbegun`` takes rows that may not begin, ``waiting`` those that found no place, ``doubt`` one whose lease is in
+    """``unbegun`` takes rows that may not begin, ``waiting`` those that found no slot, ``doubt`` one whose lease is in
     doubt."""
 
     def __init__(
@@ -104,8 +104,8 @@ class Attempts:
                 outcome = LATE if late else await self._channel.deliver(row, options, timeout)
             if outcome is None:
                 return
-        except NoPlace as full:
-            self._waiting.add(full.places, self._in_hand.rows.get(row.id, row), started)  # without what was kept back
+        except NoFreeSlot as full:
+            self._waiting.add(full.slots, self._in_hand.rows.get(row.id, row), started)  # without what was kept back
             return
         except InvalidInput as error:
             outcome = Failed(error=str(error), retryable=False)
@@ -152,7 +152,7 @@ class Attempts:
             lane.expires, lane.only = lane.started + seconds, True
             try:
                 return await self._channel.deliver(row, options, seconds)
-            except NoPlace:
+            except NoFreeSlot:
                 lane.only = False
                 await beginnings.note(row, begun=False)
                 raise
@@ -164,8 +164,8 @@ class Attempts:
         """One attempt, where several clients share the lanes."""
         try:
             self._shares.take(row.client_id)
-        except NoPlace as full:
-            self._waiting.add(full.places, row, time.monotonic())
+        except NoFreeSlot as full:
+            self._waiting.add(full.slots, row, time.monotonic())
             return
         try:
             if row.payload == KEPT_BACK:
@@ -187,8 +187,8 @@ class Attempts:
                     if self._unbegun.may_begin(row, since):
                         await self.plain(lane, whole)
                     return
-        except NoPlace as full:
-            self._waiting.add(full.places, row, time.monotonic())
+        except NoFreeSlot as full:
+            self._waiting.add(full.slots, row, time.monotonic())
             return
         except asyncio.CancelledError:
             if self.draining or lane.execution is None or lane.task is None:

@@ -24,7 +24,7 @@ class Beginnings:
         self._noting: asyncio.Task[None] | None = None
 
     async def note(self, row: ClaimedExecution, *, begun: bool = True) -> bool:
-        """Notes that this row has begun, or, if it found no place, that it has not. Returns whether that is committed;
+        """Notes that this row has begun, or, if it found no slot, that it has not. Returns whether that is committed;
         if not, another worker has the row, or somebody has locked it. Raises what the database raises."""
         answer = asyncio.get_running_loop().create_future()
         self._asked.append((row, begun, answer))

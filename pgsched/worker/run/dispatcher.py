@@ -7,7 +7,7 @@ one sleeping lane first, so that rows that do wait spread over the lanes by them
 Rows claimed a moment early are held in a heap until their instant; one timer serves them all. Deadlines are watched by
 one timer too, not by one a row.
 
-Due rows start in rounds (``upcoming``). Rows for which there is no place (``delivery.places``) wait beside the lanes.
+Due rows start in rounds (``upcoming``). Rows for which there is no slot (``delivery.slots``) wait beside the lanes.
 Rows that others may have by now (``in_hand.Tenure``) are handed back.
 
 ``in_hand`` has every claimed row that has not been settled or handed back: this process is responsible for them.
@@ -108,7 +108,7 @@ class Dispatcher:
     @property
     def spare(self) -> int:
         """The same, for those who claim nothing."""
-        return max(self._places_left, 0) if self.tenure.is_alive and not self._payloads.is_full else 0
+        return max(self._slots_left, 0) if self.tenure.is_alive and not self._payloads.is_full else 0
 
     def taken(self) -> Counter[str]:
         """How much of the room each client takes."""
@@ -118,11 +118,11 @@ class Dispatcher:
 
     @property
     def free_for_held(self) -> int:
-        """The same for rows that gates held, with some places more: claims take every other one at once."""
-        return max(self._places_left + self.concurrency // 4 + 1, 0) if self.tenure.is_alive else 0
+        """The same for rows that gates held, with some slots more: claims take every other one at once."""
+        return max(self._slots_left + self.concurrency // 4 + 1, 0) if self.tenure.is_alive else 0
 
     @property
-    def _places_left(self) -> int:
+    def _slots_left(self) -> int:
         waiting = self._waiting.count
         if not self.shares.wanted:  # else claims pass over those who have many waiting
             waiting = min(waiting, self.concurrency)
@@ -152,7 +152,7 @@ class Dispatcher:
             self._upcoming.set_alarm()
 
     def _look_for_room(self) -> None:
-        if self._wants_room and self._places_left >= self.capacity // 2:
+        if self._wants_room and self._slots_left >= self.capacity // 2:
             self._wants_room = False
             self.room()
 
@@ -289,7 +289,7 @@ class Dispatcher:
         self.hand_back()
 
     def _resume(self, row: ClaimedExecution) -> None:
-        """Starts a row for which there is a place. Mostly a lane is about to end, and goes on with it."""
+        """Starts a row for which there is a slot. Mostly a lane is about to end, and goes on with it."""
         self._ready.appendleft(row)
         if not self._resuming:
             self._resuming = True

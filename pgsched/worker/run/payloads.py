@@ -2,7 +2,7 @@
 
 A claim returns small payloads with their rows and keeps the others back, because a process bounds the number of rows in
 hand and a row may have a mebibyte. A payload that was kept back is read when its row is started, if there are bytes to
-spare; otherwise the row waits as for any place. The size of a payload is not known before it is read, so a reading
+spare; otherwise the row waits as for any slot. The size of a payload is not known before it is read, so a reading
 reserves the largest size and gives back the rest afterwards.
 """
 
@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from pgsched.delivery.places import NoPlace, Places, alone
+from pgsched.delivery.slots import NoFreeSlot, Slots, alone
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Link
 from pgsched.store.live import beginnings
@@ -20,7 +20,7 @@ _AT_ONCE = 16  # readings in one round trip
 _LARGE = 8_192
 
 
-class Payloads(Places):
+class Payloads(Slots):
     """``used`` bytes are in memory or reserved. ``is_full`` says that results which are not settled yet leave no room
     for another payload."""
 
@@ -44,10 +44,10 @@ class Payloads(Places):
     async def whole(self, row: ClaimedExecution) -> AsyncIterator[ClaimedExecution | None]:
         """The row with its payload, whose bytes count until the block is left; None where another worker has it.
 
-        Raises NoPlace where there are no bytes to spare, and what the database raises.
+        Raises NoFreeSlot where there are no bytes to spare, and what the database raises.
         """
         if self.free_for(row.client_id) < 1:
-            raise NoPlace(self)
+            raise NoFreeSlot(self)
         taken = self._reserve(row.client_id, LARGEST)
         try:
             found = await self._read(row)

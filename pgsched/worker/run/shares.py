@@ -1,17 +1,17 @@
-"""Shares the lanes among the clients of a worker, as all places are shared (``delivery.places``).
+"""Shares the lanes among the clients of a worker, as all slots are shared (``delivery.slots``).
 
-Rows beyond a client's share wait like rows that find no place. Claims pass over a client while many of its rows wait
+Rows beyond a client's share wait like rows that find no slot. Claims pass over a client while many of its rows wait
 here.
 """
 
 from collections.abc import Callable, Mapping
 
-from pgsched.delivery.places import NoPlace, Places
+from pgsched.delivery.slots import NoFreeSlot, Slots
 
 _FEWEST_CROWDING = 16
 
 
-class Shares(Places):
+class Shares(Slots):
     """``idle`` returns how many lanes sleep. Lanes are counted only while fewer than ``scarce`` sleep, because quick
     rows need few. ``is_wanted`` says whether there are several clients, and ``relieved`` is called when claims no
     longer pass over a client. ``crowded`` are the clients that claims pass over."""
@@ -31,9 +31,9 @@ class Shares(Places):
         return self.idle() + self._returned
 
     def take(self, client: str) -> None:
-        """Takes a lane, which is awake already, for an attempt of this client. Raises NoPlace."""
+        """Takes a lane, which is awake already, for an attempt of this client. Raises NoFreeSlot."""
         if self._share_of(client, self.idle() + 1) < 1:
-            raise NoPlace(self)
+            raise NoFreeSlot(self)
         self._count(client)
 
     def give_back(self, client: str) -> None:

@@ -1,6 +1,6 @@
 """Rows in hand that have not begun, wherever in the worker they wait, and what keeps them from beginning.
 
-A row waits here for its instant, for a lane or for a place while it may be cancelled, edited, paused or held in the
+A row waits here for its instant, for a lane or for a slot while it may be cancelled, edited, paused or held in the
 database. Once the worker has been told of a change, no row that it concerns begins as it was:
 
 - Rows that a notification names are kept back until the database has said whether they are still this worker's, and

@@ -1,10 +1,10 @@
-"""Rows in hand that wait for a place (``delivery.places``), beside the lanes and not in one.
+"""Rows in hand that wait for a slot (``delivery.slots``), beside the lanes and not in one.
 
 They have not begun: no timeout runs, nothing counts as an attempt, and their leases are renewed as those of all rows
-in hand. A place that becomes free goes in turn to each client that waits for it and may have one more.
+in hand. A slot that becomes free goes in turn to each client that waits for it and may have one more.
 
 A row that has waited too long is postponed for a moment, with the reason: other due rows have room here, and a worker
-that has places may be quicker to deliver it. Where its own client keeps the places taken, it is postponed for longer.
+that has slots may be quicker to deliver it. Where its own client keeps the slots taken, it is postponed for longer.
 """
 
 import random
@@ -13,9 +13,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 
-from pgsched.delivery.places import Places
+from pgsched.delivery.slots import Slots
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.outcome import NO_PLACE, Outcome, Released
+from pgsched.domain.outcome import NO_SLOT, Outcome, Released
 from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.worker.run.terms import DEFAULT
@@ -29,37 +29,37 @@ _TELL_EVERY = 10.0
 
 
 class Waiting:
-    """Gives ``resume`` each row for which there is a place again. Moments are monotonic seconds."""
+    """Gives ``resume`` each row for which there is a slot again. Moments are monotonic seconds."""
 
     def __init__(self, resume: Callable[[ClaimedExecution], None]) -> None:
         self._resume = resume
-        self._rows: dict[Places, dict[str, _Rows]] = {}
+        self._rows: dict[Slots, dict[str, _Rows]] = {}
         self._resumed: dict[bytes, float] = {}
-        self._wanted: dict[tuple[str, str], Places] = {}
+        self._wanted: dict[tuple[str, str], Slots] = {}
         self.count = 0
 
-    def add(self, places: Places, row: ClaimedExecution, now: float) -> None:
-        """Takes a row that found no place. A row that was just resumed, and came too late, keeps its turn."""
-        clients = self._rows.get(places)
+    def add(self, slots: Slots, row: ClaimedExecution, now: float) -> None:
+        """Takes a row that found no slot. A row that was just resumed, and came too late, keeps its turn."""
+        clients = self._rows.get(slots)
         if clients is None:
-            clients = self._rows[places] = {}
-            places.freed = self._freed
+            clients = self._rows[slots] = {}
+            slots.freed = self._freed
         rows = clients.setdefault(row.client_id, deque())
         since = self._resumed.pop(row.id, None)
         if since is None:
             rows.append((now, row))
-            self._wanted[row.client_id, row.target] = places
+            self._wanted[row.client_id, row.target] = slots
         else:
             rows.appendleft((since, row))
         self.count += 1
 
     def join(self, row: ClaimedExecution, now: float) -> bool:
-        """Takes a row whose client waits with another for the places that its target needs; False if none does. Rows
+        """Takes a row whose client waits with another for the slots that its target needs; False if none does. Rows
         behind a full host so cost no attempt to begin each."""
         if row.id in self._resumed:
             return False
-        places = self._wanted.get((row.client_id, row.target))
-        clients = self._rows.get(places) if places else None
+        slots = self._wanted.get((row.client_id, row.target))
+        clients = self._rows.get(slots) if slots else None
         if clients is None or row.client_id not in clients:
             return False
         clients[row.client_id].append((now, row))
@@ -75,38 +75,38 @@ class Waiting:
         return found
 
     def look(self) -> None:
-        """Resumes as many rows as there are places; a row that was resumed before may have ended without taking its
-        place."""
+        """Resumes as many rows as there are slots; a row that was resumed before may have ended without taking its
+        slot."""
         self._resumed.clear()
         self._wanted.clear()
-        for places, clients in [*self._rows.items()]:
-            free = places.free
-            may = {client: min(places.free_for(client), free) for client in clients}
+        for slots, clients in [*self._rows.items()]:
+            free = slots.free
+            may = {client: min(slots.free_for(client), free) for client in clients}
             while free > 0 and (client := next((client for client in clients if may[client] > 0), None)) is not None:
                 free, may[client] = free - 1, may[client] - 1
-                self._resume_one(places, client)
+                self._resume_one(slots, client)
 
-    def take_overdue(self, before: float) -> Iterator[tuple[Places, list[ClaimedExecution]]]:
-        """Removes the rows that have waited since before that moment, by their places."""
-        for places, clients in [*self._rows.items()]:
+    def take_overdue(self, before: float) -> Iterator[tuple[Slots, list[ClaimedExecution]]]:
+        """Removes the rows that have waited since before that moment, by their slots."""
+        for slots, clients in [*self._rows.items()]:
             taken = []
             for rows in clients.values():
                 while rows and rows[0][0] < before:
                     taken.append(rows.popleft()[1])
             self.count -= len(taken)
-            self._forget(places)
+            self._forget(slots)
             if taken:
-                yield places, taken
+                yield slots, taken
 
     def take(self, wanted: Callable[[ClaimedExecution], bool]) -> list[ClaimedExecution]:
         """Removes the rows for which this is so, and returns them."""
         taken = [row for row in self.copy() if wanted(row)]
         if taken:
             ids = {row.id for row in taken}
-            for places, clients in [*self._rows.items()]:
+            for slots, clients in [*self._rows.items()]:
                 for client, rows in clients.items():
                     clients[client] = deque(one for one in rows if one[1].id not in ids)
-                self._forget(places)
+                self._forget(slots)
             self.count -= len(taken)
         return taken
 
@@ -118,31 +118,31 @@ class Waiting:
         """A copy of all rows. For a thread beside the loop; raises RuntimeError where something changes meanwhile."""
         return [row for clients in self._rows.values() for rows in clients.values() for _, row in rows]
 
-    def _freed(self, places: Places) -> None:
-        client = next((client for client in self._rows.get(places, ()) if places.free_for(client) > 0), None)
+    def _freed(self, slots: Slots) -> None:
+        client = next((client for client in self._rows.get(slots, ()) if slots.free_for(client) > 0), None)
         if client is not None:
-            self._resume_one(places, client)
+            self._resume_one(slots, client)
 
-    def _resume_one(self, places: Places, client: str) -> None:
-        clients = self._rows[places]
+    def _resume_one(self, slots: Slots, client: str) -> None:
+        clients = self._rows[slots]
         rows = clients.pop(client)
         since, row = rows.popleft()
         self.count -= 1
         if rows:
             clients[client] = rows  # behind the others
         elif not clients:
-            self._forget(places)
+            self._forget(slots)
         self._resumed[row.id] = since
         self._resume(row)
 
-    def _forget(self, places: Places) -> None:
-        """Forgets clients without waiting rows, and the places if no client waits for them."""
-        clients = self._rows[places]
+    def _forget(self, slots: Slots) -> None:
+        """Forgets clients without waiting rows, and the slots if no client waits for them."""
+        clients = self._rows[slots]
         for client in [client for client, rows in clients.items() if not rows]:
             del clients[client]
         if not clients:
-            del self._rows[places]
-            places.freed = None
+            del self._rows[slots]
+            slots.freed = None
 
 
 class Postponing:
@@ -154,22 +154,20 @@ class Postponing:
 
     def turn(self) -> None:
         now = time.monotonic()
-        for places, rows in self._waiting.take_overdue(now - _LONGEST_WAIT):
-            own = {client: places.why(client) for client in {row.client_id for row in rows}}
-            taken = f"{NO_PLACE}: a worker process has {places.most:,} {places.name} at most, and all are taken"
+        for slots, rows in self._waiting.take_overdue(now - _LONGEST_WAIT):
+            own = {client: slots.why(client) for client in {row.client_id for row in rows}}
+            taken = f"{NO_SLOT}: a worker process has {slots.most:,} {slots.name} at most, and all are taken"
             for row in rows:
                 reason = own[row.client_id]
                 after = timedelta(seconds=random.uniform(*(_OF_ITS_OWN_MAKING if reason else _LEFT_ALONE)))
                 self._settle(row, DEFAULT, Released(after=after, reason=reason or taken), 0.0)
             if now - self._told_at >= _TELL_EVERY:
                 self._told_at = now
-                self._tell(places, rows)
+                self._tell(slots, rows)
 
-    def _tell(self, places: Places, rows: Sequence[ClaimedExecution]) -> None:
+    def _tell(self, slots: Slots, rows: Sequence[ClaimedExecution]) -> None:
         """Logs it, with the client of which most rows are postponed."""
         [(client, _)] = Counter(row.client_id for row in rows).most_common(1)
-        reason = places.why(client)
+        reason = slots.why(client)
         said = {"reason": reason} if reason else {}
-        self._events.emit(
-            "places.taken", places=places.name, most=places.most, put_off=len(rows), client=client, **said
-        )
+        self._events.emit("slots.taken", slots=slots.name, most=slots.most, put_off=len(rows), client=client, **said)

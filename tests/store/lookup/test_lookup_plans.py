@@ -18,7 +18,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
-from pgsched.domain.outcome import NO_PLACE
+from pgsched.domain.outcome import NO_SLOT
 from pgsched.domain.states import STATUSES
 from pgsched.store.core.sql import statement, statement_with
 from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters, reasons_of_dead_letters
@@ -129,12 +129,12 @@ _AS_API: dict[str, Any] = {
 _COUNTS: dict[str, dict[str, Any]] = {
     "lookup/count_live": {"most": MOST_COUNTED // 10},
     "lookup/count_ended": {"most": MOST_COUNTED // 10},
-    "lookup/late_queues": {"most": 10, "no_place": NO_PLACE},
+    "lookup/late_queues": {"most": 10, "no_slot": NO_SLOT},
     "lookup/queue_states": {},
     "doctor/unplanned_jobs": {"seconds": 60, "most": 50},
     "doctor/standing_still": {"seconds": 300, "most": 20},
     "lookup/undeliverable": {},
-    "lookup/now_edges": {"queues": 50, "most": 5, "no_place": NO_PLACE},
+    "lookup/now_edges": {"queues": 50, "most": 5, "no_slot": NO_SLOT},
     "lookup/held_back": {"gates": 5, "most": 50},
     "lookup/now_flows": {"queues": 50},
     "lookup/held_of_clients": {"clients": [f"client-{n}" for n in range(50)], "most": 50},

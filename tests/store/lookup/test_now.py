@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from pgsched.domain.outcome import NO_PLACE
+from pgsched.domain.outcome import NO_SLOT
 from pgsched.store.core import connect
 from pgsched.store.lookup import now, overview
 from pgsched.store.lookup.now import Edge, Now
@@ -51,7 +51,7 @@ async def test_what_was_put_off_as_no_worker_had_a_place_is_due_since_it_first_w
     db: Connection, planning: connect.Connection
 ) -> None:
     put_off = "fire_at = now() + interval '1 second', scheduled_for = fire_at, reason = %s"
-    for ago, reason in (("10 minutes", f"{NO_PLACE}: all are taken"), ("20 minutes", "not ready")):
+    for ago, reason in (("10 minutes", f"{NO_SLOT}: all are taken"), ("20 minutes", "not ready")):
         db.execute(f"update pgsched.executions set {put_off} where id = %s", [reason, _due(db, ago)])
     found = _edge(await now.look(planning), queue="default")
     assert (found.due, found.in_hand) == (1, 0)

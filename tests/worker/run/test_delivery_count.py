@@ -4,9 +4,9 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
+from pgsched.delivery.handler_exceptions import Snooze
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
-from pgsched.delivery.verdicts import Snooze
 from tests.worker.conftest import Connection, Running, until_history
 
 Told = list[tuple[int, int]]

@@ -35,7 +35,7 @@ async def test_its_beginning_is_on_record_while_it_runs(db: Connection, running:
         await until_history(db, 2)
 
 
-async def test_what_waits_for_a_place_has_not_begun(db: Connection, running: Running) -> None:
+async def test_what_waits_for_a_slot_has_not_begun(db: Connection, running: Running) -> None:
     app, go, begun = App(), threading.Event(), threading.Event()
 
     @app.handler("keep")

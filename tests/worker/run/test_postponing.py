@@ -3,9 +3,9 @@
 from datetime import timedelta
 from typing import Any
 
+from pgsched.delivery.handler_exceptions import Snooze
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
-from pgsched.delivery.verdicts import Snooze
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
 SOON = "update pgsched.executions set fire_at = now() where fire_at > now() and lease_token is null returning 1"

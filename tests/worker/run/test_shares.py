@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from pgsched.delivery.places import NoPlace
 from pgsched.delivery.python import App
+from pgsched.delivery.slots import NoFreeSlot
 from pgsched.worker.run.shares import Shares
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
@@ -27,7 +27,7 @@ class Crew:
             self.idle -= 1
             try:
                 self.shares.take(client)
-            except NoPlace:
+            except NoFreeSlot:
                 self.idle += 1
                 break
             self.taken.append(client)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from pgsched.delivery.handler_exceptions import Fail
 from pgsched.delivery.python import App
-from pgsched.delivery.verdicts import Fail
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
 pytestmark = pytest.mark.smoke

@@ -3,7 +3,7 @@
 -- them, it looks at some. Locks nothing. Index: executions_fire_at, of each partition the edge, behind what is in hand.
 select q.name as queue, extract(epoch from clock_timestamp() - min(e.due))::float8 as seconds
   from pgsched.queues q cross join pgsched_internal.partitions_of(q.first_partition) p cross join lateral (
-    select case when e.attempt = 0 and e.reason ^@ %(no_place)s then coalesce(e.start_at, e.scheduled_for, e.fire_at) else e.fire_at end as due
+    select case when e.attempt = 0 and e.reason ^@ %(no_slot)s then coalesce(e.start_at, e.scheduled_for, e.fire_at) else e.fire_at end as due
       from pgsched.executions e
      where e.partition = p and e.fire_at <= clock_timestamp() + interval '2 seconds' and e.lease_expires_at is null
      order by e.fire_at limit %(most)s) e

@@ -11,7 +11,7 @@ with partitions as (
          count(*) over (partition by p.partition) >= %(most)s and max(e.fire_at) over (partition by p.partition) <= clock_timestamp() as cut
     from partitions p cross join lateral (
       select e.client_id::text as client, e.lease_owner as worker, e.lease_expires_at is not null as held, e.fire_at,
-             case when e.attempt = 0 and e.reason ^@ %(no_place)s then coalesce(e.start_at, e.scheduled_for, e.fire_at) else e.fire_at end as due
+             case when e.attempt = 0 and e.reason ^@ %(no_slot)s then coalesce(e.start_at, e.scheduled_for, e.fire_at) else e.fire_at end as due
         from pgsched.executions e
        where e.partition = p.partition and e.fire_at <= clock_timestamp() + interval '2 seconds'
        order by e.fire_at limit %(most)s) e

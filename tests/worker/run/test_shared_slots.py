@@ -67,7 +67,7 @@ async def test_handlers_that_keep_their_threads(db: Connection, running: Running
 
 
 async def test_functions_that_never_return(db: Connection, running: Running, go: threading.Event) -> None:
-    """Whose attempts are over: their client has its share of the threads that are left behind, and of the places."""
+    """Whose attempts are over: their client has its share of the threads that are left behind, and of the slots."""
     app = App()
     app.handler("hang")(lambda: go.wait(120) and None)
     app.handler("quick")(lambda: None)
@@ -79,7 +79,7 @@ async def test_functions_that_never_return(db: Connection, running: Running, go:
             " select 'slow', 'python:hang', now(), %s::jsonb from generate_series(1, 30)",
             [options],
         )
-        await until_history(db, 9, status="failed", seconds=30)  # 6 of 8 that are left behind, and 3 of 4 places
+        await until_history(db, 9, status="failed", seconds=30)  # 6 of 8 that are left behind, and 3 of 4 slots
         reason = "select reason from pgsched.status where client_id = 'slow' and status = 'scheduled' limit 1"
         assert "functions go on in their threads" in await until(lambda: value(db, reason), seconds=30)
         for done in range(1, 4):

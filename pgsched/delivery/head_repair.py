@@ -21,7 +21,7 @@ _BEGINS = b"HTTP/"
 _LONGEST_KEPT = 200
 
 
-class Mending:
+class HeadRepair:
     """Reads a head in whatever pieces it comes, each byte of it once, however many interim answers stand before it."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Mending:
             if self._line > LONGEST_HEAD:
                 break
             if self._is_last(line):
-                return self._mended()
+                return self._written_anew()
         if len(self._received) > LONGEST_HEAD:
             raise Malformed(f"its head is over {LONGEST_HEAD} bytes")
         if not self._status:
@@ -68,7 +68,7 @@ class Mending:
         self._headers.clear()
         return False
 
-    def _mended(self) -> bytes:
+    def _written_anew(self) -> bytes:
         head = b"HTTP/1.1 %d %b\r\n%bConnection: close\r\n\r\n"
         return head % (self._status, self._reason, _reliable(self._headers)) + bytes(self._received[self._line :])
 

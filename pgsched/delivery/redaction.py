@@ -18,7 +18,7 @@ _OF_DOTNET = {ord(sign): f"\\u{ord(sign):04X}" for sign in "\"&'+<>`"} | {ord("\
 _OF_GO = {ord(sign): f"\\u{ord(sign):04x}" for sign in "&<>"}
 
 
-def without(texts: Collection[str], answer: bytes) -> bytes:
+def redacted(texts: Collection[str], answer: bytes) -> bytes:
     """The answer with three dots in the place of each of these texts, as it is and as JSON, HTML and URLs have it; also
     of the beginning of one at which the answer was cut off."""
     if len(answer) < _SHORTEST:

@@ -11,7 +11,7 @@ import pytest
 
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
-from pgsched.domain.outcome import NO_PLACE
+from pgsched.domain.outcome import NO_SLOT
 from tests.delivery.receiver import Request, answering, receiving
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
@@ -107,15 +107,15 @@ async def test_what_waits_for_too_long_is_put_off_and_makes_room_for_others(
         await db.execute("select pgsched.schedule('python:quick')")
         await until_history(db, 1, seconds=30)
         assert await value(db, "select target from pgsched.history") == "python:quick"
-        assert (await recorder.wait_for("places.taken"))["most"] == 1
+        assert (await recorder.wait_for("slots.taken"))["most"] == 1
         why = await until(lambda: value(db, "select max(reason) from pgsched.status where status = 'scheduled'"))
-        assert why.startswith(f"{NO_PLACE}: a worker process has 1 ")
+        assert why.startswith(f"{NO_SLOT}: a worker process has 1 ")
         go.set()
         await until_history(db, 21, seconds=40)
     assert await value(db, "select max(attempt) from pgsched.history") == 1
 
 
-async def test_a_function_that_overran_leaves_its_place_to_the_next(
+async def test_a_function_that_overran_leaves_its_slot_to_the_next(
     db: Connection, running: Running, go: threading.Event
 ) -> None:
     app, begun = App(), list[str]()
@@ -148,7 +148,7 @@ async def test_who_has_left_too_many_threads_behind_is_put_off_and_told_why(
         await until_history(db, 3, status="failed", seconds=30)
         found = await until(lambda: value(db, "select reason from pgsched.status where status = 'scheduled'"))
         assert found == "2 and more of this client's functions go on in their threads though their time is over"
-        assert (await recorder.wait_for("places.taken"))["reason"] == found
+        assert (await recorder.wait_for("slots.taken"))["reason"] == found
         assert len(begun) == 3
         go.set()
         await until_history(db, 1, seconds=30)

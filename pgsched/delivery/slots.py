@@ -1,12 +1,12 @@
-"""Places: limited resources that attempts share, such as lanes, threads, sessions and the connections to one host.
+"""Slots: limited resources that attempts share, such as lanes, threads, sessions and the connections to one host.
 
-An attempt that finds no place does not wait for one and has not started. Its channel raises NoPlace, and the caller
-keeps the row until ``freed`` says that a place is free. So the time that a row waits inside the worker never counts as
+An attempt that finds no slot does not wait for one and has not started. Its channel raises NoFreeSlot, and the caller
+keeps the row until ``freed`` says that a slot is free. So the time that a row waits inside the worker never counts as
 the target's, and no lane is occupied by a row without a call.
 
-Running attempts are never preempted, so a client with slow attempts could occupy all places until its timeouts. With
-several clients, each may have three places for each one that is free: the first gets three quarters of all places, the
-second three quarters of the rest, and so on; the last place is left for a newcomer.
+Running attempts are never preempted, so a client with slow attempts could occupy all slots until its timeouts. With
+several clients, each may have three slots for each one that is free: the first gets three quarters of all slots, the
+second three quarters of the rest, and so on; the last slot is left for a newcomer.
 """
 
 from collections.abc import Callable
@@ -15,17 +15,17 @@ _TO_ONE_FREE = 3
 
 
 def alone() -> bool:
-    """Says that places are not shared."""
+    """Says that slots are not shared."""
     return False
 
 
-class Places:
-    """At most ``most`` places. ``freed`` is called for each place that becomes free while rows wait; ``name`` is for
+class Slots:
+    """At most ``most`` slots. ``freed`` is called for each slot that becomes free while rows wait; ``name`` is for
     logs; ``is_shared`` says whether there are several clients."""
 
     def __init__(self, name: str, most: int, *, is_shared: Callable[[], bool] = alone) -> None:
         self.name, self.most, self.taken = name, most, 0
-        self.freed: Callable[[Places], None] | None = None
+        self.freed: Callable[[Slots], None] | None = None
         self._is_shared = is_shared
         self._by_client: dict[str, int] = {}
 
@@ -35,7 +35,7 @@ class Places:
         return self.most - self.taken
 
     def taken_by(self, client: str) -> int:
-        """How many places a client has."""
+        """How many slots a client has."""
         return self._by_client.get(client, 0)
 
     def free_for(self, client: str) -> int:
@@ -43,13 +43,13 @@ class Places:
         return self._share_of(client, self.free)
 
     def why(self, client: str) -> str | None:
-        """The reason why this client may have no place for long, where that is its own doing."""
+        """The reason why this client may have no slot for long, where that is its own doing."""
         return None
 
     def take(self, client: str) -> None:
-        """Takes a place. Raises NoPlace where all are taken, or the rest is for other clients."""
+        """Takes a slot. Raises NoFreeSlot where all are taken, or the rest is for other clients."""
         if self.free_for(client) < 1:
-            raise NoPlace(self)
+            raise NoFreeSlot(self)
         self.taken += 1
         self._count(client)
 
@@ -59,12 +59,12 @@ class Places:
         self.tell()
 
     def tell(self) -> None:
-        """Says that a place may be free."""
+        """Says that a slot may be free."""
         if self.freed is not None:
             self.freed(self)
 
     def _share_of(self, client: str, free: int) -> int:
-        """How many of so many free places this client may have."""
+        """How many of so many free slots this client may have."""
         if free <= 0:
             return 0
         if not self._is_shared():
@@ -83,9 +83,9 @@ class Places:
             self._by_client.pop(client, None)
 
 
-class NoPlace(Exception):
-    """The attempt could not begin, for there was no place for it; nobody was called."""
+class NoFreeSlot(Exception):
+    """The attempt could not begin, for there was no slot for it; nobody was called."""
 
-    def __init__(self, places: Places) -> None:
-        super().__init__(f"no place: {places.name}")
-        self.places = places
+    def __init__(self, slots: Slots) -> None:
+        super().__init__(f"no free slot: {slots.name}")
+        self.slots = slots

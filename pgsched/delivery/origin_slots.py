@@ -1,7 +1,7 @@
 """The connections to one origin.
 
-A place is the right to one connection. It is held, in this order, by the exchange that opens the connection and by the
-open connection itself. An exchange that finds every place taken and no connection parked does not begin (``places``
+A slot is the right to one connection. It is held, in this order, by the exchange that opens the connection and by the
+open connection itself. An exchange that finds every slot taken and no connection parked does not begin (``slots``
 says who waits, and how clients share the connections).
 """
 
@@ -11,20 +11,20 @@ from collections.abc import Callable
 
 from pgsched.delivery.connection import Connection
 from pgsched.delivery.exchange import Exchange
-from pgsched.delivery.places import Places, alone
+from pgsched.delivery.slots import Slots, alone
 from pgsched.delivery.url import Origin
 
 
 class PoolState:
     """The state that all origins of a pool share: every open connection, the parked ones with the moment they were
-    parked (oldest first), and how many places are taken in all."""
+    parked (oldest first), and how many slots are taken in all."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self.hosts: dict[Origin, OriginPlaces] = {}
+        self.hosts: dict[Origin, OriginSlots] = {}
         self.sockets: set[Connection] = set()
         self.parked: OrderedDict[Connection, float] = OrderedDict()
-        self.places = 0
+        self.slots = 0
         self._last_closed: asyncio.Future[None] | None = None
 
     async def emptied(self) -> None:
@@ -40,8 +40,8 @@ class PoolState:
             self._last_closed.set_result(None)
 
 
-class OriginPlaces(Places):
-    """At most ``most`` places. Leaves the state when no place is taken and nobody waits, and is not used
+class OriginSlots(Slots):
+    """At most ``most`` slots. Leaves the state when no slot is taken and nobody waits, and is not used
     afterwards."""
 
     def __init__(self, origin: Origin, state: PoolState, *, most: int, is_shared: Callable[[], bool] = alone) -> None:
@@ -56,7 +56,7 @@ class OriginPlaces(Places):
         return self.most - self.taken + len(self._parked)
 
     def begin(self, exchange: Exchange, client: str) -> None:
-        """Starts the exchange on a parked connection, or gives it a place; the caller has just seen that there is one
+        """Starts the exchange on a parked connection, or gives it a slot; the caller has just seen that there is one
         for the client, and must call ``over`` afterwards."""
         self._count(client)
         if exchange.once and self._parked:
@@ -68,8 +68,8 @@ class OriginPlaces(Places):
             connection.start(exchange)
         else:
             self.taken += 1
-            self._state.places += 1
-            exchange.offer_place()
+            self._state.slots += 1
+            exchange.offer_slot()
 
     def over(self, client: str) -> None:
         """An exchange of this client has ended, and nobody awaits it."""
@@ -77,12 +77,12 @@ class OriginPlaces(Places):
         self.tell()
 
     def _begin_afresh(self, exchange: Exchange) -> None:
-        """Gives it a place of its own, if need be that of the connection parked for longest."""
+        """Gives it a slot of its own, if need be that of the connection parked for longest."""
         self.taken += 1
-        self._state.places += 1
+        self._state.slots += 1
         if self.taken > self.most:
             self._parked[0].discard(politely=True)
-        exchange.offer_place()
+        exchange.offer_slot()
 
     def leave(self, exchange: Exchange) -> None:
         """Gives up an exchange that nobody awaits any more. Its connection is not used again."""
@@ -115,9 +115,9 @@ class OriginPlaces(Places):
             self._parked.remove(connection)
 
     def vacate(self) -> None:
-        """A place has become free."""
+        """A slot has become free."""
         self.taken -= 1
-        self._state.places -= 1
+        self._state.slots -= 1
         self.retire()
 
     def retire(self) -> None:

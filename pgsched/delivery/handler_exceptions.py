@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 
-from pgsched.delivery.channel import FinalFailure, Verdict, cut
+from pgsched.delivery.channel import FinalFailure, OutcomeException, cut
 from pgsched.domain.outcome import Failed, Postponed
 
 
-class Retry(Verdict):
+class Retry(OutcomeException):
     """Raised by a handler: this attempt has failed, and the next comes when the policy says."""
 
     def __init__(self, reason: str = "the handler asked for another try") -> None:
@@ -14,7 +14,7 @@ class Retry(Verdict):
         super().__init__(reason, Failed(error=reason, retryable=True))
 
 
-class Snooze(Verdict):
+class Snooze(OutcomeException):
     """Raised by a handler that wants to be called again later. Nothing has failed, and the attempt does not count.
 
     ``after`` is from 1 second to 24 hours; anything but a timedelta is a TypeError. Unless the execution has bounds of

@@ -14,7 +14,7 @@ _EPOCH = 946_684_800_000_000
 _LONGEST = 256
 
 
-class Traced:
+class TracingChannel:
     """A channel whose attempts are spans. What it calls is told of them: handlers have the span as the current one, and
     callbacks and messages as their ``traceparent``."""
 
@@ -25,7 +25,7 @@ class Traced:
         due = (execution.fire_at + _EPOCH) * 1000
         with self._spans.attempt(options.traceparent, due, _told(execution)) as attempt:
             given = replace(options, traceparent=attempt.traceparent)
-            try:  # NoPlace leaves the spans without an end: nothing has begun, so nothing is told
+            try:  # NoFreeSlot leaves the spans without an end: nothing has begun, so nothing is told
                 outcome = await self._channel.deliver(execution, given, deadline)
             except asyncio.CancelledError:
                 attempt.end("cancelled", error="the attempt was ended: it was cancelled, or its time was over")

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from pgsched.delivery.hiding import without
+from pgsched.delivery.redaction import redacted
 from pgsched.domain.outcome import LONGEST_ERROR, Failed, Succeeded
 from pgsched.domain.policy import parse_options
 from tests.delivery.receiver import Request, answering, calling, execution, receiving
@@ -59,16 +59,16 @@ async def test_nor_of_a_success_whose_answer_is_kept() -> None:
     ],
 )
 def test_a_secret_is_found_as_encoders_write_it(told: str) -> None:
-    assert without(["a/hush+b/hush==\"'&<"], f"x {told} y".encode()) == "x … y".encode()
+    assert redacted(["a/hush+b/hush==\"'&<"], f"x {told} y".encode()) == "x … y".encode()
 
 
 @pytest.mark.parametrize("before", range(LONGEST_ERROR - 20, LONGEST_ERROR + 2))
 async def test_nor_where_the_answer_is_cut_off_within_it(before: int) -> None:
     body = "é" * (2 * before) + 'hush-"hush"-hush'
-    shown = without(['hush-"hush"-hush'], body.encode()[: 4 * LONGEST_ERROR]).decode("utf-8", "replace")
+    shown = redacted(['hush-"hush"-hush'], body.encode()[: 4 * LONGEST_ERROR]).decode("utf-8", "replace")
     assert "hush" not in shown
 
 
 def test_the_longest_is_left_out_first_and_what_is_no_secret_stays() -> None:
-    assert without(["hush", "hush-hush", "a", ""], b"a hush-hush is a hush") == "a … is a …".encode()
-    assert without([], b"hush") == b"hush"
+    assert redacted(["hush", "hush-hush", "a", ""], b"a hush-hush is a hush") == "a … is a …".encode()
+    assert redacted([], b"hush") == b"hush"
