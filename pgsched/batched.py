@@ -6,6 +6,7 @@ no more, however many there are.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from itertools import islice
 from typing import Generic, TypeVar
 
 _Key = TypeVar("_Key")
@@ -13,11 +14,13 @@ _Value = TypeVar("_Value")
 
 
 class Batched(Generic[_Key, _Value]):
-    """``look_up`` answers for the keys that are there; of the others None is said. What it raises is told to all who
-    have asked."""
+    """``look_up`` answers for the keys that are there, at ``most`` so many at once; of the others None is said. What it
+    raises is told to all who have asked for these."""
 
-    def __init__(self, look_up: Callable[[Collection[_Key]], Awaitable[Mapping[_Key, _Value]]]) -> None:
-        self._look_up = look_up
+    def __init__(
+        self, look_up: Callable[[Collection[_Key]], Awaitable[Mapping[_Key, _Value]]], *, most: int | None = None
+    ) -> None:
+        self._look_up, self._most = look_up, most
         self._wanted: dict[_Key, asyncio.Future[_Value | None]] = {}
         self._asking: asyncio.Task[None] | None = None
 
@@ -31,9 +34,10 @@ class Batched(Generic[_Key, _Value]):
 
     async def _ask(self) -> None:
         while self._wanted:
-            wanted, self._wanted = self._wanted, {}
+            asked = [*islice(self._wanted, self._most)]
+            wanted = {key: self._wanted.pop(key) for key in asked}
             try:
-                found = await self._look_up(list(wanted))
+                found = await self._look_up(asked)
             except Exception as error:
                 for future in wanted.values():
                     future.set_exception(error)

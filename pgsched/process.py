@@ -26,9 +26,8 @@ from pgsched.store.admin.workers import check_queues
 from pgsched.store.core.fitness import check_not_following
 from pgsched.store.core.pooling import check_sessions, watch_sessions
 from pgsched.store.core.transactions import transaction
-from pgsched.worker.run import forks
 from pgsched.worker.run.event_loop import run_to_its_end
-from pgsched.worker.run.process_exit import ExitStatus, ProcessExit, named
+from pgsched.worker.run.process_exit import ExitStatus, ProcessExit, end_forked_children, named
 
 Orders = Callable[[Callable[[], None]], None]
 _LOOK_EVERY, _ORDERS_WITHIN, _NEXT_TRY = 1.0, 2.0, 1.0
@@ -150,7 +149,7 @@ def run_worker(
     """
     events = events or Events()
     url = awaited_database(settings, events) if waits else checked_database(settings)
-    forks.guard()
+    end_forked_children()
     tune_interpreter()
     process_exit = (
         ProcessExit(events, after=settings.blocked_timeout + settings.lease) if settings.blocked_timeout else None

@@ -25,8 +25,8 @@ from pgsched.domain.outcome import Failed, Outcome
 from pgsched.events import Events
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Link
-from pgsched.worker.run import forks
 from pgsched.worker.run.event_loop import run_to_its_end
+from pgsched.worker.run.process_exit import end_forked_children
 from pgsched.worker.run.reports import Reports
 
 _PR_SET_PDEATHSIG = 1
@@ -66,7 +66,7 @@ def serve_isolated(settings: Settings, events: Events) -> None:
         tracebacks=settings.kept_traceback,
         reports=Reports(Link(url, "reports", raw=False)),
     )
-    forks.guard()
+    end_forked_children()
     run_to_its_end(_serve(channel, calls, answers), events)
 
 

@@ -65,6 +65,9 @@ class Options:
     has_secrets: bool = False
 
 
+DEFAULT_OPTIONS = Options()
+
+
 def parse_options(raw: bytes | None, *defaults: bytes) -> Options:
     """Parses the options in a JSON object. An option that it does not have is taken from the first of ``defaults`` that
     has it, else from our own defaults. Headers are merged by name.

@@ -20,19 +20,16 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.live.warming import warm_settles
 from pgsched.upkeep.primaries import Primaries
 from pgsched.upkeep.services import Upkeep
-from pgsched.worker.claim.hints import Hints
-from pgsched.worker.claim.listener import Listener
+from pgsched.worker.claim.listener import Hints, Listener
 from pgsched.worker.gates.capabilities import Capabilities
 from pgsched.worker.leases import SURE
 from pgsched.worker.roster import Roster
 from pgsched.worker.run.dispatcher import Dispatcher
-from pgsched.worker.run.lane_watch import LaneWatch
+from pgsched.worker.run.lanes import LaneWatch, Watchdog
 from pgsched.worker.run.renewer import Renewer
 from pgsched.worker.run.shares import Shares
 from pgsched.worker.run.stand_in import StandIn
-from pgsched.worker.run.terms import Terms
-from pgsched.worker.run.watchdog import Watchdog
-from pgsched.worker.settle.minutes import Minutes
+from pgsched.worker.settle.counting import Minutes
 from pgsched.worker.settle.settler import SETTLING_PATIENCE, Settler
 
 
@@ -75,11 +72,10 @@ class Assembly:
             base.definitions,
             batch=settings.batch,
         )
-        terms = Terms(base.clock, base.directory.defaults)
         self.relieved: Signal[[]] = Signal()
-        self.dispatcher = self._make_dispatcher(containment, terms)
+        self.dispatcher = self._make_dispatcher(containment)
         capabilities = Capabilities(base.chores, base.events, self.roster, mine=self.deliveries.capabilities)
-        self.supply = Supply(base, self.roster, self.dispatcher, capabilities=capabilities, terms=terms, warms=warms)
+        self.supply = Supply(base, self.roster, self.dispatcher, capabilities=capabilities, warms=warms)
         self.renewer = Renewer(
             base.renewing,
             self.roster,
@@ -122,7 +118,7 @@ class Assembly:
         self.base.events.emit("worker.joined", worker=self.roster.number)
         self.supply.joined()
 
-    def _make_dispatcher(self, containment: Containment, terms: Terms) -> Dispatcher:
+    def _make_dispatcher(self, containment: Containment) -> Dispatcher:
         base, settings, process_exit = self.base, self.base.settings, containment.process_exit
         stand_in = StandIn(
             base.url,
@@ -137,7 +133,7 @@ class Assembly:
         shares = Shares(lanes=settings.concurrency, is_wanted=base.directory.are_several, relieved=self.relieved)
         watchdog = Watchdog(base.events, stand_in=stand_in, process_exit=process_exit)
         return Dispatcher(
-            self.deliveries.equip(self.settler, shares, terms),
+            self.deliveries.equip(self.settler, shares),
             base.clock,
             concurrency=settings.concurrency,
             ahead=settings.look_ahead,
@@ -160,7 +156,7 @@ class Assembly:
         claimer, upkeep = self.supply.claimer, self.upkeep
         return Hints(
             expect=claimer.expect,
-            rung=claimer.ring,
+            often=claimer.poll,
             look=claimer.wake,
             changed={
                 "plan": upkeep.planner.wake,

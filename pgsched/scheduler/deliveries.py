@@ -14,14 +14,12 @@ from pgsched.delivery.isolation import Isolation, StartChild
 from pgsched.delivery.threads import Threads
 from pgsched.scheduler.base import Base
 from pgsched.tracing import Tracing
-from pgsched.worker.run.attempts import Equipment
-from pgsched.worker.run.beginnings import Beginnings
+from pgsched.worker.run.attempts import Beginnings, Equipment
 from pgsched.worker.run.channels import Surroundings, make_channels
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.process_exit import ProcessExit
 from pgsched.worker.run.reports import Reports
 from pgsched.worker.run.shares import Shares
-from pgsched.worker.run.terms import Terms
 from pgsched.worker.settle.settler import Settler
 
 _HANDLER_CONNECTIONS = 10
@@ -73,13 +71,13 @@ class Deliveries:
         """What this worker can deliver at the moment; an application may register handlers later."""
         return self._base.app.capabilities | self.channels.capabilities
 
-    def equip(self, settler: Settler, shares: Shares, terms: Terms) -> Equipment:
+    def equip(self, settler: Settler, shares: Shares) -> Equipment:
         """What an attempt needs; ``settler`` takes its outcome."""
         return Equipment(
             channel=self._traced(),
             settle=settler.add,
             in_hand=self._base.in_hand,
-            terms=terms,
+            directory=self._base.directory,
             events=self._base.events,
             failures=self.failures,
             payloads=self.payloads,

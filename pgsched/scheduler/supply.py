@@ -18,7 +18,6 @@ from pgsched.worker.gates.gatekeeper import Gatekeeper
 from pgsched.worker.leases import CLAIMING_PATIENCE, Claiming, Leases
 from pgsched.worker.roster import Roster
 from pgsched.worker.run.dispatcher import Dispatcher
-from pgsched.worker.run.terms import Terms
 
 
 class Supply:
@@ -32,7 +31,6 @@ class Supply:
         dispatcher: Dispatcher,
         *,
         capabilities: Capabilities,
-        terms: Terms,
         warms: bool,
     ) -> None:
         settings, self._base, self._roster, self._dispatcher = base.settings, base, roster, dispatcher
@@ -44,7 +42,7 @@ class Supply:
             known_gates=base.known_gates,
             capabilities=capabilities,
             circuits=base.circuits,
-            terms=terms,
+            directory=base.directory,
             ahead=settings.look_ahead,
         )
         self.gatekeeper = Gatekeeper(

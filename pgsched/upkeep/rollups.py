@@ -14,7 +14,7 @@ from pgsched.service import Service
 from pgsched.store import internal
 from pgsched.store.core.connect import Link
 from pgsched.store.lookup import rollups
-from pgsched.worker.settle.minutes import Minutes, with_everybody
+from pgsched.worker.settle.counting import Minutes, with_everybody
 
 _MOST_NOTES = 10_000
 _EVERY = 5.0

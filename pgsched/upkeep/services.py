@@ -20,7 +20,7 @@ from pgsched.upkeep.stuck_keys import StuckKeys
 from pgsched.upkeep.zones import Zones
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.roster import Roster
-from pgsched.worker.settle.minutes import Minutes
+from pgsched.worker.settle.counting import Minutes
 
 
 class Upkeep:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from pgsched.delivery.exchange import DeliveryFailed
+from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.partitions import first_of, queue_of
-from pgsched.domain.policy import parse_defaults
+from pgsched.domain.policy import DEFAULT_OPTIONS, Options, parse_defaults, parse_options, without_spans
 from pgsched.errors import InvalidInput
 from pgsched.events import Events, Field
 from pgsched.sealing import CannotOpen
@@ -126,6 +127,15 @@ class Directory(Service):
         if not self._of_queues:
             return own
         return own + self._of_queues.get(first_of(partition), ())
+
+    def options_of(self, row: ClaimedExecution) -> Options:
+        """The row's own options over the defaults of its client and queue. Raises InvalidInput."""
+        defaults = self.defaults(row.client_id, row.partition)
+        if row.options is None and not defaults:
+            return DEFAULT_OPTIONS
+        if row.plan == 0:  # a backfill is late by intent
+            defaults = tuple(map(without_spans, defaults))
+        return parse_options(row.options, *defaults)
 
     def database_role(self, client_id: str) -> str | None:
         """The role as which this client's functions are called."""

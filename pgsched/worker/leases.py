@@ -19,8 +19,8 @@ from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.jobs.definitions import Definitions
 from pgsched.store.live import careful, executions, looking, unanswered
 from pgsched.store.live.executions import NOTHING_CLAIMED, Admit, Claimed, Lease, Share
+from pgsched.store.live.looking import RowFilter
 from pgsched.store.live.parking import SetAside
-from pgsched.store.live.row_filter import RowFilter
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.roster import Roster
 
@@ -140,15 +140,18 @@ class Leases:
             if at_once:
                 answer = await executions.claim_at_once(connection, lease, shares[0], row_filter.plainly())
             else:
-                claim = executions.claim if row_filter.is_by_priority else careful.claim
-                answer = await claim(connection, lease, shares, now=now, admit=admit, row_filter=row_filter)
+                answer = await executions.claim(connection, lease, shares, now=now, admit=admit, row_filter=row_filter)
         except Exception as error:
-            if not is_of_a_row(error) or not (at_once or row_filter.is_by_priority):
+            if not is_of_a_row(error):
                 raise
             if at_once:
                 await self.give_back()  # also what was leased and could not be read
                 return await self.claim(shares, ahead, row_filter=row_filter.plainly())
             answer = NOTHING_CLAIMED
+            if not row_filter.is_by_priority:
+                answer = await careful.claim_despite(
+                    error, connection, lease, shares, now=now, admit=admit, row_filter=row_filter
+                )
         self.answered(lease, answer.taken, statements=answer.statements, at_once=at_once)
         self.tell(answer.parked)
         return answer._replace(sure_until=lease.sure_until)

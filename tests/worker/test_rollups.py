@@ -13,7 +13,7 @@ from pgsched.store.core.connect import Link
 from pgsched.store.lookup.rollups import EVERYBODY
 from pgsched.upkeep.rollups import Rollups
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.settle.minutes import Minutes, with_everybody
+from pgsched.worker.settle.counting import Minutes, with_everybody
 from tests.worker.conftest import Connection, until_history
 from tests.worker.test_observer import ONCE_MORE, an_app
 
@@ -92,7 +92,7 @@ async def test_what_the_database_does_not_take_is_kept_for_the_next_turn(db: Con
 
 
 def test_of_names_that_anybody_can_make_up_so_many_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pgsched.worker.settle.minutes._MOST_STRANGERS", 2)
+    monkeypatch.setattr("pgsched.worker.settle.counting._MOST_STRANGERS", 2)
     minutes = Minutes(DatabaseClock(), {"known"}.__contains__)
     for client in ("a", "b", "c", "known", "c", "a"):  # b is the least busy
         minutes.ended(attempts(client))

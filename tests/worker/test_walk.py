@@ -1,4 +1,5 @@
-"""A plain execution visits the modules that the page on the architecture lists, and no others."""
+"""An execution visits the modules that the page on the architecture lists, and no others: a plain one, and a run of a
+recurring job."""
 
 import asyncio
 import re
@@ -17,13 +18,19 @@ from tests.worker.conftest import Connection, Running, until_history
 PACKAGE = Path(pgsched.__file__).parent
 PAGE = PACKAGE.parent / "docs" / "explanation" / "architecture.md"
 DUE = "select pgsched.schedule('python:do', fire_at => now() - interval '1 second')"
+JOB = "select pgsched.schedule('python:do', every => '1 second')"
+NOTICED = {"worker/claim/listener.py", "domain/notification.py"}
+"""What takes notifications: a run of a job is planned before its instant, and none is needed."""
+EARLY = {"worker/run/upcoming.py", "worker/run/alarm.py"}
+"""What holds a row that was claimed before its instant, as the run of a job is unless the machine is slow."""
 TIMES = 4
 """What happens beside one of several executions, such as a turn of the upkeep, happens beside none of the others."""
 
 
-def listed() -> set[str]:
+def listed(item: str = r"[0-9]+\.") -> set[str]:
+    """The modules in the lists of the page, by the mark of an item."""
     walk = PAGE.read_text(encoding="utf-8").partition("## The walk of one row")[2].partition("\n## ")[0]
-    return set(re.findall(r"^[0-9]+\. `(\S+\.py)`", walk, re.MULTILINE))
+    return set(re.findall(rf"^{item} `(\S+\.py)`", walk, re.MULTILINE))
 
 
 @contextmanager
@@ -62,13 +69,17 @@ def on_the_way(worker: Worker) -> Callable[[asyncio.Task[Any] | None], bool]:
     return lambda task: task is None or task in tasks
 
 
-async def test_a_plain_execution_visits_the_modules_that_the_page_lists(running: Running, db: Connection) -> None:
+def doing() -> App:
     app = App()
 
     @app.handler("do")
     async def do() -> None: ...
 
-    async with running(app, poll_interval=30.0) as worker:
+    return app
+
+
+async def test_a_plain_execution_visits_the_modules_that_the_page_lists(running: Running, db: Connection) -> None:
+    async with running(doing(), poll_interval=30.0) as worker:
         await db.execute(DUE)
         await until_history(db, 1)
         walks = []
@@ -78,3 +89,17 @@ async def test_a_plain_execution_visits_the_modules_that_the_page_lists(running:
                 await until_history(db, count)
             walks.append(found)
     assert set.intersection(*walks) == listed()
+
+
+async def test_a_run_of_a_job_also_visits_what_the_page_lists(running: Running, db: Connection) -> None:
+    async with running(doing(), poll_interval=30.0) as worker:
+        await db.execute(JOB)
+        await until_history(db, 1)
+        walks = []
+        for count in range(2, 2 + TIMES):
+            with visited(on_the_way(worker)) as found:
+                await until_history(db, count)
+            walks.append(found)
+    walk = set.intersection(*walks)
+    assert walk - listed() - EARLY == listed("-")
+    assert listed() - walk <= NOTICED

@@ -35,7 +35,6 @@ _RAISED = (
 _PLACE = re.compile(r"\(\d+,\d+\)")  # of a row in its table; the server names it in every language
 
 Row = TypeVar("Row")
-Answer = TypeVar("Answer")
 
 
 class Culprit(NamedTuple, Generic[Row]):
@@ -68,21 +67,10 @@ def is_a_lock(error: BaseException) -> bool:
     return isinstance(error, psycopg.Error) and error.sqlstate in _LOCKS
 
 
-def is_a_lock_on_no_row(error: psycopg.Error) -> bool:
-    """Whether it was no row that another transaction had locked: such as the end of a table that many write to, which
-    each of them extends in turn."""
-    return is_a_lock(error) and not _PLACE.search(error.diag.context or "")
-
-
-async def despite_brief_locks(work: Callable[[], Awaitable[Answer]]) -> Answer:
-    """Does the work, once more where a lock was in its way that is on no row: nobody holds those for long, and to do it
-    by halves would take them more often."""
-    try:
-        return await work()
-    except psycopg.Error as error:
-        if not is_a_lock_on_no_row(error):
-            raise
-    return await work()
+def is_a_brief_lock(error: BaseException) -> bool:
+    """Whether another transaction held a lock that is on no row, such as on the end of a table that many extend in
+    turn. Nobody holds those for long, and to do the work by halves would take them more often: so it is done again."""
+    return isinstance(error, psycopg.Error) and is_a_lock(error) and not _PLACE.search(error.diag.context or "")
 
 
 def took_too_long(error: BaseException) -> bool:

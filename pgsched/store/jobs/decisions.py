@@ -94,7 +94,8 @@ async def write(connection: AsyncConnection[Any], decisions: Decisions) -> None:
     await _insert(connection, decisions)
     if decisions.skipped:
         await skip_claimed(connection, decisions.skipped)
-    await skip_further(connection, decisions.further)
+    if decisions.further:
+        await skip_further(connection, decisions.further)
     await _plan_completions(connection, decisions.completing)
     if decisions.ended:
         await finish_jobs(connection, [(one.id, one.revision, why) for one, why in decisions.ended])
@@ -137,7 +138,7 @@ async def _starts(connection: AsyncConnection[Any], successors: Iterable[Success
         for row, definition, instant, _ in successors
         if definition.rules is not None
     }
-    return dict(zip(ruled, await starts_of(connection, ruled.values()), strict=True))
+    return dict(zip(ruled, await starts_of(connection, ruled.values()), strict=True)) if ruled else {}
 
 
 async def _put_off_locked(

@@ -79,8 +79,9 @@ async def plan_successors(
     runs = await _after_others(connection, decisions, runs)
     await _let_run(connection, decisions, await _unhindered(connection, decisions, runs))
     await write(connection, decisions)
-    for partition, instant in (await put_off(connection, decisions.locked, ahead)).items():
-        decisions.heard[partition] = min(instant, decisions.heard.get(partition, instant))
+    if decisions.locked:
+        for partition, instant in (await put_off(connection, decisions.locked, ahead)).items():
+            decisions.heard[partition] = min(instant, decisions.heard.get(partition, instant))
     return Planned(decisions.heard, frozenset(decisions.idle), restored)
 
 

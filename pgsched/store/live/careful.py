@@ -5,18 +5,19 @@ from dataclasses import replace
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection
-from pgsched.store.core.isolation import despite_brief_locks, is_of_a_row
+from pgsched.store.core.isolation import is_a_brief_lock, is_of_a_row
 from pgsched.store.core.sql import statement_among
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Admit, Claimed, ClaimTerms, Lease, Share
+from pgsched.store.live.looking import ALL_ROWS, RowFilter
 from pgsched.store.live.parking import SetAside
-from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
 from pgsched.store.live.sifting import RowPlace, lease_rows, lock_due, sift
 
 _TRIES = 3
 
 
-async def claim(
+async def claim_despite(
+    error: Exception,
     connection: Connection,
     lease: Lease,
     shares: Sequence[Share],
@@ -25,24 +26,23 @@ async def claim(
     admit: Admit | None = None,
     row_filter: RowFilter = ALL_ROWS,
 ) -> Claimed:
-    """``executions.claim``; where a row is at fault, it is put away first, and named in the answer."""
-
-    async def attempt() -> Claimed:
-        return await executions.claim(connection, lease, shares, now=now, admit=admit, row_filter=row_filter)
-
+    """``executions.claim`` once more after this error, for which a row is at fault: it is put away first, and named in
+    the answer."""
     parked: list[SetAside] = []
-    for _ in range(_TRIES - 1):
-        try:
-            answer = await despite_brief_locks(attempt)
-        except Exception as error:
-            if not is_of_a_row(error):
-                raise
+    for _ in range(_TRIES):
+        if not is_a_brief_lock(error):
             parked += await _sift(connection, lease, shares, ClaimTerms(now, admit, row_filter, again=True))
             refused = tuple(one.id for one in parked if one.how == "left")
             row_filter = replace(row_filter, refused=(*row_filter.refused, *refused)) if refused else row_filter
+        try:
+            answer = await executions.claim(connection, lease, shares, now=now, admit=admit, row_filter=row_filter)
+        except Exception as again:
+            if not is_of_a_row(again):
+                raise
+            error = again
         else:
-            return answer._replace(parked=tuple(parked)) if parked else answer
-    return (await attempt())._replace(parked=tuple(parked))
+            return answer._replace(parked=tuple(parked))
+    raise error
 
 
 async def sift_held(

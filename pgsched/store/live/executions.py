@@ -19,8 +19,8 @@ from pgsched.store.core.wire import LONG_AGO, Instant, Tokens, Uuids
 from pgsched.store.ends.deferred import with_own_tokens
 from pgsched.store.jobs.definitions import Definitions
 from pgsched.store.jobs.successors import NOTHING_PLANNED, plan_successors
+from pgsched.store.live.looking import ALL_ROWS, PLAIN, RowFilter
 from pgsched.store.live.parking import SetAside
-from pgsched.store.live.row_filter import ALL_ROWS, PLAIN, RowFilter
 
 Answer = AsyncCursor[tuple[Any, ...]]
 # As _make, in half the time.

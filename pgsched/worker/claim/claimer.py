@@ -13,6 +13,7 @@ A worker claims from its own partitions, and helps with another's once something
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Sequence
 from datetime import timedelta
@@ -20,12 +21,12 @@ from datetime import timedelta
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Claimed, Share
-from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
+from pgsched.store.live.looking import ALL_ROWS, RowFilter
 from pgsched.worker.claim.fairness import Fairness
 from pgsched.worker.claim.horizon import LATE, LOOK_AGAIN, SMALLEST_SHARE, Horizon
-from pgsched.worker.claim.polling import Polling
+from pgsched.worker.claim.polling import LOOK_EVERY, Polling
 from pgsched.worker.claim.selection import Selection
-from pgsched.worker.claim.streams import FIRST, Stream, Stride, spread
+from pgsched.worker.claim.streams import Stream, spread
 from pgsched.worker.claim.sweeper import Sweeper
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.leases import Claiming, Leases
@@ -59,7 +60,6 @@ class Claimer(Claiming):
         self._admission, self._fairness, self._are_several = admission, fairness, fairness.known.are_several
         self._sweeper, self._selection, self._horizon = sweeper, selection, horizon
         self._polling, self._everybody = Polling(), Stream(divide=fairness.rooms)
-        self._admitting = Stride()
         self._claimed_at = float("-inf")
         self._owed_behind = 0.0
         self._are_left = True  # due rows, by the last claim; nobody knows before the first one
@@ -73,9 +73,9 @@ class Claimer(Claiming):
         self.wake()
         return True
 
-    def ring(self) -> None:
-        """Notes that a writer of rows notified the workers."""
-        self._polling.ring()
+    def poll(self) -> None:
+        """Notes that so many writers of rows notify that it had better poll."""
+        self._polling.is_called_for = True
 
     def look(self) -> None:
         """Forgets what is known of the partitions and looks at them now."""
@@ -95,7 +95,7 @@ class Claimer(Claiming):
         if time.monotonic() - self._horizon.looked_at >= self._look_interval:
             await self._look()
         free, partitions = self._dispatcher.free, self._roster.open
-        if self._polling.is_called_for and free and partitions:
+        if self._polling.is_called_for and not self._polling.on and free and partitions:
             await self._polling.start(await self._link.get(), self._roster.number, self._roster.partitions)
         if self._polling.on and not (free and partitions):
             await self.stop_polling()
@@ -156,7 +156,7 @@ class Claimer(Claiming):
         for stream, budget in budgets:
             if stream.client in self._selection.crowded:
                 continue
-            room, rows = int(min(budget, stream.stride.most, self._admitting.most)), self._selection.only(stream.client)
+            room, rows = int(min(budget, stream.most)), self._selection.only(stream.client)
             asked, taken = await stream.claim(self._take, partitions, room, rows, batch=self._batch)
             self._fairness.served(stream, asked, taken)
             count += taken
@@ -206,9 +206,8 @@ class Claimer(Claiming):
             await self._polling.stop(await self._link.get())
 
     def _bound(self, room: int) -> int:
-        """How much of the room one claim may fill. Where several clients share it, none waits long for another's."""
-        shared = self._everybody.stride.most if self._are_several() else room
-        return int(min(room, self._admitting.most, shared))
+        """How much of the room one claim may fill."""
+        return int(min(room, self._everybody.most))
 
     # Claims.
 
@@ -218,8 +217,11 @@ class Claimer(Claiming):
         plain = (rows is ALL_ROWS or rows.is_by_target) and not self._admission.known_gates.names
         at_once = plain and len(shares) == 1 and self._horizon.is_heard(shares[0].partition)
         self._horizon.asking()
-        now = self._clock.now()
+        now, started = self._clock.now(), time.monotonic()
         answer = await self._ask(shares, rows, at_once=at_once)
+        slow = max(self._admission.admitted, len(answer.taken) if self._are_several() else 0)
+        if not at_once and (slow or self._everybody.most < math.inf):
+            self._everybody.took(self._claimed_at - started, slow, of=len(answer.taken))
         if self._are_several() or self._fairness.apart:
             self._fairness.observe(answer.taken, asked, now)
         emptied = self._horizon.claimed(shares, answer, all_kinds=not at_once)
@@ -244,14 +246,8 @@ class Claimer(Claiming):
         self, shares: Sequence[Share], rows: RowFilter, *, at_once: bool = False, ahead: timedelta | None = None
     ) -> Claimed:
         """Claims, and hands the rows to the dispatcher."""
-        started, ahead = time.monotonic(), self._ahead if ahead is None else ahead
+        ahead = self._ahead if ahead is None else ahead
         answer = await self.leases.claim(shares, ahead, row_filter=rows, admit=self._admission.admit, at_once=at_once)
-        seconds, count = time.monotonic() - started, len(answer.taken)
-        if not at_once and not rows.is_by_priority:
-            self._admitting.took(seconds, self._admission.admitted, of=count)
-            everybody = self._everybody.stride
-            if 2 * count >= min(everybody.most, FIRST):  # what a smaller one took is not for its size
-                everybody.took(seconds, count, of=count)
         self._claimed_at = time.monotonic()
         self._dispatcher.submit(answer.rows, answer.sure_until)
         return answer
@@ -260,7 +256,7 @@ class Claimer(Claiming):
 
     @property
     def _look_interval(self) -> float:
-        return min(self._poll, self._polling.look_interval)
+        return self._poll if time.monotonic() >= self._polling.looks_until else min(self._poll, LOOK_EVERY)
 
     async def _look_on(self, partitions: list[int], beyond: int) -> None:
         """Looks for waiting rows in partitions that a claim has emptied up to its look-ahead."""
@@ -296,7 +292,8 @@ class Claimer(Claiming):
         rows = self._selection.row_filter
         until = FAR_OFF if rows is ALL_ROWS else self._clock.now() + int(2e6 * self._poll)
         found = await looking.next_due(await self._link.get(), lows, until=until, row_filter=rows)
-        self._polling.hears(not found.is_silent)
+        if found.is_silent:
+            self._polling.look_often()
         return found
 
     async def _until_next(self) -> float:

@@ -18,10 +18,9 @@ from pgsched.store.core.connect import Connection
 # A claim every few milliseconds, and no more than a fourth of the time. Whoever writes relies on it, though: a claim
 # that took long (somebody else's rows had to be held) is followed by another soon all the same.
 _SHORTEST_INTERVAL, _LONGEST_INTERVAL, _SHARE_OF_TIME = 0.003, 0.02, 4
-RINGS, WITHIN = 20, 0.1
-"""This many notifications in so many seconds make a worker poll."""
 _WORTH, _PERIOD = 25, 0.25  # so few rows in so many seconds are not worth polling for
-_AFTERGLOW, _AFTERGLOW_INTERVAL = 1.0, 0.05
+LOOK_EVERY = 0.05
+_AFTERGLOW = 1.0
 _KEPT = 0.4  # seconds after which a worker says again that it polls: writers believe it for 1.5
 
 
@@ -30,39 +29,22 @@ class Polling:
 
     def __init__(self) -> None:
         self.on = False
-        self._rings, self._rung_since = 0, float("-inf")
+        self.is_called_for = False
+        """Whether so many writers notify that this worker had better poll."""
         self._found, self._since = 0, float("-inf")
-        self._left_at = float("-inf")
-        self._is_told = True
+        self.looks_until = float("-inf")
+        """Until then (monotonic) a worker that does not poll looks every ``LOOK_EVERY`` seconds."""
         self._worker, self._over, self._kept_at = 0, list[int](), float("-inf")
         self.interval = _SHORTEST_INTERVAL
         """Seconds between two claims while polling."""
 
-    def ring(self) -> None:
-        """Notes that a writer notified."""
-        now = time.monotonic()
-        if now - self._rung_since > WITHIN:
-            self._rings, self._rung_since = 0, now
-        self._rings += 1
-
-    @property
-    def is_called_for(self) -> bool:
-        """Whether so many writers notify that this worker had better poll."""
-        return not self.on and self._rings >= RINGS and time.monotonic() - self._rung_since <= WITHIN
-
-    @property
-    def look_interval(self) -> float:
-        """Seconds between looks of a worker that stopped polling a moment ago or gets no notifications; else inf."""
-        on_its_own = not self._is_told or time.monotonic() - self._left_at < _AFTERGLOW
-        return _AFTERGLOW_INTERVAL if on_its_own else float("inf")
-
-    def hears(self, told: bool) -> None:
-        """Notes whether writers still notify, as far as a look could see."""
-        self._is_told = told
+    def look_often(self) -> None:
+        """Has the worker look on its own for a moment: it stopped polling, or writers cannot notify."""
+        self.looks_until = time.monotonic() + _AFTERGLOW
 
     async def start(self, connection: Connection, worker: int, partitions: Iterable[int]) -> None:
         """Starts polling, unless another worker polls these queues."""
-        self._rings, self._worker, self._over = 0, worker, list(partitions)
+        self.is_called_for, self._worker, self._over = False, worker, list(partitions)
         self._kept_at = time.monotonic()
         self.on = await workers.watch_queues(connection, worker, self._over)
         self._found, self._since = 0, time.monotonic()
@@ -82,7 +64,8 @@ class Polling:
     def lose(self) -> None:
         """Notes that this worker does not poll any more, or cannot say so."""
         if self.on:
-            self.on, self._left_at = False, time.monotonic()
+            self.on = False
+            self.look_often()
 
     def found(self, count: int, seconds: float) -> bool:
         """Counts what a claim found, and how long it took. Returns False once polling is not worth its statements."""

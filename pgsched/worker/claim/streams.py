@@ -19,10 +19,9 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.partitions import queue_of
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Claimed, Share
-from pgsched.store.live.row_filter import RowFilter
+from pgsched.store.live.looking import RowFilter
 
-FIRST = 500
-"""How many rows a claim that others wait for may ask for, before it is known how long such a claim takes."""
+_FIRST = 500  # rows for which a client's stream asks before it is known how long that takes
 _LONG = 0.03  # seconds that a claim may take while others wait for it
 _FEWEST = 64
 _PARTITIONS = 4  # that one claim of a single client reads
@@ -45,39 +44,17 @@ def spread(partitions: Sequence[int], room: int, *, batch: int, low: Callable[[i
     return [Share(partition, low(partition), min(batch, room // count)) for partition in chosen]
 
 
-class Stride:
-    """How many rows one claim may ask for, so that it stays quick.
-
-    A claim decides row by row whose turn it is under an ordering key and what a gate lets pass. Claims for other
-    clients wait for it, and so do settles in the same partitions.
-    """
-
-    def __init__(self, *, most: float = math.inf) -> None:
-        self.most = most
-        """How many rows one claim may ask for."""
-
-    def took(self, seconds: float, admitted: int, *, of: int) -> None:
-        """Notes how long a claim took that had to admit so many of its ``of`` rows.
-
-        Only these count, by their part of the time: other rows, such as runs of jobs, cost less each the more there
-        are. More may have been admitted than were claimed in the end, if the claim failed or was made again.
-        """
-        theirs = seconds * admitted / max(of, admitted) if admitted else 0.0
-        if theirs > _LONG:
-            self.most = max(min(self.most, admitted) // 2, _FEWEST)
-        elif theirs < _LONG / 2:
-            self.most = self.most * 2 if self.most < 1 << 16 else math.inf
-
-
 class Stream:
     """The due rows of one client, or of everybody without a stream of their own (an empty ``client``).
 
-    ``deficit`` is the room that is owed to it, and ``stride`` how many rows one claim of it may ask for.
+    ``deficit`` is the room that is owed to it, and ``most`` how many rows one claim of it may ask for, so that it stays
+    quick: a claim decides row by row whose turn it is under an ordering key and what a gate lets pass, and claims for
+    other clients wait for it, as do settles in the same partitions.
     """
 
     def __init__(self, client: str = "", *, divide: Divide | None = None) -> None:
         self.client, self._divide = client, divide
-        self.deficit, self.stride = 0.0, Stride(most=FIRST)
+        self.deficit, self.most = 0.0, _FIRST if client else math.inf
         self._marks, self._ordinary = dict[int, int](), dict[int, int]()
         self._marked_at = time.monotonic()
         self._turn, self._owed = 0, 0.0
@@ -87,6 +64,19 @@ class Stream:
     def has_priorities(self) -> bool:
         """Whether there was something lately that went first or last by its priority."""
         return time.monotonic() < max(self._counts_until, self._seen_below_until)
+
+    def took(self, seconds: float, slow: int, *, of: int) -> None:
+        """Notes how long a claim took of whose rows so many may be slow: those that had to be admitted, or all where
+        clients wait for each other.
+
+        Only these count, by their part of the time: other rows, such as runs of jobs, cost less each the more there
+        are. More may have been admitted than were claimed in the end, if the claim failed or was made again.
+        """
+        theirs = seconds * slow / max(of, slow) if slow else 0.0
+        if theirs > _LONG:
+            self.most = max(min(self.most, slow) // 2, _FEWEST)
+        elif theirs < _LONG / 2 and 2 * of >= min(self.most, _FIRST):  # a smaller claim says nothing of larger ones
+            self.most = self.most * 2 if self.most < 1 << 16 else math.inf
 
     async def claim(
         self, ask: Ask, partitions: Sequence[int], room: int, rows: RowFilter, *, batch: int
@@ -99,7 +89,7 @@ class Stream:
         started = time.monotonic()
         shares, taken = await self._claim_from(self._marks, ask, partitions, room - first, rows, batch)
         wanted = sum(share.batch for share in shares)
-        self.stride.took(time.monotonic() - started, len(taken), of=len(taken))
+        self.took(time.monotonic() - started, len(taken), of=len(taken))
         self.went_by_instant(taken, asked=wanted)
         return asked + wanted, first + len(taken)
 

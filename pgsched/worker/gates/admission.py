@@ -6,19 +6,21 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.gate import CLIENT, ORDER, Gate
+from pgsched.domain.outcome import is_late
 from pgsched.domain.passing import AHEAD, JUST_IN_TIME, Appointment, appoint
+from pgsched.errors import InvalidInput
 from pgsched.service import Signal
 from pgsched.store.core.connect import Connection
 from pgsched.store.gates import gates, ordering
 from pgsched.store.live.executions import PostponedRow, postpone
 from pgsched.worker.circuits import Circuits
 from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.directory import Directory
 from pgsched.worker.gates.capabilities import Capabilities
 from pgsched.worker.gates.held import Held
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.known_gates import GateCounts, KnownGates
 from pgsched.worker.roster import Roster
-from pgsched.worker.run.terms import Terms
 
 SOONEST, LATEST = 0.01, 0.5
 """Seconds until a gate that holds something is looked at again, at least and at most."""
@@ -39,11 +41,12 @@ class Admission:
         known_gates: KnownGates,
         capabilities: Capabilities,
         circuits: Circuits,
-        terms: Terms,
+        directory: Directory,
         ahead: float,
     ) -> None:
         self._roster, self._clock, self._in_hand = roster, clock, in_hand
-        self.known_gates, self._capabilities, self._circuits, self._terms = known_gates, capabilities, circuits, terms
+        self.known_gates, self._capabilities = known_gates, capabilities
+        self._circuits, self._directory = circuits, directory
         self._ahead = ahead
         self.holding: dict[str, Held] = {}
         self.counts = GateCounts()
@@ -99,15 +102,21 @@ class Admission:
         """The rows that this worker cannot deliver, each with the gate at which it waits for another worker."""
         found: dict[bytes, str] = {}
         for row in rows:
-            if row.id not in held and (gate := self._capabilities.gate_of(row.target)) and not self._terms.is_late(row):
+            if row.id not in held and (gate := self._capabilities.gate_of(row.target)) and not self._is_late(row):
                 found[row.id] = gate
                 self._capabilities.note_held(gate)
         return found
 
     def gates_of(self, rows: Iterable[ClaimedExecution]) -> dict[bytes, list[str]]:
-        return {
-            row.id: names for row in rows if (names := self.known_gates.gates_of(row)) and not self._terms.is_late(row)
-        }
+        return {row.id: names for row in rows if (names := self.known_gates.gates_of(row)) and not self._is_late(row)}
+
+    def _is_late(self, row: ClaimedExecution) -> bool:
+        """Whether the row is too late, so that its target will not be called."""
+        try:
+            options = self._directory.options_of(row)
+        except InvalidInput:
+            return False
+        return is_late(options, row.attempt, self._clock.age(row.start))
 
     async def lock(
         self, connection: Connection, wanted: dict[bytes, list[str]], held: dict[bytes, str]

@@ -6,27 +6,30 @@ where its payload cannot be read.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
 
 import psycopg
 
+from pgsched.batched import Batched
 from pgsched.delivery.channel import Channel, describe
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.slots import NoFreeSlot
 from pgsched.domain.execution import KEPT_BACK, ClaimedExecution
-from pgsched.domain.outcome import LATE, Failed, Outcome, Released, Succeeded
-from pgsched.domain.policy import Options
+from pgsched.domain.outcome import LATE, Failed, Outcome, Released, Succeeded, is_late
+from pgsched.domain.policy import DEFAULT_OPTIONS, Options
 from pgsched.domain.target import Scheme
 from pgsched.errors import InvalidInput
 from pgsched.events import Events
+from pgsched.store.core.connect import Link
+from pgsched.store.live import beginnings
+from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.directory import Directory
 from pgsched.worker.in_hand import WEIGHT, AttemptPace, InHand, Tenure
-from pgsched.worker.run.beginnings import Beginnings
-from pgsched.worker.run.lane import Lane
+from pgsched.worker.run.lanes import Lane
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.shares import Shares
-from pgsched.worker.run.terms import DEFAULT, Terms
 from pgsched.worker.run.unbegun import Unbegun
 from pgsched.worker.run.waiting import Settle, Waiting
 
@@ -34,6 +37,8 @@ _PYTHON = f"{Scheme.PYTHON}:"
 _COMMITTED_TOGETHER = f"{Scheme.SQL}:", f"{Scheme.NOTIFY}:"
 _DATABASE_PAUSE = timedelta(seconds=1)
 _ENDED = Released(ended=True)
+_NOTED_AT_ONCE = 500
+_Beginning = tuple[ClaimedExecution, bool]
 
 
 def ended_by_drain(lane: Lane) -> Outcome:
@@ -41,6 +46,39 @@ def ended_by_drain(lane: Lane) -> Outcome:
     if lane.only:
         return Failed(error="its worker was stopped during the only attempt", retryable=False)
     return Released(by_drain=True)
+
+
+class Beginnings:
+    """Records in the database that an attempt starts, for rows with ``max_attempts`` 1.
+
+    A single attempt means at most one call. Whether a lost worker had made that call is known only if the database was
+    told before it. So the target of such a row is called only after the start is committed, and a row that is taken
+    back afterwards ends as failed. Starts that come at the same time are written together, on a connection that is made
+    for the first. Rows with more attempts do not come here.
+    """
+
+    def __init__(self, link: Link) -> None:
+        self._link, self._notes = link, Batched(self._note, most=_NOTED_AT_ONCE)
+
+    async def note(self, row: ClaimedExecution, *, begun: bool = True) -> bool:
+        """Notes that this row has begun, or, if it found no slot, that it has not. Returns whether that is committed;
+        if not, another worker has the row, or somebody has locked it. Raises what the database raises."""
+        return bool(await self._notes.get((row, begun)))
+
+    async def close(self) -> None:
+        await self._link.drop()
+
+    async def _note(self, asked: Collection[_Beginning]) -> dict[_Beginning, bool]:
+        noted: dict[_Beginning, bool] = {}
+        try:
+            for begun in {begun for _, begun in asked}:
+                rows = [row for row, has_begun in asked if has_begun is begun]
+                ids = await beginnings.note(await self._link.get(), rows, begun=begun)
+                noted.update(((row, begun), row.id in ids) for row in rows)
+        except Exception as error:
+            await self._link.drop(error)
+            raise
+        return noted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +89,7 @@ class Equipment:
     channel: Channel
     settle: Settle
     in_hand: InHand
-    terms: Terms
+    directory: Directory
     events: Events
     failures: FailureLog
     payloads: Payloads
@@ -68,6 +106,7 @@ class Attempts:
         self,
         equipment: Equipment,
         *,
+        clock: DatabaseClock,
         tenure: Tenure,
         pace: AttemptPace,
         unbegun: Unbegun,
@@ -75,7 +114,7 @@ class Attempts:
         doubt: Callable[[ClaimedExecution], None],
     ) -> None:
         self._channel, self._settle, self._in_hand = equipment.channel, equipment.settle, equipment.in_hand
-        self._terms, self._tenure, self._pace = equipment.terms, tenure, pace
+        self._directory, self._clock, self._tenure, self._pace = equipment.directory, clock, tenure, pace
         self._waiting, self._doubt, self._beginnings = waiting, doubt, equipment.beginnings
         self._events, self._failures = equipment.events, equipment.failures
         self._payloads, self._shares = equipment.payloads, equipment.shares
@@ -92,11 +131,11 @@ class Attempts:
             self._doubt(row)
             return
         lane.execution = row
-        options, timeout, late = DEFAULT, DEFAULT.timeout_seconds, False
+        options, timeout, late = DEFAULT_OPTIONS, DEFAULT_OPTIONS.timeout_seconds, False
         try:
-            if row.options is not None or self._terms.defaults(row.client_id, row.partition):
-                options = self._terms.options_of(row)
-                timeout, late = self._terms.time_left(row, options)
+            if row.options is not None or self._directory.defaults(row.client_id, row.partition):
+                options = self._directory.options_of(row)
+                timeout, late = self._time_left(row, options)
             lane.expires = started + timeout
             if options.max_attempts == 1 and self._beginnings is not None and not late:
                 outcome = await self._once(self._beginnings, lane, row, options, timeout)
@@ -131,8 +170,15 @@ class Attempts:
             self._in_hand.announced.add(row.id)
         self._settle(row, options, outcome, seconds)
 
+    def _time_left(self, row: ClaimedExecution, options: Options) -> tuple[float, bool]:
+        """The seconds that an attempt may take now, and whether it must not begin."""
+        age, timeout = self._clock.age(row.start), options.timeout_seconds
+        if options.deadline is not None:
+            timeout = min(timeout, options.deadline - age)
+        return timeout, is_late(options, row.attempt, age)
+
     async def _once(
-        self, beginnings: Beginnings, lane: Lane, row: ClaimedExecution, options: Options, seconds: float
+        self, noted: Beginnings, lane: Lane, row: ClaimedExecution, options: Options, seconds: float
     ) -> Outcome | None:
         """The only attempt that a row may have. Its beginning is committed before the target is called, unless its work
         is committed together with its end. If the beginning cannot be noted, the attempt does not begin; None if the
@@ -141,12 +187,12 @@ class Attempts:
             return await self._channel.deliver(row, options, seconds)
         lane.expires = float("inf")
         try:
-            if not await beginnings.note(row):
+            if not await noted.note(row):
                 return Released(after=_DATABASE_PAUSE)
             if not self._unbegun.may_begin(self._in_hand.rows.get(row.id, row), lane.started):
                 return None
             if time.monotonic() > self._tenure.until:  # others, noted at the same time, have kept the loop since then
-                await beginnings.note(row, begun=False)
+                await noted.note(row, begun=False)
                 return Released()
             lane.started = time.monotonic()
             lane.expires, lane.only = lane.started + seconds, True
@@ -154,7 +200,7 @@ class Attempts:
                 return await self._channel.deliver(row, options, seconds)
             except NoFreeSlot:
                 lane.only = False
-                await beginnings.note(row, begun=False)
+                await noted.note(row, begun=False)
                 raise
         except psycopg.Error as error:
             self._events.emit("database.lost", role="beginnings", error=str(error)[:200])
@@ -193,7 +239,7 @@ class Attempts:
         except asyncio.CancelledError:
             if self.draining or lane.execution is None or lane.task is None:
                 if lane.execution is not None:
-                    self._settle(row, DEFAULT, released, 0.0)
+                    self._settle(row, DEFAULT_OPTIONS, released, 0.0)
                 raise
             lane.forgive()  # somebody ended it in the database
         except Exception as error:  # of the database; the row's lease says until when it can be tried again
@@ -201,7 +247,7 @@ class Attempts:
             released = Released(after=_DATABASE_PAUSE)
         finally:
             lane.execution, lane.stopped = None, False
-        self._settle(row, DEFAULT, released, 0.0)
+        self._settle(row, DEFAULT_OPTIONS, released, 0.0)
 
     def _linger(self, row: ClaimedExecution) -> None:
         """Keeps a row until its function has returned: the next of its ordering key waits for that."""
@@ -212,7 +258,7 @@ class Attempts:
         """Settles the rows whose functions have returned, after their attempts."""
         for row in [row for row in self.lingering.values() if not self._goes_on(row.id)]:
             del self.lingering[row.id]
-            self._settle(row, DEFAULT, _ENDED, 0.0)
+            self._settle(row, DEFAULT_OPTIONS, _ENDED, 0.0)
 
     def _cancelled(self, lane: Lane, row: ClaimedExecution, error: BaseException) -> Outcome:
         """The outcome of a cancellation: by the deadline, by an end in the database, or else by the handler itself."""

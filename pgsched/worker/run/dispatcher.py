@@ -23,18 +23,16 @@ from datetime import timedelta
 from pgsched.delivery.own_context import UNUSED, context_of_lanes, own_context
 from pgsched.domain.execution import KEPT_BACK, ClaimedExecution
 from pgsched.domain.outcome import Released
+from pgsched.domain.policy import DEFAULT_OPTIONS
 from pgsched.service import Signal
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import AttemptPace, Tenure
 from pgsched.worker.run.attempts import Attempts, Equipment, ended_by_drain
-from pgsched.worker.run.lane import Lane
-from pgsched.worker.run.lane_watch import LaneWatch
+from pgsched.worker.run.lanes import Lane, LaneWatch, Watchdog
 from pgsched.worker.run.stand_in import Hand
-from pgsched.worker.run.terms import DEFAULT
 from pgsched.worker.run.unbegun import Unbegun
 from pgsched.worker.run.upcoming import Rounds, Upcoming
 from pgsched.worker.run.waiting import Postponing, Waiting
-from pgsched.worker.run.watchdog import Watchdog
 
 _ROWS_BEFORE_YIELDING = 128
 _DEAF_AFTER = 5.0
@@ -78,6 +76,7 @@ class Dispatcher:
         self._waking = self._resuming = self._wants_room = False
         self._attempts = Attempts(
             equipment,
+            clock=clock,
             tenure=self.tenure,
             pace=self._pace,
             unbegun=self.unbegun,
@@ -164,7 +163,7 @@ class Dispatcher:
     def drop(self, ids: Collection[bytes]) -> None:
         """Forgets rows that are not this worker's any more. Attempts at them end, and their outcomes do not count."""
         for row in self.unbegun.take(ids):
-            self._settle(row, DEFAULT, Released(ended=True), 0.0)
+            self._settle(row, DEFAULT_OPTIONS, Released(ended=True), 0.0)
         for lane in self._lanes:
             if lane.execution is not None and lane.execution.id in ids:
                 lane.stop()
@@ -179,7 +178,7 @@ class Dispatcher:
         unstarted = self.unbegun.take_all()
         self.tenure.emptied()
         for row in unstarted:
-            self._settle(row, DEFAULT, Released(), 0.0)
+            self._settle(row, DEFAULT_OPTIONS, Released(), 0.0)
 
     async def drain(self, limit: timedelta) -> None:
         """Hands back rows that have not started, lets running attempts finish within the limit, and hands back the
@@ -198,7 +197,7 @@ class Dispatcher:
             await asyncio.wait(tasks, timeout=_DEAF_AFTER)
         for lane in self._lanes:
             if lane.execution is not None:  # deaf to the cancellation: its row goes to another worker all the same
-                self._settle(lane.execution, DEFAULT, ended_by_drain(lane), 0.0)
+                self._settle(lane.execution, DEFAULT_OPTIONS, ended_by_drain(lane), 0.0)
 
     @property
     def stragglers(self) -> bool:
@@ -314,4 +313,4 @@ class Dispatcher:
     def _hand_back_excess(self) -> None:
         """Hands back rows that were claimed for quick attempts once attempts are slow: they would only wait here."""
         for _ in range(len(self._rounds) - self.capacity):
-            self._settle(self._rounds.take_last(), DEFAULT, Released(), 0.0)
+            self._settle(self._rounds.take_last(), DEFAULT_OPTIONS, Released(), 0.0)

@@ -6,10 +6,10 @@ spare; otherwise the row waits as for any slot. The size of a payload is not kno
 reserves the largest size and gives back the rest afterwards.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 
+from pgsched.batched import Batched
 from pgsched.delivery.slots import NoFreeSlot, Slots, alone
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Link
@@ -27,8 +27,7 @@ class Payloads(Slots):
     def __init__(self, link: Link, most_bytes: int, *, is_shared: Callable[[], bool] = alone) -> None:
         super().__init__("memory for large payloads", max(most_bytes // LARGEST, 1), is_shared=is_shared)
         self._link, self._most_bytes = link, max(most_bytes, LARGEST)
-        self._asked: list[tuple[ClaimedExecution, asyncio.Future[ClaimedExecution | None]]] = []
-        self._reading: asyncio.Task[None] | None = None
+        self._readings = Batched(self._read_together, most=_AT_ONCE)
         self.results: dict[bytes, int] = {}
         self.used = 0
         self.is_full = False
@@ -50,7 +49,7 @@ class Payloads(Slots):
             raise NoFreeSlot(self)
         taken = self._reserve(row.client_id, LARGEST)
         try:
-            found = await self._read(row)
+            found = await self._readings.get(row)
             size = len(found.payload or b"") if found else 0
             taken -= self._let_go(row.client_id, taken - size)
             yield found
@@ -95,26 +94,11 @@ class Payloads(Slots):
         self.used += count
         self.is_full = bool(self.results) and self.used >= self._most_bytes
 
-    async def _read(self, row: ClaimedExecution) -> ClaimedExecution | None:
-        answer = asyncio.get_running_loop().create_future()
-        self._asked.append((row, answer))
-        if self._reading is None or self._reading.done():
-            self._reading = asyncio.create_task(self._read_on())
-        found: ClaimedExecution | None = await answer
-        return found
-
-    async def _read_on(self) -> None:
-        """Reads payloads, together those that were asked for during the reading before."""
-        while self._asked:
-            some, self._asked = self._asked[:_AT_ONCE], self._asked[_AT_ONCE:]
-            try:
-                found = await beginnings.bring_payloads(await self._link.get(), [row for row, _ in some])
-            except Exception as error:
-                await self._link.drop(error)
-                for _, answer in some:
-                    if not answer.done():
-                        answer.set_exception(error)
-                continue
-            for row, answer in some:
-                if not answer.done():
-                    answer.set_result(row._replace(payload=found[row.id]) if row.id in found else None)
+    async def _read_together(self, rows: Collection[ClaimedExecution]) -> dict[ClaimedExecution, ClaimedExecution]:
+        """Reads the payloads that were asked for during the reading before."""
+        try:
+            found = await beginnings.bring_payloads(await self._link.get(), [*rows])
+        except Exception as error:
+            await self._link.drop(error)
+            raise
+        return {row: row._replace(payload=found[row.id]) for row in rows if row.id in found}

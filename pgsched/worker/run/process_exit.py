@@ -1,4 +1,4 @@
-"""Ends a worker process that can no longer do its work.
+"""Ends a worker process that can no longer do its work, and a child that a handler has forked from it.
 
 Handlers run in the worker's own process. A handler can keep the event loop or the interpreter for ever, or cancel the
 worker's own tasks; then nothing goes on, and nothing in that process can be trusted to repair it. So the process ends
@@ -8,14 +8,27 @@ rows that it had in hand. These count as lost, so that the culprit is soon calle
 The process is ended by the watchdog's thread while the loop stands still (``stand_in``); by its main task when a part
 of its worker has ended although nobody stopped it; and, where not even that thread can run, by a timer outside the
 interpreter, which the thread winds up again and again.
+
+After ``os.fork()`` two processes go on with the same sessions, connections and epoll: answers for one are read by the
+other, and rows run twice. A child may do as it likes within the handler, such as start another program; but when it
+returns from there, raises, or awaits, it ends at once. Children that ``multiprocessing`` has forked end by themselves,
+and are left alone. This costs the worker nothing, because it happens in the child.
 """
 
+import asyncio
+import concurrent.futures.thread
 import faulthandler
+import multiprocessing
 import os
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
+from pathlib import Path
+from types import FrameType
+from typing import Any
 
+import pgsched
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.events import Events
 
@@ -23,6 +36,10 @@ _TOLD = 10
 _UNTIL_TOLD = 5.0
 _STANDARD_ERROR = 2
 _WINDS = 20
+_CHILD_STATUS = os.EX_SOFTWARE if hasattr(os, "EX_SOFTWARE") else 70
+_OURS = str(Path(pgsched.__file__).parent) + os.sep
+_LOOPS = (asyncio.events.__file__, asyncio.runners.__file__, concurrent.futures.thread.__file__)
+_MULTIPROCESSING = str(Path(multiprocessing.__file__).parent) + os.sep
 
 
 class ExitStatus(IntEnum):
@@ -73,3 +90,38 @@ class ProcessExit:
 def named(rows: Sequence[ClaimedExecution]) -> str:
     """The first of these rows, for the log."""
     return ", ".join(f"{row.target} {row.uuid} of {row.client_id}" for row in rows[:_TOLD])
+
+
+def end_forked_children() -> None:
+    """Keeps children of this process from doing its work. To be called once, by a process that is only a worker."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_in_child)
+
+
+def _in_child() -> None:
+    frame = _innermost(sys._getframe(1))
+    if frame is not None:
+        sys.setprofile(_Leave(frame))
+
+
+def _innermost(frame: FrameType | None) -> FrameType | None:
+    """The nearest frame of a handler that the worker's own code called; None where the child ends by itself."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(_MULTIPROCESSING):
+            return None
+        caller = frame.f_back
+        if caller is not None and caller.f_code.co_filename.startswith((_OURS, *_LOOPS)):
+            return frame
+        frame = caller
+    return None
+
+
+class _Leave:
+    """Ends the process when this frame is left in any way."""
+
+    def __init__(self, frame: FrameType) -> None:
+        self._frame = frame
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+        if frame is self._frame and event == "return":
+            os._exit(_CHILD_STATUS)

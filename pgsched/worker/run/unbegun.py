@@ -20,9 +20,9 @@ from itertools import islice
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import Released
+from pgsched.domain.policy import DEFAULT_OPTIONS
 from pgsched.service import Signal
 from pgsched.worker.in_hand import InHand
-from pgsched.worker.run.terms import DEFAULT
 from pgsched.worker.run.upcoming import Rounds, Upcoming
 from pgsched.worker.run.waiting import Settle, Waiting
 
@@ -142,4 +142,4 @@ class Unbegun:
 
     def _hand_back(self, rows: Iterable[ClaimedExecution]) -> None:
         for row in rows:
-            self._settle(row, DEFAULT, Released(), 0.0)
+            self._settle(row, DEFAULT_OPTIONS, Released(), 0.0)

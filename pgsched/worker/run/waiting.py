@@ -16,9 +16,8 @@ from datetime import timedelta
 from pgsched.delivery.slots import Slots
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import NO_SLOT, Outcome, Released
-from pgsched.domain.policy import Options
+from pgsched.domain.policy import DEFAULT_OPTIONS, Options
 from pgsched.events import Events
-from pgsched.worker.run.terms import DEFAULT
 
 _Rows = deque[tuple[float, ClaimedExecution]]
 Settle = Callable[[ClaimedExecution, Options, Outcome, float], None]
@@ -160,7 +159,7 @@ class Postponing:
             for row in rows:
                 reason = own[row.client_id]
                 after = timedelta(seconds=random.uniform(*(_OF_ITS_OWN_MAKING if reason else _LEFT_ALONE)))
-                self._settle(row, DEFAULT, Released(after=after, reason=reason or taken), 0.0)
+                self._settle(row, DEFAULT_OPTIONS, Released(after=after, reason=reason or taken), 0.0)
             if now - self._told_at >= _TELL_EVERY:
                 self._told_at = now
                 self._tell(slots, rows)

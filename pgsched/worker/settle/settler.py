@@ -14,7 +14,6 @@ batch is full, and never longer than the longest window.
 
 import asyncio
 import time
-from functools import partial
 from typing import LiteralString, assert_never
 
 from pgsched.domain.capability import WORKER
@@ -38,8 +37,8 @@ from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.observer import AttemptsEnded, BatchDelivered, BatchSettled
 from pgsched.service import DutyCycle, Service, Signal
-from pgsched.store.core.connect import Link
-from pgsched.store.core.isolation import despite_brief_locks, is_a_lock, is_of_a_row
+from pgsched.store.core.connect import Connection, Link
+from pgsched.store.core.isolation import is_a_brief_lock, is_a_lock, is_of_a_row
 from pgsched.store.jobs.definitions import Definitions
 from pgsched.worker.circuits import Circuits
 from pgsched.worker.clock import DatabaseClock
@@ -219,15 +218,7 @@ class Settler(Service):
 
     async def _send(self, batch: Batch) -> None:
         connection, started = await self._link.get(), time.monotonic()
-        settled: SettleReport | None = None
-        if time.monotonic() >= self._wary_until:
-            try:
-                settled = await despite_brief_locks(partial(settle, connection, batch))
-            except Exception as error:
-                if not is_of_a_row(error):
-                    raise
-                if is_a_lock(error):
-                    self._wary_until = time.monotonic() + _WARY
+        settled = await self._settle_all(connection, batch) if started >= self._wary_until else None
         if settled is None:
             settled = await Wary(connection, batch).settle()
             self._keep_apart(settled)
@@ -237,6 +228,20 @@ class Settler(Service):
         self._note(batch, settled, started)
         full = batch.count >= self._batch
         self._window = min(_LONGEST_WINDOW, self._window * 2) if batch.count > 8 and not full else _SHORTEST_WINDOW
+
+    async def _settle_all(self, connection: Connection, batch: Batch) -> SettleReport | None:
+        """Settles a batch as a whole. Returns None where a row stands in the way."""
+        for _ in range(2):
+            try:
+                return await settle(connection, batch)
+            except Exception as error:
+                if not is_of_a_row(error):
+                    raise
+                if is_a_lock(error):
+                    self._wary_until = time.monotonic() + _WARY
+                if not is_a_brief_lock(error):
+                    break
+        return None
 
     def _keep_apart(self, settled: SettleReport) -> None:
         """Keeps locked rows, and ordering keys whose turn could not be decided, to try them again in a moment."""

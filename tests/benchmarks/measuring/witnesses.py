@@ -15,7 +15,7 @@ from pgsched.delivery.python import App
 from pgsched.events import Events, Field
 from pgsched.process import run_worker
 from pgsched.settings import Settings
-from pgsched.worker.claim.hints import Hints
+from pgsched.worker.claim.listener import Hints
 
 NOW: LiteralString = (
     """select pgsched.schedule('python:witness', '{"order": 42, "merchant": "abcdefghij"}', fire_at => now())"""

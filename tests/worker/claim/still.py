@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from unittest import mock
 
 from pgsched import service
-from pgsched.worker.claim import sweeps
+from pgsched.worker.claim import sweeper
 
 
 class Clock:
@@ -23,5 +23,5 @@ CLOCK = Clock()
 @contextmanager
 def stopped_clock() -> Iterator[None]:
     """Has services and sweeps read it instead of the time."""
-    with mock.patch.object(service, "time", CLOCK), mock.patch.object(sweeps, "time", CLOCK):
+    with mock.patch.object(service, "time", CLOCK), mock.patch.object(sweeper, "time", CLOCK):
         yield

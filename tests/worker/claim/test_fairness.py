@@ -10,7 +10,7 @@ from pgsched.events import Events
 from pgsched.store.core.connect import Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Claimed, Share
-from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
+from pgsched.store.live.looking import ALL_ROWS, RowFilter
 from pgsched.worker.claim.fairness import Fairness
 from pgsched.worker.claim.streams import Stream
 from pgsched.worker.directory import Directory
@@ -133,9 +133,9 @@ def test_what_a_client_leaves_of_one_turn_is_no_more_than_the_room_of_the_next()
 
 def test_claims_for_a_client_whose_rows_cost_them_much_become_small() -> None:
     stream = Stream("dear")
-    assert min(4000, stream.stride.most) == 500
-    stream.stride.took(0.2, 500, of=500)
-    assert min(4000, stream.stride.most) == 250
+    assert min(4000, stream.most) == 500
+    stream.took(0.2, 500, of=500)
+    assert min(4000, stream.most) == 250
 
 
 def test_no_more_than_sixteen_are_claimed_from_apart() -> None:

@@ -181,7 +181,7 @@ async def test_rows_of_an_unserved_queue_start_no_polling(
     db: Connection, running: Running, recorder: Recorder, orders: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pgsched.worker.claim.polling._WORTH", 0)  # it would stay on it
-    monkeypatch.setattr("pgsched.worker.claim.polling.WITHIN", 5.0)
+    monkeypatch.setattr("pgsched.worker.claim.listener.WITHIN", 5.0)
     app, _ = counting_app()
     async with running(app, poll_interval=30.0, queues="orders"):
         await recorder.wait_for("worker.joined")
@@ -194,15 +194,14 @@ async def test_rows_of_an_unserved_queue_start_no_polling(
 async def test_polling_before_the_first_look_runs_what_it_claims(
     db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pgsched.worker.claim.polling.WITHIN", 5.0)
+    monkeypatch.setattr("pgsched.worker.claim.listener.WITHIN", 5.0)
     app, calls = counting_app()
     await db.execute(
         "insert into pgsched.executions (target, payload, fire_at)"
         " select 'python:count', '{}', now() from generate_series(1, 500)"
     )
     async with running(app) as worker:
-        for _ in range(30):
-            worker.parts.supply.claimer.ring()
+        worker.parts.supply.claimer.poll()
         await until_history(db, 500, seconds=10)
     assert len(calls) == 500
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pgsched.delivery.python import App
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.live.executions import Claimed, Share
-from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
+from pgsched.store.live.looking import ALL_ROWS, RowFilter
 from pgsched.worker.claim.streams import Stream
 from tests.worker.conftest import Connection, Running, until_history
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgsched.store.core.wire import LONG_AGO
-from pgsched.worker.claim.sweeps import ONE_IN, OTHERS_ONE_IN, Sweeps
+from pgsched.worker.claim.sweeper import ONE_IN, OTHERS_ONE_IN, Sweeps
 from tests.worker.claim.still import CLOCK, stopped_clock
 
 EVERY = 1.0

@@ -19,12 +19,12 @@ from pgsched.events import Events
 from pgsched.scheduler import Worker
 from pgsched.store.core.connect import Link
 from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.directory import Directory
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.run.attempts import Equipment
 from pgsched.worker.run.dispatcher import Dispatcher
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.shares import Shares
-from pgsched.worker.run.terms import Terms
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 LANES = 4
@@ -93,15 +93,16 @@ async def room() -> asyncio.Event:
 async def dispatcher(
     gate: Gate, settled: Settled, room: asyncio.Event, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Dispatcher]:
-    monkeypatch.setattr("pgsched.worker.run.lane_watch._WATCH_EVERY", 0.005)
+    monkeypatch.setattr("pgsched.worker.run.lanes._WATCH_EVERY", 0.005)
     clock = DatabaseClock()
     clock.observe(0, time.monotonic(), time.monotonic())
-    brief = (b'{"relevant_for": "60s"}',)
+    directory = Directory(Link("postgresql://", "nowhere"), Events())
+    directory._options = {"brief": (b'{"relevant_for": "60s"}',)}
     equipment = Equipment(
         channel=gate,
         settle=settled.take,
         in_hand=InHand(),
-        terms=Terms(clock, lambda client, partition: brief if client == "brief" else ()),
+        directory=directory,
         events=Events(recorder),
         failures=FailureLog(Events(recorder)),
         payloads=Payloads(Link("postgresql://nobody@127.0.0.1:1/none", "payloads"), 1 << 26),

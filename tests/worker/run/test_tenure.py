@@ -14,12 +14,12 @@ from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.store.core.connect import Link
 from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.directory import Directory
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.run.attempts import Equipment
 from pgsched.worker.run.dispatcher import Dispatcher
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.shares import Shares
-from pgsched.worker.run.terms import Terms
 from tests.worker.conftest import Recorder
 from tests.worker.run.test_dispatcher import Settled, rows
 
@@ -58,7 +58,7 @@ async def dispatcher(channel: Blocking, settled: Settled, recorder: Recorder) ->
         channel=channel,
         settle=settled.take,
         in_hand=InHand(),
-        terms=Terms(clock, lambda client, partition: ()),
+        directory=Directory(Link("postgresql://", "nowhere"), Events()),
         events=Events(recorder),
         failures=FailureLog(Events(recorder)),
         payloads=Payloads(Link("postgresql://nobody@127.0.0.1:1/none", "payloads"), 1 << 26),
