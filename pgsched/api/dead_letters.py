@@ -35,7 +35,7 @@ from pgsched.store import verbs
 from pgsched.store.ends import dead_letters
 from pgsched.store.ends.dead_letters import Changes
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.order import SortOrder
+from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter
 
 DeadLetterId = Annotated[UUID, PathParameter(description="The id of the execution that failed.")]

@@ -36,7 +36,7 @@ from pgsched.responses import Changed, ExecutionDetail, Page, with_attempts
 from pgsched.store import verbs
 from pgsched.store.ends import dependencies
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.order import SortOrder
+from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.rows import Execution, ExecutionFilter
 from pgsched.store.schedule import calls
 

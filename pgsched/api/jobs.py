@@ -32,7 +32,7 @@ from pgsched.errors import NotFound
 from pgsched.responses import Changed, Job, JobDetail, Page, Triggered, job_detail, job_of, jobs_of
 from pgsched.store import verbs
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.order import SortOrder
+from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.rows import MOST_OUTCOMES, Execution, ExecutionFilter, JobFilter, JobRow
 
 LastOutcomes = Annotated[

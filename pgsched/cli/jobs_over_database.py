@@ -39,7 +39,7 @@ class JobsOverDatabase(SettingsOverDatabase):
         self, *, sort: str, limit: int, after: str | None, last_outcomes: int = 0, **wanted: Any
     ) -> Page[Job]:
         from pgsched.store.lookup import listings
-        from pgsched.store.lookup.order import SortOrder
+        from pgsched.store.lookup.clauses import SortOrder
 
         how: Any = {"limit": limit, "after": self.place(after), "order": SortOrder(sort)}
         found = await listings.list_jobs(self.connection, JobFilter(**wanted), **how)

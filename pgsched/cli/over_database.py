@@ -42,7 +42,7 @@ class OverDatabase(JobsOverDatabase):
         self, *, sort: str, limit: int, after: str | None, status: Sequence[str] | None, **wanted: Any
     ) -> Page[Execution]:
         from pgsched.store.lookup import listings
-        from pgsched.store.lookup.order import SortOrder
+        from pgsched.store.lookup.clauses import SortOrder
 
         named = ExecutionFilter(statuses=each_once(status or ()), **wanted)
         how: Any = {"limit": limit, "after": self.place(after), "order": SortOrder(sort)}
@@ -108,7 +108,7 @@ class OverDatabase(JobsOverDatabase):
         self, *, state: str, sort: str, limit: int, after: str | None, **wanted: Any
     ) -> Page[DeadLetter]:
         from pgsched.store.lookup import listings
-        from pgsched.store.lookup.order import SortOrder
+        from pgsched.store.lookup.clauses import SortOrder
 
         how: Any = {"state": state, "limit": limit, "after": self.place(after), "order": SortOrder(sort)}
         found = await listings.list_dead_letters(self.connection, DeadLetterFilter(**wanted), **how)

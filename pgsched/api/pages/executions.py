@@ -23,7 +23,7 @@ from pgsched.store.admin import audit
 from pgsched.store.admin.audit import AuditFilter
 from pgsched.store.ends import dependencies
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.order import SortOrder
+from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.rows import Execution
 
 _MOST_CHANGES = 50

@@ -5,16 +5,15 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from pgsched.store.core import tables
-from pgsched.store.lookup.labelled import labelled
-from pgsched.store.lookup.order import SortOrder
+from pgsched.store.lookup.clauses import Condition, SortOrder, equal, labelled, row_of, table
 from pgsched.store.lookup.pages import LARGE
 from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter
 
-_letters = tables.dead_letters.c
+_view = table("dead_letters", "client_id", "host", *DeadLetter.__dataclass_fields__)
+_letters = _view.c
 REASON_SHOWN = 80
 """Characters by which reasons are told apart."""
-_IN_STATE: dict[str, list[sa.ColumnElement[bool]]] = {
+_IN_STATE: dict[str, list[Condition]] = {
     "open": [_letters.dealt_with_at.is_(None)],
     "replayed": [_letters.replayed_as.is_not(None)],
     "discarded": [_letters.dealt_with_at.is_not(None), _letters.replayed_as.is_(None)],
@@ -33,8 +32,7 @@ def page_of_dead_letters(
     contents: bool = True,
 ) -> sa.Select[Any]:
     """Those that come after the one with the id ``after``, as far as ``reach``; without ``contents`` as executions."""
-    conditions = [*_IN_STATE[state], *_conditions(wanted)]
-    conditions += [*order.beyond(_letters.id, after), *order.within(_letters.id, reach)]
+    conditions = [*_IN_STATE[state], *_conditions(wanted), *order.between(_letters.id, after, reach)]
     return _letter(contents=contents).where(*conditions).order_by(order.by(_letters.id)).limit(limit)
 
 
@@ -63,28 +61,27 @@ def reasons_of_dead_letters(
     return found.group_by(sa.text("1")).order_by(sa.text("2 desc, 6 desc"))
 
 
-def one_dead_letter(id: UUID) -> sa.Select[Any]:
+def one_dead_letter(*, id: UUID) -> sa.Select[Any]:
     return _letter().where(_letters.id == id).limit(1)
 
 
 def _letter(*, contents: bool = True) -> sa.Select[Any]:
-    columns: dict[str, Any] = {**_letters, "client": _letters.client_id}
-    columns |= {} if contents else {name: sa.null() for name in LARGE}
-    return sa.select(*(columns[name].label(name) for name in DeadLetter.__dataclass_fields__))
+    left_out = {} if contents else {name: sa.null() for name in LARGE}
+    return row_of(DeadLetter, _view, **left_out)
 
 
-def _conditions(wanted: DeadLetterFilter) -> list[sa.ColumnElement[bool]]:
+def _conditions(wanted: DeadLetterFilter) -> list[Condition]:
     """The same as ``pgsched.look_through_dead_letters`` has, of what is given."""
-    equal = (
+    host = None if wanted.host is None else sa.func.pgsched_internal.canonical_host(wanted.host)
+    found = equal(
         (_letters.client_id, wanted.client),
-        (_letters.host, None if wanted.host is None else sa.func.pgsched_internal.canonical_host(wanted.host)),
+        (_letters.host, host),
         (_letters.job_id, wanted.job),
         (_letters.key, wanted.key),
         (_letters.status_code, wanted.status_code),
     )
-    found = [column == value for column, value in equal if value is not None]
     found += [sa.func.starts_with(_letters.target, wanted.target)] if wanted.target is not None else []
-    found += [] if wanted.labels is None else labelled(_letters.labels, wanted.labels)
+    found += labelled(_letters.labels, wanted.labels)
     found += [_letters.finished_at >= wanted.start] if wanted.start is not None else []
     found += [_letters.finished_at < wanted.end] if wanted.end is not None else []
     if wanted.reason is not None:

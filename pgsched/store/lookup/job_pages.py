@@ -6,10 +6,14 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from pgsched.domain.definition import Definition
-from pgsched.store.core import tables
-from pgsched.store.lookup.labelled import labelled
-from pgsched.store.lookup.order import SortOrder
+from pgsched.store.lookup.clauses import SortOrder, calling, equal, in_state, labelled, row_of, table
 from pgsched.store.lookup.rows import JobFilter, JobRow
+
+jobs = table(
+    "jobs", "id", "client_id", "key", "queue", "ordering_key", "target", "payload", "options", "rules", "exceptions",
+    "labels", "cron", "timezone", "every", "anchor", "gap", "overlap", "state", "reason", "runs", "declared_by",
+    "paused_at", "created_at", "updated_at",
+)  # fmt: skip
 
 
 def page_of_jobs(
@@ -23,33 +27,27 @@ def page_of_definitions(
     wanted: JobFilter, *, limit: int, after: UUID | None, reach: UUID | None = None, order: SortOrder = SortOrder.NEWEST
 ) -> sa.Select[Any]:
     """The same, of each only when it fires."""
-    columns = {**tables.jobs.c, "client": tables.jobs.c.client_id}
-    query = sa.select(*(columns[name].label(name) for name in Definition.__dataclass_fields__))
-    return _page(query, wanted, limit=limit, after=after, reach=reach, order=order)
+    return _page(row_of(Definition, jobs), wanted, limit=limit, after=after, reach=reach, order=order)
 
 
-def one_job(id: UUID) -> sa.Select[Any]:
-    return _jobs().where(tables.jobs.c.id == id)
+def one_job(*, id: UUID) -> sa.Select[Any]:
+    return _jobs().where(jobs.c.id == id)
 
 
 def _page(
     query: sa.Select[Any], wanted: JobFilter, *, limit: int, after: UUID | None, reach: UUID | None, order: SortOrder
 ) -> sa.Select[Any]:
-    jobs = tables.jobs.c
-    for column, value in ((jobs.client_id, wanted.client), (jobs.state, wanted.state), (jobs.key, wanted.key)):
-        query = query.where(column == value) if value is not None else query
-    if wanted.host is not None:
-        host = sa.func.pgsched_internal.canonical_host(wanted.host)
-        query = query.where(sa.func.pgsched_internal.target_host(jobs.target) == host)
-    query = query if wanted.labels is None else query.where(*labelled(jobs.labels, wanted.labels))
-    query = query.where(*order.beyond(jobs.id, after), *order.within(jobs.id, reach))
-    return query.order_by(order.by(jobs.id)).limit(limit)
+    conditions = [
+        *equal((jobs.c.client_id, wanted.client), (jobs.c.key, wanted.key)),
+        *([] if wanted.state is None else [in_state(jobs.c.state, wanted.state)]),
+        *calling(jobs.c.target, wanted.host),
+        *labelled(jobs.c.labels, wanted.labels),
+        *order.between(jobs.c.id, after, reach),
+    ]
+    return query.where(*conditions).order_by(order.by(jobs.c.id)).limit(limit)
 
 
 def _jobs() -> sa.Select[Any]:
-    jobs = tables.jobs.c
     # A pause that is over is remembered until its instants are accounted for; who looks now is told of one that lasts.
-    paused_at = sa.case((jobs.state == "paused", jobs.paused_at)).label("paused_at")
-    computed = {"client": jobs.client_id.label("client"), "paused_at": paused_at}
-    plain = (jobs[name] for name in JobRow.__dataclass_fields__ if name not in computed)
-    return sa.select(*computed.values(), *plain)
+    paused_at = sa.case((in_state(jobs.c.state, "paused"), jobs.c.paused_at))
+    return row_of(JobRow, jobs, paused_at=paused_at)

@@ -6,21 +6,18 @@ What a page costs is bounded (``lookup.reach``), so one of a filter that names l
 Instants are in UTC. What Python cannot hold is read as None (``infinity``: held) or as its last instant.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from psycopg import AsyncConnection
-from psycopg.rows import class_row, tuple_row
 
 from pgsched.domain.definition import Definition
-from pgsched.store.core.exact import read_exactly
 from pgsched.store.core.query import first, rows
+from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters, reasons_of_dead_letters
 from pgsched.store.lookup.job_pages import one_job, page_of_definitions, page_of_jobs
-from pgsched.store.lookup.order import SortOrder
 from pgsched.store.lookup.pages import page_of_executions
 from pgsched.store.lookup.reach import FIRST_LOOK, reach_of_dead_letters, reach_of_executions, reach_of_jobs
 from pgsched.store.lookup.rows import (
@@ -36,9 +33,8 @@ from pgsched.store.lookup.rows import (
     Progress,
     RowPage,
 )
-from pgsched.store.lookup.written import Query, asked, one_of, page
+from pgsched.store.lookup.written import Build, found, found_value
 
-_Row = TypeVar("_Row")
 _Listed = TypeVar("_Listed", Execution, DeadLetter, Definition, JobRow)
 
 
@@ -53,26 +49,12 @@ async def list_executions(
 ) -> RowPage[Execution]:
     """At most ``limit`` executions that come after the one with the id ``after``; without ``contents``
     their payloads and results are None."""
-    return await _look(
-        connection,
-        partial(asked, reach_of_executions, wanted, fixed=("statuses", "share", "order"), after=after, order=order),
-        partial(
-            page,
-            page_of_executions,
-            wanted,
-            fixed=("statuses", "order", "contents"),
-            after=after,
-            order=order,
-            contents=contents,
-        ),
-        Execution,
-        limit,
-    )
+    pages = reach_of_executions, page_of_executions
+    return await _look(connection, Execution, *pages, wanted, limit, contents=contents, after=after, order=order)
 
 
 async def get_execution(connection: AsyncConnection[Any], id: UUID) -> Execution | None:
-    found = await rows(connection, Execution, "lookup/status_of", id=id)
-    return found[0] if found else None
+    return next(iter(await rows(connection, Execution, "lookup/status_of", id=id)), None)
 
 
 async def attempts_of(connection: AsyncConnection[Any], id: UUID) -> list[Attempt]:
@@ -100,47 +82,22 @@ async def list_dead_letters(
 ) -> RowPage[DeadLetter]:
     """At most ``limit`` dead letters in this state that come after the one with the id ``after``; without ``contents``
     their payloads and results are None."""
-    return await _look(
-        connection,
-        partial(
-            asked,
-            reach_of_dead_letters,
-            wanted,
-            fixed=("state", "share", "order"),
-            state=state,
-            after=after,
-            order=order,
-        ),
-        partial(
-            page,
-            page_of_dead_letters,
-            wanted,
-            fixed=("state", "order", "contents"),
-            state=state,
-            after=after,
-            order=order,
-            contents=contents,
-        ),
-        DeadLetter,
-        limit,
-    )
+    pages = reach_of_dead_letters, page_of_dead_letters
+    how: dict[str, Any] = {"state": state, "after": after, "order": order}
+    return await _look(connection, DeadLetter, *pages, wanted, limit, contents=contents, **how)
 
 
 async def reasons_of(
     connection: AsyncConnection[Any], wanted: DeadLetterFilter, *, state: str, most: int
 ) -> list[LetterReason]:
     """By which reasons the newest dead letters failed, ``most`` of them at the most: the most frequent reason first."""
-    how: Any = {"state": state, "after": None, "order": SortOrder.NEWEST}
-    reach = await _reach(
-        connection, asked(reach_of_dead_letters, wanted, fixed=("state", "share", "order"), share=1, **how)
-    )
-    query = page(reasons_of_dead_letters, wanted, fixed=("state", "order"), limit=most, reach=reach, **how)
-    return await _fetch(connection, query, LetterReason)
+    how = {"state": state, "after": None}
+    reach = await found_value(connection, reach_of_dead_letters, wanted, **how)
+    return await found(connection, LetterReason, reasons_of_dead_letters, wanted, limit=most, reach=reach, **how)
 
 
 async def get_dead_letter(connection: AsyncConnection[Any], id: UUID) -> DeadLetter | None:
-    found = await _fetch(connection, one_of(one_dead_letter, id), DeadLetter)
-    return found[0] if found else None
+    return next(iter(await found(connection, DeadLetter, one_dead_letter, id=id)), None)
 
 
 async def list_jobs(
@@ -152,26 +109,14 @@ async def list_jobs(
     order: SortOrder = SortOrder.NEWEST,
 ) -> RowPage[JobRow]:
     """At most ``limit`` jobs that come after the one with the id ``after``."""
-    return await _look(
-        connection,
-        partial(asked, reach_of_jobs, wanted, fixed=("state", "share", "order"), after=after, order=order),
-        partial(page, page_of_jobs, wanted, fixed=("state", "order"), after=after, order=order),
-        JobRow,
-        limit,
-    )
+    return await _look(connection, JobRow, reach_of_jobs, page_of_jobs, wanted, limit, after=after, order=order)
 
 
 async def list_definitions(
     connection: AsyncConnection[Any], wanted: JobFilter, *, limit: int, after: UUID | None = None
 ) -> RowPage[Definition]:
     """The same as ``list_jobs``, of each only when it fires: without its payload, so that there may be thousands."""
-    return await _look(
-        connection,
-        partial(asked, reach_of_jobs, wanted, fixed=("state", "share", "order"), after=after, order=SortOrder.NEWEST),
-        partial(page, page_of_definitions, wanted, fixed=("state", "order"), after=after, order=SortOrder.NEWEST),
-        Definition,
-        limit,
-    )
+    return await _look(connection, Definition, reach_of_jobs, page_of_definitions, wanted, limit, after=after)
 
 
 async def last_outcomes(connection: AsyncConnection[Any], jobs: Sequence[UUID], most: int) -> list[LastOutcome]:
@@ -180,14 +125,12 @@ async def last_outcomes(connection: AsyncConnection[Any], jobs: Sequence[UUID], 
 
 
 async def get_job(connection: AsyncConnection[Any], id: UUID) -> JobRow | None:
-    found = await _fetch(connection, one_of(one_job, id), JobRow)
-    return found[0] if found else None
+    return next(iter(await found(connection, JobRow, one_job, id=id)), None)
 
 
 async def get_edited_job(connection: AsyncConnection[Any], id: UUID, changes: str) -> JobRow | None:
     """A job as it would be after ``pgsched.edit`` with this JSON text; nothing is written."""
-    found = await rows(connection, JobRow, "lookup/edited_job", job=id, changes=changes)
-    return found[0] if found else None
+    return next(iter(await rows(connection, JobRow, "lookup/edited_job", job=id, changes=changes)), None)
 
 
 async def planned_instant(connection: AsyncConnection[Any], job_id: UUID) -> tuple[datetime | None, datetime]:
@@ -198,35 +141,22 @@ async def planned_instant(connection: AsyncConnection[Any], job_id: UUID) -> tup
 
 async def _look(
     connection: AsyncConnection[Any],
-    reach_of: Callable[..., Query | None],
-    page_of: Callable[..., Query],
     row: type[_Listed],
+    reach_of: Build,
+    page_of: Build,
+    wanted: Any,
     limit: int,
+    *,
+    contents: bool | None = None,
+    **how: Any,
 ) -> RowPage[_Listed]:
-    """A page of what is found where one more is asked for: in a part of what it may look at, or else in all of that."""
-    reach = None
-    found: list[_Listed] = []
+    """A page of what is found where one more is asked for: in a part of what it may look at, or else in all of that.
+    What comes in after its end was found is newer, so it costs the page nothing."""
+    reach, items = None, list[_Listed]()
+    shown = {} if contents is None else {"contents": contents}
     for share in (FIRST_LOOK, 1):
-        reach = await _reach(connection, reach_of(share=share))
-        found = await _fetch(connection, page_of(limit=limit + 1, reach=reach), row)
-        if len(found) > limit or reach is None:
+        reach = await found_value(connection, reach_of, wanted, share=share, **how)
+        items = await found(connection, row, page_of, wanted, limit=limit + 1, reach=reach, **how, **shown)
+        if len(items) > limit or reach is None:
             break
-    following = found[limit - 1].id if len(found) > limit else reach
-    return RowPage(items=found[:limit], next=following)
-
-
-async def _reach(connection: AsyncConnection[Any], query: Query | None) -> UUID | None:
-    """The id at which a page ends. What comes in after it was found is newer, so it costs the page nothing."""
-    if query is None:
-        return None
-    async with connection.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(query.text, query.parameters)
-        [reached] = await cursor.fetchone() or (None,)
-    return cast("UUID | None", reached)
-
-
-async def _fetch(connection: AsyncConnection[Any], query: Query, row: type[_Row]) -> list[_Row]:
-    async with connection.cursor(row_factory=class_row(row)) as cursor:
-        read_exactly(cursor)
-        await cursor.execute(query.text, query.parameters)
-        return await cursor.fetchall()
+    return RowPage(items=items[:limit], next=items[limit - 1].id if len(items) > limit else reach)

@@ -14,9 +14,8 @@ import sqlalchemy as sa
 
 from pgsched.domain.partitions import PARTITIONS_PER_QUEUE
 from pgsched.domain.states import LIVE_STATUSES
-from pgsched.store.core import tables
-from pgsched.store.core.tables import FAILED
-from pgsched.store.lookup.order import SortOrder
+from pgsched.store.lookup.clauses import FAILED, Condition, SortOrder, homes, table
+from pgsched.store.lookup.job_pages import jobs
 from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter
 
 ENTRIES = 50_000
@@ -25,13 +24,9 @@ FIRST_LOOK = 50
 """Most pages are full after such a part of what may be looked at."""
 
 
-def _table(name: str, *columns: str, schema: str = "pgsched") -> sa.TableClause:
-    return sa.table(name, *map(sa.column, ("id", *columns)), schema=schema)
-
-
-_executions = _table("executions", "partition", "client_id", "labels")
-_history = _table("history", "status", "client_id", "labels")
-_kept = _table("kept_dead_letters", schema="pgsched_internal")
+_executions = table("executions", "id", "partition", "client_id", "labels")
+_history = table("history", "id", "status", "client_id", "labels")
+_kept = table("kept_dead_letters", "id", schema="pgsched_internal")
 
 
 def reach_of_executions(
@@ -49,11 +44,10 @@ def reach_of_executions(
     reached = []
     ended = [status for status in wanted.statuses if status not in LIVE_STATUSES]
     if not wanted.statuses or len(ended) < len(wanted.statuses):
-        of_queue = wanted.queue
-        if of_queue is None:
+        if wanted.queue is None:
             reached.append(_last(_executions, visits, after, order))
         else:
-            reached.append(_last_of_queue(of_queue, visits, after, order))
+            reached.append(_last_of_queue(wanted.queue, visits, after, order))
     if ended == ["failed"]:
         reached += [_last(_history, ends, after, order, _history.c.status == FAILED), _last(_kept, ends, after, order)]
     elif ended or not wanted.statuses:
@@ -84,7 +78,7 @@ def reach_of_dead_letters(
 def reach_of_jobs(
     wanted: JobFilter, *, after: UUID | None, share: int = 1, order: SortOrder = SortOrder.NEWEST
 ) -> sa.Select[Any] | None:
-    visits, jobs = VISITS // share, tables.jobs
+    visits = VISITS // share
     if wanted.host is not None and wanted.client is not None and wanted.key is None:
         return sa.select(_last(jobs, visits, after, order, jobs.c.client_id == wanted.client))
     named = (wanted.state, wanted.key, wanted.host, wanted.labels)
@@ -95,8 +89,8 @@ def reach_of_jobs(
 
 def _last_of_queue(queue: str, most: int, after: UUID | None, order: SortOrder) -> sa.ScalarSelect[Any]:
     """The first of those at which its partitions end, each of which gets its share."""
-    home = tables.homes(queue).subquery("home")
-    beyond = order.beyond(_executions.c.id, after)
+    home = homes(queue).subquery("home")
+    beyond = order.between(_executions.c.id, after)
     ends = sa.select(_executions.c.id).where(_executions.c.partition == home.c.partition, *beyond)
     last = ends.order_by(order.by(_executions.c.id)).offset(most // PARTITIONS_PER_QUEUE).limit(1).lateral("last")
     return _first(sa.select(last.c.id).select_from(home.join(last, sa.true())), order)
@@ -109,8 +103,8 @@ def _first(ids: sa.Select[Any], order: SortOrder) -> sa.ScalarSelect[Any]:
 
 
 def _last(
-    rows: sa.FromClause, most: int, after: UUID | None, order: SortOrder, *conditions: sa.ColumnElement[bool]
+    rows: sa.FromClause, most: int, after: UUID | None, order: SortOrder, *conditions: Condition
 ) -> sa.ScalarSelect[Any]:
     """The last of so many."""
-    found = sa.select(rows.c.id).where(*order.beyond(rows.c.id, after), *conditions)
+    found = sa.select(rows.c.id).where(*order.between(rows.c.id, after), *conditions)
     return found.order_by(order.by(rows.c.id)).offset(most).limit(1).scalar_subquery()

@@ -21,9 +21,9 @@ from sqlalchemy.dialects import postgresql
 from pgsched.domain.outcome import NO_SLOT
 from pgsched.domain.states import STATUSES
 from pgsched.store.core.sql import statement, statement_with
+from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters, reasons_of_dead_letters
 from pgsched.store.lookup.job_pages import page_of_definitions, page_of_jobs
-from pgsched.store.lookup.order import SortOrder
 from pgsched.store.lookup.overview import MOST_COUNTED
 from pgsched.store.lookup.pages import page_of_executions
 from pgsched.store.lookup.reach import reach_of_dead_letters, reach_of_executions, reach_of_jobs
@@ -251,7 +251,7 @@ class Lookups:
         for clients, said in _KEYS_OF_THE_API.items():
             self.asked[f"the API with a key of {clients} clients: events"] = partial(self._events, said)
         self.asked["executions: one"] = partial(self._cost, f"select * from pgsched.status_of('{JOB}')", {})
-        self.asked["dead letters: one"] = partial(self._cost_of, one_dead_letter(UUID(JOB)))
+        self.asked["dead letters: one"] = partial(self._cost_of, one_dead_letter(id=UUID(JOB)))
 
     def _as_client(self, query: str) -> Cost:
         self._db.execute("set role big")

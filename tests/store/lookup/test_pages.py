@@ -9,7 +9,7 @@ import pytest
 
 from pgsched.store.core import connect
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.order import SortOrder
+from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter, RowPage
 from tests.store.lookup.lookup_arrange import bounds, fill, make_days
 
