@@ -523,6 +523,7 @@ create table pgsched.bulk_operations (
                 check (action in ('cancel', 'reschedule', 'replay', 'discard', 'backfill', 'pause', 'resume', 'cancel_jobs')),
   clients     text[],
   filter      jsonb not null,
+  job_id      uuid generated always as ((filter ->> 'job')::uuid) stored,
   target      pgsched_internal.target,
   fire_at     timestamptz,
   shift       interval constraint shift_is_at_most_3653_days check (shift between interval '-3653 days' and interval '3653 days'),
@@ -543,6 +544,7 @@ create table pgsched.bulk_operations (
   updated_at  timestamptz not null default pgsched.now()
 );
 create index bulk_operations_active on pgsched.bulk_operations (id) where state = 'active';
+create index bulk_operations_job on pgsched.bulk_operations (job_id, id) where job_id is not null;
 
 -- What somebody had locked when it was its turn: a dead letter by its end, an execution by its partition.
 create table pgsched_internal.rows_to_come_back_to (

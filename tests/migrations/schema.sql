@@ -105,24 +105,25 @@ column pgsched.bulk_operations.01 id uuid not null default pgsched_internal.new_
 column pgsched.bulk_operations.02 action text not null
 column pgsched.bulk_operations.03 clients text[]
 column pgsched.bulk_operations.04 filter jsonb not null
-column pgsched.bulk_operations.05 target pgsched_internal.target
-column pgsched.bulk_operations.06 fire_at timestamp with time zone
-column pgsched.bulk_operations.07 shift interval
-column pgsched.bulk_operations.08 note text
-column pgsched.bulk_operations.09 rate double precision
-column pgsched.bulk_operations.10 state text not null default 'active'::text
-column pgsched.bulk_operations.11 partition smallint
-column pgsched.bulk_operations.12 reached uuid
-column pgsched.bulk_operations.13 reached_at timestamp with time zone
-column pgsched.bulk_operations.14 paced_until timestamp with time zone
-column pgsched.bulk_operations.15 total bigint
-column pgsched.bulk_operations.16 done bigint not null default 0
-column pgsched.bulk_operations.17 skipped bigint not null default 0
-column pgsched.bulk_operations.18 failed bigint not null default 0
-column pgsched.bulk_operations.19 reason text
-column pgsched.bulk_operations.20 actor text not null
-column pgsched.bulk_operations.21 created_at timestamp with time zone not null default pgsched.now()
-column pgsched.bulk_operations.22 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched.bulk_operations.05 job_id uuid default ((filter ->> 'job'::text))::uuid
+column pgsched.bulk_operations.06 target pgsched_internal.target
+column pgsched.bulk_operations.07 fire_at timestamp with time zone
+column pgsched.bulk_operations.08 shift interval
+column pgsched.bulk_operations.09 note text
+column pgsched.bulk_operations.10 rate double precision
+column pgsched.bulk_operations.11 state text not null default 'active'::text
+column pgsched.bulk_operations.12 partition smallint
+column pgsched.bulk_operations.13 reached uuid
+column pgsched.bulk_operations.14 reached_at timestamp with time zone
+column pgsched.bulk_operations.15 paced_until timestamp with time zone
+column pgsched.bulk_operations.16 total bigint
+column pgsched.bulk_operations.17 done bigint not null default 0
+column pgsched.bulk_operations.18 skipped bigint not null default 0
+column pgsched.bulk_operations.19 failed bigint not null default 0
+column pgsched.bulk_operations.20 reason text
+column pgsched.bulk_operations.21 actor text not null
+column pgsched.bulk_operations.22 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.bulk_operations.23 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.clients.01 client_id text not null
 column pgsched.clients.02 keep pgsched.keep not null default 'all'::pgsched.keep
 column pgsched.clients.03 options pgsched_internal.defaults
@@ -694,6 +695,7 @@ CREATE INDEX audit_log_subject ON pgsched.audit_log USING btree (subject, id) WH
 CREATE INDEX blocked_keys_client ON pgsched.blocked_keys USING btree (client_id, execution_id)
 CREATE INDEX blocked_keys_execution ON pgsched.blocked_keys USING btree (execution_id)
 CREATE INDEX bulk_operations_active ON pgsched.bulk_operations USING btree (id) WHERE (state = 'active'::text)
+CREATE INDEX bulk_operations_job ON pgsched.bulk_operations USING btree (job_id, id) WHERE (job_id IS NOT NULL)
 CREATE INDEX dependencies_after ON pgsched.dependencies USING btree (after_id, execution_id) WHERE (status IS NULL)
 CREATE INDEX ends_to_mark_after ON pgsched_internal.ends_to_mark USING btree (after_id)
 CREATE INDEX ends_to_mark_noted_at ON pgsched_internal.ends_to_mark USING btree (noted_at)

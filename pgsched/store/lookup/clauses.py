@@ -40,8 +40,9 @@ def homes(queue: str | None = None) -> sa.Select[Any]:
 def row_of(row: Any, rows: sa.FromClause, **computed: sa.ColumnElement[Any]) -> sa.Select[Any]:
     """Selects the fields of a dataclass: what is ``computed``, or the column of the same name, or null where there is
     none. Its client is called ``client_id`` in the database."""
-    columns = {**rows.c, "client": rows.c.client_id, **computed}
-    return sa.select(*(columns.get(name, sa.null()).label(name) for name in row.__dataclass_fields__))
+    columns: dict[str, sa.ColumnElement[Any]] = {**rows.c, **computed}
+    named = {name: "client_id" if name == "client" else name for name in row.__dataclass_fields__}
+    return sa.select(*(columns.get(column, sa.null()).label(name) for name, column in named.items()))
 
 
 def equal(*pairs: tuple[sa.ColumnElement[Any], Any]) -> list[Condition]:

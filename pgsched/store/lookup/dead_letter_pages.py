@@ -9,7 +9,7 @@ from pgsched.store.lookup.clauses import Condition, SortOrder, equal, labelled, 
 from pgsched.store.lookup.pages import LARGE
 from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter
 
-_view = table("dead_letters", "client_id", "host", *DeadLetter.__dataclass_fields__)
+_view = table("dead_letters", "client_id", "host", *(DeadLetter.__dataclass_fields__.keys() - {"client"}))
 _letters = _view.c
 REASON_SHOWN = 80
 """Characters by which reasons are told apart."""

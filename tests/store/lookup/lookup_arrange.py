@@ -75,6 +75,11 @@ insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_
 select 'client-' || n % 10, 'order-' || n, n % 16, pgsched_internal.new_id()
   from generate_series(%(first)s::bigint, %(last)s::bigint) n
 """
+_BULK = """
+insert into pgsched.bulk_operations (action, clients, filter, state, actor)
+select 'backfill', array['big'], jsonb_build_object('job', gen_random_uuid()), 'finished', 'ann'
+  from generate_series(%(first)s::bigint, %(last)s::bigint)
+"""
 # The newest minutes come first: a span up to now has the same rows however many there are before it.
 _ROLLUPS = """
 insert into pgsched.rollups (minute, client_id, queue, attempts, succeeded, lateness, duration)
@@ -111,11 +116,12 @@ _FILLED = (
     (_CLIENTS, 5),
     (_GATES, 5),
     (_BLOCKED, 5),
+    (_BULK, 5),
     (_ROLLUPS, 5),
 )
 _TABLES = (
     "pgsched.history, pgsched.executions, pgsched.jobs, pgsched.audit_log, pgsched.clients, pgsched_internal.gates,"
-    " pgsched.blocked_keys, pgsched.rollups"
+    " pgsched.blocked_keys, pgsched.bulk_operations, pgsched.rollups"
 )
 
 

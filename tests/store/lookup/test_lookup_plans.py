@@ -20,6 +20,8 @@ from sqlalchemy.dialects import postgresql
 
 from pgsched.domain.outcome import NO_SLOT
 from pgsched.domain.states import STATUSES
+from pgsched.store.admin.audit import AuditFilter, page_of_changes, reach_of_changes
+from pgsched.store.bulk.operations import page_of_operations
 from pgsched.store.core.sql import statement, statement_with
 from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters, reasons_of_dead_letters
@@ -139,18 +141,6 @@ _COUNTS: dict[str, dict[str, Any]] = {
     "lookup/now_flows": {"queues": 50},
     "lookup/held_of_clients": {"clients": [f"client-{n}" for n in range(50)], "most": 50},
     "lookup/wal_and_dead_letters": {"most": 50},
-    "admin/audit": {
-        "client": None,
-        "subject": None,
-        "name": None,
-        "kind": None,
-        "action": None,
-        "actor": "nobody",
-        "after": None,
-        "most": 50,
-        "limit": 50,
-    },
-    "admin/audit_reach": {"subject": None, "name": None, "after": None, "most": 50},
     "admin/last_changes": {"kind": "limit", "names": ["client:shop", "host:shop.example"]},
     "admin/former_workers": {"worker": None, "limit": 20},
     "admin/clients": {"client": None, "after": "client-5", "start": None, "limit": 51},
@@ -162,7 +152,6 @@ _COUNTS: dict[str, dict[str, Any]] = {
     "lookup/last_outcomes": {"jobs": [UUID(JOB)], "most": 10},
     "lookup/attempts": {"execution": UUID(JOB)},
     "ends/dependencies_of": {"id": UUID(JOB), "most": 100},
-    "bulk/operations": {"operation": None, "action": None, "job": None, "after": None, "limit": 50},
     "doctor/horizons": {"most": 20},
     "doctor/days_ahead": {},
     "doctor/strays": {},
@@ -251,6 +240,13 @@ class Lookups:
         for clients, said in _KEYS_OF_THE_API.items():
             self.asked[f"the API with a key of {clients} clients: events"] = partial(self._events, said)
         self.asked["executions: one"] = partial(self._cost, f"select * from pgsched.status_of('{JOB}')", {})
+        changes, job = AuditFilter(actor="nobody"), UUID(JOB)
+        self.asked["changes"] = partial(self._cost_of, page_of_changes(changes, limit=50, most=50))
+        self.asked["changes that are looked through"] = partial(self._cost_of, reach_of_changes(changes, most=50))
+        self.asked["bulk operations"] = partial(self._cost_of, page_of_operations(limit=50))
+        of_job = partial(self._cost_of, page_of_operations(job=job, limit=50))
+        self.asked["bulk operations of a job"] = of_job
+        self.asked["bulk operations of a job, for the API"] = partial(self._acting, '{big,"another one"}', of_job)
         self.asked["dead letters: one"] = partial(self._cost_of, one_dead_letter(id=UUID(JOB)))
 
     def _as_client(self, query: str) -> Cost:

@@ -29,7 +29,7 @@ begin
     perform pgsched_internal.refuse('PS002', 'a backfill is of at most 3653 days', 'give a shorter range, and the rest when it is done');
   end if;
   select b.id into other from pgsched.bulk_operations b
-   where b.state = 'active' and b.action = 'backfill' and b.filter ->> 'job' = job_id::text
+   where b.state = 'active' and b.action = 'backfill' and b.job_id = job.id
      and (b.filter ->> 'from')::timestamptz < ends_at and (b.filter ->> 'to')::timestamptz > starts_at;
   if found and locks then
     perform pgsched_internal.refuse('PS011', format('backfill %s of this job has a part of the range in hand', other),

@@ -132,7 +132,7 @@ begin
      where j.id = cancel.id;
     perform pgsched_internal.withdraw(cancel.id, 'job cancelled');
     perform pgsched.stop_bulk(b.id) from pgsched.bulk_operations b
-     where b.state = 'active' and b.action = 'backfill' and b.filter ->> 'job' = cancel.id::text;
+     where b.state = 'active' and b.action = 'backfill' and b.job_id = cancel.id;
     perform pgsched_internal.write_log('cancel', cancel.id, cancel.actor, pgsched_internal.detail_of(cancel.note), 'job');
     return true;
   end if;

@@ -5,5 +5,5 @@ delete from pgsched.jobs j where j.id = any (array(
    where o.state in ('finished', 'cancelled') and o.rules ? 'delete_after'
      and o.updated_at < pgsched.now() - pgsched_internal.length_of(o.rules ->> 'delete_after')
      and not exists (select from pgsched.executions e where e.job_id = o.id)
-     and not exists (select from pgsched.bulk_operations b where b.state = 'active' and b.action = 'backfill' and b.filter ->> 'job' = o.id::text)
+     and not exists (select from pgsched.bulk_operations b where b.state = 'active' and b.action = 'backfill' and b.job_id = o.id)
    order by o.updated_at limit %(most)s for update skip locked))

@@ -3,5 +3,5 @@
 update pgsched.bulk_operations b set state = 'finished', updated_at = pgsched.now()
  where b.id = %(operation)s and b.state = 'active'
    and not exists (select from pgsched.executions e
-                    where e.job_id = (b.filter ->> 'job')::uuid and e.plan = 0
+                    where e.job_id = b.job_id and e.plan = 0
                       and e.scheduled_for >= (b.filter ->> 'from')::timestamptz and e.scheduled_for < (b.filter ->> 'to')::timestamptz)

@@ -6,5 +6,5 @@ select b.id, j.id as job_id, (b.filter ->> 'from')::timestamptz as starts_at, (b
        exists (select from pgsched.executions e
                 where e.partition = pgsched_internal.partition_of(j) and e.lease_token is null
                   and e.fire_at between pgsched.now() - interval '1 hour' and pgsched.now() - interval '1 second') as behind
-  from pgsched.bulk_operations b join pgsched.jobs j on j.id = (b.filter ->> 'job')::uuid
+  from pgsched.bulk_operations b join pgsched.jobs j on j.id = b.job_id
  where b.id = %(operation)s and b.action = 'backfill' and b.state = 'active' for update of b skip locked
