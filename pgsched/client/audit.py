@@ -3,7 +3,7 @@
 from typing import TypedDict, Unpack
 
 from pgsched.client.methods import method, pages
-from pgsched.client.requests import LARGEST, Call, Id, check_names, path
+from pgsched.client.requests import Call, Id, check_names, path
 from pgsched.responses import Page
 from pgsched.store.admin.audit import AuditEntry
 
@@ -27,14 +27,7 @@ class AuditMethods:
         self, *, limit: int = 50, after: str | int | None = None, **wanted: Unpack[AuditQuery]
     ) -> Call[Page[AuditEntry]]:
         """One page, newest first: who changed what, with the values before and after."""
-        return _list(limit, after, wanted)
+        check_names(wanted, AuditQuery)
+        return Call("GET", path("audit"), Page[AuditEntry], query={**wanted, "limit": limit, "after": after})
 
-    @pages
-    def iter_changes(self, **wanted: Unpack[AuditQuery]) -> Call[Page[AuditEntry]]:
-        """All of them; pages are requested as they are needed."""
-        return _list(LARGEST, None, wanted)
-
-
-def _list(limit: int, after: str | int | None, wanted: AuditQuery) -> Call[Page[AuditEntry]]:
-    check_names(wanted, AuditQuery)
-    return Call("GET", path("audit"), Page[AuditEntry], query={**wanted, "limit": limit, "after": after})
+    iter_changes = pages(list_changes)

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import TypedDict, Unpack
 
 from pgsched.client.methods import method, pages
-from pgsched.client.requests import LARGEST, Call, Id, Instant, between, check_names, identity, path, present
+from pgsched.client.requests import Call, Id, Instant, between, check_names, identity, path, present
 from pgsched.domain.duration import format_shift
 from pgsched.domain.schedule import instant_of
 from pgsched.responses import Page
@@ -82,11 +82,7 @@ class BulkMethods:
         query = {"action": action, "job": job, "limit": limit, "after": after}
         return Call("GET", path("bulk"), Page[BulkOperation], query=query)
 
-    @pages
-    def iter_bulk(self, *, action: Action | None = None, job: Id | None = None) -> Call[Page[BulkOperation]]:
-        """All of them; pages are requested as they are needed."""
-        query = {"action": action, "job": job, "limit": LARGEST}
-        return Call("GET", path("bulk"), Page[BulkOperation], query=query)
+    iter_bulk = pages(list_bulk)
 
     @method
     def stop_bulk(self, operation_id: Id) -> Call[bool]:

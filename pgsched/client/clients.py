@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
 from pgsched.client.methods import method, pages
-from pgsched.client.requests import LARGEST, Call, Length, body, check_names, path, present
+from pgsched.client.requests import Call, Length, body, check_names, path, present
 from pgsched.responses import Page
 from pgsched.store.admin.clients import ClientRow
 from pgsched.store.admin.secrets import SecretRow
@@ -32,10 +32,7 @@ class ClientMethods:
         """One page of the clients that have settings, by name."""
         return Call("GET", path("clients"), Page[ClientRow], query={"limit": limit, "after": after})
 
-    @pages
-    def iter_clients(self) -> Call[Page[ClientRow]]:
-        """All of them; pages are requested as they are needed."""
-        return Call("GET", path("clients"), Page[ClientRow], query={"limit": LARGEST})
+    iter_clients = pages(list_clients)
 
     @method
     def get_client(self, client: str) -> Call[ClientRow]:
@@ -68,10 +65,7 @@ class ClientMethods:
         """One page of a client's secrets, by name, without their values."""
         return Call("GET", path("clients", client, "secrets"), Page[SecretRow], query={"limit": limit, "after": after})
 
-    @pages
-    def iter_secrets(self, client: str) -> Call[Page[SecretRow]]:
-        """All of them; pages are requested as they are needed."""
-        return Call("GET", path("clients", client, "secrets"), Page[SecretRow], query={"limit": LARGEST})
+    iter_secrets = pages(list_secrets)
 
     @method
     def put_secret(self, client: str, name: str, value: str, *, hosts: Sequence[str] | None = None) -> Call[bool]:

@@ -6,7 +6,6 @@ from uuid import UUID
 
 from pgsched.client.methods import method, pages
 from pgsched.client.requests import (
-    LARGEST,
     Call,
     Id,
     Instant,
@@ -62,14 +61,11 @@ class DeadLetterMethods:
         **wanted: Unpack[DeadLetterQuery],
     ) -> Call[Page[DeadLetter]]:
         """One page, newest or oldest first. ``state`` is ``open``, ``replayed``, ``discarded`` or ``all``."""
-        return _list(state, sort, limit, after, wanted)
+        check_names(wanted, DeadLetterQuery)
+        asked = as_label(present(between(wanted))) | {"state": state, "sort": sort, "limit": limit, "after": after}
+        return Call("GET", path("dead-letters"), Page[DeadLetter], query=asked)
 
-    @pages
-    def iter_dead_letters(
-        self, *, state: str = "open", sort: Sort = "newest", **wanted: Unpack[DeadLetterQuery]
-    ) -> Call[Page[DeadLetter]]:
-        """All of them; pages are requested as they are needed."""
-        return _list(state, sort, LARGEST, None, wanted)
+    iter_dead_letters = pages(list_dead_letters)
 
     @method
     def get_dead_letter(self, execution_id: Id, *, client: str | None = None) -> Call[DeadLetterDetail]:
@@ -91,13 +87,3 @@ class DeadLetterMethods:
 
 def _letter(execution_id: Id) -> str:
     return path("dead-letters", named(execution_id))
-
-
-def _list(state: str, sort: Sort, limit: int, after: str | None, wanted: DeadLetterQuery) -> Call[Page[DeadLetter]]:
-    asked = as_label(_filter(wanted)) | {"state": state, "sort": sort, "limit": limit, "after": after}
-    return Call("GET", path("dead-letters"), Page[DeadLetter], query=asked)
-
-
-def _filter(wanted: DeadLetterQuery) -> dict[str, Any]:
-    check_names(wanted, DeadLetterQuery)
-    return present(between(wanted))

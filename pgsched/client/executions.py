@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
 from pgsched.client.methods import method, pages
-from pgsched.client.requests import LARGEST, Call, Id, Instant, as_label, between, body, check_names, named, path
+from pgsched.client.requests import Call, Id, Instant, as_label, between, body, check_names, named, path
 from pgsched.domain.states import Sort
 from pgsched.responses import ExecutionDetail, Page
 from pgsched.store.lookup.rows import Execution
@@ -56,12 +56,11 @@ class ExecutionMethods:
         self, *, sort: Sort = "newest", limit: int = 50, after: str | None = None, **wanted: Unpack[ExecutionQuery]
     ) -> Call[Page[Execution]]:
         """One page, newest or oldest first."""
-        return _list(sort, limit, after, wanted)
+        check_names(wanted, ExecutionQuery)
+        asked = as_label(between(wanted)) | {"sort": sort, "limit": limit, "after": after}
+        return Call("GET", path("executions"), Page[Execution], query=asked)
 
-    @pages
-    def iter_executions(self, *, sort: Sort = "newest", **wanted: Unpack[ExecutionQuery]) -> Call[Page[Execution]]:
-        """All of them; pages are requested as they are needed."""
-        return _list(sort, LARGEST, None, wanted)
+    iter_executions = pages(list_executions)
 
     @method
     def edit_execution(
@@ -76,9 +75,3 @@ class ExecutionMethods:
 
 def _one(id: Id, *verb: str) -> str:
     return path("executions", named(id), *verb)
-
-
-def _list(sort: Sort, limit: int, after: str | None, wanted: ExecutionQuery) -> Call[Page[Execution]]:
-    check_names(wanted, ExecutionQuery)
-    asked = as_label(between(wanted)) | {"sort": sort, "limit": limit, "after": after}
-    return Call("GET", path("executions"), Page[Execution], query=asked)

@@ -1,7 +1,7 @@
 """The methods of both clients for gates: limits, sidelined targets, blocked ordering keys."""
 
 from pgsched.client.methods import method, pages
-from pgsched.client.requests import LARGEST, Call, Id, Instant, Length, body, path, present
+from pgsched.client.requests import Call, Id, Instant, Length, body, path, present
 from pgsched.responses import Page
 from pgsched.store.gates.blocked_keys import BlockedKey
 from pgsched.store.gates.limits import LimitRow
@@ -18,10 +18,7 @@ class GateMethods:
         """One page, by kind and name."""
         return Call("GET", path("limits"), Page[LimitRow], query={"kind": kind, "limit": limit, "after": after})
 
-    @pages
-    def iter_limits(self, *, kind: str | None = None) -> Call[Page[LimitRow]]:
-        """All of them; pages are requested as they are needed."""
-        return Call("GET", path("limits"), Page[LimitRow], query={"kind": kind, "limit": LARGEST})
+    iter_limits = pages(list_limits)
 
     @method
     def get_limit(self, kind: str, name: str) -> Call[LimitRow]:
@@ -57,10 +54,7 @@ class GateMethods:
         asked = {"client": client, "limit": limit, "after": after}
         return Call("GET", path("targets", "sidelined"), Page[Sidelined], query=asked)
 
-    @pages
-    def iter_sidelined(self, *, client: str | None = None) -> Call[Page[Sidelined]]:
-        """All of them; pages are requested as they are needed."""
-        return Call("GET", path("targets", "sidelined"), Page[Sidelined], query={"client": client, "limit": LARGEST})
+    iter_sidelined = pages(list_sidelined)
 
     @method
     def sideline(
@@ -83,11 +77,7 @@ class GateMethods:
         asked = {"client": client, "limit": limit, "after": after}
         return Call("GET", path("ordering-keys", "blocked"), Page[BlockedKey], query=asked)
 
-    @pages
-    def iter_blocked(self, *, client: str | None = None) -> Call[Page[BlockedKey]]:
-        """All of them; pages are requested as they are needed."""
-        asked = {"client": client, "limit": LARGEST}
-        return Call("GET", path("ordering-keys", "blocked"), Page[BlockedKey], query=asked)
+    iter_blocked = pages(list_blocked)
 
     @method
     def unblock(self, client: str, ordering_key: str) -> Call[bool]:

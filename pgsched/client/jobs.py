@@ -7,7 +7,6 @@ from uuid import UUID
 
 from pgsched.client.methods import method, pages
 from pgsched.client.requests import (
-    LARGEST,
     Call,
     Id,
     Instant,
@@ -121,12 +120,11 @@ class JobMethods:
         self, *, sort: Sort = "newest", limit: int = 50, after: str | None = None, **wanted: Unpack[JobQuery]
     ) -> Call[Page[Job]]:
         """One page, newest or oldest first."""
-        return _list(sort, limit, after, wanted)
+        check_names(wanted, JobQuery)
+        asked = as_label(wanted) | {"sort": sort, "limit": limit, "after": after}
+        return Call("GET", path("jobs"), Page[Job], query=asked)
 
-    @pages
-    def iter_jobs(self, *, sort: Sort = "newest", **wanted: Unpack[JobQuery]) -> Call[Page[Job]]:
-        """All of them; pages are requested as they are needed."""
-        return _list(sort, LARGEST, None, wanted)
+    iter_jobs = pages(list_jobs)
 
     @method
     def cancel(self, id: Id, *, client: str | None = None, note: str | None = None) -> Call[bool]:
@@ -187,11 +185,6 @@ class JobMethods:
 
 def _job(id: Id, *verb: str) -> str:
     return path("jobs", named(id), *verb)
-
-
-def _list(sort: Sort, limit: int, after: str | None, wanted: JobQuery) -> Call[Page[Job]]:
-    check_names(wanted, JobQuery)
-    return Call("GET", path("jobs"), Page[Job], query=as_label(wanted) | {"sort": sort, "limit": limit, "after": after})
 
 
 def _body(given: Mapping[str, Any]) -> dict[str, Any]:

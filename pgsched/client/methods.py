@@ -20,6 +20,8 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, over
 from pgsched.client.requests import Call
 from pgsched.responses import Page
 
+LARGEST = 500
+"""Items of the pages that are read where all are asked for."""
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
 _Item = TypeVar("_Item")
@@ -49,6 +51,7 @@ class method(Generic[_Given, _Answer]):
         async def call_async(client: AsyncBase, /, *given: _Given.args, **named: _Given.kwargs) -> _Answer:
             return await client._ask(function(client, *given, **named))
 
+        self.function = function
         self._sync, self._async = _like(function, call_sync), _like(function, call_async)
 
     @overload
@@ -62,18 +65,23 @@ class method(Generic[_Given, _Answer]):
 
 
 class pages(Generic[_Given, _Item]):
-    """A function that returns the request for a first page, as a method that reads all of them as they are needed."""
+    """A method that lists one page, as a method that reads all pages as they are needed.
 
-    def __init__(self, function: Callable[Concatenate[Any, _Given], Call[Page[_Item]]]) -> None:
+    iter_jobs = pages(list_jobs)
+    """
+
+    def __init__(self, listing: "method[_Given, Page[_Item]]") -> None:
+        function: Any = listing.function
+
         def call_sync(client: SyncBase, /, *given: _Given.args, **named: _Given.kwargs) -> Iterator[_Item]:
-            call: Call[Page[_Item]] | None = function(client, *given, **named)
+            call: Call[Page[_Item]] | None = function(client, *given, **{"limit": LARGEST, **named})
             while call is not None:
                 page = client._ask(call)
                 yield from page.items
                 call = None if page.next is None else call.following(page.next)
 
         async def call_async(client: AsyncBase, /, *given: _Given.args, **named: _Given.kwargs) -> AsyncIterator[_Item]:
-            call: Call[Page[_Item]] | None = function(client, *given, **named)
+            call: Call[Page[_Item]] | None = function(client, *given, **{"limit": LARGEST, **named})
             while call is not None:
                 page = await client._ask(call)
                 for item in page.items:
@@ -81,6 +89,14 @@ class pages(Generic[_Given, _Item]):
                 call = None if page.next is None else call.following(page.next)
 
         self._sync, self._async = _like(function, call_sync), _like(function, call_async)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        for made in (self._sync, self._async):
+            shown = made.__signature__
+            kept = [one for one in shown.parameters.values() if one.name not in ("limit", "after")]
+            made.__signature__ = shown.replace(parameters=kept)
+            made.__doc__ = f"All that ``{made.__name__}`` lists; pages are requested as they are needed."
+            made.__name__, made.__qualname__ = name, f"{owner.__name__}.{name}"
 
     @overload
     def __get__(self, client: None, owner: type) -> Callable[..., Any]: ...

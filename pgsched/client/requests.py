@@ -27,8 +27,6 @@ Id = UUID | str
 """The id of a job or an execution, or its key; ``key:`` before a key that looks like an id."""
 Instant = datetime | str
 Length = timedelta | str
-LARGEST = 500
-"""Items of the pages that are read where all are asked for."""
 _KEY = re.compile("[!-~]+")
 _IN_A_MOMENT = frozenset({429, 502, 503, 504})
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
