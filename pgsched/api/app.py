@@ -20,23 +20,17 @@ from pgsched.api import (
     creation,
     dead_letters,
     doctor,
-    edits,
     events,
-    execution_edits,
     executions,
+    gates,
     health,
     jobs,
     keys,
-    limits,
-    methods,
     metrics,
-    ordering_keys,
     pull,
     queues,
     recovery,
-    secrets,
     stats,
-    targets,
     workers,
 )
 from pgsched.api.access import PUBLIC, SCOPE
@@ -60,8 +54,8 @@ from pgsched.api.pages.routing import refused as refused_page
 from pgsched.api.pages.routing import refused_by_litestar as page_refused_by_litestar
 from pgsched.api.parts import Parts
 from pgsched.api.problems import AnyRequest, failed, refused, refused_by_litestar
-from pgsched.api.raw_paths import Application
-from pgsched.api.requests import ApiRequest, check_query, check_request
+from pgsched.api.requests import ApiRequest, Application, check_query, check_request
+from pgsched.api.routing import answering
 from pgsched.errors import InvalidSettings, PgschedError
 from pgsched.events import Events
 from pgsched.settings import Settings
@@ -76,20 +70,15 @@ _ROOMS = (
     creation,
     batch,
     jobs,
-    edits,
-    execution_edits,
     bulk,
     executions,
     events,
     pull,
     dead_letters,
     clients,
-    secrets,
     queues,
     workers,
-    limits,
-    targets,
-    ordering_keys,
+    gates,
     keys,
     audit,
     doctor,
@@ -115,11 +104,11 @@ def _handlers(rooms: Iterable[ModuleType]) -> list[HTTPRouteHandler]:
 
 
 _ROUTES = _handlers(_ROOMS)
-_OPTIONS = methods.answering({path for handler in _ROUTES for path in handler.paths})
+_OPTIONS = answering({path for handler in _ROUTES for path in handler.paths})
 _UNVERSIONED = Router(
     "/",
     route_handlers=[
-        methods.answering({"/healthz", "/readyz", "/metrics"}),
+        answering({"/healthz", "/readyz", "/metrics"}),
         health.alive,
         health.ready,
         metrics.show_metrics,
@@ -129,7 +118,7 @@ _VERSIONED = Router("/v1", route_handlers=[_OPTIONS, *_ROUTES], before_request=c
 _SHOWN = _handlers(_PAGES)
 _DASHBOARD = Router(
     "/",
-    route_handlers=[methods.answering({path for handler in _SHOWN for path in handler.paths}), *_SHOWN],
+    route_handlers=[answering({path for handler in _SHOWN for path in handler.paths}), *_SHOWN],
     before_request=check_query,
     exception_handlers={HTTPException: page_refused_by_litestar, PgschedError: refused_page},
 )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pgsched.api.database import WAIT, Database
-from pgsched.api.rate_limits import RateLimits
+from pgsched.api.quotas import RateLimits
 from pgsched.batched import Batched
 from pgsched.domain.api_key import ANYBODY, Grant, KnownKey, Token
 from pgsched.errors import PgschedError, Unauthenticated, Unavailable

@@ -12,8 +12,7 @@ from typing import NamedTuple
 from msgspec import UNSET, UnsetType
 
 from pgsched.api.access import check_clients
-from pgsched.api.bodies import CreateJob, Timing
-from pgsched.api.creation import order_in
+from pgsched.api.creation import CreateJob, Timing, order_in
 from pgsched.api.problems import Unreadable
 from pgsched.api.requests import read_body
 from pgsched.domain.api_key import Grant

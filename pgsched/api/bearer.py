@@ -11,7 +11,7 @@ import jwt
 from jwt import PyJWK
 from jwt.exceptions import PyJWTError
 
-from pgsched.api.rate_limits import RateLimits
+from pgsched.api.quotas import RateLimits
 from pgsched.api.signing_keys import SigningKeys
 from pgsched.delivery.tls import trusting_context
 from pgsched.domain.api_key import Grant

@@ -11,9 +11,7 @@ from litestar.params import Body, PathParameter, QueryParameter
 from msgspec import Meta
 
 from pgsched.api.access import check_scope, grant_of
-from pgsched.api.bodies import Instant
-from pgsched.api.paging import cursor, position
-from pgsched.api.parameters import Actor, After, Limit, OfJob, Pooled
+from pgsched.api.parameters import Actor, After, Instant, Limit, OfJob, Pooled, cursor, position
 from pgsched.api.requests import ApiRequest
 from pgsched.api.routing import DRY_RUN, made_at, makes, reads, removes
 from pgsched.domain.duration import parse_shift

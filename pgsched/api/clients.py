@@ -1,20 +1,65 @@
-"""The clients: their settings and signing secrets, and how they are paused and resumed."""
+"""The clients: their settings, their signing secrets, and the secrets that options name, which nobody is shown."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from litestar.params import JSONBody, PathParameter
+from msgspec import UNSET, Meta, UnsetType
 
-from pgsched.api.parameters import Actor, AfterName, Limit, Noted, Pooled, Ring, note_in
-from pgsched.api.routing import acts, makes, reads, removes, replaces, sets
-from pgsched.api.settings import ClientSettings, Rotation
+from pgsched.api.parameters import Actor, AfterName, Defaults, Duration, Limit, Pooled, Ring, Settings, Weight
+from pgsched.api.pausing import pausable
+from pgsched.api.routing import makes, reads, removes, replaces, sets
 from pgsched.domain.duration import length_of
 from pgsched.responses import Page, page_of
 from pgsched.store import verbs
-from pgsched.store.admin import clients
+from pgsched.store.admin import clients, secrets
 from pgsched.store.admin.clients import KEPT_FOR, ClientRow
+from pgsched.store.admin.secrets import SecretRow
 
 ClientName = Annotated[str, PathParameter(max_length=100, description="A client's name.")]
+SecretName = Annotated[str, PathParameter(max_length=100, description="A secret's name.")]
+ChannelName = Annotated[
+    str,
+    Meta(
+        pattern=r"^(http|python|sql|notify|kafka|notify:[A-Za-z_][A-Za-z0-9_]{0,62})$",
+        description="A kind of targets, or one channel that is notified for no other client.",
+    ),
+]
+Told = Annotated[str, Meta(max_length=2048, description="Target to call for each dead letter.")]
+
+
+class ClientSettings(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The changes of a client. options are replaced as a whole."""
+
+    keep: Literal["all", "failures", "nothing"] | UnsetType | None = UNSET
+    options: Defaults | UnsetType | None = UNSET
+    weight: Weight | UnsetType | None = UNSET
+    database_role: Annotated[str, Meta(min_length=1, max_length=63)] | UnsetType | None = UNSET
+    channels: Annotated[list[ChannelName], Meta(min_length=1, max_length=20)] | UnsetType | None = UNSET
+    dead_letter_target: Told | UnsetType | None = UNSET
+    dead_letters_for: Duration | UnsetType | None = UNSET
+    late_after: Duration | UnsetType | None = UNSET
+    on_time_share: Annotated[float, Meta(ge=0.5, le=0.9999)] | UnsetType | None = UNSET
+
+
+class Rotation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A random secret is made where none is given. Former ones stay valid for keep_for, a day where it is left out."""
+
+    secret: Annotated[str, Meta(description="whsec_ and the base64 of 24 to 64 random bytes.")] | None = None
+    keep_for: Duration | None = None
+
+
+class SecretValue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is kept, and shown to nobody."""
+
+    value: Annotated[str, Meta(min_length=1, description="At most 16384 bytes, without NUL.")]
+    hosts: (
+        Annotated[
+            list[Annotated[str, Meta(max_length=300)]],
+            Meta(max_length=20, description="The hosts to which it goes, and no other; left out, those that it had."),
+        ]
+        | None
+    ) = None
 
 
 class ClientChanged(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +74,14 @@ class MadeSecret(msgspec.Struct, frozen=True, kw_only=True):
 
     client: str
     secret: str
+
+
+class SecretChanged(msgspec.Struct, frozen=True, kw_only=True):
+    """``changed`` is false when there was none to drop."""
+
+    client: str
+    name: str
+    changed: bool
 
 
 @reads("/clients", "List the clients that have settings")
@@ -65,17 +118,14 @@ async def drop_client(client: ClientName, database: Pooled, actor: Actor) -> Cli
     return ClientChanged(client=client, changed=await database.ask(verbs.drop_client, client, actor=actor))
 
 
-@acts("/clients/{client:str}/pause", "Pause a client", scope="operate")
-async def pause_client(client: ClientName, database: Pooled, actor: Actor, data: Noted = None) -> ClientChanged:
-    """Nothing more of it starts until it is resumed; what runs continues."""
-    changed = await database.ask(verbs.pause, "client", client, note=note_in(data), actor=actor)
-    return ClientChanged(client=client, changed=changed)
-
-
-@acts("/clients/{client:str}/resume", "Resume a client", scope="operate")
-async def resume_client(client: ClientName, database: Pooled, actor: Actor, data: Noted = None) -> ClientChanged:
-    changed = await database.ask(verbs.resume, "client", client, note=note_in(data), actor=actor)
-    return ClientChanged(client=client, changed=changed)
+pause_client, resume_client = pausable(
+    "client",
+    "/clients/{client:str}",
+    ClientName,
+    ClientChanged,
+    pauses="Nothing more of it starts until it is resumed; what runs continues.",
+    scope="operate",
+)
 
 
 @makes("/clients/{client:str}/signing-secret", "Rotate a client's signing secret", 409, scope="admin")
@@ -95,3 +145,28 @@ async def rotate_signing_secret(
 async def drop_signing_secret(client: ClientName, database: Pooled, actor: Actor) -> ClientChanged:
     """The previous secrets end, too."""
     return ClientChanged(client=client, changed=await database.ask(verbs.drop_signing_secret, client, actor=actor))
+
+
+@reads("/clients/{client:str}/secrets", "List the secrets of a client", scope="admin")
+async def list_secrets(
+    client: ClientName, database: Pooled, limit: Limit = 50, after: AfterName = None
+) -> Page[SecretRow]:
+    """Returns one page, by name; pass next as after for the next page."""
+    found = await database.ask(secrets.all_secrets, client, limit=limit + 1, after=after)
+    return page_of(found, limit, lambda row: row.name)
+
+
+@replaces("/clients/{client:str}/secrets/{name:str}", "Store a secret of a client", 409, scope="admin")
+async def put_secret(
+    client: ClientName, name: SecretName, data: JSONBody[SecretValue], database: Pooled, ring: Ring, actor: Actor
+) -> SecretChanged:
+    """Attempts that start a moment later use the new value."""
+    await database.ask(secrets.put, ring, client, name, data.value, hosts=data.hosts, actor=actor)
+    return SecretChanged(client=client, name=name, changed=True)
+
+
+@removes("/clients/{client:str}/secrets/{name:str}", "Drop a secret of a client", scope="admin")
+async def drop_secret(client: ClientName, name: SecretName, database: Pooled, actor: Actor) -> SecretChanged:
+    """Attempts that refer to it fail from then on, and are retried."""
+    changed = await database.ask(verbs.drop_secret, client, name, actor=actor)
+    return SecretChanged(client=client, name=name, changed=changed)

@@ -1,7 +1,7 @@
 """Limits on the API's connections: on heads that do not end, answers that nobody reads, and connections without number.
 
 uvicorn has a limit for none of these, and takes a protocol of the caller's. The one here hands everything on to
-uvicorn's own, and looks only at bytes and seconds. ``request_limits`` tells it when a request begins, asks for more of
+uvicorn's own, and looks only at bytes and seconds. ``middleware`` tells it when a request begins, asks for more of
 its body, and is answered; it has the limits of what can be told of a request that has begun.
 
 A connection whose request does not arrive is closed, and so is one whose client does not read. Where there are too

@@ -1,8 +1,6 @@
 """POST /v1/jobs: a one-shot goes with those that arrive beside it; for a job there is one transaction in which it is
 also planned."""
 
-import asyncio
-from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
@@ -11,18 +9,19 @@ from litestar.di import NamedDependency
 from litestar.openapi.spec import Example
 from litestar.params import Body, HeaderParameter
 from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
+from msgspec import UNSET, Meta, UnsetType
 from psycopg import AsyncConnection
 
-from pgsched.api.bodies import CreateJob
 from pgsched.api.group_commit import Intake
+from pgsched.api.jobs import next_instant
+from pgsched.api.parameters import Duration, Instant
 from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.routing import makes
+from pgsched.domain.policy import OPTIONS
 from pgsched.domain.trace import traceparent_in
-from pgsched.errors import InvalidSchedule
 from pgsched.responses import Scheduled
 from pgsched.store.jobs.jobs import plan_job
-from pgsched.store.lookup.listings import get_job, planned_instant
-from pgsched.store.lookup.rows import JobRow
+from pgsched.store.lookup.listings import get_job
 from pgsched.store.schedule import calls
 from pgsched.store.schedule.order import Order, order_of
 
@@ -42,6 +41,70 @@ _EXAMPLES = [
     Example(summary="Once, in ten minutes", value=_ONE_SHOT),
     Example(summary="Every day at half past two in Berlin", value=_DAILY),
 ]
+
+
+class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One of fire_at, delay, cron and every; with none of them it fires now. None of the four can be null: what was
+    to be computed, and was not, would fire now.
+    """
+
+    fire_at: Instant | UnsetType = UNSET
+    delay: Duration | UnsetType = UNSET
+    cron: (
+        Annotated[str, Meta(description="Five fields, six with seconds first, or a nickname such as @daily.")]
+        | UnsetType
+    ) = UNSET
+    timezone: Annotated[str, Meta(description="IANA name, with cron only; UTC when left out.")] | None = None
+    gap: Annotated[str, Meta(description="shift or skip: times of day that a clock change skips.")] | None = None
+    overlap: (
+        Annotated[str, Meta(description="first, second or both: times of day that a clock change repeats.")] | None
+    ) = None
+    every: Duration | UnsetType = UNSET
+
+    def given(self) -> dict[str, str]:
+        """The parts that were given, by name."""
+        parts = {name: getattr(self, name) for name in Timing.__struct_fields__}
+        return {name: part for name, part in parts.items() if part is not None and part is not UNSET}
+
+
+class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The target to call, and its schedule."""
+
+    target: Annotated[str, Meta(description="https://host/path, python:name, sql:schema.function, notify:channel, …")]
+    schedule: Timing = Timing()
+    payload: Annotated[
+        msgspec.Raw | UnsetType, Meta(description="Any JSON, up to 1 MiB; it is stored digit for digit.")
+    ] = UNSET
+    client: Annotated[str, Meta(min_length=1, max_length=100)] = "default"
+    key: Annotated[str, Meta(min_length=1, max_length=200, description="Unique per client.")] | None = None
+    ordering_key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    queue: Annotated[str, Meta(min_length=1, max_length=63)] = "default"
+    options: (
+        Annotated[
+            dict[str, Any],
+            Meta(description=f"{', '.join(OPTIONS)}."),
+        ]
+        | None
+    ) = None
+    rules: (
+        Annotated[
+            Any,
+            Meta(
+                extra_json_schema={"type": "object"},
+                description="How a job recurs: also, exclude, starts_at, ends_at, max_runs, jitter, window, anchor, "
+                "after_completion, on_overlap, on_missed, catch_up, pause_after, delete_after, after.",
+            ),
+        ]
+        | None
+    ) = None
+    labels: Annotated[dict[str, str], Meta(description="Labels to find it by, in addition to the key.")] | None = None
+    after: Annotated[list[str], Meta(description="Ids or keys of executions to wait for.")] | None = None
+    after_outcome: Annotated[str, Meta(description="success: all of them must succeed; any: they must end.")] = (
+        "success"
+    )
+    on_conflict: Annotated[
+        str, Meta(description="If the key is in use: replace, keep, reject or debounce.", examples=["keep"])
+    ] = "replace"
 
 
 @makes(
@@ -76,7 +139,8 @@ async def create(
     if not (idempotency_key or "").isascii():  # a header says nothing of how it is encoded
         detail = "not ASCII: give the key in the body"
         raise Unreadable(f"Idempotency-Key: {detail}", faults=[Fault(parameter="Idempotency-Key", detail=detail)])
-    with intake.tracing.scheduling(traceparent_in(traceparent), data.target) as trace:
+    parent = None if traceparent is None else traceparent_in(traceparent)
+    with intake.tracing.scheduling(parent, data.target) as trace:
         order = order_in(data, idempotency_key, trace)
         if order.when.recurs:
             answer = await intake.database.ask(_place_job, order)
@@ -111,21 +175,3 @@ async def _place_job(connection: AsyncConnection[Any], order: Order) -> Schedule
         row = await get_job(connection, placed.id)
         fire_at = await next_instant(connection, row) if row else None
     return Scheduled(id=placed.id, kind="job", outcome=placed.outcome, fire_at=fire_at)
-
-
-async def next_instant(connection: AsyncConnection[Any], job: JobRow) -> datetime | None:
-    """When a job fires next; None unless it is active."""
-    return next(iter(await next_instants(connection, job, 1)), None)
-
-
-async def next_instants(connection: AsyncConnection[Any], job: JobRow, count: int) -> list[datetime]:
-    """The next instants of a job; none of one that is not active."""
-    if job.state != "active":
-        return []
-    planned, now = await planned_instant(connection, job.id)
-    try:
-        following = await asyncio.to_thread(lambda: job.recurrence().instants(planned or now, count))
-    except InvalidSchedule:  # inserted by SQL just now: the next planner marks it invalid
-        return []
-    fires = following if planned is None else [planned, *following]
-    return fires[: job.runs_left(count)]

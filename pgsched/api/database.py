@@ -12,8 +12,7 @@ import psycopg
 from psycopg import AsyncConnection, IsolationLevel
 from psycopg_pool import AsyncConnectionPool
 
-from pgsched.api.deadlines import Deadline
-from pgsched.api.fair_shares import FairShares
+from pgsched.api.quotas import Deadline, FairShares
 from pgsched.domain.api_key import NOBODY, Grant
 from pgsched.errors import SchemaMismatch
 from pgsched.events import Events

@@ -9,9 +9,6 @@ from litestar.di import NamedDependency, Provide
 from litestar.params import JSONBody, PathParameter, QueryParameter
 from msgspec import UNSET, Meta, UnsetType
 
-from pgsched.api.executions import bound
-from pgsched.api.labels import Labels, labels_in
-from pgsched.api.paging import page, position
 from pgsched.api.parameters import (
     INSTANT,
     Actor,
@@ -20,12 +17,17 @@ from pgsched.api.parameters import (
     ExecutionId,
     Host,
     Key,
+    Labels,
     Limit,
     OfJob,
     Pooled,
     Sorted,
     Why,
+    bound,
     host_sought,
+    labels_in,
+    listing,
+    page,
 )
 from pgsched.api.routing import made_at, makes, reads, removes
 from pgsched.domain.states import LetterState
@@ -35,7 +37,6 @@ from pgsched.store import verbs
 from pgsched.store.ends import dead_letters
 from pgsched.store.ends.dead_letters import Changes
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter
 
 DeadLetterId = Annotated[UUID, PathParameter(description="The id of the execution that failed.")]
@@ -108,9 +109,9 @@ async def list_dead_letters(
     after: After = None,
 ) -> Page[DeadLetter]:
     """Returns the executions that failed for good, each with its reason. By default only open ones."""
-    how: Any = {"state": letter_state, "limit": limit, "after": position(after), "order": SortOrder(sort)}
+    how = listing(limit, after, sort)
     async with database.page() as connection:
-        return page(await listings.list_dead_letters(connection, wanted, **how))
+        return page(await listings.list_dead_letters(connection, wanted, state=letter_state, **how))
 
 
 @reads("/dead-letters/{execution_id:str}", "Get a dead letter with its failed attempts", 404)

@@ -1,14 +1,14 @@
-"""The executions: those that wait, run or have ended, with their outcomes."""
+"""The executions: those that wait, run or have ended, with their outcomes; those that wait can be changed."""
 
-from datetime import datetime
 from typing import Annotated, Any
 
+import msgspec
 from litestar import Response
-from litestar.params import QueryParameter
+from litestar.openapi.spec import Example
+from litestar.params import Body, QueryParameter
+from msgspec import UNSET, Meta, UnsetType
 from psycopg import AsyncConnection
 
-from pgsched.api.labels import Labels, labels_in
-from pgsched.api.paging import page, position
 from pgsched.api.parameters import (
     INSTANT,
     Actor,
@@ -16,29 +16,32 @@ from pgsched.api.parameters import (
     Client,
     ExecutionId,
     Host,
+    Instant,
     Key,
+    Labels,
     Limit,
     Noted,
     OfJob,
     Pooled,
     Sorted,
+    bound,
     host_sought,
+    labels_in,
+    listing,
     note_in,
-    with_its_plus,
+    page,
 )
-from pgsched.api.problems import Fault, Unreadable
-from pgsched.api.routing import acts, reads, reads_version
-from pgsched.api.versions import IfNoneMatch, tagged, version_of_execution
-from pgsched.domain.schedule import instant_of
+from pgsched.api.routing import acts, reads, reads_version, sets
+from pgsched.api.versions import IfMatch, IfNoneMatch, check_version, tagged, version_of_execution
 from pgsched.domain.states import ExecutionStatus, each_once
-from pgsched.errors import InvalidSchedule, NotFound
+from pgsched.errors import NotFound
 from pgsched.responses import Changed, ExecutionDetail, Page, with_attempts
 from pgsched.store import verbs
 from pgsched.store.ends import dependencies
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.rows import Execution, ExecutionFilter
 from pgsched.store.schedule import calls
+from pgsched.store.schedule.edits import CHANGEABLE, changes_of, edit, read
 
 _HOW = "scheduled_for, RFC 3339 with an offset"
 Start = Annotated[
@@ -50,6 +53,28 @@ Statuses = Annotated[
     list[ExecutionStatus] | None,
     QueryParameter(name="status", description="Repeated, those with any of them."),
 ]
+
+
+_OTHERWISE = Example(
+    summary="Another payload, an hour later",
+    value={"payload": {"order": 43}, "fire_at": "2026-03-01T10:00:00Z"},
+)
+
+
+class EditExecution(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The changes. Fields that are left out stay as they are, null removes one; payload, options and labels are
+    replaced as a whole."""
+
+    target: str | UnsetType = UNSET
+    payload: msgspec.Raw | UnsetType = UNSET
+    options: dict[str, Any] | UnsetType | None = UNSET
+    labels: dict[str, str] | UnsetType | None = UNSET
+    fire_at: Instant | UnsetType = UNSET
+    note: Annotated[str, Meta(max_length=1000, description="Reason, for the audit log.")] | None = None
+
+    def changes(self) -> str:
+        given = {name: getattr(self, name) for name in CHANGEABLE}
+        return changes_of({name: value for name, value in given.items() if value is not UNSET})
 
 
 @reads("/executions", "List executions")
@@ -80,9 +105,8 @@ async def list_executions(
         end=bound("to", end),
         labels=labels_in(label),
     )
-    how: Any = {"limit": limit, "after": position(after), "order": SortOrder(sort)}
     async with database.page() as connection:
-        return page(await listings.list_executions(connection, wanted, **how))
+        return page(await listings.list_executions(connection, wanted, **listing(limit, after, sort)))
 
 
 @reads_version("/executions/{execution_id:str}", "Get an execution with its failed attempts", 404)
@@ -95,6 +119,25 @@ async def get_execution(
         if found is None:
             raise NotFound(f"there is no execution {execution_id}; look it up in /v1/executions, jobs in /v1/jobs")
         return await in_detail(connection, found, if_none_match)
+
+
+@sets("/executions/{execution_id:str}", "Change a waiting execution", 404, 409, 412, scope="schedule")
+async def edit_execution(
+    execution_id: ExecutionId,
+    data: Annotated[EditExecution, Body(examples=[_OTHERWISE])],
+    database: Pooled,
+    actor: Actor,
+    if_match: IfMatch = None,
+) -> Response[ExecutionDetail]:
+    """Only a one-shot that has not started. One that waits for a retry can be given another fire_at, and nothing else.
+    With If-Match, it is changed only if nobody has changed it since it was read."""
+    changes = data.changes()
+    async with database.connection() as connection, connection.transaction():
+        if if_match is not None:
+            await edit(connection, execution_id, "{}")  # which locks it
+            check_version(if_match, version_of_execution(await read(connection, execution_id)))
+        await edit(connection, execution_id, changes, note=data.note, actor=actor)
+        return await in_detail(connection, await read(connection, execution_id))
 
 
 @acts("/executions/{execution_id:str}/cancel", "Cancel an execution", 404, 409, scope="schedule")
@@ -116,13 +159,3 @@ async def in_detail(
     progress = await listings.progress_of(connection, row)
     found = with_attempts(ExecutionDetail, row, attempts=attempts, waits_for=waits_for, progress=progress)
     return tagged(found, version_of_execution(row), unless)
-
-
-def bound(name: str, text: str | None) -> datetime | None:
-    """A bound in the query string, where a + has become a space."""
-    if text is None:
-        return None
-    try:
-        return instant_of(with_its_plus(text), name)
-    except InvalidSchedule as error:
-        raise Unreadable(str(error), faults=[Fault(parameter=name, detail=str(error))]) from None

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from pgsched.api.database import Database
-from pgsched.api.fair_shares import FairShares
+from pgsched.api.quotas import FairShares
 from pgsched.domain.api_key import Grant
 from pgsched.domain.event_position import Position, VisibilityHorizon
 from pgsched.errors import PgschedError, TooManyRequests

@@ -1,39 +1,52 @@
-"""The recurring jobs: look them up, pause, resume, trigger and cancel them."""
+"""The recurring jobs: look them up, trigger, change and cancel them, and see beforehand when one would fire."""
 
+import asyncio
+from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
+import msgspec
 from litestar import Response
-from litestar.params import QueryParameter
+from litestar.openapi.spec import Example
+from litestar.params import Body, JSONBody, QueryParameter
+from msgspec import UNSET, Meta, UnsetType
 from psycopg import AsyncConnection
 
-from pgsched.api.creation import next_instant
-from pgsched.api.labels import Labels, labels_in
-from pgsched.api.paging import cursor, page, position
 from pgsched.api.parameters import (
     Actor,
     After,
     Client,
+    Duration,
+    Forced,
     Host,
+    Instant,
     JobId,
     Key,
+    Labels,
     Limit,
-    Noted,
     Pooled,
     Sorted,
     Why,
+    cursor,
     host_sought,
-    note_in,
+    labels_in,
+    listing,
+    page,
 )
-from pgsched.api.routing import acts, made_at, makes, reads, reads_version, removes
-from pgsched.api.versions import IfNoneMatch, tagged, version_of_job
+from pgsched.api.pausing import pausable
+from pgsched.api.routing import acts, made_at, makes, reads, reads_version, removes, sets
+from pgsched.api.versions import IfMatch, IfNoneMatch, check_version, tagged, version_of_job
+from pgsched.domain.preview import preview
+from pgsched.domain.schedule import instant_of
+from pgsched.domain.spread import identity_of
 from pgsched.domain.states import JobState
-from pgsched.errors import NotFound
-from pgsched.responses import Changed, Job, JobDetail, Page, Triggered, job_detail, job_of, jobs_of
+from pgsched.errors import InvalidSchedule, NotFound
+from pgsched.responses import Changed, Job, JobDetail, Page, Preview, Triggered, job_detail, job_of, jobs_of
 from pgsched.store import verbs
+from pgsched.store.jobs import edits
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.clauses import SortOrder
-from pgsched.store.lookup.rows import MOST_OUTCOMES, Execution, ExecutionFilter, JobFilter, JobRow
+from pgsched.store.lookup.listings import planned_instant
+from pgsched.store.lookup.rows import MOST_OUTCOMES, EditPreview, Execution, ExecutionFilter, JobFilter, JobRow
 
 LastOutcomes = Annotated[
     int,
@@ -42,6 +55,76 @@ LastOutcomes = Annotated[
     ),
 ]
 OfState = Annotated[JobState | None, QueryParameter(name="state", description="The job's state.")]
+_LATER = Example(
+    summary="An hour later, and not on holidays",
+    value={"schedule": {"cron": "30 3 * * *"}, "rules": {"exclude": ["2026-12-25"]}},
+)
+Count = Annotated[int, Meta(ge=1, le=100, description="Number of instants.")]
+
+
+class Retiming(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Fields that are left out stay as they are; cron replaces every, and the reverse; null sets the default."""
+
+    cron: Annotated[str, Meta(description="Five fields, six with seconds first, or @daily.")] | UnsetType = UNSET
+    every: Duration | UnsetType = UNSET
+    timezone: str | UnsetType | None = UNSET
+    gap: Annotated[str, Meta(description="shift or skip.")] | UnsetType | None = UNSET
+    overlap: Annotated[str, Meta(description="first, second or both.")] | UnsetType | None = UNSET
+    anchor: (
+        Annotated[str, Meta(description="The instant that every starts from, with an offset.")] | UnsetType | None
+    ) = UNSET
+
+
+class EditJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The changes. Fields that are left out stay as they are, null removes one; payload, options, rules and labels are
+    replaced as a whole.
+    """
+
+    target: str | UnsetType = UNSET
+    schedule: Retiming | UnsetType = UNSET
+    payload: msgspec.Raw | UnsetType = UNSET
+    options: dict[str, Any] | UnsetType | None = UNSET
+    rules: dict[str, Any] | UnsetType | None = UNSET
+    labels: dict[str, str] | UnsetType | None = UNSET
+    queue: Annotated[str, Meta(min_length=1, max_length=63)] | UnsetType = UNSET
+    ordering_key: Annotated[str, Meta(min_length=1, max_length=200)] | UnsetType | None = UNSET
+
+    def changes(self) -> dict[str, Any]:
+        """By the names that ``pgsched.edit`` has for them."""
+        names = (name for name in EditJob.__struct_fields__ if name != "schedule")
+        given = {name: getattr(self, name) for name in names}
+        if not isinstance(self.schedule, UnsetType):
+            given |= {name: getattr(self.schedule, name) for name in Retiming.__struct_fields__}
+        return {name: value for name, value in given.items() if value is not UNSET}
+
+
+class PreviewEdit(EditJob, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An edit, and how many instants later than from are shown; from is now where it is left out."""
+
+    count: Count = 5
+    start: Instant | None = msgspec.field(name="from", default=None)
+
+
+class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One of fire_at, cron and every."""
+
+    fire_at: Instant | None = None
+    cron: str | None = None
+    timezone: str | None = None
+    gap: str | None = None
+    overlap: str | None = None
+    every: Duration | None = None
+
+
+class PreviewSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A schedule that is no job yet. client and key are those of the job it is meant for: H is drawn from them."""
+
+    schedule: Spec
+    rules: dict[str, Any] | None = None
+    client: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
+    key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    count: Count = 5
+    start: Instant | None = msgspec.field(name="from", default=None)
 
 
 @reads("/jobs", "List jobs")
@@ -60,8 +143,7 @@ async def list_jobs(
     """Returns one page; pass next as after for the next page."""
     wanted = JobFilter(client=client, state=job_state, key=key, host=host_sought(host), labels=labels_in(label))
     async with database.page() as connection:
-        how: Any = {"limit": limit, "after": position(after), "order": SortOrder(sort)}
-        found = await listings.list_jobs(connection, wanted, **how)
+        found = await listings.list_jobs(connection, wanted, **listing(limit, after, sort))
         last = await listings.last_outcomes(connection, [row.id for row in found.items], last_outcomes)
     items = jobs_of(found.items, last) if last_outcomes else [job_of(row) for row in found.items]
     return Page(items=items, next=cursor(found.next))
@@ -83,18 +165,18 @@ async def cancel_job(job_id: JobId, database: Pooled, actor: Actor, note: Why = 
     return Changed(id=job_id, changed=await database.ask(verbs.cancel, job_id, note=note, actor=actor))
 
 
-@acts("/jobs/{job_id:str}/pause", "Pause a job", 404, 409, scope="operate")
-async def pause(job_id: JobId, database: Pooled, actor: Actor, data: Noted = None) -> Changed:
-    """Nothing more is planned until it is resumed; what runs continues."""
-    changed = await database.ask(verbs.pause, "job", str(job_id), note=note_in(data), actor=actor)
-    return Changed(id=job_id, changed=changed)
-
-
-@acts("/jobs/{job_id:str}/resume", "Resume a paused job", 404, 409, scope="operate")
-async def resume(job_id: JobId, database: Pooled, actor: Actor, data: Noted = None) -> Changed:
-    """Continues from the next instant; instants that passed during the pause are not made up."""
-    changed = await database.ask(verbs.resume, "job", str(job_id), note=note_in(data), actor=actor)
-    return Changed(id=job_id, changed=changed)
+pause, resume = pausable(
+    "job",
+    "/jobs/{job_id:str}",
+    JobId,
+    Changed,
+    404,
+    409,
+    pauses="Nothing more is planned until it is resumed; what runs continues.",
+    resumes="Continues from the next instant; instants that passed during the pause are not made up.",
+    suffix="",
+    scope="operate",
+)
 
 
 @makes("/jobs/{job_id:str}/trigger", "Run a job now, in addition to its schedule", 404, 409, 429, scope="operate")
@@ -111,8 +193,62 @@ async def job_executions(
     async with database.page() as connection:
         await found_job(connection, job_id)
         wanted = ExecutionFilter(job=job_id)
-        how: Any = {"limit": limit, "after": position(after), "order": SortOrder(sort)}
-        return page(await listings.list_executions(connection, wanted, **how))
+        return page(await listings.list_executions(connection, wanted, **listing(limit, after, sort)))
+
+
+@sets("/jobs/{job_id:str}", "Change a job", 404, 409, 412, scope="schedule")
+async def edit_job(
+    job_id: JobId,
+    data: Annotated[EditJob, Body(examples=[_LATER])],
+    database: Pooled,
+    actor: Actor,
+    force: Forced = False,
+    if_match: IfMatch = None,
+) -> Response[JobDetail]:
+    """Its waiting execution changes at once; one that a worker has claimed runs unchanged. A paused job stays paused. A
+    job declared by an application or a file is refused without force, because the next apply reverts the change. With
+    If-Match, it is changed only if nobody has changed it since it was read."""
+    changes = edits.changes_of(data.changes())
+    async with database.connection() as connection, connection.transaction():
+        version = await edits.locked_version(connection, job_id)
+        if version is not None:
+            check_version(if_match, version_of_job(version))
+        await edits.edit_job(connection, job_id, changes, actor=actor, force=force)
+        row = await found_job(connection, job_id)
+        return tagged(job_detail(row, await next_instant(connection, row)), version_of_job(row.updated_at))
+
+
+@acts("/jobs/{job_id:str}/preview", "Preview an edit of a job", 404, 409, scope="read")
+async def preview_edit(job_id: JobId, data: JSONBody[PreviewEdit], database: Pooled) -> EditPreview:
+    """Takes the same body as PATCH and writes nothing. A paused job is shown as if it were not paused."""
+    changes = edits.changes_of(data.changes())
+    start = _start(data.start)
+    async with database.computing():
+        return await database.ask(edits.preview_job, job_id, changes, start=start, count=data.count)
+
+
+@acts("/preview", "Preview a schedule", scope="read")
+async def preview_spec(data: JSONBody[PreviewSpec], database: Pooled) -> Preview:
+    """For a schedule that is not a job yet. Nothing is written."""
+    start = _start(data.start)
+    if start is None:
+        start = await database.ask(verbs.now)
+    asked = data.schedule
+    async with database.computing():
+        fires = await asyncio.to_thread(
+            preview,
+            after=start,
+            count=data.count,
+            fire_at=asked.fire_at,
+            cron=asked.cron,
+            every=asked.every,
+            timezone=asked.timezone,
+            gap=asked.gap,
+            overlap=asked.overlap,
+            identity=None if data.key is None else identity_of(data.client or "default", data.key, None),
+            rules=data.rules,
+        )
+    return Preview(next=fires)
 
 
 async def found_job(connection: AsyncConnection[Any], job_id: UUID) -> JobRow:
@@ -120,3 +256,25 @@ async def found_job(connection: AsyncConnection[Any], job_id: UUID) -> JobRow:
     if row is None:
         raise NotFound(f"there is no job {job_id}; look it up in /v1/jobs, one-shots in /v1/executions")
     return row
+
+
+async def next_instant(connection: AsyncConnection[Any], job: JobRow) -> datetime | None:
+    """When a job fires next; None unless it is active."""
+    return next(iter(await next_instants(connection, job, 1)), None)
+
+
+async def next_instants(connection: AsyncConnection[Any], job: JobRow, count: int) -> list[datetime]:
+    """The next instants of a job; none of one that is not active."""
+    if job.state != "active":
+        return []
+    planned, now = await planned_instant(connection, job.id)
+    try:
+        following = await asyncio.to_thread(lambda: job.recurrence().instants(planned or now, count))
+    except InvalidSchedule:  # inserted by SQL just now: the next planner marks it invalid
+        return []
+    fires = following if planned is None else [planned, *following]
+    return fires[: job.runs_left(count)]
+
+
+def _start(given: str | None) -> datetime | None:
+    return None if given is None else instant_of(given, "from")

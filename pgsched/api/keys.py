@@ -9,8 +9,7 @@ from litestar.openapi.spec import Example
 from litestar.params import Body, JSONBody, PathParameter
 from msgspec import Meta
 
-from pgsched.api.bodies import Duration, Instant
-from pgsched.api.parameters import Actor, AfterName, Limit, Pooled
+from pgsched.api.parameters import Actor, AfterName, Duration, Instant, Limit, Pooled
 from pgsched.api.routing import acts, makes, reads, removes, replaces
 from pgsched.domain.api_key import Scope
 from pgsched.domain.duration import length_of

@@ -12,7 +12,7 @@ from litestar.openapi.datastructures import ResponseSpec
 from pgsched.api.access import check_everywhere, grant_of
 from pgsched.api.database import Database
 from pgsched.api.doctor import Doctor
-from pgsched.api.request_counts import RequestCounts
+from pgsched.api.middleware import RequestCounts
 from pgsched.api.requests import ApiRequest
 from pgsched.api.routing import problems, reads
 from pgsched.domain.api_key import EVERYBODY, Grant

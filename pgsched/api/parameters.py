@@ -1,18 +1,36 @@
-"""What routes are given: the database, the caller, and the parameters that several of them have."""
+"""What several routes are given and answer: the database, the caller, parameters, parts of bodies, and pages."""
 
-from typing import Annotated, Any
+import base64
+import binascii
+from datetime import datetime
+from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
+import msgspec
 from litestar import Request
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter, QueryParameter
+from msgspec import UNSET, Meta
 
-from pgsched.api.bodies import Note
 from pgsched.api.database import Database
+from pgsched.api.problems import Fault, Unreadable
+from pgsched.domain.schedule import instant_of
 from pgsched.domain.states import Sort
 from pgsched.domain.target import host_alone
+from pgsched.errors import InvalidSchedule
+from pgsched.responses import Page
 from pgsched.sealing import KeyRing
+from pgsched.store.lookup.clauses import SortOrder
+from pgsched.store.lookup.rows import RowPage
 
+_Item = TypeVar("_Item")
+Instant = Annotated[str, Meta(description="RFC 3339, with an offset.", examples=["2026-03-01T09:00:00+01:00"])]
+Duration = Annotated[str, Meta(description="ISO 8601 (PT1H30M, P1D) or short (1h30m, 90s, 250ms).", examples=["PT10M"])]
+Weight = Annotated[int, Meta(ge=1, le=100, description="Weight when workers are saturated; the default is 1.")]
+Defaults = Annotated[
+    dict[str, Any],
+    Meta(description="Defaults for options that an execution does not set: timeout, max_attempts, headers, …"),
+]
 INSTANT = {"format": "date-time"}
 """What the description says of a parameter that is read by ``instant_of``."""
 Pooled = NamedDependency[Database]
@@ -23,6 +41,23 @@ Actor = NamedDependency[str]
 """The caller, for the audit log."""
 Ring = NamedDependency[KeyRing | None]
 """How a route asks for the keys that seal secrets."""
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Why it is done: the reason of a paused job, and for the audit log."""
+
+    note: Annotated[str, Meta(max_length=1000)] | None = None
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is set of a client or a queue. Only named settings change; null sets the default."""
+
+    def changes(self) -> dict[str, Any]:
+        """By the names that the database's functions have for them."""
+        given = {name: getattr(self, name) for name in self.__struct_fields__ if name != "name"}
+        return {name: value for name, value in given.items() if value is not UNSET}
+
+
 Noted = JSONBody[Note | None]
 JobId = Annotated[UUID, PathParameter(description="A job's id, or its key.")]
 ExecutionId = Annotated[UUID, PathParameter(description="An execution's id, or its key.")]
@@ -45,6 +80,14 @@ Host = Annotated[str | None, QueryParameter(name="host", description="The host o
 OfJob = Annotated[UUID | None, QueryParameter(name="job", description="Of this job.")]
 Forced = Annotated[bool, QueryParameter(name="force", description="Also a job that is declared elsewhere.")]
 Why = Annotated[str | None, QueryParameter(name="note", max_length=1000, description="Reason, for the audit log.")]
+Labels = Annotated[
+    list[str] | None,
+    QueryParameter(
+        name="label",
+        description="NAME=TEXT, such as team=payments; repeated, those with all of them.",
+        schema_extra={"items": {"type": "string", "pattern": "^[^=]+="}},
+    ),
+]
 
 
 def actor(request: Request[Any, Any, Any]) -> str:
@@ -57,10 +100,62 @@ def with_its_plus(text: str) -> str:
     return text.replace(" ", "+" if "T" in text.upper() else "T")
 
 
+def bound(name: str, text: str | None) -> datetime | None:
+    """A bound in the query string, where a + has become a space."""
+    if text is None:
+        return None
+    try:
+        return instant_of(with_its_plus(text), name)
+    except InvalidSchedule as error:
+        raise Unreadable(str(error), faults=[Fault(parameter=name, detail=str(error))]) from None
+
+
 def host_sought(host: str | None) -> str | None:
     """Raises InvalidInput where it has a port."""
     return None if host is None else host_alone(host)
 
 
+def labels_in(given: list[str] | None) -> dict[str, str] | None:
+    """``NAME=TEXT``, each. Raises Unreadable."""
+    found = dict[str, str]()
+    for item in given or ():
+        name, equals, text = item.partition("=")
+        status, detail = 400, None
+        if not (name and equals):
+            detail = "write NAME=TEXT, such as label=team=payments"
+        elif name in found:
+            status, detail = 422, f"{name[:80]} is given twice, and what has labels has it once: give it once"
+        if detail:
+            raise Unreadable(f"label: {detail}", status=status, faults=[Fault(parameter="label", detail=detail)])
+        found[name] = text
+    return found or None
+
+
 def note_in(data: Note | None) -> str | None:
     return data.note if data else None
+
+
+def cursor(next: UUID | None) -> str | None:
+    """The cursor that a page gives as next, and a request as after."""
+    return None if next is None else base64.urlsafe_b64encode(next.bytes).decode().rstrip("=")
+
+
+def position(cursor: str | None) -> UUID | None:
+    """The id that a cursor stands for. Raises Unreadable for one that did not come from a page."""
+    if cursor is None:
+        return None
+    try:
+        return UUID(bytes=base64.b64decode(cursor + "==", altchars=b"-_", validate=True))
+    except (ValueError, binascii.Error):
+        detail = "not a cursor: copy it from next of the page before"
+        raise Unreadable(f"after: {detail}", faults=[Fault(parameter="after", detail=detail)]) from None
+
+
+def listing(limit: int, after: str | None, sort: Sort) -> dict[str, Any]:
+    """What a listing of the store is asked with."""
+    return {"limit": limit, "after": position(after), "order": SortOrder(sort)}
+
+
+def page(found: RowPage[_Item]) -> Page[_Item]:
+    """A page of rows as the API answers with it."""
+    return Page(items=found.items, next=cursor(found.next))

@@ -8,22 +8,21 @@ from typing import Any
 from litestar import Litestar, Request
 from litestar.di import Provide
 
-from pgsched.api.access import Guard, grant_of
+from pgsched.api.access import Browsers, Guard, grant_of
 from pgsched.api.authentication import Authentication, Bearer
-from pgsched.api.browsers import Browsers
 from pgsched.api.database import Database
 from pgsched.api.doctor import Doctor
 from pgsched.api.feed import Feed
 from pgsched.api.group_commit import GroupCommit, Intake
 from pgsched.api.long_polls import LongPolls
 from pgsched.api.metrics import Metrics
+from pgsched.api.middleware import RequestCounts
 from pgsched.api.pages.forecast import HourForecast
 from pgsched.api.pages.live import LiveView
 from pgsched.api.pages.provider import Providers
 from pgsched.api.pages.rendering import compile_templates
 from pgsched.api.pages.throughput import ThroughputCharts
 from pgsched.api.parameters import actor
-from pgsched.api.request_counts import RequestCounts
 from pgsched.domain.api_key import EVERYBODY
 from pgsched.events import Events
 from pgsched.extras import extra

@@ -8,7 +8,6 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
 from pgsched import errors
-from pgsched.api.raw_paths import allowed
 from pgsched.errors import InvalidInput, PgschedError
 from pgsched.events import Events
 
@@ -105,6 +104,12 @@ def refused_by_litestar(request: AnyRequest, error: HTTPException) -> Answer:
     if methods := (error.headers or {}).get("allow"):
         answer.headers["Allow"] = allowed(methods)
     return answer
+
+
+def allowed(methods: str) -> str:
+    """The methods of a route, as Litestar lists them, and HEAD where there is GET."""
+    found = methods.split(", ")
+    return ", ".join([*found, "HEAD"] if "GET" in found and "HEAD" not in found else found)
 
 
 def failed(events: Events, request: AnyRequest, error: Exception) -> Answer:

@@ -15,10 +15,9 @@ from msgspec import UNSET, Meta, UnsetType
 
 from pgsched.api.access import check_still, grant_of
 from pgsched.api.authentication import Authentication
-from pgsched.api.bodies import Duration
 from pgsched.api.database import Database
 from pgsched.api.long_polls import LongPolls, PolledQueue
-from pgsched.api.parameters import ExecutionId, Holders, Pooled
+from pgsched.api.parameters import Duration, ExecutionId, Holders, Pooled
 from pgsched.api.requests import ApiRequest
 from pgsched.api.routing import acts, settles
 from pgsched.domain.duration import length_of

@@ -6,16 +6,34 @@ import msgspec
 from litestar import Response
 from litestar.openapi.spec import Example
 from litestar.params import Body, JSONBody, PathParameter
+from msgspec import UNSET, Meta, UnsetType
 
-from pgsched.api.parameters import Actor, Noted, Pooled, note_in
-from pgsched.api.routing import acts, makes, reads, removes, sets
-from pgsched.api.settings import NewQueue, QueueSettings
+from pgsched.api.parameters import Actor, Defaults, Pooled, Settings, Weight
+from pgsched.api.pausing import pausable
+from pgsched.api.routing import makes, reads, removes, sets
 from pgsched.store import verbs
 from pgsched.store.admin import queues
 from pgsched.store.admin.queues import QueueRow
 
 QueueName = Annotated[str, PathParameter(max_length=63, description="A queue's name.")]
 _ORDERS = Example(summary="At most 100,000 waiting", value={"name": "orders", "max_waiting": 100_000, "weight": 3})
+
+
+class QueueSettings(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The changes of a queue. options are replaced as a whole."""
+
+    options: Defaults | UnsetType | None = UNSET
+    weight: Weight | UnsetType | None = UNSET
+    max_waiting: Annotated[int, Meta(ge=1, le=100_000_000)] | UnsetType | None = UNSET
+
+
+class NewQueue(QueueSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A queue to make."""
+
+    name: Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,62}$", examples=["orders"])]
+    pulled: Annotated[bool, Meta(description="Consumers pull from it; workers do not deliver from it.")] | UnsetType = (
+        UNSET
+    )
 
 
 class QueueList(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,14 +87,13 @@ async def drop_queue(name: QueueName, database: Pooled, actor: Actor) -> QueueCh
     return QueueChanged(name=name, changed=True)
 
 
-@acts("/queues/{name:str}/pause", "Pause a queue", 404, scope="admin", everywhere=True)
-async def pause_queue(name: QueueName, database: Pooled, actor: Actor, data: Noted = None) -> QueueChanged:
-    """Workers start nothing more from it; what they have in hand continues."""
-    changed = await database.ask(verbs.pause, "queue", name, note=note_in(data), actor=actor)
-    return QueueChanged(name=name, changed=changed)
-
-
-@acts("/queues/{name:str}/resume", "Resume a queue", 404, scope="admin", everywhere=True)
-async def resume_queue(name: QueueName, database: Pooled, actor: Actor, data: Noted = None) -> QueueChanged:
-    changed = await database.ask(verbs.resume, "queue", name, note=note_in(data), actor=actor)
-    return QueueChanged(name=name, changed=changed)
+pause_queue, resume_queue = pausable(
+    "queue",
+    "/queues/{name:str}",
+    QueueName,
+    QueueChanged,
+    404,
+    pauses="Workers start nothing more from it; what they have in hand continues.",
+    scope="admin",
+    everywhere=True,
+)

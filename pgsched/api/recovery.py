@@ -13,8 +13,7 @@ from litestar.params import Body, JSONBody
 from msgspec import Meta
 from psycopg import AsyncConnection
 
-from pgsched.api.bodies import Duration
-from pgsched.api.parameters import Actor, Noted, Pooled, note_in
+from pgsched.api.parameters import Actor, Duration, Noted, Pooled, note_in
 from pgsched.api.routing import acts, problems, reads
 from pgsched.domain.duration import length_of
 from pgsched.store import verbs

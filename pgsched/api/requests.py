@@ -1,24 +1,69 @@
-"""Requests as routes see them: what would otherwise be ignored is refused, and a body is read as the type that
-the route asks for."""
+"""Requests as routes see them.
+
+What would otherwise be ignored is refused, a body is read as the type that the route asks for, and a job or an
+execution that the path names by its key is named by its id from there on.
+
+A server hands on a path that is decoded, in which a / of a name and one between two names are the same. So the path is
+read once more as it was sent: routes are found by its parts as they are quoted, and a route is given each name decoded.
+HEAD is answered as GET is, without the body.
+"""
 
 import re
 from functools import cache
-from typing import Any, get_args
-from urllib.parse import unquote_to_bytes
+from typing import Any, Final, get_args
+from urllib.parse import quote, unquote, unquote_to_bytes
+from uuid import UUID
 
 import msgspec
-from litestar import Request
+from litestar import Litestar, Request
 from litestar.params import QueryParameter
 from litestar.typing import FieldDefinition
 from litestar.utils.typing import make_non_optional_union
 
-from pgsched.api.access import check_clients, grant_of
-from pgsched.api.naming import key_in, put_id
+from pgsched.api.access import PUBLIC, SCOPE, check_clients, grant_of
 from pgsched.api.problems import Fault, Unreadable, parameters_of
-from pgsched.api.raw_paths import is_whole, names_of
+from pgsched.domain.naming import id_or_key
+from pgsched.store.lookup.named import Kind, id_of
 
+KINDS: Final[dict[str, Kind]] = {"job_id": "job", "execution_id": "execution"}
+"""The parts of paths that may be keys."""
 _PATH = re.compile(r"^(?P<what>.*) - at `\$(?P<path>.*)`$", re.DOTALL)
 _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
+
+
+class Application(Litestar):
+    """The application, which takes each part of a path as one name, whatever is in it."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            scope["path"] = quoted_path(scope)
+            if scope["method"] == "HEAD":
+                await self._answer_head(scope, receive, send)
+                return
+        await super().__call__(scope, receive, send)
+
+    async def _answer_head(self, scope: Any, receive: Any, send: Any) -> None:
+        """What goes on for ever is told that the caller has left once the head is sent."""
+        inner, is_sent = scope | {"method": "GET"}, False
+
+        async def listen() -> Any:
+            return {"type": "http.disconnect"} if is_sent else await receive()
+
+        async def send_head(message: Any) -> None:
+            nonlocal is_sent
+            if message["type"] == "http.response.start":
+                scope["path_template"] = inner.get("path_template")
+                await send(message)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                is_sent = True
+
+        await super().__call__(inner, listen, send_head)
+
+
+def quoted_path(scope: Any) -> str:
+    """The path as it was sent, all that may be quoted quoted, and nothing else."""
+    sent = scope["raw_path"].decode("ascii")
+    return "/".join(quote(unquote_to_bytes(part), safe="") for part in sent.split("/"))
 
 
 class ApiRequest(Request[Any, Any, Any]):
@@ -28,7 +73,10 @@ class ApiRequest(Request[Any, Any, Any]):
     def path_params(self) -> dict[str, Any]:
         """Raises Unreadable."""
         try:
-            found = names_of(super().path_params)
+            found = {
+                name: unquote(value, errors="strict") if isinstance(value, str) else value
+                for name, value in super().path_params.items()
+            }
         except UnicodeDecodeError:
             raise Unreadable("the path is not UTF-8: encode it so before it is quoted") from None
         if any("\x00" in str(name) for name in found.values()):
@@ -97,7 +145,7 @@ async def check_query(request: Request[Any, Any, Any]) -> None:
 async def check_parameters(request: Request[Any, Any, Any]) -> None:
     """The same for a route that reads its body by itself."""
     await check_query(request)
-    if not is_whole(request.scope):
+    if not all(request.scope["raw_path"].split(b"/")[1:]):  # what follows a name that is left out would be read as one
         raise Unreadable("a part of the path is empty: give the name that belongs there", status=404)
     check_clients(grant_of(request), [request.path_params.get("client"), *request.query_params.getall("client", [])])
     known, texts = _query_names(request.route_handler)
@@ -169,3 +217,37 @@ def _fields(expected: Any, steps: list[str]) -> list[str]:
         return []
     fields = {field.encode_name: field.type for field in msgspec.structs.fields(struct)}
     return _fields(fields.get(steps[0]), steps[1:]) if steps else list(fields)
+
+
+def key_in(request: Request[Any, Any, Any]) -> tuple[str, str] | None:
+    """The name of the part of the path that is a key, and the key; None where there is none. Where the token of an
+    execution is all that is asked for, nothing is looked up."""
+    if request.route_handler.opt.get(SCOPE) == PUBLIC:
+        return None
+    for part in request.path_params.keys() & KINDS.keys():
+        if isinstance(key := id_or_key(request.path_params[part]), str):
+            return part, key
+    return None
+
+
+async def put_id(request: Request[Any, Any, Any]) -> None:
+    """Puts the id in the place of the key. Raises NotFound, and InvalidInput where it may be several clients' key."""
+    if (found := key_in(request)) is not None:
+        part, key = found
+        id = await _id_of(request, _kind(request, part), key)
+        # Litestar has one object for all requests with this path.
+        request.scope["path_params"] = {**request.scope["path_params"], part: str(id)}
+
+
+async def _id_of(request: Request[Any, Any, Any], kind: Kind, key: str) -> UUID:
+    client = request.query_params.get("client")
+    clients = grant_of(request).clients if client is None else [client]
+    async with request.app.state.acting(request).connection() as connection:
+        return await id_of(connection, kind, key, clients)
+
+
+def _kind(request: Request[Any, Any, Any], part: str) -> Kind:
+    template = str(request.scope["path_template"])
+    if template.startswith("/v1/dead-letters") or template.endswith("/retry"):
+        return "dead letter"
+    return "job or execution" if (request.method, part) == ("DELETE", "job_id") else KINDS[part]

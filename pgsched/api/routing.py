@@ -1,13 +1,16 @@
-"""How routes are declared, with the problems that they may answer with."""
+"""How routes are declared, with the problems that they may answer with; and OPTIONS, which names their methods."""
 
+from collections.abc import Collection
 from functools import partial
 from typing import Any, TypeVar
 
-from litestar import Response, delete, get, patch, post, put
+from litestar import HttpMethod, Request, Response, delete, get, patch, post, put, route
+from litestar.exceptions import MethodNotAllowedException
+from litestar.handlers import HTTPRouteHandler
 from litestar.openapi.datastructures import ResponseSpec
 
 from pgsched.api.access import EVERYWHERE, PUBLIC, SCOPE
-from pgsched.api.problems import MEDIA_TYPE, Problem
+from pgsched.api.problems import MEDIA_TYPE, Problem, allowed
 
 _Item = TypeVar("_Item")
 _Method = TypeVar("_Method", delete, get, patch, post, put)
@@ -82,3 +85,27 @@ def makes(path: str, summary: str, *refusals: int, otherwise: tuple[Any, str] | 
 def made_at(location: str, answer: _Item) -> Response[_Item]:
     """201, and where to look up what was made."""
     return Response(answer, headers={"Location": location})
+
+
+def answering(paths: Collection[str]) -> HTTPRouteHandler:
+    """The handler of OPTIONS for all of these paths. Litestar's own names the methods of one of its functions."""
+
+    @route(
+        sorted(paths),
+        http_method=[HttpMethod.OPTIONS],
+        status_code=204,
+        include_in_schema=False,
+        opt={SCOPE: PUBLIC},
+    )
+    async def methods(request: Request[Any, Any, Any]) -> Response[None]:
+        return Response(None, status_code=204, headers={"Allow": _allowed(request)})
+
+    return methods
+
+
+def _allowed(request: Request[Any, Any, Any]) -> str:
+    try:
+        request.app.asgi_router.handle_routing(request.scope["path"], "TRACE")  # which no route has
+    except MethodNotAllowedException as error:
+        return allowed((error.headers or {}).get("allow", ""))
+    return ""

@@ -10,10 +10,11 @@ from typing import Any, cast
 
 import psycopg
 import uvicorn
+from litestar import Litestar
 
 from pgsched.api.app import create_app
 from pgsched.api.connections import MOST, Connections
-from pgsched.api.request_limits import limited
+from pgsched.api.middleware import limited
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.service import collect_seldom
@@ -64,10 +65,21 @@ def serve(settings: Settings, *, events: Events | None = None, listening: Callab
     """
     _check_keys(settings, events or Events())
     app = create_app(settings, events=events)
+    config = config_of(app, settings)
+    collect_seldom()
+    with _listen(settings.host, settings.port) as listener:
+        if listening is not None:
+            listening(_address(settings.host, listener.getsockname()[1]))
+        with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+            runner.run(_Server(config, app.state.before_stopping).serve(sockets=[listener]))
+
+
+def config_of(app: Litestar, settings: Settings) -> uvicorn.Config:
+    """How the application is served: within limits, and with its requests counted."""
     connections = Connections(
         receive=settings.receive_timeout, send=settings.send_timeout, most=_connections_with_descriptors()
     )
-    config = uvicorn.Config(
+    return uvicorn.Config(
         limited(app.state.requests.around(app)),
         http=cast(Any, connections.protocol),
         timeout_keep_alive=_IDLE,
@@ -79,12 +91,6 @@ def serve(settings: Settings, *, events: Events | None = None, listening: Callab
         server_header=False,
         timeout_graceful_shutdown=int(settings.drain_timeout),
     )
-    collect_seldom()
-    with _listen(settings.host, settings.port) as listener:
-        if listening is not None:
-            listening(_address(settings.host, listener.getsockname()[1]))
-        with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-            runner.run(_Server(config, app.state.before_stopping).serve(sockets=[listener]))
 
 
 def _check_keys(settings: Settings, events: Events) -> None:

@@ -7,8 +7,7 @@ from litestar.params import QueryParameter
 from psycopg import AsyncConnection
 
 from pgsched.api.access import grant_of
-from pgsched.api.executions import bound
-from pgsched.api.parameters import INSTANT, OnlyClient, Pooled
+from pgsched.api.parameters import INSTANT, OnlyClient, Pooled, bound
 from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.requests import ApiRequest
 from pgsched.api.routing import reads

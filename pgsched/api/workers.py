@@ -5,9 +5,9 @@ from typing import Annotated
 import msgspec
 from litestar.params import PathParameter
 
-from pgsched.api.parameters import Actor, Noted, Pooled, note_in
-from pgsched.api.routing import acts, reads
-from pgsched.store import verbs
+from pgsched.api.parameters import Pooled
+from pgsched.api.pausing import pausable
+from pgsched.api.routing import reads
 from pgsched.store.admin import draining
 from pgsched.store.admin.draining import WorkerRow
 
@@ -40,15 +40,14 @@ async def get_worker(worker: WorkerNumber, database: Pooled) -> WorkerRow:
         return await draining.get_worker(connection, worker)
 
 
-@acts("/workers/{worker:int}/pause", "Pause a worker", 404, scope="admin", everywhere=True)
-async def pause_worker(worker: WorkerNumber, database: Pooled, actor: Actor, data: Noted = None) -> WorkerChanged:
-    """It starts nothing more, finishes what it has in hand and then stays idle until it is stopped or resumed. Other
-    workers take over its share."""
-    changed = await database.ask(verbs.pause, "worker", str(worker), note=note_in(data), actor=actor)
-    return WorkerChanged(id=worker, changed=changed)
-
-
-@acts("/workers/{worker:int}/resume", "Resume a worker", 404, scope="admin", everywhere=True)
-async def resume_worker(worker: WorkerNumber, database: Pooled, actor: Actor, data: Noted = None) -> WorkerChanged:
-    changed = await database.ask(verbs.resume, "worker", str(worker), note=note_in(data), actor=actor)
-    return WorkerChanged(id=worker, changed=changed)
+pause_worker, resume_worker = pausable(
+    "worker",
+    "/workers/{worker:int}",
+    WorkerNumber,
+    WorkerChanged,
+    404,
+    pauses="It starts nothing more, finishes what it has in hand and then stays idle until it is stopped or resumed. "
+    "Other workers take over its share.",
+    scope="admin",
+    everywhere=True,
+)

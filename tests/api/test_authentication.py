@@ -13,7 +13,7 @@ from pgsched.api import authentication
 from pgsched.api.app import create_app
 from pgsched.api.authentication import Authentication
 from pgsched.api.database import Database
-from pgsched.api.rate_limits import RateLimits
+from pgsched.api.quotas import RateLimits
 from pgsched.domain.api_key import ANYBODY, NOBODY, Grant, Token
 from pgsched.errors import SchemaMismatch, TooManyRequests, Unauthenticated
 from pgsched.events import Events

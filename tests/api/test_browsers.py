@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from pgsched.api.browsers import Browsers
+from pgsched.api.access import Browsers
 from pgsched.errors import InvalidSettings, Refused
 from pgsched.settings import Settings
 from tests.api.test_server import served as served

@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 import uvicorn
 
-from pgsched.api import request_limits, server
+from pgsched.api import middleware, server
 from pgsched.api.connections import Connections
-from pgsched.api.request_limits import limited
+from pgsched.api.middleware import limited
 
 _POST = b"POST /%s HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
 _GET = b"GET /read HTTP/1.1\r\nhost: localhost\r\n\r\n"
@@ -104,8 +104,8 @@ async def test_the_connection_of_a_request_refused_before_its_end_closes() -> No
 async def test_what_comes_after_a_refusal_is_bounded_and_not_parsed(
     more: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(request_limits, "_MOST_SURPLUS", 100_000)
-    monkeypatch.setattr(request_limits, "_LINGERS", 60.0)
+    monkeypatch.setattr(middleware, "_MOST_SURPLUS", 100_000)
+    monkeypatch.setattr(middleware, "_LINGERS", 60.0)
     async with _serving() as connect:
         client = await connect()
         client.writer.write(_POST % b"refused")

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from pgsched.api.fair_shares import FairShares
+from pgsched.api.quotas import FairShares
 
 A, B, BOTH, OTHER = frozenset("a"), frozenset("b"), frozenset("ab"), frozenset("ac")
 

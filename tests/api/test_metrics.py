@@ -11,7 +11,7 @@ from pgsched.api.app import create_app
 from pgsched.api.database import Database
 from pgsched.api.doctor import Doctor
 from pgsched.api.metrics import Metrics
-from pgsched.api.request_counts import RequestCounts
+from pgsched.api.middleware import RequestCounts
 from pgsched.domain.api_key import EVERYBODY
 from pgsched.events import Events
 from pgsched.metrics import catalogue

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsched.api import bodies
 from pgsched.api.batch_lines import BatchLine, cut, read
+from pgsched.api.creation import CreateJob
+from pgsched.api.jobs import EditJob, PreviewEdit, PreviewSpec
 from pgsched.api.problems import Unreadable
 from pgsched.api.requests import read_body
 from pgsched.client.events import EventStream
@@ -167,12 +168,12 @@ def test_what_is_no_json_is_refused_by_all_of_them(text: str) -> None:
     for parse, errors in ((parse_options, (InvalidOptions, InvalidTarget)), (parse_rules, (InvalidSchedule,))):
         with suppress(*errors):
             parse(raw)
-    for expected in (bodies.CreateJob, bodies.EditJob, bodies.PreviewSpec, Any):
+    for expected in (CreateJob, EditJob, PreviewSpec, Any):
         with suppress(Unreadable):
             read_body(raw, expected)
 
 
-_STRUCTS = [bodies.CreateJob, bodies.EditJob, bodies.PreviewEdit, bodies.PreviewSpec]
+_STRUCTS = [CreateJob, EditJob, PreviewEdit, PreviewSpec]
 
 
 @thoroughly

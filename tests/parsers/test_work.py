@@ -15,10 +15,10 @@ from uvicorn.server import ServerState
 
 from pgsched.api import batch_lines
 from pgsched.api.connections import Connections
+from pgsched.api.middleware import limited
 from pgsched.api.pages.forms import read_form
 from pgsched.api.pages.session import cookie_in
 from pgsched.api.problems import Unreadable
-from pgsched.api.request_limits import limited
 from pgsched.api.signing_keys import Unusable, answered
 from pgsched.cli import crontab, shell_command
 from pgsched.client.events import EventStream

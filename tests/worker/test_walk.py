@@ -2,59 +2,21 @@
 recurring job."""
 
 import asyncio
-import re
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from types import FrameType
+from collections.abc import Callable
 from typing import Any
 
-import pgsched
 from pgsched.delivery.python import App
 from pgsched.scheduler import Worker
+from tests.walks import TIMES, listed, visited
 from tests.worker.conftest import Connection, Running, until_history
 
-PACKAGE = Path(pgsched.__file__).parent
-PAGE = PACKAGE.parent / "docs" / "explanation" / "architecture.md"
+WALK = "The walk of one row"
 DUE = "select pgsched.schedule('python:do', fire_at => now() - interval '1 second')"
 JOB = "select pgsched.schedule('python:do', every => '1 second')"
 NOTICED = {"worker/claim/listener.py", "domain/notification.py"}
 """What takes notifications: a run of a job is planned before its instant, and none is needed."""
 EARLY = {"worker/run/upcoming.py", "worker/run/alarm.py"}
 """What holds a row that was claimed before its instant, as the run of a job is unless the machine is slow."""
-TIMES = 4
-"""What happens beside one of several executions, such as a turn of the upkeep, happens beside none of the others."""
-
-
-def listed(item: str = r"[0-9]+\.") -> set[str]:
-    """The modules in the lists of the page, by the mark of an item."""
-    walk = PAGE.read_text(encoding="utf-8").partition("## The walk of one row")[2].partition("\n## ")[0]
-    return set(re.findall(rf"^{item} `(\S+\.py)`", walk, re.MULTILINE))
-
-
-@contextmanager
-def visited(is_on_the_way: Callable[[asyncio.Task[Any] | None], bool]) -> Iterator[set[str]]:
-    """The modules of the package in which these tasks call functions within the block."""
-    found: set[str] = set()
-
-    def note(frame: FrameType, event: str, _: object) -> None:
-        path = Path(frame.f_code.co_filename)
-        if event == "call" and path.is_relative_to(PACKAGE) and is_on_the_way(_current_task()):
-            found.add(path.relative_to(PACKAGE).as_posix())
-
-    sys.setprofile(note)
-    try:
-        yield found
-    finally:
-        sys.setprofile(None)
-
-
-def _current_task() -> asyncio.Task[Any] | None:
-    try:
-        return asyncio.current_task()
-    except RuntimeError:
-        return None
 
 
 def on_the_way(worker: Worker) -> Callable[[asyncio.Task[Any] | None], bool]:
@@ -88,7 +50,7 @@ async def test_a_plain_execution_visits_the_modules_that_the_page_lists(running:
                 await db.execute(DUE)
                 await until_history(db, count)
             walks.append(found)
-    assert set.intersection(*walks) == listed()
+    assert set.intersection(*walks) == listed(WALK)
 
 
 async def test_a_run_of_a_job_also_visits_what_the_page_lists(running: Running, db: Connection) -> None:
@@ -101,5 +63,5 @@ async def test_a_run_of_a_job_also_visits_what_the_page_lists(running: Running, 
                 await until_history(db, count)
             walks.append(found)
     walk = set.intersection(*walks)
-    assert walk - listed() - EARLY == listed("-")
-    assert listed() - walk <= NOTICED
+    assert walk - listed(WALK) - EARLY == listed(WALK, "-")
+    assert listed(WALK) - walk <= NOTICED

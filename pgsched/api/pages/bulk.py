@@ -21,8 +21,7 @@ from pgsched.api.pages.filters import (
 from pgsched.api.pages.forms import Text, link_to, sent
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import does, done, shows
-from pgsched.api.paging import cursor, position
-from pgsched.api.parameters import Actor, Pooled
+from pgsched.api.parameters import Actor, Pooled, cursor, position
 from pgsched.domain.duration import parse_shift
 from pgsched.errors import InvalidInput, PgschedError
 from pgsched.store import verbs

@@ -8,6 +8,7 @@ from litestar import Request, Response
 from psycopg import AsyncConnection
 
 from pgsched.api.access import check_clients, grant_of
+from pgsched.api.clients import ClientSettings
 from pgsched.api.pages.client_states import hindrances_of
 from pgsched.api.pages.forms import Text, field_of, link_to, named, sent, struct_of
 from pgsched.api.pages.holders import bounds
@@ -15,7 +16,6 @@ from pgsched.api.pages.now import Live
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import client_page, does, done, shows
 from pgsched.api.parameters import Actor, Pooled
-from pgsched.api.settings import ClientSettings
 from pgsched.errors import NotFound
 from pgsched.store import verbs
 from pgsched.store.admin import clients

@@ -8,8 +8,7 @@ from pgsched.api.pages.filters import OF_LETTERS, filled, letter_filter
 from pgsched.api.pages.forms import Text, link_to
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import shows
-from pgsched.api.paging import cursor, position
-from pgsched.api.parameters import Pooled
+from pgsched.api.parameters import Pooled, cursor, position
 from pgsched.domain.states import LETTER_STATES
 from pgsched.errors import InvalidInput
 from pgsched.store.lookup import listings

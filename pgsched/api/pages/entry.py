@@ -8,9 +8,8 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath
 from litestar.response import Redirect
 
-from pgsched.api.access import PUBLIC, SCOPE
+from pgsched.api.access import PUBLIC, SCOPE, Browsers
 from pgsched.api.authentication import Authentication
-from pgsched.api.browsers import Browsers
 from pgsched.api.pages.forms import read_form
 from pgsched.api.pages.provider import Offered
 from pgsched.api.pages.rendering import HEADERS, html

@@ -13,8 +13,7 @@ from pgsched.api.pages.gate_words import words_of
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import shows
 from pgsched.api.pages.timeline import Records, timeline_of
-from pgsched.api.paging import cursor, position
-from pgsched.api.parameters import ExecutionId, Pooled
+from pgsched.api.parameters import ExecutionId, Pooled, cursor, position
 from pgsched.domain.states import LIVE_STATUSES, STATUSES
 from pgsched.domain.target import Scheme, parse_target
 from pgsched.errors import NotFound

@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
 
-from pgsched.api.labels import labels_in
 from pgsched.api.pages.content import same
 from pgsched.api.pages.forms import cleared, id_in, label_lines
-from pgsched.api.parameters import with_its_plus
+from pgsched.api.parameters import labels_in, with_its_plus
 from pgsched.api.problems import Unreadable
 from pgsched.domain.schedule import instant_of, read_instant
 from pgsched.domain.states import STATUSES, each_once

@@ -8,8 +8,7 @@ from uuid import UUID
 
 from litestar import Request, Response
 
-from pgsched.api.creation import next_instants
-from pgsched.api.labels import labels_in
+from pgsched.api.jobs import next_instants
 from pgsched.api.pages.content import content, without_secrets
 from pgsched.api.pages.filters import filled, host_in, instant_in
 from pgsched.api.pages.forms import Text, label_lines, link_to
@@ -17,8 +16,7 @@ from pgsched.api.pages.gate_words import words_of
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import shows
 from pgsched.api.pages.week import Day, days_of, week_of
-from pgsched.api.paging import cursor, position
-from pgsched.api.parameters import JobId, Pooled
+from pgsched.api.parameters import JobId, Pooled, cursor, labels_in, position
 from pgsched.domain.states import JOB_STATES
 from pgsched.errors import InvalidInput, InvalidSchedule, NotFound
 from pgsched.responses import job_of, jobs_of

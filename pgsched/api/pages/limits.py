@@ -5,11 +5,11 @@ from typing import Any
 
 from litestar import Request, Response
 
+from pgsched.api.gates import Limit
 from pgsched.api.pages.forms import Text, cleared, field_of, link_to, sent, struct_of
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import client_page, does, done, shows
 from pgsched.api.parameters import Actor, Pooled
-from pgsched.api.settings import Limit
 from pgsched.domain.duration import parse_duration
 from pgsched.domain.states import LIMIT_KINDS
 from pgsched.errors import InvalidInput

@@ -7,9 +7,8 @@ from litestar import Request, Response, get
 from litestar.di import NamedDependency
 from litestar.response import Redirect
 
-from pgsched.api.access import PUBLIC, SCOPE
+from pgsched.api.access import PUBLIC, SCOPE, Browsers
 from pgsched.api.authentication import Authentication
-from pgsched.api.browsers import Browsers
 from pgsched.api.pages.pending_sign_in import PendingSignIn
 from pgsched.api.pages.rendering import HEADERS, html
 from pgsched.api.pages.session import (

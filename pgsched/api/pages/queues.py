@@ -9,7 +9,7 @@ from pgsched.api.pages.forms import sent, struct_of
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import does, done, shows
 from pgsched.api.parameters import Actor, Pooled
-from pgsched.api.settings import QueueSettings
+from pgsched.api.queues import QueueSettings
 from pgsched.store import verbs
 from pgsched.store.admin import queues
 from pgsched.store.lookup.overview import queue_states

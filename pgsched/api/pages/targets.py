@@ -6,11 +6,11 @@ from typing import Any
 from litestar import Request, Response
 
 from pgsched.api.access import check_clients, grant_of
+from pgsched.api.gates import OrderingKey, Sidelining, TargetHost
 from pgsched.api.pages.forms import Text, cleared, field_of, id_in, link_to, sent, struct_of
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import does, done, shows
 from pgsched.api.parameters import Actor, Pooled
-from pgsched.api.settings import OrderingKey, Sidelining, TargetHost
 from pgsched.domain.schedule import instant_of
 from pgsched.store import verbs
 from pgsched.store.gates import blocked_keys, targets

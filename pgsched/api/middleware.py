@@ -1,25 +1,72 @@
-"""Limits on requests that have begun: on their heads, on the time in which their bodies arrive, and on what comes late.
+"""Around the whole of the application: requests are counted and timed, and those that go too far are refused.
 
-Where the answer is there before all of the request, as where that is refused, the API first reads on, for two seconds
-at most: a connection that is closed with something unread takes the answer away from a client that has not read it yet.
-Then the answer ends the connection.
+Limits are on the heads of requests, on the time in which their bodies arrive, and on what comes late. Where the answer
+is there before all of the request, as where that is refused, the API first reads on, for two seconds at most: a
+connection that is closed with something unread takes the answer away from a client that has not read it yet. Then the
+answer ends the connection.
 """
 
 import asyncio
 import contextlib
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 import msgspec
 
 from pgsched.api.connections import CONNECTION
 from pgsched.api.problems import MEDIA_TYPE, unread_problem
-from pgsched.api.request_counts import AsgiApp
+from pgsched.metrics.snapshot import Distribution, Histogram, Snapshot, Value
 
+Message = MutableMapping[str, Any]
+_Receive = Callable[[], Awaitable[Message]]
+_Send = Callable[[Message], Awaitable[None]]
+AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 _MOST_HEADERS, _LONGEST_URL, _MOST_PARAMETERS = 256, 32 * 1024, 500
 _LINGERS, _MOST_SURPLUS = 2.0, 4 * 1024 * 1024  # seconds and bytes of what comes after its answer is there
 _ONCE = (b"host", b"origin", b"authorization")
 """Headers of which a proxy may read one and the API another, were there two."""
 _CLOSE = (b"connection", b"close")
+_METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
+
+
+class RequestCounts:
+    """The requests of this process, by method, route and status."""
+
+    def __init__(self) -> None:
+        self._counts: defaultdict[tuple[str, str, str], int] = defaultdict(int)
+        self._durations: defaultdict[str, Histogram] = defaultdict(Histogram)
+
+    def around(self, app: AsgiApp) -> AsgiApp:
+        """The application with its requests counted, each when the head of its answer is sent."""
+
+        async def counted(scope: Message, receive: _Receive, send: _Send) -> None:
+            if scope["type"] != "http":
+                await app(scope, receive, send)
+                return
+            began = time.perf_counter()
+
+            async def noting(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    self._note(scope, message["status"], time.perf_counter() - began)
+                await send(message)
+
+            await app(scope, receive, noting)
+
+        return counted
+
+    def _note(self, scope: Message, status: int, seconds: float) -> None:
+        """A path that is no route's, and a method that nobody knows, are not told apart from others of their kind."""
+        route = scope.get("path_template") or "none"
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self._counts[method, route, str(status)] += 1
+        self._durations[route].observe(seconds)
+
+    def snapshot(self) -> Snapshot:
+        counts = [Value("pgsched_api_requests", labels, count) for labels, count in self._counts.items()]
+        name = "pgsched_api_request_duration_seconds"
+        return Snapshot(counts, [Distribution(name, (route,), of) for route, of in self._durations.items()])
 
 
 def limited(app: AsgiApp) -> AsgiApp:

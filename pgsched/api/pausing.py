@@ -1,0 +1,39 @@
+"""Pausing and resuming: the two routes of each resource that can be paused by its name in the path."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Annotated, Any, get_args
+
+from litestar.handlers import HTTPRouteHandler
+
+from pgsched.api.parameters import Actor, Noted, Pooled
+from pgsched.api.routing import acts
+from pgsched.store import verbs
+from pgsched.store.verbs import PausedKind
+
+
+def pausable(
+    kind: PausedKind,
+    path: str,
+    named: Any,
+    answer: type[Any],
+    *refusals: int,
+    pauses: str,
+    resumes: str | None = None,
+    suffix: str | None = None,
+    **access: Any,
+) -> tuple[HTTPRouteHandler, HTTPRouteHandler]:
+    """The routes that pause and resume what ``path`` ends with. ``named`` is the type of that name, which is the first
+    field of the answer; ``pauses`` and ``resumes`` say what happens; the operations' names end with ``suffix``."""
+    parameter, field, (of, described) = path.rpartition("{")[2][:-5], answer.__struct_fields__[0], get_args(named)
+
+    def route(verb: Callable[..., Awaitable[bool]], title: str, says: str | None) -> HTTPRouteHandler:
+        async def change(name: Any, database: Pooled, actor: Actor, data: Noted = None) -> Any:
+            changed = await database.ask(verb, kind, str(name), note=data.note if data else None, actor=actor)
+            return answer(**{field: name, "changed": changed})
+
+        change.__annotations__ |= {"name": Annotated[of, replace(described, name=parameter)], "return": answer}
+        change.__name__, change.__doc__ = title.lower() + (f"_{kind}" if suffix is None else suffix), says
+        return acts(f"{path}/{title.lower()}", f"{title} a {kind}", *refusals, **access)(change)
+
+    return route(verbs.pause, "Pause", pauses), route(verbs.resume, "Resume", resumes)

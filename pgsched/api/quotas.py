@@ -1,0 +1,141 @@
+"""What one client may take of what all share: so many requests a second, its share of connections, and time.
+
+All of it is counted in this process.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Self
+
+from pgsched.domain.round_robin import Payers, Turns
+from pgsched.errors import TooManyRequests, Unavailable
+
+_MANY = 1000  # whose requests are remembered
+_TO_ONE_FREE = 3
+_CANCELLING = 0.5  # seconds in which a server that is still there cancels a statement
+
+
+class RateLimits:
+    """When each one's next request was due, had all come evenly: the generic cell rate algorithm (ITU-T I.371)."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._due: dict[str, float] = {}
+
+    def take(self, who: str, rate: int, burst: int) -> None:
+        """Counts a request of somebody, such as ``the key 3f9c0a7e51d2b846``. Raises TooManyRequests for one that comes
+        too early, which does not count."""
+        now = self._clock()
+        due = max(self._due.get(who, now), now)
+        if due - now > (burst - 1) / rate:
+            raise TooManyRequests(f"{who} is held to {rate} requests a second: try again in a moment")
+        if len(self._due) > _MANY:
+            self._due = {other: at for other, at in self._due.items() if at > now}
+        self._due[who] = due + 1 / rate
+
+
+class FairShares:
+    """At most ``most`` of something, and at most ``each`` for one client, whatever keys it comes with. Who waits gets
+    the next in turn, those first who have least."""
+
+    def __init__(self, most: int, each: int) -> None:
+        self._most, self._each, self._taken = most, each, 0
+        self._by_client = Counter[str]()
+        self._turns = Turns[asyncio.Future[None]]()
+
+    def has(self, payers: Payers) -> int:
+        """The most that any of these clients has."""
+        return max((self._by_client[client] for client in payers), default=0)
+
+    def has_room(self, payers: Payers) -> bool:
+        return self._taken < self._most and self.has(payers) < self._each
+
+    def take_now(self, payers: Payers) -> bool:
+        """Whether there was one to be had without waiting. Of what is free a client may have three times as many, so
+        that there is something left for whoever comes next."""
+        has = self.has(payers)
+        if not self.has_room(payers) or (has and has >= _TO_ONE_FREE * (self._most - self._taken - 1)):
+            return False
+        self._count(payers)
+        return True
+
+    async def take(self, payers: Payers) -> None:
+        """Returns once it has one; who waits for the share of its own client keeps nobody else waiting."""
+        if self.has_room(payers):  # then nobody who waits could have it
+            self._count(payers)
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._turns.add(payers, turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            self._turns.remove(payers, turn)
+            if turn.done() and not turn.cancelled():
+                self.give_back(payers)
+            raise
+
+    def give_back(self, payers: Payers) -> None:
+        """It goes to whoever is next."""
+        self._taken -= 1
+        self._by_client.subtract(payers)
+        for client in payers:
+            if not self._by_client[client]:
+                del self._by_client[client]
+        self._hand_out()
+
+    def _count(self, payers: Payers) -> None:
+        self._taken += 1
+        self._by_client.update(payers)
+
+    def _hand_out(self) -> None:
+        while found := self._turns.take(self.has_room, has=self.has):
+            payers, turn = found
+            if not turn.done():
+                self._count(payers)
+                turn.set_result(None)
+
+
+class Deadline:
+    """Has the block raise Unavailable when it takes longer, counted from its start. The driver then asks the server to
+    cancel its statement, and would wait for that as long as for an answer: so it is stopped once more, and closes the
+    connection.
+
+    It is ``asyncio.timeout`` for several bounds after one another, with one timer: each request has these.
+    """
+
+    def __init__(self, seconds: float, otherwise: str) -> None:
+        self._seconds, self._otherwise = seconds, otherwise
+        self._loop = asyncio.get_running_loop()
+        self._started = self._loop.time()
+        self._stopped = 0
+
+    async def __aenter__(self) -> Self:
+        task = asyncio.current_task(self._loop)
+        assert task is not None, "a connection is lent to a task"
+        self._task, self._cancelling = task, task.cancelling()
+        self._timer = self._loop.call_at(self._started + self._seconds, self._look)
+        return self
+
+    def extend(self, seconds: float, otherwise: str) -> None:
+        """Sets the bound that counts from now on, also from the block's start. It is no shorter than the one before."""
+        self._seconds, self._otherwise = seconds, otherwise
+
+    def _look(self) -> None:
+        until = self._started + self._seconds
+        if self._loop.time() < until:
+            self._timer = self._loop.call_at(until, self._look)
+            return
+        self._stopped += 1
+        self._task.cancel()
+        if self._stopped == 1:
+            self._timer = self._loop.call_later(_CANCELLING, self._look)
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._timer.cancel()
+        asked = self._task.cancelling()
+        for _stop in range(self._stopped):
+            asked = self._task.uncancel()
+        if self._stopped and asked <= self._cancelling and kind is asyncio.CancelledError:
+            raise Unavailable(f"{self._otherwise} within {self._seconds:g} s: try again") from None

@@ -1,0 +1,57 @@
+"""A request that schedules visits the modules that the page on the architecture lists, and no others."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import uvicorn
+
+from pgsched.api.app import create_app
+from pgsched.api.server import config_of
+from pgsched.settings import Settings
+from tests.api.access_arrange import make_key
+from tests.conftest import Connection
+from tests.walks import TIMES, listed, visited
+
+MOST = 24
+
+
+@asynccontextmanager
+async def served_here(settings: Settings) -> AsyncIterator[int]:
+    """The port of the API, served in the loop of the test."""
+    server = uvicorn.Server(config_of(create_app(settings), settings))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = asyncio.create_task(server._serve(sockets=[listener]))  # without its handlers of signals
+        yield listener.getsockname()[1]
+        server.should_exit = True
+        await serving
+
+
+async def post(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: str, body: dict[str, object]) -> None:
+    """By hand: a client may use modules of the package."""
+    sent = json.dumps(body).encode()
+    head = f"POST /v1/jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(sent)}\r\n\r\n"
+    writer.write(head.encode() + sent)
+    answer = (await reader.readuntil(b"\r\n\r\n")).lower()
+    assert answer.startswith(b"http/1.1 201 ")
+    await reader.readexactly(int(answer.partition(b"content-length: ")[2].partition(b"\r\n")[0]))
+
+
+async def test_a_keyed_post_visits_the_modules_that_the_page_lists(database_url: str, db: Connection) -> None:
+    key = str(make_key(db, scopes=["schedule"]))
+    body: dict[str, object] = {"target": "https://shop.example/settle", "payload": 1, "schedule": {"delay": "PT1H"}}
+    walks = []
+    async with served_here(Settings(database_url=database_url)) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        await post(reader, writer, key, body | {"key": "the first"})
+        for count in range(TIMES):
+            with visited() as found:
+                await post(reader, writer, key, body | {"key": f"settle-{count}"})
+            walks.append(found)
+        writer.close()
+    walk = set.intersection(*walks)
+    assert walk == listed("The walk of a POST")
+    assert len(walk) <= MOST
