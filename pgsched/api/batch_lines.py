@@ -16,8 +16,8 @@ from pgsched.api.creation import CreateJob, Timing, order_in
 from pgsched.api.problems import Unreadable
 from pgsched.api.requests import read_body
 from pgsched.domain.api_key import Grant
+from pgsched.domain.body import check_body
 from pgsched.domain.json_numbers import check_payload
-from pgsched.domain.policy import check_body
 from pgsched.domain.schedule import instant_of
 from pgsched.errors import PgschedError
 from pgsched.store.core.text import check_text, encode

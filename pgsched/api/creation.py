@@ -17,7 +17,7 @@ from pgsched.api.jobs import next_instant
 from pgsched.api.parameters import Duration, Instant
 from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.routing import makes
-from pgsched.domain.policy import OPTIONS
+from pgsched.domain.options import OPTIONS
 from pgsched.domain.trace import traceparent_in
 from pgsched.responses import Scheduled
 from pgsched.store.jobs.jobs import plan_job

@@ -19,8 +19,8 @@ from pgsched.bench.processes import answers_of
 from pgsched.bench.receiver import CallbackReceiver
 from pgsched.delivery.http import HttpChannel
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.options import parse_options
 from pgsched.domain.outcome import Succeeded
-from pgsched.domain.policy import parse_options
 
 CONNECTIONS = 100
 PAYLOAD = b'{"order": 42, "merchant": "abcdefghij"}'

@@ -16,6 +16,8 @@ _DROPPED = re.compile(r"user-agent|content-length|host|x-google-.*|x-appengine-.
 """Headers that Cloud Scheduler itself leaves out, or sets to what it likes."""
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _MOST_ATTEMPTS, _MOST_WAITS = 1000, 100
+_WAITS = timedelta(milliseconds=1), timedelta(days=7)
+_TIMEOUTS = timedelta(milliseconds=100), timedelta(days=1)
 _LONGEST_LABEL = 200
 _ERRORS_OF_CALLERS = list(range(400, 500))
 """Answers that Cloud Scheduler tries again, and pgsched only where it is told to."""
@@ -73,7 +75,10 @@ def declared_from(job: CloudSchedulerJob) -> dict[str, Any]:
         raise InvalidInput(f"it is {job.state.lower()}: resume it first, or schedule it by hand and pause it")
     if len(job.description) > _LONGEST_LABEL:
         raise InvalidInput(f"its description is longer than {_LONGEST_LABEL} characters: shorten it in the file")
-    retried = _retried(job.retry_config, _length("attemptDeadline", job.attempt_deadline))
+    timeout = _length("attemptDeadline", job.attempt_deadline)
+    if not _TIMEOUTS[0] <= timeout <= _TIMEOUTS[1]:
+        raise InvalidInput("its attemptDeadline is no timeout from 0.1 s to 24 h: correct it in the file")
+    retried = _retried(job.retry_config, timeout)
     options = {"method": call.http_method, "timeout": job.attempt_deadline, **retried}
     sent = _sent(call)
     scheduled: dict[str, Any] = {"cron": job.schedule, "timezone": job.time_zone}
@@ -139,6 +144,8 @@ def _retried(retries: _Retries, timeout: timedelta) -> dict[str, Any]:
         raise InvalidInput(f"it may be retried over {attempts - 1} times by waits that grow: shorten maxRetryDuration")
     if not waits:
         return {"max_attempts": 1}
+    if not all(_WAITS[0] <= wait <= _WAITS[1] for wait in waits):
+        raise InvalidInput("it waits less than 1 ms or more than 7 days between attempts: correct retryConfig")
     age = {} if count else {"max_retry_age": format_duration(longest)}
     backoff = [format_duration(wait) for wait in waits]
     return {"max_attempts": attempts, "backoff": backoff, **age, "retry_on": _ERRORS_OF_CALLERS}

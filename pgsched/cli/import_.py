@@ -13,9 +13,11 @@ from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.crontab import CrontabEntry, LeftOut, lines_of
 from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.shell_command import address_of, calls, name_of, words_of
+from pgsched.domain.body import check_body
 from pgsched.domain.declaration import declared_in
-from pgsched.domain.policy import check_body, parse_options
-from pgsched.errors import InvalidInput, PgschedError
+from pgsched.domain.headers import check_header
+from pgsched.domain.options import METHODS
+from pgsched.errors import InvalidInput, InvalidOptions, PgschedError
 from pgsched.store.core.text import check_text
 
 Found = tuple[str, Callable[[], Mapping[str, Any]]]
@@ -132,10 +134,14 @@ def _give(reply: Reply, found: Iterable[Found], client: str | None) -> None:
 
 
 def _check_sent(job: Mapping[str, Any]) -> None:
-    """Raises what ``pgsched apply`` would raise for the options and the body."""
-    options = json.dumps(job["options"]).encode() if "options" in job else None
-    parse_options(options)
-    check_body(json.dumps(job["payload"]).encode() if "payload" in job else None, options)
+    """Raises InvalidOptions and InvalidPayload for a method, a header and a body that the database would refuse: it is
+    not asked here."""
+    options = job.get("options", {})
+    if options.get("method", "POST") not in METHODS:
+        raise InvalidOptions(f"it calls by {options['method']}: pgsched calls by {', '.join(METHODS)}")
+    for name, text in options.get("headers", {}).items():
+        check_header("headers", name, text)
+    check_body(json.dumps(job["payload"]).encode() if "payload" in job else None, json.dumps(options).encode())
 
 
 def _toml(job: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from pgsched.client import asyncpg_driver
 from pgsched.client.asyncpg_driver import Fetches, is_of_asyncpg
 from pgsched.client.requests import WrongArgument, check_names
 from pgsched.client.transaction import Executes, execute_of, raises_ours
-from pgsched.domain.policy import check_body
+from pgsched.domain.body import check_body
 from pgsched.errors import InvalidInput
 from pgsched.store.core.sql import statement
 from pgsched.store.core.text import check_no_bytes, check_text, encode

@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 
 from pgsched.delivery.exchange import DeliveryFailed
 from pgsched.delivery.tls import certified_context
-from pgsched.domain.certificate import ClientCertificate
+from pgsched.domain.options import ClientCertificate
 from pgsched.errors import InvalidSettings
 
 _MOST_OF_A_CLIENT, _MOST = 8, 256

@@ -9,8 +9,8 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from typing import Any, Protocol
 
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.options import Options
 from pgsched.domain.outcome import LONGEST_ERROR, Failed, Outcome, Postponed, Undeliverable
-from pgsched.domain.policy import Options
 from pgsched.domain.target import Scheme
 from pgsched.errors import PgschedError
 

@@ -11,7 +11,7 @@ from pgsched.delivery.exchange import DeliveryFailed, Exchange
 from pgsched.delivery.redaction import redacted
 from pgsched.delivery.tokens import Send, TargetTokens
 from pgsched.delivery.url import Url
-from pgsched.domain.policy import Options
+from pgsched.domain.options import Options
 from pgsched.domain.secret import SecretRef
 
 _MOST_TOGETHER = 16_384

@@ -32,8 +32,8 @@ from pgsched.delivery.tokens import LONGEST_ANSWER
 from pgsched.delivery.url import Url, parse_url
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.gate import host_of
+from pgsched.domain.options import Options
 from pgsched.domain.outcome import LONGEST_ERROR, Deferred, Failed, Outcome, Released, Succeeded
-from pgsched.domain.policy import Options
 from pgsched.version import __version__
 
 LONGEST_KEPT = 16_384

@@ -22,8 +22,8 @@ from typing import Any
 
 from pgsched.delivery.slots import Slots, alone
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.options import Options
 from pgsched.domain.outcome import Failed, Outcome, Released
-from pgsched.domain.policy import Options
 from pgsched.events import Events
 
 LOSSES = 2

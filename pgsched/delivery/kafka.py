@@ -19,8 +19,8 @@ from typing import Any
 from pgsched.delivery.channel import outcome_of
 from pgsched.domain.capability import KAFKA
 from pgsched.domain.execution import ClaimedExecution, instant_text, uuid_text
+from pgsched.domain.options import Options
 from pgsched.domain.outcome import Failed, Outcome, Succeeded, Undeliverable
-from pgsched.domain.policy import Options
 from pgsched.domain.trace import own_traceparent
 from pgsched.errors import InvalidPayload
 

@@ -10,8 +10,8 @@ from functools import partial
 from pgsched.delivery.channel import FinalFailure, outcome_of
 from pgsched.delivery.slots import Slots, alone
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.options import Options
 from pgsched.domain.outcome import AlreadySettled, Outcome
-from pgsched.domain.policy import Options
 from pgsched.store.core.sessions import Sessions
 from pgsched.store.ends import called
 

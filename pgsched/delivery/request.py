@@ -1,7 +1,7 @@
 """The bytes of a callback: the scheduled request, and the headers by which pgsched describes the attempt.
 
-Nothing is sent that could end a line early: targets, methods and scheduled headers are checked here once more, and
-pgsched makes everything else. Header lines that many callbacks have in common are made once and remembered.
+Nothing is sent that could end a line early: targets, methods, scheduled headers and media types are checked here once
+more, and pgsched makes everything else. Header lines that many callbacks have in common are made once and remembered.
 """
 
 import random
@@ -17,8 +17,8 @@ from pgsched.domain.body import Body
 from pgsched.domain.cloudevent import CloudEvent
 from pgsched.domain.execution import ClaimedExecution, instant_text, uuid_text
 from pgsched.domain.headers import check_header
-from pgsched.domain.policy import METHODS, Options
-from pgsched.domain.trace import own_traceparent
+from pgsched.domain.options import METHODS, Options
+from pgsched.domain.trace import own_traceparent, traceparent_in
 from pgsched.errors import InvalidOptions, InvalidPayload
 from pgsched.store.core.wire import UNIX_TO_WIRE
 from pgsched.version import __version__
@@ -70,7 +70,7 @@ def compose(
         f"pgsched-scheduled-for: {instant_text(execution.scheduled_for)}\r\n"
         f"pgsched-deadline: {instant_text((now + int(deadline)) * 1_000_000 - UNIX_TO_WIRE)}\r\n"
         f"{completion}"
-        f"traceparent: {options.traceparent or own_traceparent(execution.id, rng)}\r\n"
+        f"traceparent: {traceparent_in(options.traceparent) or own_traceparent(execution.id, rng)}\r\n"
         f"{length}\r\n"
     ).encode("ascii")
     return head if body is None else head + body
@@ -120,6 +120,8 @@ def _constant(method: str, scheduled: Lines, kind: str | None) -> str:
         raise FinalFailure(f"the method {method[:20]!r} is not one of {', '.join(METHODS)}")
     lines = [_checked(name, value) for name, value in scheduled]
     if kind is not None:
+        if not kind.isascii() or not kind.isprintable():
+            raise FinalFailure(f"the media type {kind[:100]!r} is not one that a header can have")
         lines.append(f"Content-Type: {kind}\r\n")
     if method == "HEAD":
         # The body of a server that sends one after all would otherwise be taken for the next answer.

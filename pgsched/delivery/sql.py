@@ -15,8 +15,8 @@ import psycopg
 from pgsched.delivery.channel import outcome_of
 from pgsched.delivery.slots import Slots, alone
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.options import Options
 from pgsched.domain.outcome import LONGEST_ERROR, AlreadySettled, Failed, Outcome
-from pgsched.domain.policy import Options
 from pgsched.store.core.sessions import Connection, SaidTooMuch, Sessions, cut
 from pgsched.store.ends import called
 

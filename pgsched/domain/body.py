@@ -8,8 +8,9 @@ from json import loads
 from typing import Any
 from urllib.parse import urlencode
 
-from pgsched.domain.headers import shown
-from pgsched.errors import InvalidOptions, InvalidPayload
+import orjson
+
+from pgsched.errors import InvalidPayload
 
 FORMATS = {
     "text": "text/plain; charset=utf-8",
@@ -17,8 +18,6 @@ FORMATS = {
     "base64": "application/octet-stream",
 }
 """Each with the media type that it has where none is given."""
-_TOKEN = "[A-Za-z0-9!#$&^_.+-]{1,100}"
-_TYPE = re.compile(rf'{_TOKEN}/{_TOKEN}( ?; ?{_TOKEN}=({_TOKEN}|"[A-Za-z0-9!#$&^_.+ :;,/=?()-]{{0,100}}"))*')
 _BASE64 = re.compile("[A-Za-z0-9+/]*={0,2}")
 _FITS = {
     "text": "write a JSON string",
@@ -65,18 +64,18 @@ def _texts(value: Any) -> Iterator[str]:
             raise ValueError("no value of a form")
 
 
-def parse_body(key: str, value: Any) -> Body:
-    """Raises InvalidOptions."""
-    if isinstance(value, dict) and {"format"} <= value.keys() <= {"format", "type"} and _is_format(value["format"]):
-        format, kind = value["format"], value.get("type", FORMATS[value["format"]])
-        fits = isinstance(kind, str) and len(kind) <= 200 and _TYPE.fullmatch(kind) is not None
-        if fits and (format != "form" or "type" not in value):
-            return Body(format=format, type=kind)
-    raise InvalidOptions(
-        f"{key} must have a format, which is text, form or base64, and beside text and base64 may have a media type, "
-        f'such as {{"format": "text", "type": "text/csv"}}; it is {shown(value)}'
-    )
+def body_of(option: dict[str, str]) -> Body:
+    """What the option ``body`` says."""
+    return Body(format=option["format"], type=option.get("type", FORMATS[option["format"]]))
 
 
-def _is_format(value: Any) -> bool:
-    return isinstance(value, str) and value in FORMATS
+def check_body(payload: bytes | None, options: bytes | None) -> None:
+    """Raises InvalidPayload where no body can be made of a payload as its options say: no CHECK of the table asks that,
+    for each statement would pay for it. What is wrong with the options themselves is for the database to say."""
+    if options is None or payload is None or b'"body"' not in options:
+        return
+    try:
+        body = body_of(orjson.loads(options)["body"])
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return
+    body.of(payload)

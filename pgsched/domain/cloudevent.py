@@ -1,15 +1,10 @@
 """What makes an execution a CloudEvent 1.0: attributes beside the payload, which stays what it is (binary mode)."""
 
-import re
 from dataclasses import dataclass
-from typing import Any
 
 from pgsched.domain.execution import ClaimedExecution, instant_text, uuid_text
-from pgsched.domain.headers import shown
-from pgsched.errors import InvalidOptions
 
 ATTRIBUTES = ("specversion", "id", "source", "type", "time", "subject")
-_WORD = re.compile(r"[A-Za-z0-9!#$&'()*+,./:;=?@_~-]{1,200}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,17 +24,3 @@ class CloudEvent:
             ("time", instant_text(execution.scheduled_for)),
         ]
         return named if execution.key is None else [*named, ("subject", execution.key)]
-
-
-def parse_cloudevent(key: str, value: Any) -> CloudEvent:
-    """Raises InvalidOptions."""
-    if not isinstance(value, dict) or value.keys() != {"type", "source"} or not all(map(_is_word, value.values())):
-        raise InvalidOptions(
-            f'{key} must have a type and a source of at most 200 characters, such as {{"type": "com.example.shop.paid",'
-            f' "source": "/shop/orders"}}; it is {shown(value)}'
-        )
-    return CloudEvent(**value)
-
-
-def _is_word(value: Any) -> bool:
-    return isinstance(value, str) and _WORD.fullmatch(value) is not None

@@ -1,27 +1,13 @@
-"""Checks the headers in an execution's options: their form, and that pgsched does not set them itself."""
+"""Checks headers: their form, and that pgsched does not set them itself.
+
+The database refuses others. This asks once more of what is about to be sent, in which secrets stand by then, and of
+what the command line converts without a database.
+"""
 
 import re
 from typing import Any
 
-from pgsched.domain.secret import SecretRef, parse_reference
 from pgsched.errors import InvalidOptions
-
-Headers = tuple[tuple[str, str | SecretRef], ...]
-
-
-def parse_headers(key: str, value: Any) -> Headers:
-    """Raises InvalidOptions, with what to write."""
-    if not isinstance(value, dict) or len(value) > 50:
-        raise InvalidOptions(f'{key} must be an object of at most 50 headers, such as {{"X-Shop": "42"}}')
-    found = {
-        name: parse_reference(name[:100], text) if isinstance(text, dict) else text for name, text in value.items()
-    }
-    for name, text in found.items():
-        check_header(key, name, "" if isinstance(text, SecretRef) else text)
-    names = [name.lower() for name in value]
-    if len(set(names)) < len(names):
-        raise InvalidOptions(f"{key} names a header twice in different case: leave one of them")
-    return tuple(found.items())
 
 
 def check_header(key: str, name: str, text: Any) -> None:

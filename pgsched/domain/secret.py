@@ -4,9 +4,8 @@ import base64
 import re
 import secrets
 from dataclasses import dataclass
-from typing import Any
 
-from pgsched.errors import InvalidInput, InvalidOptions
+from pgsched.errors import InvalidInput
 
 LONGEST_SECRET = 16_384
 """Bytes of a secret's value."""
@@ -14,8 +13,6 @@ SIGNING = "signing secret"
 """The name that signing secrets are sealed for; no other secret can have it."""
 _SIGNING_PREFIX = "whsec_"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_PREFIX = re.compile(r"[ -~]{0,100}")
-_EXAMPLE = '{"secret": "shop-token", "prefix": "Bearer "}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +23,9 @@ class SecretRef:
     prefix: str = ""
 
 
-def parse_reference(header: str, value: dict[str, Any]) -> SecretRef:
-    """Raises InvalidOptions, with what to write; what was written may be a secret that got here by mistake, and is not
-    repeated."""
-    if not value.keys() <= {"secret", "prefix"} or not is_name(value.get("secret")):
-        raise InvalidOptions(f"the header {header} must be text, or name a secret as {_EXAMPLE} does")
-    prefix = value.get("prefix", "")
-    if not isinstance(prefix, str) or not _PREFIX.fullmatch(prefix):
-        raise InvalidOptions(f"the prefix of the header {header} must be at most 100 printable ASCII characters")
-    return SecretRef(value["secret"], prefix)
-
-
 def check_secret(name: str, value: str) -> None:
     """Raises InvalidInput for a name or a value that cannot be kept."""
-    if not is_name(name):
+    if not _NAME.fullmatch(name):
         raise InvalidInput(
             "a secret is named by 1 to 100 letters, digits, dots, hyphens and underscores, the first a letter or digit"
         )
@@ -67,8 +53,3 @@ def parse_signing_secret(text: str) -> bytes:
     if not 24 <= len(found) <= 64:
         raise InvalidInput(wanted)
     return found
-
-
-def is_name(name: Any) -> bool:
-    """Whether a secret can be called so."""
-    return isinstance(name, str) and _NAME.fullmatch(name) is not None

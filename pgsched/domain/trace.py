@@ -6,21 +6,9 @@ execution causes is shown beneath the span that scheduled it: a span made up her
 
 import random
 import re
-from typing import Any
-
-from pgsched.domain.headers import shown
-from pgsched.errors import InvalidOptions
 
 _TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _OF_A_LATER_VERSION = re.compile(r"(?!ff|00)[0-9a-f]{2}(-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2})(?:-.*)?")
-
-
-def parse_traceparent(key: str, value: Any) -> str:
-    """Raises InvalidOptions."""
-    if not isinstance(value, str) or not _TRACEPARENT.fullmatch(value):
-        example = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-        raise InvalidOptions(f"{key} must be one of W3C Trace Context, such as {example}; it is {shown(value)}")
-    return value
 
 
 def traceparent_in(header: str | None) -> str | None:

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.json_numbers import decode_json
+from pgsched.domain.options import Options
 from pgsched.domain.outcome import Failed, Late, Outcome, Released, Succeeded, Undeliverable
-from pgsched.domain.policy import Options
 from pgsched.worker.settle.settler import Settler
 
 

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from pgsched.delivery.exchange import DeliveryFailed
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.options import DEFAULT_OPTIONS, Options, parse_options, without_spans
 from pgsched.domain.partitions import first_of, queue_of
-from pgsched.domain.policy import DEFAULT_OPTIONS, Options, parse_defaults, parse_options, without_spans
 from pgsched.errors import InvalidInput
 from pgsched.events import Events, Field
 from pgsched.sealing import CannotOpen
@@ -67,12 +67,12 @@ class Directory(Service):
     def _usable(
         self, kind: str, found: Iterable[tuple[_Owner, bytes | None]]
     ) -> Iterator[tuple[_Owner, tuple[bytes, ...]]]:
-        """The settings whose default options are valid: SQL does not check everything about options."""
+        """The settings whose default options this release knows: the database may be of a later one."""
         for owner, options in found:
             if options is None:
                 continue
             try:
-                parse_defaults(options)
+                parse_options(options)
             except InvalidInput as error:
                 named: dict[str, Field] = {kind: owner, "reason": str(error)}
                 self.events.emit(f"{kind}.invalid", **named)

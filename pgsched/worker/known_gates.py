@@ -10,8 +10,8 @@ from math import inf
 from pgsched.domain.capability import WORKER
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.gate import CIRCUIT, CLIENT, HOST, KEY, circuits_of, host_of, key_name
+from pgsched.domain.options import parse_options
 from pgsched.domain.partitions import queue_of
-from pgsched.domain.policy import parse_options
 from pgsched.errors import InvalidInput
 from pgsched.store.gates.gates import Standing
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.domain.body import parse_body
+from pgsched.domain.body import body_of
 from tests.cli.conftest import Run
 from tests.cli.import_arrange import declared
 
@@ -98,7 +98,7 @@ def test_a_body_is_kept_byte_for_byte(run: Run, sent: bytes, kind: str | None) -
     }
     [job], left = declared(run, "cloud-scheduler", given=json.dumps([_job(httpTarget=call)]))
     assert left == []
-    body = parse_body("body", job["options"]["body"])
+    body = body_of(job["options"]["body"])
     assert (body.of(json.dumps(job["payload"]).encode()), body.type) == (sent, kind or "application/octet-stream")
 
 

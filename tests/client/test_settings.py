@@ -61,7 +61,7 @@ def test_a_limit_is_set_and_dropped(client: Client) -> None:
 
 
 def test_what_cannot_be_meant_is_raised(client: Client) -> None:
-    with pytest.raises(InvalidOptions, match="cannot be a default"):
+    with pytest.raises(InvalidOptions, match="cannot be defaults"):
         client.set_client("shop", options={"on_success": "python:x"})
 
 

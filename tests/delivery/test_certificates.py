@@ -14,10 +14,8 @@ from pgsched.delivery import certificates
 from pgsched.delivery.certificates import Certificates
 from pgsched.delivery.exchange import DeliveryFailed
 from pgsched.delivery.tls import certificate_contexts, certified_context, trusting_context
-from pgsched.domain.certificate import ClientCertificate
+from pgsched.domain.options import ClientCertificate, Options, parse_options
 from pgsched.domain.outcome import Failed, Succeeded
-from pgsched.domain.policy import Options, parse_options
-from pgsched.errors import InvalidOptions
 from tests.delivery.receiver import TLS, calling, execution, receiving, server_tls
 
 DONE = Succeeded(status_code=200)
@@ -212,16 +210,6 @@ def test_where_there_are_no_files_in_memory_one_is_made_and_taken_away(
     monkeypatch.delattr("os.memfd_create")
     assert certified_context(CERTIFICATE, KEY).get_ca_certs()
     assert not [*tmp_path.iterdir()]
-
-
-@pytest.mark.parametrize(
-    "given",
-    ["{}", '"mine"', '{"key": "mine"}', '{"certificate": "-----BEGIN hush"}', '{"certificate": "a", "more": 1}'],
-)
-def test_what_names_no_secrets_is_refused_and_not_repeated(given: str) -> None:
-    with pytest.raises(InvalidOptions, match="tls must name the secrets") as refused:
-        parse_options(f'{{"tls": {given}}}'.encode())
-    assert "hush" not in str(refused.value)
 
 
 def _leads_to(link: Path) -> str:

@@ -6,8 +6,8 @@ import pytest
 
 from pgsched.delivery.connection import LONGEST_BODY
 from pgsched.delivery.head_repair import LONGEST_HEAD, MOST_HEADERS
+from pgsched.domain.options import Options
 from pgsched.domain.outcome import Failed, Outcome, Succeeded
-from pgsched.domain.policy import Options
 from tests.delivery.peer import OK, Wire, peer, saying
 from tests.delivery.receiver import Request, answering, calling, deliver, execution, receiving
 

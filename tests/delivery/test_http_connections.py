@@ -16,8 +16,8 @@ from pgsched.delivery.http import HttpChannel
 from pgsched.delivery.origin_slots import OriginSlots, PoolState
 from pgsched.delivery.slots import NoFreeSlot
 from pgsched.delivery.url import Origin
+from pgsched.domain.options import Options
 from pgsched.domain.outcome import Failed, Outcome, Succeeded
-from pgsched.domain.policy import Options
 from tests.delivery.patience import Patient
 from tests.delivery.peer import OK, Peer, Wire, peer, saying
 from tests.delivery.receiver import TLS, calling, execution, server_tls

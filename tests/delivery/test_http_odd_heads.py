@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from pgsched.delivery.head_repair import LONGEST_HEAD, MOST_HEADERS
+from pgsched.domain.options import Options
 from pgsched.domain.outcome import Failed, Succeeded
-from pgsched.domain.policy import Options
 from tests.delivery.peer import Wire, peer, saying
 from tests.delivery.receiver import calling, deliver, execution
 

@@ -11,8 +11,8 @@ from pgsched.delivery.channel import FinalFailure
 from pgsched.delivery.request import compose
 from pgsched.delivery.signature import sign
 from pgsched.delivery.url import Origin, parse_url
+from pgsched.domain.options import Options
 from pgsched.domain.outcome import Failed
-from pgsched.domain.policy import Options
 from tests.delivery.receiver import ID, NOW, calling, deliver, execution, receiving
 
 

@@ -11,8 +11,8 @@ import pytest
 from pgsched.delivery.kafka import KafkaChannel, Producer
 from pgsched.domain.body import Body
 from pgsched.domain.cloudevent import CloudEvent
+from pgsched.domain.options import Options
 from pgsched.domain.outcome import Failed, Outcome, Succeeded, Undeliverable
-from pgsched.domain.policy import Options
 from tests.delivery.kafka_cluster import (
     NO_REPLICAS,
     NOT_LEADER,

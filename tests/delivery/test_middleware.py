@@ -12,8 +12,8 @@ from pgsched.delivery.handler_exceptions import Retry
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App, PythonChannel
 from pgsched.delivery.threads import Threads
+from pgsched.domain.options import Options
 from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Succeeded
-from pgsched.domain.policy import Options
 from pgsched.errors import InvalidInput
 from pgsched.events import Events
 from tests.delivery.receiver import execution

@@ -15,8 +15,8 @@ from pgsched.delivery.handlers import Context
 from pgsched.delivery.own_context import UNUSED, own_context
 from pgsched.delivery.python import App, PythonChannel
 from pgsched.delivery.threads import LoopsThreads, Threads
+from pgsched.domain.options import Options
 from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Succeeded
-from pgsched.domain.policy import Options
 from pgsched.events import Events
 from tests.delivery.receiver import execution
 from tests.delivery.test_python_channel import Transactions

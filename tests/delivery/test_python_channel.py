@@ -14,8 +14,8 @@ from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App, PythonChannel
 from pgsched.delivery.threads import THREAD_NAME, Threads
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.options import Options
 from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Postponed, Succeeded, Undeliverable
-from pgsched.domain.policy import Options
 from pgsched.errors import InvalidInput, StaleLease
 from pgsched.events import Events
 from tests.delivery.receiver import execution

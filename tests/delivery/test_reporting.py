@@ -15,8 +15,8 @@ from pgsched.delivery.python import App, PythonChannel
 from pgsched.delivery.reporting import LONGEST_CHECKPOINT
 from pgsched.delivery.threads import Threads
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.options import Options
 from pgsched.domain.outcome import Failed, Outcome, Succeeded
-from pgsched.domain.policy import Options
 from pgsched.errors import InvalidInput, StaleLease
 from pgsched.events import Events
 from tests.delivery.receiver import execution

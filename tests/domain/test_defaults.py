@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from pgsched.domain.policy import Options, parse_defaults, parse_options, without_spans
+from pgsched.domain.options import Options, parse_options, without_spans
 from pgsched.errors import InvalidOptions
 
 
@@ -43,13 +43,7 @@ def test_a_backfill_takes_no_spans_from_defaults() -> None:
     assert orjson.loads(without_spans(orjson.dumps({"timeout": "5s", **spans}))) == {"timeout": "5s"}
 
 
-@pytest.mark.parametrize("name", ["on_success", "on_failure", "on_expired"])
-def test_what_each_execution_names_cannot_be_a_default(name: str) -> None:
-    with pytest.raises(InvalidOptions, match="each execution"):
-        parse_defaults(orjson.dumps({name: "python:told"}))
-
-
-@pytest.mark.parametrize("options", [{"timeout": 5}, {"retry_on": [404], "fail_on": [404]}, {"headers": {"Host": "x"}}])
-def test_defaults_are_checked_as_options_are(options: Any) -> None:
-    with pytest.raises(InvalidOptions):
-        parse_defaults(orjson.dumps(options))
+def test_auth_of_a_default_contradicts_a_header_that_sets_the_same() -> None:
+    auth = {"auth": {"google": {"key": "account"}}}
+    with pytest.raises(InvalidOptions, match="auth sets the header Authorization"):
+        over({"headers": {"authorization": "x"}}, auth)

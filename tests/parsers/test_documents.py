@@ -24,11 +24,11 @@ from pgsched.client.requests import Call
 from pgsched.delivery.exchange import Malformed
 from pgsched.delivery.head_repair import HeadRepair
 from pgsched.domain.api_key import ANYBODY, Grant
-from pgsched.domain.body import parse_body
+from pgsched.domain.body import check_body
 from pgsched.domain.declaration import declared_in
 from pgsched.domain.json_numbers import check_payload
 from pgsched.domain.oidc import FromClaim, Provider, parse_providers
-from pgsched.domain.policy import check_body, parse_defaults, parse_options
+from pgsched.domain.options import parse_options
 from pgsched.domain.rules import parse_rules
 from pgsched.errors import (
     InvalidInput,
@@ -36,7 +36,6 @@ from pgsched.errors import (
     InvalidPayload,
     InvalidSchedule,
     InvalidSettings,
-    InvalidTarget,
     PgschedError,
     Refused,
     Unauthenticated,
@@ -127,12 +126,10 @@ _START = Start(datetime(2026, 3, 1, tzinfo=UTC), 0, False)
 Errors = tuple[type[Exception], ...]
 
 DOCUMENTS: dict[str, tuple[Callable[[bytes], Any], Errors, st.SearchStrategy[Any]]] = {
-    "options": (parse_options, (InvalidOptions, InvalidTarget), objects(_OPTIONS)),
-    "defaults": (lambda raw: parse_options(b"{}", raw), (InvalidOptions, InvalidTarget), objects(_OPTIONS)),
-    "defaults of a client": (parse_defaults, (InvalidOptions, InvalidTarget), objects(_OPTIONS)),
+    "options": (parse_options, (InvalidOptions,), objects(_OPTIONS)),
+    "defaults": (lambda raw: parse_options(b"{}", raw), (InvalidOptions,), objects(_OPTIONS)),
     "rules": (parse_rules, (InvalidSchedule,), objects(_RULES)),
     "payload": (lambda raw: check_payload(raw.decode()), (InvalidPayload,), JSON),
-    "body": (lambda raw: parse_body("body", json.loads(raw)), (InvalidOptions,), objects(_OPTIONS["body"])),
     "declared jobs": (
         lambda raw: declared_in(json.loads(raw), "file"),
         (InvalidInput,),
@@ -165,7 +162,7 @@ def test_whatever_comes_is_read_or_refused_in_our_own_words(name: str) -> None:
 @given(garbled('{"timeout": "5s", "headers": {"a": "b"}}', "[1, 2.5e3, null]", '{"a": {"b": ["\\ud800"]}}'))
 def test_what_is_no_json_is_refused_by_all_of_them(text: str) -> None:
     raw = text.encode(errors="surrogatepass")
-    for parse, errors in ((parse_options, (InvalidOptions, InvalidTarget)), (parse_rules, (InvalidSchedule,))):
+    for parse, errors in ((parse_options, (InvalidOptions,)), (parse_rules, (InvalidSchedule,))):
         with suppress(*errors):
             parse(raw)
     for expected in (CreateJob, EditJob, PreviewSpec, Any):

@@ -31,11 +31,10 @@ from pgsched.domain.schedule import from_parts, instant_of, next_instant
 from pgsched.domain.secret import parse_signing_secret
 from pgsched.domain.spread import spread
 from pgsched.domain.target import parse_target
-from pgsched.domain.trace import parse_traceparent, traceparent_in
+from pgsched.domain.trace import traceparent_in
 from pgsched.domain.zone import zone_named
 from pgsched.errors import (
     InvalidInput,
-    InvalidOptions,
     InvalidSchedule,
     InvalidSettings,
     InvalidTarget,
@@ -90,7 +89,6 @@ READERS: list[tuple[Read, type[Exception], list[str]]] = [
     (Token.parse, NeverRaised, [f"psk_0123456789abcdef_{'aZ0_-' * 8}abc"]),
     (Position.parse, InvalidInput, [_POSITION, _PARTLY]),
     (parse_notice, NeverRaised, ["3@1772355600000000,4@-1", "stop 0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47"]),
-    (lambda text: parse_traceparent("traceparent", text), InvalidOptions, [_TRACE]),
     (traceparent_in, NeverRaised, [_TRACE, f"cc{_TRACE[2:]}-more"]),
     (KeyRing.parse, InvalidSettings, [_KEY, f"{_KEY}, {_KEY[::-1]}", "é"]),
     (parse_proxy, InvalidSettings, ["http://user:p%40ss@proxy.example:3128", "http://[::1]:3128/"]),

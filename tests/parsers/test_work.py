@@ -29,8 +29,8 @@ from pgsched.delivery.redaction import redacted
 from pgsched.delivery.url import Origin
 from pgsched.domain.json_numbers import check_payload
 from pgsched.domain.notification import parse_notice
+from pgsched.domain.options import parse_options
 from pgsched.domain.outcome import escaped, json_text
-from pgsched.domain.policy import parse_options
 from pgsched.errors import InvalidPayload
 from pgsched.events import printable
 from pgsched.passwords import without_passwords

@@ -1,22 +1,18 @@
-"""The settings of a client or queue as JSON, with the checks that SQL cannot make."""
+"""The settings of a client, a queue or the installation as JSON text that PostgreSQL can store."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
-from pgsched.domain.policy import parse_defaults
 from pgsched.errors import InvalidInput
 from pgsched.store.core.text import check_text
 
 
 def changes_of(changes: Mapping[str, Any]) -> str:
-    """The JSON text. Raises InvalidInput, and InvalidOptions for invalid default options."""
+    """Raises InvalidInput."""
     try:
         text = orjson.dumps(dict(changes)).decode()
-        options = changes.get("options")
-        if isinstance(options, Mapping):
-            parse_defaults(orjson.dumps(dict(options)))
     except (TypeError, orjson.JSONEncodeError) as error:
         raise InvalidInput(f"what is to be set cannot be written as JSON: {error}") from None
     check_text("what is to be set", text)

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import ClaimedExecution, by_partition
+from pgsched.domain.options import parse_options
 from pgsched.domain.partitions import PARTITION_BITS
-from pgsched.domain.policy import parse_options
 from pgsched.errors import InvalidInput
 from pgsched.store.core.sql import statement_in
 from pgsched.store.core.wire import Tokens, Uuids

@@ -17,8 +17,8 @@ from pgsched.delivery.channel import Channel, describe
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.slots import NoFreeSlot
 from pgsched.domain.execution import KEPT_BACK, ClaimedExecution
+from pgsched.domain.options import DEFAULT_OPTIONS, Options
 from pgsched.domain.outcome import LATE, Failed, Outcome, Released, Succeeded, is_late
-from pgsched.domain.policy import DEFAULT_OPTIONS, Options
 from pgsched.domain.target import Scheme
 from pgsched.errors import InvalidInput
 from pgsched.events import Events

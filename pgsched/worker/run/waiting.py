@@ -15,8 +15,8 @@ from datetime import timedelta
 
 from pgsched.delivery.slots import Slots
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.options import DEFAULT_OPTIONS, Options
 from pgsched.domain.outcome import NO_SLOT, Outcome, Released
-from pgsched.domain.policy import DEFAULT_OPTIONS, Options
 from pgsched.events import Events
 
 _Rows = deque[tuple[float, ClaimedExecution]]

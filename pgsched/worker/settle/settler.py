@@ -19,6 +19,7 @@ from typing import LiteralString, assert_never
 from pgsched.domain.capability import WORKER
 from pgsched.domain.duration import MICROSECOND
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.options import Options
 from pgsched.domain.outcome import (
     AlreadySettled,
     Deferred,
@@ -33,7 +34,6 @@ from pgsched.domain.outcome import (
     json_text,
     longest_deferred,
 )
-from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.observer import AttemptsEnded, BatchDelivered, BatchSettled
 from pgsched.service import DutyCycle, Service, Signal

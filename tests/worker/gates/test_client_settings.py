@@ -76,13 +76,13 @@ async def test_defaults_that_change_hold_from_then_on(db: Connection, running: R
         await until_history(db, 1, status="failed")
 
 
-async def test_defaults_that_cannot_be_meant_are_reported_and_left_out(
+async def test_defaults_of_a_later_release_are_reported_and_left_out(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
     await db.execute(
         "alter domain pgsched_internal.defaults drop constraint defaults_are_known"
     )  # as of another release
-    await db.execute("update pgsched.clients set options = %s::jsonb", ['{"headers": {"Host": "x"}}'])
+    await db.execute("update pgsched.clients set options = %s::jsonb", ['{"of_later": 1}'])
     async with running(failing_app()):
         found = await recorder.wait_for("client.invalid")
         await db.execute("""select pgsched.schedule('python:fail', options => '{"max_attempts": 1}')""")

@@ -13,8 +13,8 @@ from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.options import Options
 from pgsched.domain.outcome import Late, Outcome, Released, Succeeded
-from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.scheduler import Worker
 from pgsched.store.core.connect import Link

@@ -1,4 +1,5 @@
--- The options of an execution: how it is delivered, tried again, and what is told of its outcome.
+-- The options of an execution: how it is delivered, tried again, and what is told of its outcome. They are checked here alone:
+-- domain/options.py decodes them.
 
 create or replace function pgsched_internal.is_secret_ref(given jsonb) returns boolean
   language sql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
@@ -6,9 +7,9 @@ create or replace function pgsched_internal.is_secret_ref(given jsonb) returns b
     and given ->> 'secret' ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$'
     and (not given ? 'prefix' or jsonb_typeof(given -> 'prefix') = 'string' and given ->> 'prefix' ~ '^[ -~]{0,100}$')
 $$;
-comment on function pgsched_internal.is_secret_ref(jsonb) is 'Whether it names a secret, such as {"secret": "shop-token", "prefix": "Bearer "}; domain/secret.py has it, too.';
+comment on function pgsched_internal.is_secret_ref(jsonb) is 'Whether it names a secret, such as {"secret": "shop-token", "prefix": "Bearer "}.';
 
--- What a call sets by itself, what belongs to the connection, and what HTTP does not allow: as domain/headers.py has it.
+-- What a call sets by itself, what belongs to the connection, and what HTTP does not allow. domain/headers.py asks once more, when secrets stand in them.
 create or replace function pgsched_internal.check_headers(headers jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -44,7 +45,7 @@ begin
 end $$;
 comment on function pgsched_internal.check_headers(jsonb) is 'True for headers that a call can carry; raises PS004 with what to write otherwise.';
 
--- As domain/authorization.py has it; what was given is not repeated, for it may be a secret that got here by mistake.
+-- What was given is not repeated, for it may be a secret that got here by mistake.
 create or replace function pgsched_internal.check_auth(auth jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -113,7 +114,6 @@ end $$;
 comment on function pgsched_internal.check_retries(jsonb)
   is 'True for options that say how often and when to try again; raises PS004 with what to write otherwise.';
 
--- As domain/body.py has it.
 create or replace function pgsched_internal.check_body_option(body jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
 begin

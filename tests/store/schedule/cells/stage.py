@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.options import parse_options
 from pgsched.domain.outcome import is_late
-from pgsched.domain.policy import parse_options
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO, to_datetime, to_instant
 from pgsched.store.ends import dependencies

@@ -1,0 +1,218 @@
+"""The options of an execution, decoded, and with their defaults.
+
+The database has checked them before a row has any (``interface/core/options.sql``), and decides retries by them itself
+(``ends/policy.sql``): so here they are read, and not checked again.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from pgsched.domain.body import Body, body_of
+from pgsched.domain.cloudevent import ATTRIBUTES, CloudEvent
+from pgsched.domain.duration import parse_duration
+from pgsched.domain.secret import SecretRef
+from pgsched.errors import InvalidInput, InvalidOptions
+
+DEFAULT_ATTEMPTS = 22
+"""Enough to outlast a target that is away for an hour, even if every wait drawn is the shortest possible."""
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
+_LONGEST_REMEMBERED = 2_048  # bytes; larger options, of which a client may send thousands, must not stay in memory
+
+Headers = tuple[tuple[str, str | SecretRef], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCredentials:
+    """OAuth 2.0 client credentials (RFC 6749, section 4.4). ``client_secret`` names a secret; ``scope`` and
+    ``audience`` are sent where they are given."""
+
+    token_url: str
+    client_id: str
+    client_secret: str
+    scope: str | None = None
+    audience: str | None = None
+
+    @property
+    def secret(self) -> str:
+        """The name of the secret."""
+        return self.client_secret
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAccount:
+    """A service account of Google's: a signed assertion (RFC 7523) is exchanged for a token of OpenID Connect. ``key``
+    names a secret with its JSON key; ``audience`` is the target's origin where it is left out."""
+
+    key: str
+    audience: str | None = None
+
+    @property
+    def secret(self) -> str:
+        """The name of the secret."""
+        return self.key
+
+
+Authorization = ClientCredentials | ServiceAccount
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCertificate:
+    """``certificate`` and ``key`` name secrets; without a ``key`` it is in the same secret as the certificate."""
+
+    certificate: str
+    key: str | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The secrets that it is in."""
+        return (self.certificate,) if self.key is None else (self.certificate, self.key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options by which an execution is delivered, without those that only the database reads (``backoff``,
+    ``priority``, ``ordering``, ``on_failure``, ``on_expired``). ``headers`` go with an HTTP call beside pgsched's own.
+
+    Three spans, in seconds after the start of the execution (its nominal instant, or later by jitter), bound it; None
+    is without bound. No attempt begins past ``relevant_for``: the execution expires instead. None begins again past
+    ``max_retry_age``. All is over at ``deadline``, and the last attempt is cut short for it.
+
+    It passes the limit of its client's ``limit_key``, if there is one. With ``deferred``, in seconds, an HTTP target
+    may answer 202, and has so long to complete what it took. ``on_success`` is a target that is told of its success.
+    ``auth`` says how a token for it is had, ``tls`` which certificate is shown. ``traceparent`` is of the caller's
+    trace. With ``cloudevent`` it is one to HTTP and Kafka, and with ``body``
+    what is sent there is not the payload's JSON. With ``keep_answer`` what an HTTP target answers is its
+    result. With ``has_secrets`` a header, ``auth`` or ``tls`` names one.
+    """
+
+    timeout_seconds: float = 30.0
+    max_attempts: int = DEFAULT_ATTEMPTS
+    relevant_for: float | None = None
+    max_retry_age: float | None = None
+    deadline: float | None = None
+    method: str = "POST"
+    headers: Headers = ()
+    auth: Authorization | None = None
+    tls: ClientCertificate | None = None
+    retry_on: frozenset[int] = frozenset()
+    fail_on: frozenset[int] = frozenset()
+    on_success: str | None = None
+    limit_key: str | None = None
+    deferred: float | None = None
+    traceparent: str | None = None
+    cloudevent: CloudEvent | None = None
+    keep_answer: bool = False
+    body: Body | None = None
+    has_secrets: bool = False
+
+
+DEFAULT_OPTIONS = Options()
+
+
+def parse_options(raw: bytes | None, *defaults: bytes) -> Options:
+    """Parses the options in a JSON object. An option that it does not have is taken from the first of ``defaults`` that
+    has it, else from our own defaults. Headers are merged by name.
+
+    Raises InvalidOptions for an option of a later release, for what the database would not have taken, and where
+    ``auth`` and a header of another level contradict each other.
+    """
+    if raw is not None and (len(raw) > _LONGEST_REMEMBERED or b'"traceparent"' in raw):  # none is like another
+        return _parse_options.__wrapped__(raw, *defaults)
+    return _parse_options(raw, *defaults)
+
+
+@lru_cache(maxsize=4096)
+def _parse_options(raw: bytes | None, *defaults: bytes) -> Options:
+    try:
+        given = {} if raw is None else _object(raw)
+        for default in defaults:
+            given = _merged(given, _object(default))
+        found = {_FIELDS.get(name, name): _DECODERS.get(name, _as_it_is)(value) for name, value in given.items()}
+    except (AttributeError, KeyError, TypeError, ValueError, InvalidInput):
+        # Not repeated: what stands for the name of a secret may be one.
+        raise InvalidOptions("the options cannot be read: write them as the reference has them") from None
+    if unknown := sorted(given.keys() - set(OPTIONS)):
+        raise InvalidOptions(f"there is no option {unknown[0][:64]!r}; the options are {', '.join(OPTIONS)}")
+    headers = found.get("headers", ())
+    if "cloudevent" in found:  # each is named once, and by us
+        found["headers"] = headers = tuple(header for header in headers if header[0].lower() not in _OF_EVENTS)
+    if "auth" in found and any(name.lower() == "authorization" for name, _ in headers):
+        raise InvalidOptions("auth sets the header Authorization: leave that out of headers")
+    has_secrets = "auth" in found or "tls" in found or any(isinstance(text, SecretRef) for _, text in headers)
+    return Options(**{name: value for name, value in found.items() if name in _KEPT}, has_secrets=has_secrets)
+
+
+@lru_cache(maxsize=1024)
+def without_spans(raw: bytes) -> bytes:
+    """The same options without the limits on an execution's age."""
+    return orjson.dumps({key: value for key, value in orjson.loads(raw).items() if key not in _SPANS})
+
+
+def _object(raw: bytes) -> dict[str, Any]:
+    given: dict[str, Any] = orjson.loads(raw)
+    if isinstance(waits := given.get("backoff"), list):
+        given.setdefault("max_attempts", len(waits) + 1)
+    return given
+
+
+def _merged(given: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
+    """The given options, completed by the default."""
+    merged = default | given
+    if "headers" in given:
+        names = {name.lower() for name in given["headers"]}
+        kept = {name: text for name, text in default.get("headers", {}).items() if name.lower() not in names}
+        merged["headers"] = kept | given["headers"]
+    for codes, opposite in (("retry_on", "fail_on"), ("fail_on", "retry_on")):
+        if codes in given and opposite in default and opposite not in given:
+            merged[opposite] = [code for code in default[opposite] if code not in given[codes]]
+    return merged
+
+
+def _seconds(value: str) -> float:
+    return parse_duration(value).total_seconds()
+
+
+def _headers(value: dict[str, Any]) -> Headers:
+    return tuple(
+        (name, SecretRef(text["secret"], text.get("prefix", "")) if isinstance(text, dict) else text)
+        for name, text in value.items()
+    )
+
+
+def _auth(value: dict[str, Any]) -> Authorization:
+    return ClientCredentials(**value["oauth2"]) if "oauth2" in value else ServiceAccount(**value["google"])
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+_OF_EVENTS = frozenset(f"ce-{name}" for name in ATTRIBUTES)
+_FIELDS = {"timeout": "timeout_seconds"}
+_KEPT = frozenset(field.name for field in fields(Options))
+_SPANS = frozenset({"relevant_for", "max_retry_age", "deadline"})
+_DECODERS: dict[str, Callable[[Any], Any]] = {
+    "timeout": _seconds,
+    "max_attempts": int,
+    "relevant_for": _seconds,
+    "max_retry_age": _seconds,
+    "deadline": _seconds,
+    "headers": _headers,
+    "auth": _auth,
+    "tls": lambda value: ClientCertificate(**value),
+    "retry_on": frozenset,
+    "fail_on": frozenset,
+    "deferred": _seconds,
+    "cloudevent": lambda value: CloudEvent(**value),
+    "body": body_of,
+}
+OPTIONS = (
+    *("timeout", "max_attempts", "backoff", "relevant_for", "max_retry_age", "deadline", "method", "headers", "auth"),
+    *("tls", "retry_on", "fail_on", "on_success", "on_failure", "on_expired", "limit_key", "priority", "ordering"),
+    *("deferred", "traceparent", "cloudevent", "keep_answer", "body"),
+)
+"""The names of all options."""

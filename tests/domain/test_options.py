@@ -1,0 +1,90 @@
+from typing import Any
+
+import orjson
+import pytest
+
+from pgsched.domain.options import Options, parse_options
+from pgsched.errors import InvalidOptions
+
+
+def parsed(options: Any) -> Options:
+    return parse_options(orjson.dumps(options))
+
+
+@pytest.mark.parametrize("raw", [None, b"{}"])
+def test_nothing_given_means_the_defaults(raw: bytes | None) -> None:
+    assert parse_options(raw) == Options(timeout_seconds=30, max_attempts=22, method="POST")
+
+
+def test_every_option_is_read() -> None:
+    options = parsed(
+        {
+            "timeout": "PT5S",
+            "max_attempts": 3,
+            "backoff": {"initial": "500ms", "factor": 1.5, "maximum": "10m"},
+            "method": "PUT",
+            "headers": {"X-Shop": "42"},
+            "retry_on": [404],
+            "fail_on": [500, 501],
+            "relevant_for": "10m",
+            "max_retry_age": "PT1H",
+            "deadline": "2h",
+        }
+    )
+    assert options == Options(
+        timeout_seconds=5,
+        max_attempts=3,
+        method="PUT",
+        headers=(("X-Shop", "42"),),
+        retry_on=frozenset({404}),
+        fail_on=frozenset({500, 501}),
+        relevant_for=600,
+        max_retry_age=3600,
+        deadline=7200,
+    )
+
+
+def test_the_same_text_is_parsed_once() -> None:
+    assert parse_options(b'{"timeout": "7s"}') is parse_options(bytes(bytearray(b'{"timeout": "7s"}')))
+
+
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    assert parse_options(b'{"max_attempts": 4.0}').max_attempts == 4
+
+
+def test_a_first_wait_may_be_over_the_default_maximum() -> None:
+    assert parsed({"backoff": {"initial": "2h"}}) == Options()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [[], {"timeout": 5}, {"headers": []}, {"auth": {"oauth2": {}}}, {"tls": "hush"}, {"body": {"format": "x"}}],
+)
+def test_what_the_database_never_takes_is_refused_unread(options: Any) -> None:
+    with pytest.raises(InvalidOptions, match="cannot be read") as refused:
+        parsed(options)
+    assert "hush" not in str(refused.value)
+
+
+def test_an_option_of_a_later_release_is_refused_by_its_name() -> None:
+    with pytest.raises(InvalidOptions, match="there is no option 'timeuot'; the options are timeout, max_attempts"):
+        parsed({"timeuot": "5s"})
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b"\xff", b'{"timeout": NaN}'])
+def test_what_is_not_json_is_refused(raw: bytes) -> None:
+    with pytest.raises(InvalidOptions, match="cannot be read"):
+        parse_options(raw)
+
+
+@pytest.mark.parametrize(("given", "attempts"), [({}, 3), ({"max_attempts": 2}, 2), ({"max_attempts": 9}, 9)])
+def test_a_list_of_waits_has_an_attempt_after_each_unless_told_otherwise(given: dict[str, Any], attempts: int) -> None:
+    assert parsed({"backoff": ["5s", "1m"], **given}).max_attempts == attempts
+
+
+def test_large_options_are_not_kept_in_memory() -> None:
+    small = b'{"headers": {"x-small": "a"}}'
+    large = orjson.dumps({"headers": {f"x-{n}": "v" * 1000 for n in range(20)}})
+    assert parse_options(small) is parse_options(small)
+    assert parse_options(large) is not parse_options(large)
+    assert parse_options(large) == parse_options(large)
