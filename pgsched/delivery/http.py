@@ -29,7 +29,7 @@ from pgsched.delivery.request import compose
 from pgsched.delivery.slots import NoFreeSlot, alone
 from pgsched.delivery.tls import certificate_for
 from pgsched.delivery.tokens import LONGEST_ANSWER
-from pgsched.delivery.url import Url, parse_url
+from pgsched.delivery.url import Origin, Url, parse_url
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.gate import host_of
 from pgsched.domain.options import Options
@@ -75,15 +75,9 @@ class HttpChannel:
         authorities: str | None = None,
     ) -> None:
         egress = Egress(allow_private=allow_private)
-
-        def pool(tls: ssl.SSLContext | None) -> Pool:
-            opener = Tunneller(egress, proxy, tls=tls) if proxy else Opener(egress, tls=tls, is_shared=is_shared)
-            return Pool(opener, per_host=connections_per_host, connections=concurrency, is_shared=is_shared)
-
+        opener = Tunneller(egress, proxy, tls=tls) if proxy else Opener(egress, tls=tls, is_shared=is_shared)
+        self._pool = Pool(opener, per_host=connections_per_host, connections=concurrency, is_shared=is_shared)
         self._certificates, self._proxy = certificates or {}, proxy
-        self._pool = pool(tls)
-        self._pools_by_certificate = {whom: pool(context) for whom, context in self._certificates.items()}
-        self._has_routes = bool(proxy or self._pools_by_certificate)
         self._secrets, self._now = secrets, now
         self._rng = rng or random.Random()
         self._leaves_alone = leaves_alone
@@ -107,10 +101,8 @@ class HttpChannel:
         return self._outcome(answer, options)
 
     async def _call(self, execution: ClaimedExecution, url: Url, options: Options, deadline: float) -> Exchange:
-        pool, asked, hop = self._pool, url, ""
-        if self._has_routes:
-            pool, asked, hop = self._route(url, execution.client_id)
-        host = pool.origin_with_slot(url.origin, execution.client_id)
+        asked, hop = (self._proxy.asked_for(url), self._proxy.hop(url)) if self._proxy else (url, "")
+        host = self._pool.origin_with_slot(self._origin_for(url, execution.client_id), execution.client_id)
         request = compose(
             execution,
             asked,
@@ -121,7 +113,7 @@ class HttpChannel:
             rng=self._rng,
             hop=hop,
         )
-        answer = await pool.exchange(
+        answer = await self._pool.exchange(
             host,
             request,
             bodiless=options.method == "HEAD",
@@ -149,29 +141,28 @@ class HttpChannel:
         return await filled.redact(answer)
 
     async def _post_form(self, url: Url, lines: str, form: str, client: str, deadline: float) -> Exchange:
-        pool, asked, hop = self._route(url, client) if self._has_routes else (self._pool, url, "")
-        host = pool.origin_with_slot(url.origin, client)
+        asked, hop = (self._proxy.asked_for(url), self._proxy.hop(url)) if self._proxy else (url, "")
+        host = self._pool.origin_with_slot(self._origin_for(url, client), client)
         request = (
             f"POST {asked.path} HTTP/1.1\r\nHost: {asked.authority}\r\n"
             f"{hop}{lines}User-Agent: pgsched/{__version__}\r\n"
             f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(form)}\r\n\r\n{form}"
         ).encode("ascii")
-        return await pool.exchange(
+        return await self._pool.exchange(
             host, request, bodiless=False, once=False, deadline=deadline, client=client, keeps=LONGEST_ANSWER
         )
 
     async def close(self) -> None:
         self._credentials.close()
-        for pool in (self._pool, *self._pools_by_certificate.values()):
-            await pool.close()
+        await self._pool.close()
 
-    def _route(self, url: Url, client: str) -> tuple[Pool, Url, str]:
-        """The pool whose certificate is shown there for the client, the URL to request, and the header line for the
-        proxy. Where the client has a certificate of its own, no other is shown."""
-        is_open = url.origin.tls and url.origin.context is None
-        whom = certificate_for(url.origin.host, client, self._certificates) if is_open else None
-        pool = self._pools_by_certificate[whom] if whom else self._pool
-        return (pool, self._proxy.asked_for(url), self._proxy.hop(url)) if self._proxy else (pool, url, "")
+    def _origin_for(self, url: Url, client: str) -> Origin:
+        """The origin, with the certificate that the settings have for the client there. Where the client has one of its
+        own, no other is shown."""
+        origin = url.origin
+        if not self._certificates or not origin.tls or origin.context is not None:
+            return origin
+        return origin._replace(context=certificate_for(origin.host, client, self._certificates))
 
     def _outcome(self, answer: Exchange, options: Options) -> Outcome:
         if answer.status == WANTS_CREDENTIALS and self._proxy is not None:

@@ -42,10 +42,9 @@ def certificate_contexts(certificates: str, authorities: str | None = None) -> d
     }
 
 
-def certificate_for(host: str, client: str, certificates: Mapping[str, ssl.SSLContext]) -> str | None:
-    """The name in ``certificates`` that applies to a client's callbacks to this host; the client's own comes first."""
-    own = f"{client}@{host}"
-    return own if own in certificates else host if host in certificates else None
+def certificate_for(host: str, client: str, certificates: Mapping[str, ssl.SSLContext]) -> ssl.SSLContext | None:
+    """The context for a client's callbacks to this host; the client's own comes first."""
+    return certificates.get(f"{client}@{host}") or certificates.get(host)
 
 
 def certified_context(certificate: str, key: str | None, authorities: str | None = None) -> ssl.SSLContext:
