@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import httpx
@@ -24,7 +25,8 @@ def bodies_that_are_no_jobs(means: Means) -> None:
                  b'{"client": "mallory", "target": "python:mallory", "key": "\\udfff"}',
                  b'{"client": "mallory", "target": "python:mallory", "payload": ' + b"9" * 1_000_000 + b"}",
                  b" " * 3_000_000):  # fmt: skip
-        rest.post("/v1/jobs", content=body, headers=_JSON)
+        with suppress(httpx.ReadError, httpx.WriteError):  # a body that is too long is not read to its end
+            rest.post("/v1/jobs", content=body, headers=_JSON)
 
 
 @attack()
