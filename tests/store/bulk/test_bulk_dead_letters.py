@@ -97,11 +97,11 @@ def test_a_slow_rate_replays_one_at_a_time(db: Connection) -> None:
     assert [advance(db, id)[0] for _ in range(2)] == [1, 0]
 
 
-def test_twenty_thousand_are_replayed_once_each_in_small_chunks(db: Connection) -> None:
+def test_two_thousand_are_replayed_once_each_in_small_chunks(db: Connection) -> None:
     db.execute("set pgsched.notify = off")
     db.execute("set enable_seqscan = off")  # as a worker's session has it
-    db.execute(MANY, [TARGET, 20_000])
-    id = bulk(db, "replay", ALL, rate=5000)
+    db.execute(MANY, [TARGET, 2_000])
+    id = bulk(db, "replay", ALL, rate=500)
     chunks, finished = list[int](), False
     while not finished:
         replayed, more, finished = advance(db, id)
@@ -109,11 +109,11 @@ def test_twenty_thousand_are_replayed_once_each_in_small_chunks(db: Connection) 
         if not more:
             an_hour_later(db, id)
     assert max(chunks) == 50
-    assert progress(db, id) == ("finished", 20_000, 0, 0)
+    assert progress(db, id) == ("finished", 2_000, 0, 0)
     found = row(db, "select count(*), count(distinct id) from pgsched.executions")
-    assert found == (20_000, 20_000)
+    assert found == (2_000, 2_000)
     linked = "select count(*) from pgsched.history h join pgsched.executions e on e.id = h.replayed_as"
-    assert value(db, linked) == 20_000
+    assert value(db, linked) == 2_000
 
 
 def test_what_fails_again_is_not_replayed_again(db: Connection) -> None:

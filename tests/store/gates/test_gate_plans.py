@@ -30,11 +30,11 @@ _ROWS = """
 insert into pgsched.executions (client_id, target, fire_at, scheduled_for, gate, partition, options)
 select 'flood', 'python:x', 'infinity', now() - n * interval '1 second', 'client:flood', n % 16,
        case when n % 10 = 0 then '{"priority": 5}'::jsonb end
-  from generate_series(1, 100000) n;
+  from generate_series(1, 30000) n;
 insert into pgsched.executions (client_id, target, fire_at, scheduled_for, gate, ordering_key, partition)
 select 'shop', 'python:x', 'infinity', now() - n * interval '1 second', 'order', 'key-' || n % 1000,
        pgsched.partition_for('default', 'shop', null, 'key-' || n % 1000)
-  from generate_series(1, 100000) n;
+  from generate_series(1, 30000) n;
 insert into pgsched.executions (client_id, target, fire_at, partition)
 select case when n % 2 = 0 then 'flood' else 'light' end, 'python:x', now() - n * interval '1 second', 0
   from generate_series(1, 5000) n;

@@ -1,7 +1,7 @@
 """Planning at random, against an account kept apart from it: never two rows for one instant, never a missing one.
 
 Two planners and twenty claimers share a database whose clock the test sets; jobs are changed between claims and in the
-middle of them. PGSCHED_STEPS says how many steps are taken (2000), PGSCHED_SEED draws others than the usual ones, and
+middle of them. PGSCHED_STEPS says how many steps are taken (1000), PGSCHED_SEED draws others than the usual ones, and
 PGSCHED_SHRINK looks for fewer that fail.
 """
 
@@ -25,7 +25,7 @@ from tests.store.jobs.planning_instants import POLICIES, SCHEDULES, STARTS
 from tests.store.jobs.planning_machine import Followed
 from tests.store.jobs.planning_world import World, own_clock
 
-STEPS = int(os.environ.get("PGSCHED_STEPS", "2000"))
+STEPS = int(os.environ.get("PGSCHED_STEPS", "1000"))
 SEED = int(os.environ.get("PGSCHED_SEED", "0"))
 LENGTH = int(os.environ.get("PGSCHED_LENGTH", "100"))
 KEYS = ["one", "two", "three", "four"]

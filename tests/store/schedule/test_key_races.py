@@ -13,8 +13,8 @@ import pytest
 from tests.store.admin.queue_arrange import queue, session
 from tests.store.store_arrange import Connection, column, schedule, value
 
-KEYS = [f"key-{n}" for n in range(40)]
-SCHEDULERS, CALLS = 6, 60
+KEYS = [f"key-{n}" for n in range(20)]
+SCHEDULERS, CALLS = 6, 30
 INSERT = """
 insert into pgsched.executions (target, fire_at, key, ordering_key, partition)
 values ('python:x', now(), %(key)s::text, %(order)s::text,
