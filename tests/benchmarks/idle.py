@@ -1,4 +1,4 @@
-"""What workers ask of the database while there is nothing to do."""
+"""What workers ask of the database, and what CPU time they take, while there is nothing to do."""
 
 import time
 from typing import Any
@@ -7,6 +7,7 @@ import click
 import psycopg
 
 from pgsched.bench.database import fresh_database
+from pgsched.bench.server_cpu import SECONDS_A_TICK, ticks
 from pgsched.bench.workers import benchmark_workers
 from pgsched.cli.bench import COUNT, on_server, tell, worker_processes
 from pgsched.settings import Settings
@@ -16,9 +17,10 @@ _SETTLING_IN, _JOINED_WITHIN = 6, 60
 
 
 def run_idle(url: str | None, *, seconds: int, processes: int) -> dict[str, Any]:
-    """Statements a second of all workers together, begin and commit counted, after they have settled in.
+    """Statements a second of all workers together, begin and commit counted, and milliseconds of CPU in a second of each
+    worker, after they have settled in.
 
-    The server counts them. Raises AssertionError where it has not loaded pg_stat_statements.
+    The server counts the statements. Raises AssertionError where it has not loaded pg_stat_statements.
     """
     with fresh_database(url, settings=PRELOADED) as own, psycopg.connect(own, autocommit=True) as watcher:
         if not counts_statements(watcher):
@@ -28,10 +30,17 @@ def run_idle(url: str | None, *, seconds: int, processes: int) -> dict[str, Any]
             _wait_until_joined(watcher, processes)
             time.sleep(_SETTLING_IN)
             before, started = statements_sent(watcher), time.monotonic()
+            busy_before = sum(map(ticks, workers.pids))
             time.sleep(seconds)
             sent, passed = statements_sent(watcher) - before, time.monotonic() - started
+            busy = (sum(map(ticks, workers.pids)) - busy_before) * SECONDS_A_TICK
             workers.finish()
-    return {"seconds": seconds, "processes": processes, "statements_per_second": round(sent / passed, 2)}
+    return {
+        "seconds": seconds,
+        "processes": processes,
+        "statements_per_second": round(sent / passed, 2),
+        "worker_cpu_ms_per_second": round(1000 * busy / passed / processes, 2),
+    }
 
 
 def _wait_until_joined(watcher: psycopg.Connection[Any], processes: int) -> None:
@@ -48,7 +57,7 @@ def _wait_until_joined(watcher: psycopg.Connection[Any], processes: int) -> None
 @worker_processes()
 @on_server
 def idle(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Count what idle workers ask of the database."""
+    """Count what idle workers ask of the database, and the CPU time they take."""
     tell(run_idle(database_url, **asked), as_json)
 
 
