@@ -11,7 +11,7 @@ from psycopg import Connection
 from sqlalchemy import NullPool, create_engine, event
 
 from pgsched.store.admin.ddl import VERSION_TABLE, after_upgrade, before_upgrade
-from pgsched.store.core.pinned import command_locally
+from pgsched.store.core.session_settings import command_locally
 from pgsched.store.core.transactions import connect
 
 config = context.config

@@ -10,7 +10,7 @@ from pgsched.api.server import serve
 from pgsched.settings import Settings
 
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["pgsched.process", "tests.processes"])
+CONTEXT.set_forkserver_preload(["pgsched.worker_process", "tests.processes"])
 
 Process = ForkServerProcess
 

@@ -34,7 +34,7 @@ from pgsched.api import (
     workers,
 )
 from pgsched.api.access import PUBLIC, SCOPE
-from pgsched.api.database import WAIT
+from pgsched.api.connection_pool import WAIT
 from pgsched.api.description import Description, name_of
 from pgsched.api.pages import audit as audit_page
 from pgsched.api.pages import backfill as backfill_pages
@@ -57,8 +57,8 @@ from pgsched.api.problems import AnyRequest, failed, refused, refused_by_litesta
 from pgsched.api.requests import ApiRequest, Application, check_query, check_request
 from pgsched.api.routing import answering
 from pgsched.errors import InvalidSettings, PgschedError
-from pgsched.events import Events
 from pgsched.settings import Settings
+from pgsched.telemetry import Events
 from pgsched.version import __version__
 
 _SCHEME = "key"

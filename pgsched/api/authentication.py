@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from pgsched.api.database import WAIT, Database
+from pgsched.api.connection_pool import WAIT, Database
 from pgsched.api.quotas import RateLimits
 from pgsched.batched import Batched
 from pgsched.domain.api_key import ANYBODY, Grant, KnownKey, Token

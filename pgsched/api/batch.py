@@ -23,7 +23,7 @@ from pgsched.api.access import check_still, grant_of
 from pgsched.api.authentication import Authentication
 from pgsched.api.batch_lines import SLICE, RefusedLine, read
 from pgsched.api.batch_scheduling import BatchRefused, ScheduledLine, begin, schedule_all, schedule_each
-from pgsched.api.database import Database
+from pgsched.api.connection_pool import Database
 from pgsched.api.parameters import Pooled
 from pgsched.api.problems import Answer, Fault, refused
 from pgsched.api.requests import ApiRequest, check_parameters

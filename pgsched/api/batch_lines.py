@@ -22,7 +22,7 @@ from pgsched.domain.schedule import instant_of
 from pgsched.errors import PgschedError
 from pgsched.store.core.text import check_text, encode
 from pgsched.store.schedule.bulk import OneShot, Start, due
-from pgsched.store.schedule.order import Order, When, when
+from pgsched.store.schedule.schedule_parameters import Order, When, when
 
 LONGEST_LINE = 2 * 1024 * 1024
 """Bytes of a line."""

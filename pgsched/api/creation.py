@@ -20,10 +20,10 @@ from pgsched.api.routing import makes
 from pgsched.domain.options import OPTIONS
 from pgsched.domain.trace import traceparent_in
 from pgsched.responses import Scheduled
-from pgsched.store.jobs.jobs import plan_job
+from pgsched.store.jobs.unplanned_jobs import plan_job
 from pgsched.store.lookup.listings import get_job
 from pgsched.store.schedule import calls
-from pgsched.store.schedule.order import Order, order_of
+from pgsched.store.schedule.schedule_parameters import Order, order_of
 
 _ONE_SHOT = {
     "target": "https://shop.example/settle",

@@ -9,6 +9,7 @@ from litestar.params import Body, QueryParameter
 from msgspec import UNSET, Meta, UnsetType
 from psycopg import AsyncConnection
 
+from pgsched.api.entity_tags import IfMatch, IfNoneMatch, check_version, tagged, version_of_execution
 from pgsched.api.parameters import (
     INSTANT,
     Actor,
@@ -32,7 +33,6 @@ from pgsched.api.parameters import (
     page,
 )
 from pgsched.api.routing import acts, reads, reads_version, sets
-from pgsched.api.versions import IfMatch, IfNoneMatch, check_version, tagged, version_of_execution
 from pgsched.domain.states import ExecutionStatus, each_once
 from pgsched.errors import NotFound
 from pgsched.responses import Changed, ExecutionDetail, Page, with_attempts

@@ -16,10 +16,10 @@ from pgsched.domain.schedule import instant_of
 from pgsched.domain.states import LimitKind
 from pgsched.responses import Page, page_of
 from pgsched.store import verbs
-from pgsched.store.gates import blocked_keys, limits, targets
+from pgsched.store.gates import blocked_keys, limits, sidelined_targets
 from pgsched.store.gates.blocked_keys import BlockedKey
 from pgsched.store.gates.limits import Amount, LimitRow
-from pgsched.store.gates.targets import Sidelined
+from pgsched.store.gates.sidelined_targets import Sidelined
 
 Kind = Annotated[str, PathParameter(description="client, host, queue or key.")]
 LimitName = Annotated[str, PathParameter(max_length=300, description="Which client, host, queue or key.")]
@@ -122,7 +122,7 @@ async def list_sidelined(
 ) -> Page[Sidelined]:
     """Returns one page of the targets that fail, recover or were sidelined by hand, by gate; pass next as after for the
     next page."""
-    found = await database.ask(targets.sidelined, limit=limit + 1, client=client, after=after)
+    found = await database.ask(sidelined_targets.sidelined, limit=limit + 1, client=client, after=after)
     return page_of(found, limit, lambda row: row.gate)
 
 

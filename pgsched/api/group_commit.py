@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import psycopg
 
-from pgsched.api.database import Database
+from pgsched.api.connection_pool import Database
 from pgsched.domain.api_key import Grant
 from pgsched.store.schedule import calls
 from pgsched.store.schedule.calls import Placed
-from pgsched.store.schedule.order import Order
+from pgsched.store.schedule.schedule_parameters import Order
 from pgsched.tracing import Tracing
 
 _MOST, _MOST_CHARACTERS, _LARGE = 100, 1 << 20, 1 << 16

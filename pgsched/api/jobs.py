@@ -12,6 +12,7 @@ from litestar.params import Body, JSONBody, QueryParameter
 from msgspec import UNSET, Meta, UnsetType
 from psycopg import AsyncConnection
 
+from pgsched.api.entity_tags import IfMatch, IfNoneMatch, check_version, tagged, version_of_job
 from pgsched.api.parameters import (
     Actor,
     After,
@@ -35,7 +36,6 @@ from pgsched.api.parameters import (
 )
 from pgsched.api.pausing import pausable
 from pgsched.api.routing import acts, made_at, makes, reads, reads_version, removes, sets
-from pgsched.api.versions import IfMatch, IfNoneMatch, check_version, tagged, version_of_job
 from pgsched.domain.preview import preview
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.spread import identity_of

@@ -16,16 +16,16 @@ from contextlib import asynccontextmanager
 import psycopg
 from psycopg import AsyncConnection
 
-from pgsched.api.database import Database
+from pgsched.api.connection_pool import Database
 from pgsched.domain.notification import CHANNEL, parse_notice
 from pgsched.domain.partitions import queue_of
 from pgsched.domain.round_robin import Payers, Turns
 from pgsched.errors import PgschedError, Unavailable
-from pgsched.events import Events
 from pgsched.store import internal
 from pgsched.store.core.listening import listen
-from pgsched.store.core.pinned import KEPT_ALIVE, KEPT_ALIVE_BY_THE_SERVER, pin
-from pgsched.store.core.pooling import has_sessions
+from pgsched.store.core.pooler import has_sessions
+from pgsched.store.core.session_settings import KEPT_ALIVE, KEPT_ALIVE_BY_THE_SERVER, pin
+from pgsched.telemetry import Events
 
 _RESUMED = "queues"  # a queue may have been paused until now
 _LOOK_EVERY = 1.0

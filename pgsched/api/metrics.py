@@ -10,7 +10,7 @@ from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 
 from pgsched.api.access import check_everywhere, grant_of
-from pgsched.api.database import Database
+from pgsched.api.connection_pool import Database
 from pgsched.api.doctor import Doctor
 from pgsched.api.middleware import RequestCounts
 from pgsched.api.requests import ApiRequest

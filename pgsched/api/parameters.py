@@ -12,7 +12,7 @@ from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter, QueryParameter
 from msgspec import UNSET, Meta
 
-from pgsched.api.database import Database
+from pgsched.api.connection_pool import Database
 from pgsched.api.problems import Fault, Unreadable
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.states import Sort

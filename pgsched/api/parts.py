@@ -10,7 +10,7 @@ from litestar.di import Provide
 
 from pgsched.api.access import Browsers, Guard, grant_of
 from pgsched.api.authentication import Authentication, Bearer
-from pgsched.api.database import Database
+from pgsched.api.connection_pool import Database
 from pgsched.api.doctor import Doctor
 from pgsched.api.feed import Feed
 from pgsched.api.group_commit import GroupCommit, Intake
@@ -24,10 +24,10 @@ from pgsched.api.pages.rendering import compile_templates
 from pgsched.api.pages.throughput import ThroughputCharts
 from pgsched.api.parameters import actor
 from pgsched.domain.api_key import EVERYBODY
-from pgsched.events import Events
 from pgsched.extras import extra
 from pgsched.sealing import KeyRing
 from pgsched.settings import Settings, is_loopback
+from pgsched.telemetry import Events
 from pgsched.tracing import Tracing
 
 

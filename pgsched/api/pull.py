@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from pgsched.api.access import check_still, grant_of
 from pgsched.api.authentication import Authentication
-from pgsched.api.database import Database
+from pgsched.api.connection_pool import Database
 from pgsched.api.long_polls import LongPolls, PolledQueue
 from pgsched.api.parameters import Duration, ExecutionId, Holders, Pooled
 from pgsched.api.requests import ApiRequest

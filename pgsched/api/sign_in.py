@@ -25,8 +25,8 @@ import httpx
 from pgsched.api.bearer import BearerTokens
 from pgsched.api.pages.pending_sign_in import PendingSignIn
 from pgsched.api.pages.provider import Providers
+from pgsched.api.provider_keys import Unusable, answered, asking, discovered
 from pgsched.api.quotas import RateLimits
-from pgsched.api.signing_keys import Unusable, answered, asking, discovered
 from pgsched.delivery.tls import trusting_context
 from pgsched.domain.oidc import Provider, SignIn, may_be_asked, parse_providers
 from pgsched.errors import InvalidSettings, Unauthenticated, Unavailable

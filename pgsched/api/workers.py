@@ -8,8 +8,8 @@ from litestar.params import PathParameter
 from pgsched.api.parameters import Pooled
 from pgsched.api.pausing import pausable
 from pgsched.api.routing import reads
-from pgsched.store.admin import draining
-from pgsched.store.admin.draining import WorkerRow
+from pgsched.store.admin import worker_listing
+from pgsched.store.admin.worker_listing import WorkerRow
 
 WorkerNumber = Annotated[int, PathParameter(ge=1, le=2**31 - 1, description="A worker's number.")]
 
@@ -31,13 +31,13 @@ class WorkerChanged(msgspec.Struct, frozen=True, kw_only=True):
 async def list_workers(database: Pooled) -> WorkerList:
     """in_hand is counted among the 250 oldest due executions of each partition; if cut is true, there may be more."""
     async with database.page() as connection:
-        return WorkerList(items=await draining.all_workers(connection))
+        return WorkerList(items=await worker_listing.all_workers(connection))
 
 
 @reads("/workers/{worker:int}", "Get a worker", 404, scope="admin", everywhere=True)
 async def get_worker(worker: WorkerNumber, database: Pooled) -> WorkerRow:
     async with database.page() as connection:
-        return await draining.get_worker(connection, worker)
+        return await worker_listing.get_worker(connection, worker)
 
 
 pause_worker, resume_worker = pausable(

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answers import Answer
-from pgsched.cli.commands import database_command
+from pgsched.cli.answer_tables import Answer
+from pgsched.cli.command_decorators import database_command
 from pgsched.cli.configuration import DEFAULT_FILE
 from pgsched.cli.options import actor_option
 from pgsched.domain.declaration import DeclaredJob, checked

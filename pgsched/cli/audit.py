@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answers import Answer, fill, listed
-from pgsched.cli.commands import command
+from pgsched.cli.answer_tables import Answer, fill, listed
+from pgsched.cli.command_decorators import command
 from pgsched.cli.options import only_client, page_options
 
 _COLUMNS = ("id", "at", "client", "actor", "authenticated", "action", "kind", "name", "before", "after")

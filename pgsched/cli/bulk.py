@@ -10,10 +10,10 @@ from uuid import UUID
 
 import click
 
-from pgsched.cli.answers import Answer, changed, fill, listed, shown
-from pgsched.cli.asking import Ask
+from pgsched.cli.answer_tables import Answer, changed, fill, listed, shown
+from pgsched.cli.api_or_database import Ask
+from pgsched.cli.command_decorators import command
 from pgsched.cli.command_group import CommandGroup
-from pgsched.cli.commands import command
 from pgsched.cli.dead_letters import letter_filters
 from pgsched.cli.naming import of_job
 from pgsched.cli.options import actor_option, many_option, only_client, options, page_options

@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answers import Answer, changed, changes_in, fill, listed, shown
+from pgsched.cli.answer_tables import Answer, changed, changes_in, fill, listed, shown
+from pgsched.cli.command_decorators import command
 from pgsched.cli.command_group import CommandGroup
-from pgsched.cli.commands import command
 from pgsched.cli.options import actor_option, many_option, note_and_actor, page_options
 from pgsched.cli.parameters import Number
 from pgsched.domain.duration import length_of

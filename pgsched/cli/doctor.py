@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from pgsched.cli.asking import api_option, refuse_api
+from pgsched.cli.api_or_database import api_option, refuse_api
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
 from pgsched.cli.reply import Reply, json_option
 from pgsched.sealing import KeyRing

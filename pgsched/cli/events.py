@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answers import Answer, listed
-from pgsched.cli.commands import command
+from pgsched.cli.answer_tables import Answer, listed
+from pgsched.cli.command_decorators import command
 from pgsched.cli.naming import of_job
 from pgsched.cli.options import limit_option, only_client
 from pgsched.domain.duration import parse_duration

@@ -5,8 +5,8 @@ from uuid import UUID
 
 import click
 
-from pgsched.cli.answers import Answer, changes_in
-from pgsched.cli.commands import command
+from pgsched.cli.answer_tables import Answer, changes_in
+from pgsched.cli.command_decorators import command
 from pgsched.cli.naming import of_one
 from pgsched.cli.options import actor_option, many_option, payload_option
 from pgsched.cli.parameters import instant, label

@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answers import Answer
-from pgsched.cli.commands import database_command
+from pgsched.cli.answer_tables import Answer
+from pgsched.cli.command_decorators import database_command
 from pgsched.cli.reply import table
 from pgsched.store.lookup import forecast as coming
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answers import Answer
+from pgsched.cli.answer_tables import Answer
+from pgsched.cli.command_decorators import database_command
 from pgsched.cli.command_group import CommandGroup
-from pgsched.cli.commands import database_command
 from pgsched.cli.options import actor_option
 from pgsched.cli.reply import table
 from pgsched.own_files import check_directory, open_own

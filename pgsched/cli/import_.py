@@ -11,8 +11,8 @@ import click
 from pgsched.cli.cloud_scheduler import declared_from, jobs_in
 from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.crontab import CrontabEntry, LeftOut, lines_of
+from pgsched.cli.crontab_command import address_of, calls, name_of, words_of
 from pgsched.cli.reply import Reply, json_option
-from pgsched.cli.shell_command import address_of, calls, name_of, words_of
 from pgsched.domain.body import check_body
 from pgsched.domain.declaration import declared_in
 from pgsched.domain.headers import check_header

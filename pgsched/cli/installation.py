@@ -4,11 +4,11 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answers import Answer, changed, changes_in, shown
+from pgsched.cli.answer_tables import Answer, changed, changes_in, shown
+from pgsched.cli.command_decorators import database_command
 from pgsched.cli.command_group import CommandGroup
-from pgsched.cli.commands import database_command
 from pgsched.cli.options import actor_option
-from pgsched.store.admin import installation as store
+from pgsched.store.admin import installation_settings as store
 
 _CLEARABLE = (
     "history-days",

@@ -16,15 +16,15 @@ from typing import BinaryIO
 
 from pgsched.cli.child import program
 from pgsched.cli.load_app import load_app
-from pgsched.delivery.completion import TransactionalCompletion
 from pgsched.delivery.failure_log import FailureLog
+from pgsched.delivery.handler_transaction import TransactionalCompletion
 from pgsched.delivery.isolation import Call, StartChild, framed
 from pgsched.delivery.python import PythonChannel
 from pgsched.delivery.threads import Threads
 from pgsched.domain.outcome import Failed, Outcome
-from pgsched.events import Events
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Link
+from pgsched.telemetry import Events
 from pgsched.worker.run.event_loop import run_to_its_end
 from pgsched.worker.run.process_exit import end_forked_children
 from pgsched.worker.run.reports import Reports

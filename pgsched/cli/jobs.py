@@ -7,9 +7,9 @@ from uuid import UUID
 
 import click
 
-from pgsched.cli.answers import Answer, changed, fill
+from pgsched.cli.answer_tables import Answer, changed, fill
+from pgsched.cli.command_decorators import command
 from pgsched.cli.command_group import CommandGroup
-from pgsched.cli.commands import command
 from pgsched.cli.import_ import import_
 from pgsched.cli.job_edits import edit
 from pgsched.cli.naming import of_one

@@ -15,7 +15,7 @@ from pgsched.store import verbs
 from pgsched.store.lookup.named import Kind, id_of
 from pgsched.store.lookup.rows import EditPreview, JobFilter
 from pgsched.store.schedule import calls
-from pgsched.store.schedule.order import order_of
+from pgsched.store.schedule.schedule_parameters import order_of
 
 
 class JobsOverDatabase(SettingsOverDatabase):

@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answers import Answer, changed, listed
+from pgsched.cli.answer_tables import Answer, changed, listed
+from pgsched.cli.command_decorators import database_command
 from pgsched.cli.command_group import CommandGroup
-from pgsched.cli.commands import database_command
 from pgsched.cli.options import actor_option, page_options
 from pgsched.cli.parameters import instant
 from pgsched.domain.api_key import SCOPES

@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answers import Answer, changed, fill, listed
+from pgsched.cli.answer_tables import Answer, changed, fill, listed
+from pgsched.cli.command_decorators import command
 from pgsched.cli.command_group import CommandGroup
-from pgsched.cli.commands import command
 from pgsched.cli.options import actor_option, page_options
 from pgsched.domain.states import LIMIT_KINDS
 

@@ -41,7 +41,7 @@ _SECTIONS = {
         "targets": ("targets:targets", "List, sideline and restore target hosts."),
         "workers": ("workers:workers", "List, drain and resume workers."),
         "doctor": ("doctor:doctor", "Find problems, and say what to do about them."),
-        "admin": ("admin:admin", "Manage API keys, secrets, audit, history and recovery."),
+        "admin": ("admin_group:admin", "Manage API keys, secrets, audit, history and recovery."),
     },
     "Develop": {
         "bench": ("bench:bench", "Measure pgsched on a temporary database."),

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import click
 
-from pgsched.cli.answers import Answer
+from pgsched.cli.answer_tables import Answer
 from pgsched.cli.options import options
 from pgsched.domain.naming import as_key
 from pgsched.errors import InvalidInput

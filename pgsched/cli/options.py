@@ -10,7 +10,7 @@ from pgsched.cli.parameters import assignment, json_text
 from pgsched.cli.reply import Command
 from pgsched.domain.states import SORTS
 from pgsched.errors import InvalidSettings
-from pgsched.passwords import has_password
+from pgsched.password_hiding import has_password
 
 actor_option = click.option(
     "--actor", metavar="NAME", help="Name to record in the audit log.  [default: the database role]"

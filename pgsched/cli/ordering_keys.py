@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answers import Answer, changed, fill, listed
-from pgsched.cli.commands import command
+from pgsched.cli.answer_tables import Answer, changed, fill, listed
+from pgsched.cli.command_decorators import command
 from pgsched.cli.options import actor_option, only_client, page_options
 
 _COLUMNS = ("client", "ordering_key", "queue", "waiting", "blocked_at", "execution_id", "reason")

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import click
 
-from pgsched.cli.answers import changes_in
-from pgsched.cli.asking import Ask, api_option, asking
+from pgsched.cli.answer_tables import changes_in
+from pgsched.cli.api_or_database import Ask, api_option, asking
 from pgsched.cli.configuration import DATABASE, settings_options
 from pgsched.cli.naming import id_of_one, key_option, name_argument
 from pgsched.cli.options import many_option, recurrence_options

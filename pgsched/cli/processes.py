@@ -22,13 +22,13 @@ from pgsched.cli.logs import Relay, begin_log, decided
 from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.supervisor import Program, Supervisor
 from pgsched.errors import NotFound, Unavailable
-from pgsched.events import Events, logging_listener
 from pgsched.extras import extra
 from pgsched.metrics.counters import Counters
 from pgsched.metrics.files import Counting
 from pgsched.settings import Settings
 from pgsched.store.admin.workers import of_host
 from pgsched.store.core.transactions import transaction
+from pgsched.telemetry import Events, logging_listener
 
 if TYPE_CHECKING:
     from pgsched.metrics.serving import MetricsPage
@@ -139,7 +139,7 @@ def shown(settings: Settings) -> Iterator["MetricsPage | None"]:
 def _work(settings: Settings, reply: Reply, part: _Part, metrics: "MetricsPage | None") -> None:
     from pgsched.cli.isolated import child_starter
     from pgsched.cli.load_app import load_app
-    from pgsched.process import run_worker
+    from pgsched.worker_process import run_worker
 
     _begin(settings)
     os.environ.pop("PGSCHED_SECRET_KEYS", None)  # it is in the settings; what handlers start is not to inherit it
@@ -174,7 +174,7 @@ def _events(counting: Counting | None) -> Events:
 
 
 def _supervise(settings: Settings, reply: Reply, metrics: "MetricsPage | None") -> None:
-    from pgsched.process import awaited_database
+    from pgsched.worker_process import awaited_database
 
     _begin(settings)
     with explained():

@@ -4,9 +4,9 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answers import Answer, cells, changed, changes_in, shown
+from pgsched.cli.answer_tables import Answer, cells, changed, changes_in, shown
+from pgsched.cli.command_decorators import command
 from pgsched.cli.command_group import CommandGroup
-from pgsched.cli.commands import command
 from pgsched.cli.options import actor_option, many_option, note_and_actor, options
 from pgsched.cli.reply import table
 

@@ -5,16 +5,16 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answers import Answer, cells
-from pgsched.cli.commands import database_command
+from pgsched.cli.answer_tables import Answer, cells
+from pgsched.cli.command_decorators import database_command
 from pgsched.cli.options import actor_option, options
 from pgsched.cli.parameters import Number, duration
 from pgsched.cli.reply import table
 from pgsched.errors import InvalidInput
 from pgsched.settings import Settings
 from pgsched.store import internal, verbs
-from pgsched.store.admin import installation, recovery
-from pgsched.store.admin.releasing import Policy, ReleasedInstallation
+from pgsched.store.admin import installation_settings, recovery
+from pgsched.store.admin.ending_recovery import Policy, ReleasedInstallation
 from pgsched.store.core.transactions import lending
 
 _BY_CLIENT = ("client", "queue", "executions", "in_hand", "of_jobs", "an_hour_late", "a_day_late", "oldest")
@@ -55,7 +55,7 @@ async def recover(connection: Any, settings: Settings, hold: bool, release: bool
     found = await recovery.preview(connection)
     if hold or release:  # what follows may take a while, and is about what was found
         await verbs.pause(connection, "installation", **said)
-    state = await installation.get_installation(connection)
+    state = await installation_settings.get_installation(connection)
     answer = {"held_since": state.held_since, "reason": state.reason, **asdict(found)}
     if not release:
         return Answer({**answer, "released": False}, _text(state, found), _NEXT if state.held_since else None)
@@ -71,7 +71,7 @@ _NEXT = (
 )
 
 
-def _text(state: installation.Installation, found: recovery.RecoveryPreview) -> str:
+def _text(state: installation_settings.Installation, found: recovery.RecoveryPreview) -> str:
     held = f"held since {state.held_since:%Y-%m-%d %H:%M:%SZ}: {state.reason}" if state.held_since else "not held"
     parts = [held]
     for title, columns, lines in (

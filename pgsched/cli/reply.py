@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import click
 
-from pgsched.events import printable
-from pgsched.passwords import without_passwords
+from pgsched.password_hiding import without_passwords
+from pgsched.telemetry import printable
 
 _UNCUT = 36
 _UNPRINTABLE = re.compile(r"[^ -~]")

@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answers import Answer
-from pgsched.cli.commands import command
+from pgsched.cli.answer_tables import Answer
+from pgsched.cli.command_decorators import command
 from pgsched.cli.options import many_option, ordering_key_option, payload_option, recurrence_options
 from pgsched.cli.parameters import label
 

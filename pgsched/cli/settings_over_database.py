@@ -13,9 +13,9 @@ from pgsched.responses import Page, page_of
 from pgsched.sealing import KeyRing
 from pgsched.settings import Settings
 from pgsched.store import verbs
-from pgsched.store.admin import audit, clients, draining, queues, secrets
+from pgsched.store.admin import audit, clients, queues, secrets, worker_listing
 from pgsched.store.core.room import find_room
-from pgsched.store.gates import blocked_keys, limits, targets
+from pgsched.store.gates import blocked_keys, limits, sidelined_targets
 
 _Found = TypeVar("_Found")
 _Method = Callable[..., Awaitable[_Found]]
@@ -90,13 +90,13 @@ class SettingsOverDatabase:
     pause_queue = pauses("queue")
     resume_queue = resumes("queue")
     drop_queue = does(verbs.drop_queue)
-    list_workers = _asks(draining.all_workers)
-    get_worker = _asks(draining.get_worker)
+    list_workers = _asks(worker_listing.all_workers)
+    get_worker = _asks(worker_listing.get_worker)
     drain_worker = pauses("worker")
     resume_worker = resumes("worker")
     list_limits = _lists(limits.all_limits, lambda row: f"{row.kind}:{row.name}")
     drop_limit = does(verbs.drop_limit)
-    list_sidelined = _lists(targets.sidelined, lambda row: row.gate)
+    list_sidelined = _lists(sidelined_targets.sidelined, lambda row: row.gate)
     sideline = pauses("target")
     restore = resumes("target")
     list_secrets = _lists(secrets.all_secrets, lambda row: row.name)

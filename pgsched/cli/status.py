@@ -3,12 +3,12 @@
 from datetime import timedelta
 from typing import Any
 
-from pgsched.cli.answers import Answer, cells
-from pgsched.cli.commands import database_command
+from pgsched.cli.answer_tables import Answer, cells
+from pgsched.cli.command_decorators import database_command
 from pgsched.cli.reply import listing, table
 from pgsched.domain.histogram import BUCKETS
 from pgsched.store import verbs
-from pgsched.store.admin.installation import get_installation
+from pgsched.store.admin.installation_settings import get_installation
 from pgsched.store.jobs.zone_rules import versions
 from pgsched.store.lookup import overview, throughput
 from pgsched.store.lookup.throughput import Done, Objective, Span

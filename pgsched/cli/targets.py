@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answers import Answer, changed, fill, listed
+from pgsched.cli.answer_tables import Answer, changed, fill, listed
+from pgsched.cli.command_decorators import command
 from pgsched.cli.command_group import CommandGroup
-from pgsched.cli.commands import command
 from pgsched.cli.options import actor_option, note_and_actor, only_client, page_options
 from pgsched.cli.parameters import instant
 

@@ -34,7 +34,7 @@ from pgsched.embedded import EmbeddedPostgres
 from pgsched.errors import InvalidSettings
 from pgsched.extras import missing
 from pgsched.settings import Settings
-from pgsched.store.core.pooling import check_sessions
+from pgsched.store.core.pooler import check_sessions
 
 if TYPE_CHECKING:
     from pgsched.metrics.serving import MetricsPage

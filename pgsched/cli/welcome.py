@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pgsched.embedded import bundled_bin_dir
-from pgsched.passwords import has_password, without_passwords
+from pgsched.password_hiding import has_password, without_passwords
 from pgsched.settings import Settings
 from pgsched.version import __version__
 

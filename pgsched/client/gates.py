@@ -5,7 +5,7 @@ from pgsched.client.requests import Call, Id, Instant, Length, body, path, prese
 from pgsched.responses import Page
 from pgsched.store.gates.blocked_keys import BlockedKey
 from pgsched.store.gates.limits import LimitRow
-from pgsched.store.gates.targets import Sidelined
+from pgsched.store.gates.sidelined_targets import Sidelined
 
 
 class GateMethods:

@@ -21,7 +21,7 @@ from pgsched.domain.schedule import Fire
 from pgsched.domain.states import Sort
 from pgsched.responses import Job, JobDetail, Page, Scheduled
 from pgsched.store.lookup.rows import EditPreview
-from pgsched.store.schedule.order import check_given, names_after
+from pgsched.store.schedule.schedule_parameters import check_given, names_after
 
 _TIMING = ("fire_at", "delay", "cron", "every", "timezone", "gap", "overlap", "anchor")
 

@@ -19,7 +19,7 @@ from pgsched.domain.duration import format_duration
 from pgsched.domain.naming import as_key, id_or_key
 from pgsched.domain.schedule import instant_of
 from pgsched.errors import InvalidInput, PgschedError, Unavailable, all_errors
-from pgsched.passwords import without_passwords
+from pgsched.password_hiding import without_passwords
 from pgsched.store.core.text import check_no_bytes, check_text, encode
 
 _Answer = TypeVar("_Answer")

@@ -25,7 +25,7 @@ from pgsched.store.core.refusals import ABORTED, refusal
 from pgsched.store.core.sql import statement
 from pgsched.store.core.text import encode
 from pgsched.store.schedule.calls import Placed, placed
-from pgsched.store.schedule.order import Order, check_given, names_after, order_of
+from pgsched.store.schedule.schedule_parameters import Order, check_given, names_after, order_of
 
 _DRIVERS = re.compile("psycopg|asyncpg|sqlite3")
 _OF_SQLALCHEMY = "sqlalchemy.engine.", "sqlalchemy.orm.", "sqlalchemy.ext."

@@ -2,7 +2,7 @@
 
 from pgsched.client.methods import method
 from pgsched.client.requests import Call, path
-from pgsched.store.admin.draining import WorkerRow
+from pgsched.store.admin.worker_listing import WorkerRow
 
 
 class WorkerMethods:

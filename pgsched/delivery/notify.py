@@ -12,7 +12,7 @@ from pgsched.delivery.slots import Slots, alone
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import Options
 from pgsched.domain.outcome import AlreadySettled, Outcome
-from pgsched.store.core.sessions import Sessions
+from pgsched.store.core.role_sessions import Sessions
 from pgsched.store.ends import called
 
 LONGEST_PAYLOAD = 7999

@@ -31,7 +31,7 @@ from pgsched.domain.target import Scheme, parse_target
 from pgsched.errors import InvalidInput
 
 if TYPE_CHECKING:  # a service that only schedules has no pool of connections
-    from pgsched.delivery.completion import TransactionalCompletion
+    from pgsched.delivery.handler_transaction import TransactionalCompletion
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _M = TypeVar("_M", bound=Middleware)

@@ -1,8 +1,8 @@
 """sql: targets: functions of clients, called with the payload in the transaction that settles their execution.
 
-The function runs in a session of its client's role (``core.sessions``), never with a worker's rights. One call is one
-transaction: what it writes commits with the completion or not at all, whoever dies when. A call that may have committed
-before its connection broke is made once more: the fence refuses it if it had.
+The function runs in a session of its client's role (``core.role_sessions``), never with a worker's rights. One call
+is one transaction: what it writes commits with the completion or not at all, whoever dies when. A call that may
+have committed before its connection broke is made once more: the fence refuses it if it had.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from pgsched.delivery.slots import Slots, alone
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import Options
 from pgsched.domain.outcome import LONGEST_ERROR, AlreadySettled, Failed, Outcome
-from pgsched.store.core.sessions import Connection, SaidTooMuch, Sessions, cut
+from pgsched.store.core.role_sessions import Connection, SaidTooMuch, Sessions, cut
 from pgsched.store.ends import called
 
 _PREFIX = len("sql:")

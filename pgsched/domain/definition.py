@@ -8,8 +8,8 @@ from uuid import UUID
 
 import msgspec
 
+from pgsched.domain.job_rules import NO_RULES, Rules, parse_rules
 from pgsched.domain.recurrence import Recurrence, recurrence
-from pgsched.domain.rules import NO_RULES, Rules, parse_rules
 from pgsched.domain.spread import identity_of
 
 

@@ -1,7 +1,7 @@
 """The options of an execution, decoded, and with their defaults.
 
 The database has checked them before a row has any (``interface/core/options.sql``), and decides retries by them itself
-(``ends/policy.sql``): so here they are read, and not checked again.
+(``ends/retries.sql``): so here they are read, and not checked again.
 """
 
 from collections.abc import Callable

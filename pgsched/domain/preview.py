@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Unpack
 
+from pgsched.domain.job_rules import parse_rules
 from pgsched.domain.recurrence import Recurrence, recurrence
 from pgsched.domain.request import check_request
-from pgsched.domain.rules import parse_rules
 from pgsched.domain.schedule import Fire, ScheduleParts, from_parts
 
 

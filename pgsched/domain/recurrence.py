@@ -18,7 +18,7 @@ from pgsched.domain.cron import Cron, clock_note
 from pgsched.domain.duration import MICROSECOND
 from pgsched.domain.exclusion import Excluded, excluded
 from pgsched.domain.instant_counts import Missed, count_between, count_by_hour, count_hits, first_between, microseconds
-from pgsched.domain.rules import NO_RULES, Rules, check_whole_seconds
+from pgsched.domain.job_rules import NO_RULES, Rules, check_whole_seconds
 from pgsched.domain.schedule import Every, Fire, Schedule, ScheduleParts, from_parts, instant_of, next_instant
 from pgsched.domain.zone import LAST_YEAR, zone_named
 from pgsched.errors import InvalidSchedule

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Unpack
 
 from pgsched.domain.duration import NO_TIME, check_duration, length_of
+from pgsched.domain.job_rules import Rules, parse_rules
 from pgsched.domain.recurrence import recurrence
-from pgsched.domain.rules import Rules, parse_rules
 from pgsched.domain.schedule import ScheduleParts, instant_of
 from pgsched.errors import InvalidSchedule
 

@@ -8,8 +8,8 @@ from typing import Any
 from psycopg import AsyncConnection
 
 from pgsched.metrics.snapshot import Value
-from pgsched.store.core.pinned import DOCTOR_LOCALLY
 from pgsched.store.core.query import first, rows
+from pgsched.store.core.session_settings import DOCTOR_LOCALLY
 from pgsched.store.doctor.finding import Report, Severity
 from pgsched.store.lookup.now import Now, look
 

@@ -1,7 +1,7 @@
 """The composition root: puts one worker process together, runs it and drains it.
 
-``assembly`` makes all parts and connects them: the ``base`` that they share, the ``deliveries`` that attempts use, and
-the ``supply`` of rows. ``worker`` runs them.
+``assembly`` makes all parts and connects them: those that all need (``common_parts``), those that attempts use
+(``deliveries``), and those that bring rows (``row_supply``). ``worker`` runs them.
 """
 
 from pgsched.scheduler.deliveries import Containment

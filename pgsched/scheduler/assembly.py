@@ -8,22 +8,22 @@ import socket
 import psycopg
 
 from pgsched.delivery.python import App
-from pgsched.events import Events
 from pgsched.metrics.files import Counting, Writing
-from pgsched.scheduler.base import Base
+from pgsched.scheduler.common_parts import CommonParts
 from pgsched.scheduler.deliveries import NO_CONTAINMENT, Containment, Deliveries
-from pgsched.scheduler.supply import Supply
+from pgsched.scheduler.row_supply import RowSupply
 from pgsched.service import Signal
 from pgsched.settings import Settings
 from pgsched.store.admin import workers
 from pgsched.store.core.connect import Connection
 from pgsched.store.live.warming import warm_settles
+from pgsched.telemetry import Events
 from pgsched.upkeep.primaries import Primaries
 from pgsched.upkeep.services import Upkeep
+from pgsched.worker.assignment import Assignment
 from pgsched.worker.claim.listener import Hints, Listener
 from pgsched.worker.gates.capabilities import Capabilities
-from pgsched.worker.leases import SURE
-from pgsched.worker.roster import Roster
+from pgsched.worker.leased_claims import SURE
 from pgsched.worker.run.dispatcher import Dispatcher
 from pgsched.worker.run.lanes import LaneWatch, Watchdog
 from pgsched.worker.run.renewer import Renewer
@@ -47,48 +47,48 @@ class Assembly:
         settler_type: type[Settler] = Settler,
         warms: bool = True,
     ) -> None:
-        self.base = base = Base(settings, app=app, events=events)
-        self.deliveries = Deliveries(base, containment)
-        self.roster = Roster(
+        self.common = common = CommonParts(settings, app=app, events=events)
+        self.deliveries = Deliveries(common, containment)
+        self.assignment = Assignment(
             name=f"{socket.gethostname()}:{os.getpid()}",
-            instance=base.instance,
+            instance=common.instance,
             queues=settings.queue_names,
-            lease=base.lease,
+            lease=common.lease,
             concurrency=settings.concurrency,
             delivers=self.deliveries.capabilities,
         )
-        self.minutes = Minutes(base.clock, base.directory.has_settings)
-        primaries = Primaries(base.events, base.url, base.lineage)
+        self.minutes = Minutes(common.clock, common.known_settings.has_settings)
+        primaries = Primaries(common.events, common.url, common.lineage)
         self.upkeep = Upkeep(
-            settings, base.link, base.events, base.chores, self.roster, base.clock, self.minutes, primaries
+            settings, common.link, common.events, common.chores, self.assignment, common.clock, self.minutes, primaries
         )
         self.settler = settler_type(
-            base.link("settle", warm=self._warm_settles if warms else None, patience=SETTLING_PATIENCE),
-            base.clock,
-            base.events,
-            base.directory,
-            base.circuits,
-            base.in_hand,
-            base.definitions,
+            common.link("settle", warm=self._warm_settles if warms else None, patience=SETTLING_PATIENCE),
+            common.clock,
+            common.events,
+            common.known_settings,
+            common.circuits,
+            common.in_hand,
+            common.definitions,
             batch=settings.batch,
         )
         self.relieved: Signal[[]] = Signal()
         self.dispatcher = self._make_dispatcher(containment)
-        capabilities = Capabilities(base.chores, base.events, self.roster, mine=self.deliveries.capabilities)
-        self.supply = Supply(base, self.roster, self.dispatcher, capabilities=capabilities, warms=warms)
+        capabilities = Capabilities(common.chores, common.events, self.assignment, mine=self.deliveries.capabilities)
+        self.supply = RowSupply(common, self.assignment, self.dispatcher, capabilities=capabilities, warms=warms)
         self.renewer = Renewer(
-            base.renewing,
-            self.roster,
+            common.renewing,
+            self.assignment,
             self.dispatcher,
-            base.events,
-            lease=base.lease,
+            common.events,
+            lease=common.lease,
             rejoin=self.join,
-            others=base.links,
+            others=common.links,
         )
         self.listener = Listener(
-            base.link("listen"),
-            self.roster,
-            base.events,
+            common.link("listen"),
+            self.assignment,
+            common.events,
             joined=self._joined,
             hints=self._make_hints(),
             listen=settings.notify,
@@ -98,7 +98,7 @@ class Assembly:
 
     async def join(self, connection: Connection) -> None:
         """Registers the worker, or finds that it still is."""
-        await self.roster.join(connection)
+        await self.assignment.join(connection)
         self._joined()
 
     async def leave(self) -> None:
@@ -107,34 +107,34 @@ class Assembly:
             async with asyncio.timeout(5):
                 for claiming in self.supply.claiming:
                     await claiming.leases.close()
-                if self.roster.number:
-                    await workers.retire(await self.base.chores.get(), self.roster.number)
-        parts = (self.settler, self.listener, self.supply.sweeper, self.upkeep, self.deliveries, self.base)
+                if self.assignment.number:
+                    await workers.retire(await self.common.chores.get(), self.assignment.number)
+        parts = (self.settler, self.listener, self.supply.sweeper, self.upkeep, self.deliveries, self.common)
         for part in parts:
             with contextlib.suppress(psycopg.Error, OSError):
                 await part.close()
 
     def _joined(self) -> None:
-        self.base.events.emit("worker.joined", worker=self.roster.number)
+        self.common.events.emit("worker.joined", worker=self.assignment.number)
         self.supply.joined()
 
     def _make_dispatcher(self, containment: Containment) -> Dispatcher:
-        base, settings, process_exit = self.base, self.base.settings, containment.process_exit
+        common, settings, process_exit = self.common, self.common.settings, containment.process_exit
         stand_in = StandIn(
-            base.url,
-            self.roster,
-            base.events,
-            lease=base.lease,
+            common.url,
+            self.assignment,
+            common.events,
+            lease=common.lease,
             unanswered=lambda: self.supply.unanswered(),
             announces=settings.notify,
             longest=settings.blocked_timeout or float("inf"),
             process_exit=process_exit,
         )
-        shares = Shares(lanes=settings.concurrency, is_wanted=base.directory.are_several, relieved=self.relieved)
-        watchdog = Watchdog(base.events, stand_in=stand_in, process_exit=process_exit)
+        shares = Shares(lanes=settings.concurrency, is_wanted=common.known_settings.are_several, relieved=self.relieved)
+        watchdog = Watchdog(common.events, stand_in=stand_in, process_exit=process_exit)
         return Dispatcher(
             self.deliveries.equip(self.settler, shares),
-            base.clock,
+            common.clock,
             concurrency=settings.concurrency,
             ahead=settings.look_ahead,
             sure=SURE * settings.lease,
@@ -144,13 +144,13 @@ class Assembly:
     def _make_writing(self, counting: Counting) -> Writing:
         def gauges() -> dict[str, float]:
             return {
-                "pgsched_worker_in_hand": len(self.base.in_hand),
+                "pgsched_worker_in_hand": len(self.common.in_hand),
                 "pgsched_worker_capacity": self.dispatcher.capacity,
                 "pgsched_worker_running": len(self.dispatcher.running),
                 "pgsched_worker_room": self.dispatcher.spare,
             }
 
-        return Writing(self.base.events, counting, queue_names=lambda: self.roster.queue_names, gauges=gauges)
+        return Writing(self.common.events, counting, queue_names=lambda: self.assignment.queue_names, gauges=gauges)
 
     def _make_hints(self) -> Hints:
         claimer, upkeep = self.supply.claimer, self.upkeep
@@ -164,12 +164,12 @@ class Assembly:
                 "queues": self._queues_changed,
                 "release": upkeep.releaser.look,
                 "bulk": upkeep.bulk.wake,
-                "gates": self.supply.gatekeeper.look,
+                "gates": self.supply.gate_claimer.look,
                 "turns": self._turns_changed,
                 "workers": upkeep.reaper.wake,
             },
             ended=self.renewer.doubt,
-            now=self.base.clock.now,
+            now=self.common.clock.now,
         )
 
     def _connect(self) -> None:
@@ -185,21 +185,21 @@ class Assembly:
         for ended in (self.settler.ended, reaper.reaped):
             ended.connect(self.upkeep.releaser.settled)
         reaper.seen.connect(self.supply.note_workers)
-        self.roster.hold_changed.connect(self._hold_changed)
+        self.assignment.hold_changed.connect(self._hold_changed)
 
     def _hold_changed(self) -> None:
-        if self.roster.held is not None:
+        if self.assignment.held is not None:
             self.dispatcher.unbegun.recall(lambda _: True)
-            self.base.events.emit("installation.held", why=self.roster.held, then="pgsched admin recover")
+            self.common.events.emit("installation.held", why=self.assignment.held, then="pgsched admin recover")
         else:
-            self.base.events.emit("installation.released")
+            self.common.events.emit("installation.released")
 
     def _clients_changed(self) -> None:
-        self.base.directory.wake()
-        self.base.vault.forget()
+        self.common.known_settings.wake()
+        self.common.vault.forget()
 
     def _queues_changed(self) -> None:
-        for service in (self.upkeep.reaper, self.base.directory, self.upkeep.full_queues):
+        for service in (self.upkeep.reaper, self.common.known_settings, self.upkeep.full_queues):
             service.wake()
 
     def _turns_changed(self) -> None:
@@ -207,4 +207,4 @@ class Assembly:
         self.upkeep.pulled.look()
 
     async def _warm_settles(self, connection: Connection, first: bool) -> None:
-        await warm_settles(connection, self.roster.partitions, each=first)
+        await warm_settles(connection, self.assignment.partitions, each=first)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import psycopg
 
 from pgsched.delivery.channel import Channel
-from pgsched.delivery.completion import TransactionalCompletion
 from pgsched.delivery.failure_log import FailureLog
+from pgsched.delivery.handler_transaction import TransactionalCompletion
 from pgsched.delivery.isolation import Isolation, StartChild
 from pgsched.delivery.threads import Threads
-from pgsched.scheduler.base import Base
+from pgsched.scheduler.common_parts import CommonParts
 from pgsched.tracing import Tracing
 from pgsched.worker.run.attempts import Beginnings, Equipment
 from pgsched.worker.run.channels import Surroundings, make_channels
@@ -42,43 +42,43 @@ NO_CONTAINMENT = Containment()
 class Deliveries:
     """Makes what attempts use, and closes it after the last one."""
 
-    def __init__(self, base: Base, containment: Containment) -> None:
-        settings, is_shared = base.settings, base.directory.are_several
-        self._base, self._containment = base, containment
-        self.completion = TransactionalCompletion(base.url, connections=_HANDLER_CONNECTIONS, is_shared=is_shared)
+    def __init__(self, common: CommonParts, containment: Containment) -> None:
+        settings, is_shared = common.settings, common.known_settings.are_several
+        self._common, self._containment = common, containment
+        self.completion = TransactionalCompletion(common.url, connections=_HANDLER_CONNECTIONS, is_shared=is_shared)
         threads = min(settings.concurrency, settings.handler_threads)
         self.threads = Threads(threads, is_shared=is_shared, spent=self._spent)
-        self.failures = FailureLog(base.events)
-        self.payloads = Payloads(base.link("payloads", seldom=True), settings.in_hand_bytes, is_shared=is_shared)
-        self.beginnings = Beginnings(base.link("begin", seldom=True))
-        self.reports = Reports(base.link("reports", raw=False, seldom=True))
+        self.failures = FailureLog(common.events)
+        self.payloads = Payloads(common.link("payloads", seldom=True), settings.in_hand_bytes, is_shared=is_shared)
+        self.beginnings = Beginnings(common.link("begin", seldom=True))
+        self.reports = Reports(common.link("reports", raw=False, seldom=True))
         start = containment.start_child
         surroundings = Surroundings(
-            directory=base.directory,
-            vault=base.vault,
-            clock=base.clock,
-            circuits=base.circuits,
+            known_settings=common.known_settings,
+            vault=common.vault,
+            clock=common.clock,
+            circuits=common.circuits,
             completion=self.completion,
             threads=self.threads,
             failures=self.failures,
             reports=self.reports,
-            isolation=Isolation(start, base.events, is_shared=is_shared) if start else None,
+            isolation=Isolation(start, common.events, is_shared=is_shared) if start else None,
         )
-        self.channels = make_channels(settings, base.url, base.app, surroundings)
+        self.channels = make_channels(settings, common.url, common.app, surroundings)
         self.tracing = Tracing(settings, "pgsched-worker")
 
     def capabilities(self) -> frozenset[str]:
         """What this worker can deliver at the moment; an application may register handlers later."""
-        return self._base.app.capabilities | self.channels.capabilities
+        return self._common.app.capabilities | self.channels.capabilities
 
     def equip(self, settler: Settler, shares: Shares) -> Equipment:
         """What an attempt needs; ``settler`` takes its outcome."""
         return Equipment(
             channel=self._traced(),
             settle=settler.add,
-            in_hand=self._base.in_hand,
-            directory=self._base.directory,
-            events=self._base.events,
+            in_hand=self._common.in_hand,
+            known_settings=self._common.known_settings,
+            events=self._common.events,
             failures=self.failures,
             payloads=self.payloads,
             shares=shares,
@@ -104,6 +104,6 @@ class Deliveries:
     def _spent(self) -> None:
         """Drains the process, because no thread is left for functions that are not async."""
         reason = "no function in a thread returns: the process drains, and its supervisor starts another"
-        self._base.events.emit("slots.taken", slots=self.threads.name, most=self.threads.most, reason=reason)
+        self._common.events.emit("slots.taken", slots=self.threads.name, most=self.threads.most, reason=reason)
         if self._containment.drain is not None:
             self._containment.drain()

@@ -7,12 +7,12 @@ from datetime import timedelta
 import psycopg
 
 from pgsched.delivery.python import App
-from pgsched.events import Events
 from pgsched.metrics.files import Counting
 from pgsched.scheduler.assembly import Assembly
 from pgsched.scheduler.deliveries import NO_CONTAINMENT, Containment
 from pgsched.service import Service
 from pgsched.settings import Settings
+from pgsched.telemetry import Events
 
 _UNSETTLED, _WELL = 60.0, 1.0
 
@@ -40,7 +40,7 @@ class Worker:
         parts, supply = self.parts, self.parts.supply
         writing = [parts.writing] if parts.writing else []
         claims = [*supply.claiming, supply.sweeper, supply.capabilities]
-        knowledge = [parts.base.directory, parts.base.circuits, parts.renewer]
+        knowledge = [parts.common.known_settings, parts.common.circuits, parts.renewer]
         return [parts.listener, *claims, *knowledge, *parts.upkeep.services, *writing]
 
     async def start(self) -> None:
@@ -58,7 +58,7 @@ class Worker:
         with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
             async with asyncio.timeout(5):
                 await parts.supply.claimer.stop_polling()
-        await parts.dispatcher.drain(timedelta(seconds=parts.base.settings.drain_timeout))
+        await parts.dispatcher.drain(timedelta(seconds=parts.common.settings.drain_timeout))
         for service in [*services, parts.settler]:
             service.stop()
         if self._settling:
@@ -76,7 +76,7 @@ class Worker:
         await parts.leave()
         if parts.writing:
             parts.writing.write()
-        parts.base.events.emit("worker.drained", settled=parts.settler.settled_count)
+        parts.common.events.emit("worker.drained", settled=parts.settler.settled_count)
 
     @property
     def broken(self) -> str | None:

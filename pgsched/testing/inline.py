@@ -27,7 +27,7 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.errors import InvalidInput
 from pgsched.store.core.wire import microseconds
 from pgsched.store.schedule.calls import Placed
-from pgsched.store.schedule.order import Order, When
+from pgsched.store.schedule.schedule_parameters import Order, When
 
 _PREFIX = "python:"
 _NOW = When()

@@ -5,11 +5,11 @@ second while any queue has a maximum. Counting takes longer the higher the maxim
 the time. A queue may exceed its maximum by as many executions as arrive between two counts.
 """
 
-from pgsched.events import Events
 from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Connection, Link
-from pgsched.store.gates import levels
-from pgsched.worker.roster import Roster
+from pgsched.store.gates import queue_levels
+from pgsched.telemetry import Events
+from pgsched.worker.assignment import Assignment
 
 _ONE_IN = 10
 _EVERY, _LOOK_EVERY = 1.0, 60.0
@@ -21,25 +21,25 @@ class FullQueues(Service):
     name = "full_queues"
     rest = 3.0  # any login can wake it by a notification
 
-    def __init__(self, link: Link, events: Events, roster: Roster) -> None:
+    def __init__(self, link: Link, events: Events, assignment: Assignment) -> None:
         super().__init__(events, link)
-        self._link, self._roster = link, roster
+        self._link, self._assignment = link, assignment
         self._cycle = DutyCycle(_ONE_IN)
 
     async def turn(self) -> float:
-        if not (worker := self._roster.number):
+        if not (worker := self._assignment.number):
             return _EVERY
         if pause := self._cycle.pause:
             return pause
         async with self._cycle.work_on(self._link) as connection:
-            bounded = await levels.bounded_queues(connection, worker)
+            bounded = await queue_levels.bounded_queues(connection, worker)
             for queue in bounded:
                 await self._count(connection, queue)
         return max(_EVERY, self._cycle.pause) if bounded else _LOOK_EVERY
 
-    async def _count(self, connection: Connection, queue: levels.Bounded) -> None:
-        waiting = await levels.count(connection, queue)
+    async def _count(self, connection: Connection, queue: queue_levels.Bounded) -> None:
+        waiting = await queue_levels.count(connection, queue)
         full = waiting >= queue.max_waiting
-        if full != queue.full and await levels.note(connection, queue, full=full):
+        if full != queue.full and await queue_levels.note(connection, queue, full=full):
             event = "queue.full" if full else "queue.has_room"
             self.events.emit(event, queue=queue.name, waiting=waiting, maximum=queue.max_waiting)

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pgsched.store.admin.workers import RegisteredWorker
-from pgsched.worker.roster import RENEWALS, TERM
+from pgsched.worker.assignment import RENEWALS, TERM
 
 _PROMPT = 1.0  # seconds: for an answer, between two turns beyond the planned pause, and between the two clocks
 _GAP = 4.0

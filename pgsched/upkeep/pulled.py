@@ -14,7 +14,6 @@ import psycopg
 
 from pgsched.domain.gate import CLIENT
 from pgsched.domain.partitions import partitions_from
-from pgsched.events import Events
 from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO
@@ -24,9 +23,10 @@ from pgsched.store.live import looking
 from pgsched.store.live.executions import Lease
 from pgsched.store.pull import pulled
 from pgsched.store.pull.pulled import Passing
+from pgsched.telemetry import Events
+from pgsched.worker.assignment import Assignment
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.leases import new_token
-from pgsched.worker.roster import Roster
+from pgsched.worker.leased_claims import new_token
 
 _LOOK_EVERY = 5.0
 _AHEAD = timedelta(seconds=1)
@@ -50,7 +50,7 @@ class PulledQueues(Service):
         chores: Link,
         link: Link,
         events: Events,
-        roster: Roster,
+        assignment: Assignment,
         clock: DatabaseClock,
         *,
         lease: timedelta,
@@ -59,7 +59,7 @@ class PulledQueues(Service):
         """``ended_by`` is the time before which leases count as run out (``Liveness.ended_by``)."""
         super().__init__(events, link, chores)
         self._chores, self._link = chores, link
-        self._roster, self._clock, self._lease = roster, clock, lease
+        self._assignment, self._clock, self._lease = assignment, clock, lease
         self._ended_by = ended_by
         self._definitions = Definitions()
         self._queues: list[int] = []
@@ -70,10 +70,10 @@ class PulledQueues(Service):
         self._keys: dict[int, ordering.Key] = {}
 
     async def turn(self) -> float:
-        if time.monotonic() - self._looked_at >= _LOOK_EVERY and self._roster.number:
+        if time.monotonic() - self._looked_at >= _LOOK_EVERY and self._assignment.number:
             await self._look_at_queues()
         if not self._queues:
-            return _LOOK_EVERY if self._roster.number else _EVERY
+            return _LOOK_EVERY if self._assignment.number else _EVERY
         try:
             return await self._serve_queues()
         except psycopg.errors.UndefinedTable:
@@ -85,7 +85,7 @@ class PulledQueues(Service):
 
     async def _look_at_queues(self) -> None:
         self._looked_at = time.monotonic()
-        self._queues = await pulled.queues(await self._chores.get(), worker=self._roster.number)
+        self._queues = await pulled.queues(await self._chores.get(), worker=self._assignment.number)
 
     async def _serve_queues(self) -> float:
         full = [queue for queue in self._queues if await self._hand_to_consumers(queue)]
@@ -106,7 +106,7 @@ class PulledQueues(Service):
         sweeps = time.monotonic() - self._swept_at.get(queue, float("-inf")) >= _SWEEP_EVERY
         low = LONG_AGO if sweeps else self._clock.now() - _BACK
         lease = Lease(
-            owner=self._roster.number,
+            owner=self._assignment.number,
             token=new_token(),
             length=self._lease,
             ahead=_AHEAD,

@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterable, Sequence
 
 from pgsched.domain.partitions import partitions_from
-from pgsched.events import Events
 from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.admin import workers
 from pgsched.store.admin.workers import RegisteredWorker
@@ -22,8 +21,9 @@ from pgsched.store.live import looking
 from pgsched.store.live.parking import SetAside
 from pgsched.store.live.reaping import ReapRange, reap_others
 from pgsched.store.pull import pulled
+from pgsched.telemetry import Events
 from pgsched.upkeep.liveness import CATCH_UP, Liveness
-from pgsched.worker.roster import Roster
+from pgsched.worker.assignment import Assignment
 
 _EVERY = 1.0
 _EDGES_ONE_IN = 20
@@ -83,13 +83,13 @@ class Reaper(Service):
         watching: Link,
         link: Link,
         events: Events,
-        roster: Roster,
+        assignment: Assignment,
         *,
         lease: float,
     ) -> None:
         """``watching`` is for short statements alone, because a late answer counts as a disturbance."""
         super().__init__(events, watching, link)
-        self._watching, self._link, self._roster = watching, link, roster
+        self._watching, self._link, self._assignment = watching, link, assignment
         self.seen: Signal[[Sequence[RegisteredWorker]]] = Signal()
         self.reaped: Signal[[]] = Signal()
         # While an old snapshot is held open, a look at the edges also reads dead entries.
@@ -107,7 +107,7 @@ class Reaper(Service):
         found = await workers.watch(connection)
         self.liveness.observe(found, sent, time.monotonic())
         self.seen(found)
-        if not any(worker.id == self._roster.number and not worker.lost for worker in found):
+        if not any(worker.id == self._assignment.number and not worker.lost for worker in found):
             self.liveness.interrupt()
         else:
             await self._judge(connection, found)
@@ -125,7 +125,7 @@ class Reaper(Service):
     async def _judge(self, connection: Connection, found: Sequence[RegisteredWorker]) -> None:
         if self.liveness.needs_proof:
             await self._prove(connection)
-        condemned = set(self.liveness.lost()) - {self._roster.number}
+        condemned = set(self.liveness.lost()) - {self._assignment.number}
         if lost := [worker for worker in found if worker.id in condemned and not worker.lost]:
             declared = set(await workers.declare_lost(connection, lost))
             self._declared |= declared
@@ -137,7 +137,7 @@ class Reaper(Service):
     async def _prove(self, connection: Connection) -> None:
         """Proves that writes are possible, by renewing this worker."""
         sent = time.monotonic()
-        if await self._roster.renew(connection):
+        if await self._assignment.renew(connection):
             self.liveness.prove(sent, time.monotonic())
         else:
             self.liveness.interrupt()
@@ -199,7 +199,7 @@ class Reaper(Service):
                 await self._look_for_run_out(connection, by)
 
     async def _look_for_run_out(self, connection: Connection, ended_by: float) -> None:
-        marks = {partition: self._marks.get(partition, LONG_AGO) for partition in self._roster.partitions_to_reap}
+        marks = {partition: self._marks.get(partition, LONG_AGO) for partition in self._assignment.partitions_to_reap}
         if not marks:
             return
         found = await looking.expired(connection, marks, _EDGE, ended_by=ended_by)

@@ -3,23 +3,23 @@
 from collections.abc import Callable
 from datetime import timedelta
 
-from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Link
+from pgsched.telemetry import Events
 from pgsched.upkeep.bulk import Bulk
 from pgsched.upkeep.days import Days
+from pgsched.upkeep.dependent_releaser import Releaser
+from pgsched.upkeep.first_row_planner import Planner
 from pgsched.upkeep.full_queues import FullQueues
-from pgsched.upkeep.planner import Planner
 from pgsched.upkeep.primaries import Primaries
 from pgsched.upkeep.pulled import PulledQueues
 from pgsched.upkeep.reaper import Reaper
-from pgsched.upkeep.releaser import Releaser
 from pgsched.upkeep.rollups import Rollups
 from pgsched.upkeep.stuck_keys import StuckKeys
 from pgsched.upkeep.zones import Zones
+from pgsched.worker.assignment import Assignment
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.roster import Roster
 from pgsched.worker.settle.counting import Minutes
 
 
@@ -33,7 +33,7 @@ class Upkeep:
         link: Callable[..., Link],
         events: Events,
         chores: Link,
-        roster: Roster,
+        assignment: Assignment,
         clock: DatabaseClock,
         minutes: Minutes,
         primaries: Primaries,
@@ -43,24 +43,24 @@ class Upkeep:
         planning, rezoning, changing = (link(role, raw=False) for role in roles)
         pulling, watching = link("pulled", seldom=True), link("watch", raw=False)
         self._links = (planning, rezoning, changing, pulling, watching)
-        self.reaper = Reaper(watching, chores, events, roster, lease=settings.lease)
+        self.reaper = Reaper(watching, chores, events, assignment, lease=settings.lease)
         self.planner = Planner(planning, events)
         self.releaser = Releaser(chores, events)
-        self.full_queues = FullQueues(chores, events, roster)
-        self.stuck_keys = StuckKeys(chores, events, roster)
+        self.full_queues = FullQueues(chores, events, assignment)
+        self.stuck_keys = StuckKeys(chores, events, assignment)
         self.pulled = PulledQueues(
             chores,
             pulling,
             events,
-            roster,
+            assignment,
             clock,
             lease=lease,
             ended_by=self.reaper.liveness.ended_by,
         )
         self.primaries = primaries
-        self.zones = Zones(chores, rezoning, events, roster)
+        self.zones = Zones(chores, rezoning, events, assignment)
         self.bulk = Bulk(chores, changing, events)
-        self.rollups = Rollups(chores, events, minutes, queue_names=lambda: roster.queue_names)
+        self.rollups = Rollups(chores, events, minutes, queue_names=lambda: assignment.queue_names)
         self.days = Days(chores, events)
 
     @property

@@ -6,11 +6,11 @@ execution was held in the very moment in which its predecessor ended elsewhere. 
 it reads nothing.
 """
 
-from pgsched.events import Events
 from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.gates import ordering
-from pgsched.worker.roster import Roster
+from pgsched.telemetry import Events
+from pgsched.worker.assignment import Assignment
 
 _ONE_IN = 20
 _KEYS = 500  # keys of a partition that one turn looks at
@@ -24,9 +24,9 @@ class StuckKeys(Service):
 
     every, idle_every = 2.0, 10.0
 
-    def __init__(self, link: Link, events: Events, roster: Roster) -> None:
+    def __init__(self, link: Link, events: Events, assignment: Assignment) -> None:
         super().__init__(events, link)
-        self._link, self._roster = link, roster
+        self._link, self._assignment = link, assignment
         self._cycle = DutyCycle(_ONE_IN)
         self._marks: dict[int, ordering.Key] = {}
 
@@ -42,7 +42,7 @@ class StuckKeys(Service):
 
     async def _unblock_keys(self, connection: Connection) -> bool:
         """Looks at the next part of the keys of each partition. Returns whether there are more."""
-        own = self._roster.own
+        own = self._assignment.own
         if not self._marks:
             self._marks = dict.fromkeys(own, ordering.FIRST)
         for partition, mark in list(self._marks.items()):

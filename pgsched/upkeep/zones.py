@@ -14,11 +14,11 @@ from uuid import UUID
 import psycopg
 
 from pgsched.domain.zone import version_in_use
-from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store.core.connect import Link
 from pgsched.store.jobs import sweeping, zone_rules
-from pgsched.worker.roster import Roster
+from pgsched.telemetry import Events
+from pgsched.worker.assignment import Assignment
 
 _EVERY = 60.0
 _BATCH = 50
@@ -47,12 +47,12 @@ class Zones(Service):
         chores: Link,
         link: Link,
         events: Events,
-        roster: Roster,
+        assignment: Assignment,
         *,
         version: str | None = None,
     ) -> None:
         super().__init__(events, chores)
-        self._chores, self._link, self._roster = chores, link, roster
+        self._chores, self._link, self._assignment = chores, link, assignment
         self._version = version or version_in_use()
         self._round: _Round | None = None
         self._has_looked = self._has_warned = False
@@ -60,7 +60,7 @@ class Zones(Service):
     async def turn(self) -> float:
         if self._version is None:
             return _EVERY
-        if not self._roster.number:
+        if not self._assignment.number:
             return _BUSY
         if self._round is None:
             self._round = await self._look(self._version)
@@ -93,7 +93,7 @@ class Zones(Service):
     async def _recheck_batch(self, version: str, round: _Round) -> float:
         connection = await self._link.get()
         if not round.locked:
-            round.locked = await zone_rules.try_lock(connection, self._roster.number)
+            round.locked = await zone_rules.try_lock(connection, self._assignment.number)
         if not round.locked:  # another process rechecks
             await self._forget_round()
             return _BUSY
@@ -126,5 +126,5 @@ class Zones(Service):
         locked, self._round = self._round is not None and self._round.locked, None
         if locked:
             with contextlib.suppress(psycopg.Error, OSError):  # the lock ends with this worker's registration
-                await zone_rules.unlock(await self._link.get(), self._roster.number)
+                await zone_rules.unlock(await self._link.get(), self._assignment.number)
         await self._link.drop()

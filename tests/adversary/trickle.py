@@ -8,7 +8,7 @@ from uuid import uuid4
 import httpx
 import psycopg
 
-from pgsched.api.database import WAIT
+from pgsched.api.connection_pool import WAIT
 from pgsched.errors import Unavailable
 from tests.adversary.account import Account, Promise
 

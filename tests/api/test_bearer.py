@@ -14,15 +14,15 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from pgsched.api import signing_keys
+from pgsched.api import provider_keys
 from pgsched.api.app import create_app
 from pgsched.api.authentication import Authentication
 from pgsched.api.bearer import BearerTokens
-from pgsched.api.database import Database
+from pgsched.api.connection_pool import Database
 from pgsched.domain.oidc import parse_providers
 from pgsched.errors import InvalidSettings, Refused, TooManyRequests, Unauthenticated, Unavailable
-from pgsched.events import Events
 from pgsched.settings import Settings
+from pgsched.telemetry import Events
 from tests.api.access_arrange import make_key
 from tests.api.oidc_arrange import EC, RSA, RULE, Faked, faked_provider, real_provider, settings
 from tests.api.serving import serving
@@ -90,7 +90,7 @@ async def test_keys_that_the_provider_has_changed_are_fetched(real: str, monkeyp
     assert (await bearer.grant(former)).clients == SHOP
     async with httpx.AsyncClient() as client:
         assert (await client.post(f"{real}/rotate")).status_code == 200
-    monkeypatch.setattr(signing_keys, "_AGAIN", 0.0)
+    monkeypatch.setattr(provider_keys, "_AGAIN", 0.0)
     assert (await bearer.grant(await issued(real, "ES256"))).scopes == frozenset({"schedule", "read"})
     with pytest.raises(Unauthenticated, match="no such key"):
         await bearer.grant(former)
@@ -250,13 +250,13 @@ async def test_known_keys_are_taken_on_while_the_provider_is_away(
 ) -> None:
     await bearer.grant(provider.token())
     provider.answer = lambda _: (500, {}, b"")
-    monkeypatch.setattr(signing_keys, "_AGAIN", 0.0)
-    monkeypatch.setattr(signing_keys, "_FRESH", 0.0)
+    monkeypatch.setattr(provider_keys, "_AGAIN", 0.0)
+    monkeypatch.setattr(provider_keys, "_FRESH", 0.0)
     assert (await bearer.grant(provider.token())).clients == SHOP
     with pytest.raises(Unavailable):
         await bearer.grant(provider.token(kid="new"))
     assert (await bearer.grant(provider.token())).clients == SHOP
-    monkeypatch.setattr(signing_keys, "_STALE", 0.0)
+    monkeypatch.setattr(provider_keys, "_STALE", 0.0)
     with pytest.raises(Unavailable):
         await bearer.grant(provider.token())
 
@@ -285,7 +285,7 @@ async def test_a_provider_that_does_not_answer_is_waited_for_so_long(
 ) -> None:
     go_on = threading.Event()
     provider.answer = lambda path: (go_on.wait(10), provider.properly(path))[1]
-    monkeypatch.setattr(signing_keys, "LONGEST", 0.1)
+    monkeypatch.setattr(provider_keys, "LONGEST", 0.1)
     with pytest.raises(Unavailable, match="Timeout"):
         await bearer.grant(provider.token())
     go_on.set()

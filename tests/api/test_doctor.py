@@ -7,13 +7,13 @@ import pytest
 
 from pgsched.api import doctor
 from pgsched.api.app import create_app
-from pgsched.api.database import Database
+from pgsched.api.connection_pool import Database
 from pgsched.domain.api_key import EVERYBODY
-from pgsched.events import Events
 from pgsched.settings import Settings
 from pgsched.store.doctor.checks import CHECKS
 from pgsched.store.doctor.examination import examine
 from pgsched.store.doctor.finding import Report
+from pgsched.telemetry import Events
 from tests.api.serving import serving
 from tests.conftest import Connection
 from tests.store.doctor.doctor_arrange import register

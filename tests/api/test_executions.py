@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from sqlalchemy.dialects import postgresql
 
-from pgsched.store.lookup.pages import page_of_executions
+from pgsched.store.lookup.execution_pages import page_of_executions
 from pgsched.store.lookup.rows import ExecutionFilter
 
 pytestmark = pytest.mark.smoke

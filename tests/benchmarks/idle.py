@@ -17,8 +17,8 @@ _SETTLING_IN, _JOINED_WITHIN = 6, 60
 
 
 def run_idle(url: str | None, *, seconds: int, processes: int) -> dict[str, Any]:
-    """Statements a second of all workers together, begin and commit counted, and milliseconds of CPU in a second of each
-    worker, after they have settled in.
+    """Statements a second of all workers together, begin and commit counted, and milliseconds of CPU in a second of
+    each worker, after they have settled in.
 
     The server counts the statements. Raises AssertionError where it has not loaded pg_stat_statements.
     """

@@ -23,9 +23,9 @@ from pgsched.cli.bench import COUNT, JSON, progress, tell, worker_processes
 from pgsched.delivery.handler_exceptions import Retry
 from pgsched.delivery.python import App
 from pgsched.embedded import EmbeddedPostgres
-from pgsched.process import run_worker
 from pgsched.settings import Settings
 from pgsched.store.admin.migrate import migrate
+from pgsched.worker_process import run_worker
 from tests.benchmarks.measuring.respawned import Respawned
 
 _SCHEDULE = """

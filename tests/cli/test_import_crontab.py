@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from pgsched.cli.crontab_command import address_of, words_of
 from pgsched.cli.main import cli
-from pgsched.cli.shell_command import address_of, words_of
 from tests.cli.conftest import Run
 from tests.cli.import_arrange import declared
 from tests.docs.fences import ROOT, blocks_of

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pgsched.cli.top import frame, ordered, share
-from pgsched.store.gates.targets import Sidelined
+from pgsched.store.gates.sidelined_targets import Sidelined
 from pgsched.store.lookup.now import Edge, Flow, HeldByGate, Now
 from pgsched.store.lookup.now_lines import lines_of
 from pgsched.store.lookup.overview import LivingWorker, QueueState

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pgsched.delivery.completion import TransactionalCompletion
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.handler_exceptions import Fail, Retry, Snooze
+from pgsched.delivery.handler_transaction import TransactionalCompletion
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App, PythonChannel
 from pgsched.delivery.threads import THREAD_NAME, Threads
@@ -17,7 +17,7 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import Options
 from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Postponed, Succeeded, Undeliverable
 from pgsched.errors import InvalidInput, StaleLease
-from pgsched.events import Events
+from pgsched.telemetry import Events
 from tests.delivery.receiver import execution
 
 

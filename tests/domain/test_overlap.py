@@ -1,6 +1,6 @@
 import pytest
 
-from pgsched.domain.rules import OnOverlap, Rules
+from pgsched.domain.job_rules import OnOverlap, Rules
 from pgsched.domain.run_decisions import OverlapDecision, decide_overlap
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from pgsched.domain.job_rules import OnMissed, Rules, parse_rules
 from pgsched.domain.recurrence import Recurrence, recurrence
-from pgsched.domain.rules import OnMissed, Rules, parse_rules
 from pgsched.domain.run_decisions import reckon
 from pgsched.errors import InvalidSchedule
 from tests.domain.drawn import Drawn, drawn

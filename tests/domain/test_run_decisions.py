@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from pgsched.domain.job_rules import parse_rules
 from pgsched.domain.recurrence import recurrence
-from pgsched.domain.rules import parse_rules
 from pgsched.domain.run_decisions import Reckoning, SkippedRange, reckon
 
 NINE = datetime(2026, 3, 1, 9, tzinfo=UTC)

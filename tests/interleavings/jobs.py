@@ -7,7 +7,7 @@ from typing import Any, LiteralString
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.ends import dependencies
-from pgsched.store.jobs.jobs import plan_jobs
+from pgsched.store.jobs.unplanned_jobs import plan_jobs
 from tests.interleavings.scenes import EMPTIED, Scene
 
 INSTANTS = {"00:00", "01:00"}

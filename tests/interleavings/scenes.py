@@ -174,7 +174,7 @@ class Scene:
                 self.going_on.clear()
                 self.gates.left([row.id])
                 await note_use(last.connection, LAST, self.gates)
-            self.gates.holding.clear()  # what a gatekeeper does, whose gates have let all through
+            self.gates.holding.clear()  # what a gate_claimer does, whose gates have let all through
             await self.session.execute(FREE)
 
     async def carry_on(self) -> None:

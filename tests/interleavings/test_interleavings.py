@@ -2,7 +2,7 @@
 
 import pytest
 
-from pgsched.store.jobs.successors import NOTHING_PLANNED, Planned
+from pgsched.store.jobs.claimed_next_rows import NOTHING_PLANNED, Planned
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Lease
 from tests.interleavings import workers

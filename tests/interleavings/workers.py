@@ -16,13 +16,13 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.gates import gates
 from pgsched.store.live import beginnings, executions, reaping
+from pgsched.store.live.edited_meanwhile import Recall, recall
 from pgsched.store.live.executions import Group, Lease, Share
 from pgsched.store.live.reaping import ReapRange
-from pgsched.store.live.recalling import Recall, recall
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.known_gates import GateCounts
 from pgsched.worker.settle.batch import Batch
-from pgsched.worker.settle.settling import settle
+from pgsched.worker.settle.batch_sending import settle
 from tests.interleavings.stage import Actor, Part
 
 
@@ -57,8 +57,8 @@ def admission(url: str, number: int) -> Admission:
     app = App()
     app.handler("x")(called)
     parts = Assembly(Settings(database_url=url), app=app)
-    parts.roster.number = number
-    parts.base.clock.observe(to_instant(datetime.now(UTC)), time.monotonic(), time.monotonic())
+    parts.assignment.number = number
+    parts.common.clock.observe(to_instant(datetime.now(UTC)), time.monotonic(), time.monotonic())
     return parts.supply.admission
 
 
@@ -171,7 +171,7 @@ async def record(actor: Actor, row: ClaimedExecution, ends: str) -> bool:
 
 
 async def note_use(connection: Connection, number: int, admission: Admission) -> None:
-    """Writes how many a worker has in hand of those that passed gates, as its gatekeeper does."""
+    """Writes how many a worker has in hand of those that passed gates, as its gate_claimer does."""
     names = {standing.name for standing in await gates.standing(connection)}
     await gates.note_use(connection, number, {name: admission.counts.running[name] for name in names})
 

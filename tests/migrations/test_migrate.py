@@ -54,7 +54,8 @@ def test_the_revisions_that_are_read_are_those_that_alembic_finds() -> None:
 def test_a_worker_and_the_api_start_without_what_only_migrations_need() -> None:
     """Alembic takes longer to import than all that a worker needs."""
     program = (
-        "import sys, pgsched.cli.processes, pgsched.process; print([*{'alembic', 'sqlalchemy'} & {*sys.modules}]);"
+        "import sys, pgsched.cli.processes, pgsched.worker_process;"
+        "print([*{'alembic', 'sqlalchemy'} & {*sys.modules}]);"
         "import pgsched.api.server, pgsched.api.app; print('alembic' in sys.modules)"
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout

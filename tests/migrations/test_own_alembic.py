@@ -11,7 +11,7 @@ from alembic.config import Config
 from pgsched.store.admin.ddl import sqlalchemy_url
 from pgsched.store.admin.migrate import migrate, migration_sql
 from pgsched.store.admin.revisions import check_schema, migrations_dir
-from pgsched.store.core.pinned import pin_now
+from pgsched.store.core.session_settings import pin_now
 from tests.migrations.schema_catalog import dump
 from tests.migrations.test_schema import GOLDEN, HEADER
 

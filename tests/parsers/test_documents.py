@@ -26,10 +26,10 @@ from pgsched.delivery.head_repair import HeadRepair
 from pgsched.domain.api_key import ANYBODY, Grant
 from pgsched.domain.body import check_body
 from pgsched.domain.declaration import declared_in
+from pgsched.domain.job_rules import parse_rules
 from pgsched.domain.json_numbers import check_payload
 from pgsched.domain.oidc import FromClaim, Provider, parse_providers
 from pgsched.domain.options import parse_options
-from pgsched.domain.rules import parse_rules
 from pgsched.errors import (
     InvalidInput,
     InvalidOptions,
@@ -42,7 +42,7 @@ from pgsched.errors import (
 )
 from pgsched.store.lookup.rows import Event, JobRow
 from pgsched.store.schedule.bulk import OneShot, Start
-from pgsched.store.schedule.order import Order
+from pgsched.store.schedule.schedule_parameters import Order
 from tests.parsers.drawn import JSON, garbled, objects, thoroughly, written
 
 _SECRET = {"secret": "shop-token", "prefix": "Bearer "}

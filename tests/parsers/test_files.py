@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from pgsched.cli.cloud_scheduler import declared_from, jobs_in
 from pgsched.cli.crontab import CrontabEntry, lines_of
+from pgsched.cli.crontab_command import address_of, name_of, words_of
 from pgsched.cli.declared_file import jobs_of
 from pgsched.cli.main import cli
-from pgsched.cli.shell_command import address_of, name_of, words_of
 from pgsched.errors import InvalidInput, InvalidSettings
 from pgsched.settings import Settings, load, unread
 from tests.parsers.drawn import JSON, garbled, objects, thoroughly

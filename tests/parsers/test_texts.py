@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pgsched.api.entity_tags import check_version
 from pgsched.api.pages.filters import execution_filter, instant_in, letter_filter, number_in
 from pgsched.api.pages.pending_sign_in import PendingSignIn
 from pgsched.api.pages.session import local
 from pgsched.api.problems import Unreadable
-from pgsched.api.versions import check_version
 from pgsched.cli import parameters
 from pgsched.client.requests import check_address
 from pgsched.delivery.channel import FinalFailure

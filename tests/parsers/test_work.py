@@ -19,8 +19,8 @@ from pgsched.api.middleware import limited
 from pgsched.api.pages.forms import read_form
 from pgsched.api.pages.session import cookie_in
 from pgsched.api.problems import Unreadable
-from pgsched.api.signing_keys import Unusable, answered
-from pgsched.cli import crontab, shell_command
+from pgsched.api.provider_keys import Unusable, answered
+from pgsched.cli import crontab, crontab_command
 from pgsched.client.events import EventStream
 from pgsched.delivery.connection import Connection
 from pgsched.delivery.exchange import Exchange
@@ -32,8 +32,8 @@ from pgsched.domain.notification import parse_notice
 from pgsched.domain.options import parse_options
 from pgsched.domain.outcome import escaped, json_text
 from pgsched.errors import InvalidPayload
-from pgsched.events import printable
-from pgsched.passwords import without_passwords
+from pgsched.password_hiding import without_passwords
+from pgsched.telemetry import printable
 from tests.delivery.receiver import calling, execution
 from tests.parsers.work import LONGEST_TURN, growth, longest_turn, saying_in_a_thread
 
@@ -216,10 +216,13 @@ FROM_SERVERS: dict[str, tuple[int, Callable[[int], object]]] = {
     "an event in pieces of a byte": (20_000, lambda n: _events(_bytewise(b"data: " + b"x" * n))),
 }
 FROM_FILES: dict[str, tuple[int, Callable[[int], object]]] = {
-    "blanks in a crontab": (10_000, lambda n: shell_command.words_of("curl " + " " * n + "x")),
-    "redirections in a crontab": (2_000, lambda n: shell_command.words_of("curl " + "> " * n + "x")),
-    "quotes in a crontab": (10_000, lambda n: shell_command.words_of("curl " + "'" * n + '"')),
-    "words in a crontab": (10_000, lambda n: shell_command.address_of(shell_command.words_of("curl" + " -o x" * n))),
+    "blanks in a crontab": (10_000, lambda n: crontab_command.words_of("curl " + " " * n + "x")),
+    "redirections in a crontab": (2_000, lambda n: crontab_command.words_of("curl " + "> " * n + "x")),
+    "quotes in a crontab": (10_000, lambda n: crontab_command.words_of("curl " + "'" * n + '"')),
+    "words in a crontab": (
+        10_000,
+        lambda n: crontab_command.address_of(crontab_command.words_of("curl" + " -o x" * n)),
+    ),
     "a crontab": (4_000, lambda n: list(crontab.lines_of("* * * * * curl x\n" * n, with_user=False))),
 }
 FROM_PROVIDERS: dict[str, tuple[int, Callable[[int], object]]] = {

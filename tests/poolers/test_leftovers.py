@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from pgsched.api.app import create_app
 from pgsched.cli.main import cli
 from pgsched.settings import Settings
-from pgsched.store.core.pooling import has_sessions
+from pgsched.store.core.pooler import has_sessions
 from pgsched.store.core.room import OPEN
 from tests.api.serving import serving
 from tests.conftest import at

@@ -11,11 +11,11 @@ import pytest
 
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
-from pgsched.events import Events, Field
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
+from pgsched.telemetry import Events, Field
 from pgsched.upkeep import days
-from pgsched.worker.roster import Roster
+from pgsched.worker.assignment import Assignment
 from tests.databases import Databases, Janitor, kept, lending_with
 
 Connection = psycopg.AsyncConnection[Any]
@@ -40,9 +40,9 @@ def counting_app() -> tuple[App, list[str]]:
     return app, calls
 
 
-def numbered(number: int) -> Roster:
-    """The roster of a worker that has this number and serves no queue."""
-    made = Roster(name="test", instance="test", queues=(), lease=timedelta(seconds=30))
+def numbered(number: int) -> Assignment:
+    """The assignment of a worker that has this number and serves no queue."""
+    made = Assignment(name="test", instance="test", queues=(), lease=timedelta(seconds=30))
     made.number = number
     return made
 

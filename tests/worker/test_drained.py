@@ -7,7 +7,7 @@ from typing import Any
 
 from pgsched.delivery.python import App
 from pgsched.store.admin.workers import RegisteredWorker as Seen
-from pgsched.worker.roster import Roster
+from pgsched.worker.assignment import Assignment
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 POLL: dict[str, Any] = {"poll_interval": 30.0}
@@ -15,7 +15,7 @@ SCHEDULE = "select pgsched.schedule('python:slow')"
 
 
 async def _drained(worker: Any) -> bool:
-    return not worker.parts.roster.open
+    return not worker.parts.assignment.open
 
 
 async def test_what_it_has_in_hand_goes_on_and_nothing_else_begins_until_it_is_resumed(
@@ -31,7 +31,7 @@ async def test_what_it_has_in_hand_goes_on_and_nothing_else_begins_until_it_is_r
     async with running(app) as worker:
         await db.execute(SCHEDULE)
         await begun.wait()
-        number = worker.parts.roster.number
+        number = worker.parts.assignment.number
         await db.execute("select pgsched.pause('worker', %s::text)", [number])
         await until(lambda: _drained(worker))
         await db.execute(SCHEDULE)
@@ -51,7 +51,7 @@ async def test_it_stays_drained_where_it_has_to_register_anew(
 ) -> None:
     async with running(App()) as worker:
         await recorder.wait_for("worker.joined")
-        former = worker.parts.roster.number
+        former = worker.parts.assignment.number
         await db.execute("select pgsched.pause('worker', %s::text)", [former])
         await until(lambda: _drained(worker))
         await db.execute("update pgsched.workers set lost_since = now()")
@@ -60,7 +60,7 @@ async def test_it_stays_drained_where_it_has_to_register_anew(
         assert number != former
         assert await value(db, "select worker from pgsched_internal.draining") == number
         registered = "select concurrency from pgsched.workers where id = %s"
-        assert await value(db, registered, number) == worker.parts.base.settings.concurrency
+        assert await value(db, registered, number) == worker.parts.common.settings.concurrency
         assert await _drained(worker)
 
 
@@ -70,9 +70,9 @@ async def test_who_keeps_a_transaction_open_that_drains_it_does_not_keep_it_from
     async with running(App()) as worker:
         await recorder.wait_for("worker.joined")
         async with db.transaction():
-            await db.execute("select pgsched.pause('worker', %s::text)", [worker.parts.roster.number])
+            await db.execute("select pgsched.pause('worker', %s::text)", [worker.parts.assignment.number])
             async with asyncio.timeout(20):
-                assert await worker.parts.roster.renew(await worker.parts.base.renewing.get())
+                assert await worker.parts.assignment.renew(await worker.parts.common.renewing.get())
                 await worker.drain()
     assert await value(db, "select count(*) from pgsched.workers") == 0
 
@@ -83,13 +83,13 @@ def _seen(id: int, **more: Any) -> Seen:
 
 
 def test_the_others_have_its_share() -> None:
-    roster = Roster(name="a", instance="a", queues=["default"], lease=timedelta(seconds=30))
-    roster.number = 1
+    assignment = Assignment(name="a", instance="a", queues=["default"], lease=timedelta(seconds=30))
+    assignment.number = 1
     both = [_seen(1), _seen(2)]
-    roster.share(both)
-    assert len(roster.own) == 8
-    roster.share([both[0], replace(both[1], draining=True)])
-    assert len(roster.own) == 16
-    assert roster.share([replace(both[0], draining=True), both[1]])
-    assert (roster.own, roster.open) == ([], [])
-    assert len(roster.partitions) == 16
+    assignment.share(both)
+    assert len(assignment.own) == 8
+    assignment.share([both[0], replace(both[1], draining=True)])
+    assert len(assignment.own) == 16
+    assert assignment.share([replace(both[0], draining=True), both[1]])
+    assert (assignment.own, assignment.open) == ([], [])
+    assert len(assignment.partitions) == 16

@@ -10,7 +10,7 @@ import pytest
 
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
-from pgsched.store.jobs.jobs import plan_jobs
+from pgsched.store.jobs.unplanned_jobs import plan_jobs
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
 

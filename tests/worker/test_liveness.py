@@ -15,10 +15,10 @@ import pytest
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
 from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir
-from pgsched.events import Events
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from pgsched.store.admin.migrate import migrate
+from pgsched.telemetry import Events
 from pgsched.upkeep.reaper import Walk
 from tests.installed import find_bin_dir
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
@@ -77,7 +77,7 @@ async def test_a_worker_whose_listener_is_away_is_not_lost(
         await slow.begun(10)
         join = worker.parts.listener._link.get
         monkeypatch.setattr(worker.parts.listener._link, "get", lambda: _after(back, join))
-        await value(db, CUT, f"pgsched listen {worker.parts.roster.instance}%")
+        await value(db, CUT, f"pgsched listen {worker.parts.assignment.instance}%")
         await recorder.wait_for("listener.lost")
         await seen_since(judge, 12)
         back.set()
@@ -137,7 +137,7 @@ async def test_leases_that_are_being_taken_back_as_run_out_are_left_once_the_clo
         await db.execute("update pgsched.workers set expires_at = now() + interval '1 hour'")
         ahead = await value(db, "select extract(epoch from now() + interval '1 hour')::float8")
         reaper = judge.parts.upkeep.reaper
-        reaper._walks[0] = Walk([], judge.parts.roster.partitions, ended_by=ahead, depth=1000)
+        reaper._walks[0] = Walk([], judge.parts.assignment.partitions, ended_by=ahead, depth=1000)
         reaper.liveness.interrupt()
         await seen_since(judge, 4)
         slow.go.set()
@@ -173,19 +173,19 @@ async def test_a_worker_that_was_declared_lost_cannot_renew_but_registers_anew(
 ) -> None:
     async with running(lease=3.0) as worker:
         await recorder.wait_for("worker.joined")
-        before = worker.parts.roster.number
+        before = worker.parts.assignment.number
         await db.execute("update pgsched.workers set lost_since = now()")
         await recorder.wait_for("worker.lost")
         await until(lambda: _registered_anew(worker, before))
         await until(
             lambda: value(
-                db, "select array_agg(id) = array[%s]::integer[] from pgsched.workers", worker.parts.roster.number
+                db, "select array_agg(id) = array[%s]::integer[] from pgsched.workers", worker.parts.assignment.number
             )
         )
 
 
 async def _registered_anew(worker: Worker, before: int) -> bool:
-    return worker.parts.roster.number > before
+    return worker.parts.assignment.number > before
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ async def test_workers_leave_it_to_its_consumers(db: Connection, running: Runnin
     put(orders)
     async with running(queues="default,orders") as worker:
         await until(lambda: value(db, "select count(*) = 1 from pgsched.workers"))
-        assert worker.parts.roster.partitions == list(range(16))
+        assert worker.parts.assignment.partitions == list(range(16))
         assert len(claim(orders)) == 1
 
 

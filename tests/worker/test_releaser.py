@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from pgsched.events import Events
 from pgsched.store.core.connect import Link
-from pgsched.upkeep.releaser import Releaser
+from pgsched.telemetry import Events
+from pgsched.upkeep.dependent_releaser import Releaser
 from tests.worker.conftest import Connection, Recorder, value
 
 AFTER = "select pgsched.schedule('python:next', after => array[%s])::text"
@@ -52,7 +52,7 @@ async def test_being_told_that_somebody_waits_it_looks_after_settles(releaser: R
 
 
 async def test_two_turns_are_a_moment_apart(releaser: Releaser, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pgsched.upkeep.releaser._APART", 60.0)
+    monkeypatch.setattr("pgsched.upkeep.dependent_releaser._APART", 60.0)
     assert await releaser.turn() == 7.0
     assert 7.0 < await releaser.turn() <= 60.0
 

@@ -11,7 +11,7 @@ import pytest
 from pgsched.delivery.handler_exceptions import Fail, Retry
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
-from pgsched.worker.leases import new_token
+from pgsched.worker.leased_claims import new_token
 from tests.worker.conftest import Connection, Recorder, Running, counting_app, until, until_history, value
 
 pytestmark = pytest.mark.smoke
@@ -433,7 +433,7 @@ async def test_two_workers_share_the_partitions(database_url: str, db: Connectio
     app, calls = counting_app()
     async with running(app) as first, running(app) as second:
         await until(lambda: _shared(first, second))
-        assert sorted(first.parts.roster.own + second.parts.roster.own) == list(range(16))
+        assert sorted(first.parts.assignment.own + second.parts.assignment.own) == list(range(16))
         await db.execute(
             "insert into pgsched.executions (target, payload, fire_at) "
             "select 'python:count', '{}', now() from generate_series(1, 500)"
@@ -443,7 +443,7 @@ async def test_two_workers_share_the_partitions(database_url: str, db: Connectio
 
 
 async def _shared(first: Any, second: Any) -> bool:
-    return len(first.parts.roster.own) == len(second.parts.roster.own) == 8
+    return len(first.parts.assignment.own) == len(second.parts.assignment.own) == 8
 
 
 async def test_a_job_goes_on_after_its_next_run_was_cancelled(db: Connection, running: Running) -> None:

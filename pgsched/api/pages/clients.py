@@ -20,9 +20,9 @@ from pgsched.errors import NotFound
 from pgsched.store import verbs
 from pgsched.store.admin import clients
 from pgsched.store.admin.clients import ClientRow
-from pgsched.store.gates import blocked_keys, limits, targets
+from pgsched.store.gates import blocked_keys, limits, sidelined_targets
 from pgsched.store.gates.limits import LimitRow
-from pgsched.store.gates.targets import COUNTED_OF_A_TARGET
+from pgsched.store.gates.sidelined_targets import COUNTED_OF_A_TARGET
 from pgsched.store.lookup.now import HELD, Edge, held_of_clients
 
 _PAGE, _SECTION, _OTHERS = 50, 20, 20
@@ -88,7 +88,7 @@ async def show_client(
     edges = await live.clients(grant)
     async with database.connection() as connection:
         row = await _row_of(connection, client)
-        hosts = await targets.sidelined(connection, limit=_SECTION, client=client)
+        hosts = await sidelined_targets.sidelined(connection, limit=_SECTION, client=client)
         keys = await blocked_keys.blocked_keys(connection, limit=_SECTION, client=client)
         weights = await clients.weights(connection, [one.client for one in edges if one.client is not None])
         limit = await _limit_of(connection, client) if grant.clients is None and "admin" in grant.scopes else None

@@ -8,6 +8,7 @@ import msgspec
 from litestar import Request, Response
 from psycopg import AsyncConnection
 
+from pgsched.api.entity_tags import version_of_execution
 from pgsched.api.pages.content import as_fields, field_of_instant, parsed, with_secrets, without_secrets
 from pgsched.api.pages.filters import changed_fields, instant_in
 from pgsched.api.pages.forms import sent
@@ -15,7 +16,6 @@ from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import check_unchanged, does, done, shows, status_for
 from pgsched.api.parameters import Actor, ExecutionId, Pooled
 from pgsched.api.problems import Unreadable
-from pgsched.api.versions import version_of_execution
 from pgsched.errors import Conflict, PgschedError
 from pgsched.store import verbs
 from pgsched.store.lookup.rows import Execution

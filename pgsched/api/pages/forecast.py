@@ -10,7 +10,7 @@ from typing import Any
 from psycopg import AsyncConnection
 
 from pgsched.api.access import check_everywhere
-from pgsched.api.database import Database
+from pgsched.api.connection_pool import Database
 from pgsched.api.pages.charts import Bar, bars
 from pgsched.domain.api_key import Grant
 from pgsched.store import verbs

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from pgsched.api.pages.gate_words import words_of
 from pgsched.api.pages.rendering import instant, length, number
-from pgsched.store.gates.targets import Sidelined
+from pgsched.store.gates.sidelined_targets import Sidelined
 from pgsched.store.lookup.now import HeldByGate
 from pgsched.store.lookup.now_lines import GateLine
 

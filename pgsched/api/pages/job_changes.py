@@ -9,13 +9,13 @@ from litestar import Request, Response
 from litestar.params import FromPath
 from psycopg import AsyncConnection
 
+from pgsched.api.entity_tags import version_of_job
 from pgsched.api.pages.content import as_fields, parsed, with_secrets, without_secrets
 from pgsched.api.pages.filters import changed_fields
 from pgsched.api.pages.forms import sent
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import check_unchanged, does, done, shows, status_for
 from pgsched.api.parameters import Actor, JobId, Pooled
-from pgsched.api.versions import version_of_job
 from pgsched.domain.duration import format_duration
 from pgsched.errors import NotFound, PgschedError
 from pgsched.responses import job_of

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from pgsched.api.access import check_everywhere
-from pgsched.api.database import Database
+from pgsched.api.connection_pool import Database
 from pgsched.api.pages.cached import Cached
 from pgsched.domain.api_key import Grant
 from pgsched.store import verbs
-from pgsched.store.admin.draining import FormerWorker, former_workers
+from pgsched.store.admin.worker_listing import FormerWorker, former_workers
 from pgsched.store.lookup.now import Edge, Now, look, open_letters
 from pgsched.store.lookup.now_lines import Shown, lines_of
 

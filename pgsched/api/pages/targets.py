@@ -13,7 +13,7 @@ from pgsched.api.pages.routing import does, done, shows
 from pgsched.api.parameters import Actor, Pooled
 from pgsched.domain.schedule import instant_of
 from pgsched.store import verbs
-from pgsched.store.gates import blocked_keys, targets
+from pgsched.store.gates import blocked_keys, sidelined_targets
 
 _PAGE = 20
 
@@ -26,7 +26,7 @@ async def show_targets(
     check_clients(grant_of(request), asked.values())
     async with database.page() as connection:
         how: Any = {"limit": _PAGE + 1, "client": asked.get("client"), "after": after or None}
-        found = await targets.sidelined(connection, **how)
+        found = await sidelined_targets.sidelined(connection, **how)
     rows = found[:_PAGE]
     more = link_to(request, after=rows[-1].gate) if len(found) > _PAGE else None
     return html(request, "targets.html", rows=rows, asked=asked, more=more, begins=not after)

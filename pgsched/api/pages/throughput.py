@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from pgsched.api.access import check_everywhere
-from pgsched.api.database import Database
+from pgsched.api.connection_pool import Database
 from pgsched.api.pages.cached import Cached
 from pgsched.api.pages.charts import Chart, chart
 from pgsched.domain.api_key import Grant

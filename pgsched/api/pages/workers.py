@@ -12,8 +12,8 @@ from pgsched.api.parameters import Actor, Pooled
 from pgsched.api.workers import WorkerNumber
 from pgsched.errors import NotFound
 from pgsched.store import verbs
-from pgsched.store.admin import draining
-from pgsched.store.admin.draining import FormerWorker, WorkerRow
+from pgsched.store.admin import worker_listing
+from pgsched.store.admin.worker_listing import FormerWorker, WorkerRow
 from pgsched.store.lookup.overview import QueueState, queue_states
 
 _MOST, _MOST_FORMER = 50, 20
@@ -22,8 +22,8 @@ _MOST, _MOST_FORMER = 50, 20
 @shows("/workers", scope="admin", everywhere=True)
 async def show_workers(request: Request[Any, Any, Any], database: Pooled) -> Response[Any]:
     async with database.page() as connection:
-        rows = await draining.all_workers(connection)
-        former = await draining.former_workers(connection, limit=_MOST_FORMER)
+        rows = await worker_listing.all_workers(connection)
+        former = await worker_listing.former_workers(connection, limit=_MOST_FORMER)
         queues = await queue_states(connection)
     return html(
         request,
@@ -54,10 +54,10 @@ _OF_ONE: Any = {"scope": "admin", "everywhere": True, "exception_handlers": {Not
 async def show_worker(request: Request[Any, Any, Any], worker: WorkerNumber, database: Pooled) -> Response[Any]:
     async with database.page() as connection:
         try:
-            row = await draining.get_worker(connection, worker)
+            row = await worker_listing.get_worker(connection, worker)
         except NotFound as error:
-            return _left(request, error, await draining.former_workers(connection, worker, limit=1))
-        held = await draining.in_hand_of(connection, worker, limit=_MOST)
+            return _left(request, error, await worker_listing.former_workers(connection, worker, limit=1))
+        held = await worker_listing.in_hand_of(connection, worker, limit=_MOST)
     return html(request, "worker.html", row=row, held=held)
 
 

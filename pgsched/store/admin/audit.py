@@ -11,8 +11,8 @@ from psycopg import AsyncConnection
 
 from pgsched.store.core.query import rows
 from pgsched.store.lookup.clauses import equal, row_of, table
+from pgsched.store.lookup.query_texts import found, found_value
 from pgsched.store.lookup.rows import Json
-from pgsched.store.lookup.written import found, found_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, cast
 import psycopg
 from alembic import context
 
-from pgsched.store.admin.awaited import AwaitedConnection
+from pgsched.store.admin.async_alembic import AwaitedConnection
 from pgsched.store.admin.replacing import check_not_newer, interface_sql, is_current, lock_all, note_sql, replace
 from pgsched.store.admin.revisions import SCHEMA, expected_revision, revisions
-from pgsched.store.core.pinned import PINNED, PINNED_LOCALLY, QUIETLY, locally, waiting_for_locks
+from pgsched.store.core.session_settings import PINNED, PINNED_LOCALLY, QUIETLY, locally, waiting_for_locks
 from pgsched.store.core.sql import statement
 
 if TYPE_CHECKING:

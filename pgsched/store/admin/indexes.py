@@ -12,7 +12,7 @@ import psycopg
 
 from pgsched.errors import Unavailable
 from pgsched.store.admin.replacing import at_the_most, pause
-from pgsched.store.core.pinned import session_of_command, waiting_for_locks
+from pgsched.store.core.session_settings import session_of_command, waiting_for_locks
 from pgsched.store.core.sql import statement
 from pgsched.store.core.transactions import connect
 

@@ -24,7 +24,7 @@ from psycopg import sql
 
 from pgsched.errors import SchemaMismatch, Unavailable
 from pgsched.store.admin.revisions import serves_from
-from pgsched.store.core.pinned import locally, waiting_for_locks
+from pgsched.store.core.session_settings import locally, waiting_for_locks
 from pgsched.store.core.sql import statement
 from pgsched.version import __version__
 
@@ -34,14 +34,14 @@ ROLES = ("pgsched_owner", "pgsched_worker", "pgsched_api", "pgsched_client", "pg
 # A view, and a function whose body is bound when it is made, come after what they name; rights come last.
 INTERFACE_FILES = (
     "core/checks", "core/targets", "core/json", "core/options", "core/partitions", "core/locks", "core/lookups",
-    "core/isolation", "jobs/after", "jobs/rules", "schedule/checks", "schedule/schedule", "schedule/keyed",
+    "core/culprits", "jobs/after", "jobs/rules", "schedule/checks", "schedule/schedule", "schedule/keyed",
     "schedule/keys", "schedule/edits",
     "admin/acting", "admin/audit", "jobs/waiting", "jobs/recall", "schedule/job", "jobs/control", "jobs/edit",
-    "jobs/pause_after", "admin/pauses", "ends/dependencies", "ends/ending", "ends/outcomes",
+    "jobs/pause_after", "admin/pauses", "ends/dependencies", "ends/ending", "ends/dependents",
     "ends/dead_letters", "ends/calls", "admin/clients", "ends/replaying", "bulk/filters", "bulk/counting",
     "bulk/changing", "bulk/backfill", "bulk/asking",
     "gates/limits", "admin/queues", "admin/workers", "gates/sidelining", "schedule/notify", "admin/secrets",
-    "admin/signing_secrets", "ends/policy", "ends/overdue", "gates/waits", "gates/ordering", "pull/in_hand",
+    "admin/signing_secrets", "ends/retries", "ends/overdue", "gates/waits", "gates/ordering", "pull/in_hand",
     "pull/verbs", "pull/results", "pull/queues", "pull/claim", "admin/recovery", "lookup/sidelined", "lookup/status",
     "lookup/undeliverable", "lookup/rollups", "admin/days", "admin/strays", "admin/replication", "admin/api_keys",
     "admin/catalogue", "admin/rights",

@@ -11,7 +11,7 @@ from psycopg import AsyncConnection
 from pgsched.store import internal, verbs
 from pgsched.store.bulk.backfill_chunks import ENDED_BY, plan_chunk
 from pgsched.store.bulk.values import Active, Chunk
-from pgsched.store.core.isolation import reason_of
+from pgsched.store.core.culprits import reason_of
 from pgsched.store.core.query import rows
 from pgsched.store.core.sql import statement
 

@@ -14,7 +14,7 @@ from pgsched.store.bulk.backfills import Range, count_instants
 from pgsched.store.bulk.values import COUNTED_WITHIN, Action, BulkAsked, BulkDetail, BulkOperation, Runs
 from pgsched.store.core.query import rows
 from pgsched.store.lookup.clauses import SortOrder, equal, row_of, table
-from pgsched.store.lookup.written import found
+from pgsched.store.lookup.query_texts import found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 from psycopg import AsyncConnection, Connection, IsolationLevel
 
-from pgsched.store.core.pinned import KEPT_ALIVE, command_locally
+from pgsched.store.core.session_settings import KEPT_ALIVE, command_locally
 
 Lend = Callable[[], AbstractAsyncContextManager[AsyncConnection[Any]]]
 """Lends a connection for the time of a block."""

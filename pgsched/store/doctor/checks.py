@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from pgsched.store.doctor import access, fleet, holding, schema, server, work
+from pgsched.store.doctor import fleet, holding, reachability, schema, server, work
 from pgsched.store.doctor.finding import Check
 
 CHECKS: Mapping[str, Check] = {
@@ -32,9 +32,9 @@ CHECKS: Mapping[str, Check] = {
     "wraparound": server.wraparound,
     "autovacuum": server.autovacuum,
     "dead rows": server.dead_rows,
-    "pooler": access.pooler,
-    "round trip": access.round_trip,
-    "clock": access.clock,
+    "pooler": reachability.pooler,
+    "round trip": reachability.round_trip,
+    "clock": reachability.clock,
 }
 OF_THE_SCHEMA = frozenset(
     {

@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 import psycopg
 
 from pgsched.errors import PgschedError, Unavailable
-from pgsched.events import printable
-from pgsched.passwords import without_passwords
+from pgsched.password_hiding import without_passwords
 from pgsched.sealing import KeyRing
-from pgsched.store.core.pinned import DOCTOR_LOCALLY
 from pgsched.store.core.query import column, first
+from pgsched.store.core.session_settings import DOCTOR_LOCALLY
 from pgsched.store.core.transactions import Lend
 from pgsched.store.doctor.checks import CHECKS, OF_THE_SCHEMA
 from pgsched.store.doctor.finding import (
@@ -30,6 +29,7 @@ from pgsched.store.doctor.finding import (
     error,
     warning,
 )
+from pgsched.telemetry import printable
 from pgsched.version import __version__
 
 _EACH, _ALL = 8.0, 25.0  # seconds for a check and for the examination

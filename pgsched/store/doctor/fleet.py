@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pgsched.store.admin.installation import get_installation
+from pgsched.store.admin.installation_settings import get_installation
 from pgsched.store.admin.workers import RegisteredWorker, watch
 from pgsched.store.core.query import rows
 from pgsched.store.doctor.finding import Finding, Ground, counted, error, note, seconds_in, warning

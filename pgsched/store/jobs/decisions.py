@@ -9,11 +9,11 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import ClaimedExecution, by_partition
-from pgsched.domain.rules import Rules
+from pgsched.domain.job_rules import Rules
 from pgsched.domain.run_decisions import SkippedRange
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import LAST, LONG_AGO, Instants, Tokens, Uuids
-from pgsched.store.ends.ends import finish_jobs, skip_claimed, skip_further
+from pgsched.store.ends.ends_without_run import finish_jobs, skip_claimed, skip_further
 from pgsched.store.jobs.definitions import ClaimedDefinition, fires_late
 from pgsched.store.jobs.starts import Planning, starts_of
 from pgsched.store.live.putting_off import PutOff

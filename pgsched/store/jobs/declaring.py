@@ -25,7 +25,7 @@ from pgsched.store.core.text import encode
 from pgsched.store.jobs.edits import changes_of, edit_job, preview_job
 from pgsched.store.lookup.listings import get_edited_job, get_job
 from pgsched.store.schedule import calls
-from pgsched.store.schedule.order import order_of
+from pgsched.store.schedule.schedule_parameters import order_of
 
 _SHOWN = 3
 _COMPARED = (

@@ -17,8 +17,8 @@ from pgsched.domain.bounded_cache import Memo
 from pgsched.domain.definition import Definition
 from pgsched.domain.duration import MICROSECOND
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.job_rules import Rules
 from pgsched.domain.recurrence import Recurrence
-from pgsched.domain.rules import Rules
 from pgsched.domain.run_decisions import Reckoning, reckon, reckon_late
 from pgsched.domain.schedule import from_parts, next_instant
 from pgsched.domain.spread import spread

@@ -10,13 +10,13 @@ import msgspec
 from psycopg import AsyncConnection
 
 from pgsched.domain.duration import check_duration, format_duration, parse_duration
-from pgsched.domain.rules import parse_rules
+from pgsched.domain.job_rules import parse_rules
 from pgsched.domain.schedule import Fire
 from pgsched.errors import InvalidSchedule, NotFound
 from pgsched.store import verbs
 from pgsched.store.core.query import value
 from pgsched.store.core.text import check_text
-from pgsched.store.jobs.jobs import plan_job
+from pgsched.store.jobs.unplanned_jobs import plan_job
 from pgsched.store.lookup.listings import get_edited_job, get_job
 from pgsched.store.lookup.rows import EditPreview, JobRow
 from pgsched.store.schedule import calls

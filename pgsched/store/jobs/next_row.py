@@ -16,8 +16,8 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.definition import Definition
 from pgsched.domain.duration import MICROSECOND
+from pgsched.domain.job_rules import NO_RULES
 from pgsched.domain.recurrence import Recurrence
-from pgsched.domain.rules import NO_RULES
 from pgsched.domain.run_decisions import SkippedRange
 from pgsched.store.core.query import first, rows
 from pgsched.store.core.wire import LAST, LONG_AGO, to_datetime, to_instant

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.rules import Rules
+from pgsched.domain.job_rules import Rules
 from pgsched.domain.run_decisions import Reckoning, SkippedRange
 from pgsched.errors import InvalidSchedule
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import Tokens, Uuids, to_datetime, to_instant
-from pgsched.store.ends.ends import mark_invalid
+from pgsched.store.ends.ends_without_run import mark_invalid
 from pgsched.store.jobs.definitions import ClaimedDefinition
 
 _SECONDS, _SECONDS_OF_RULES = 0.1, 0.03  # of computing

@@ -6,16 +6,17 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.store.core.isolation import by_halves, is_a_lock, is_of_a_row
+from pgsched.store.core.culprits import by_halves, is_a_lock, is_of_a_row
 from pgsched.store.core.query import column
-from pgsched.store.ends.ends import mark_invalid
-from pgsched.store.jobs.jobs import Repaired, repair_jobs
+from pgsched.store.ends.ends_without_run import mark_invalid
+from pgsched.store.jobs.unplanned_jobs import Repaired, repair_jobs
 
 
 async def repair_others(
     connection: AsyncConnection[Any], *, after: UUID, most: int
 ) -> tuple[Repaired, list[tuple[UUID, str]]]:
-    """``jobs.repair_jobs``, without the jobs for whose sake it fails; (id, reason) of these, which are invalid then."""
+    """``unplanned_jobs.repair_jobs``, without the jobs for whose sake it fails; (id, reason) of these, which are
+    invalid then."""
     try:
         return await repair_jobs(connection, after=after, most=most), []
     except Exception as error:

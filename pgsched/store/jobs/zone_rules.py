@@ -15,7 +15,7 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.definition import Definition
 from pgsched.errors import InvalidSchedule
-from pgsched.store.core.isolation import Culprit, by_halves, is_a_lock
+from pgsched.store.core.culprits import Culprit, by_halves, is_a_lock
 from pgsched.store.core.query import column, first, rows
 from pgsched.store.core.sql import statement
 

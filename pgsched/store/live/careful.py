@@ -5,13 +5,13 @@ from dataclasses import replace
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection
-from pgsched.store.core.isolation import is_a_brief_lock, is_of_a_row
+from pgsched.store.core.culprits import is_a_brief_lock, is_of_a_row
 from pgsched.store.core.sql import statement_among
 from pgsched.store.live import executions
+from pgsched.store.live.claim_culprits import RowPlace, lease_rows, lock_due, sift
 from pgsched.store.live.executions import Admit, Claimed, ClaimTerms, Lease, Share
 from pgsched.store.live.looking import ALL_ROWS, RowFilter
 from pgsched.store.live.parking import SetAside
-from pgsched.store.live.sifting import RowPlace, lease_rows, lock_due, sift
 
 _TRIES = 3
 

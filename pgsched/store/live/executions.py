@@ -17,8 +17,8 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.core.sql import statement, statement_among, statement_in, statement_over, together
 from pgsched.store.core.wire import LONG_AGO, Instant, Tokens, Uuids
 from pgsched.store.ends.deferred import with_own_tokens
+from pgsched.store.jobs.claimed_next_rows import NOTHING_PLANNED, plan_successors
 from pgsched.store.jobs.definitions import Definitions
-from pgsched.store.jobs.successors import NOTHING_PLANNED, plan_successors
 from pgsched.store.live.looking import ALL_ROWS, PLAIN, RowFilter
 from pgsched.store.live.parking import SetAside
 

@@ -9,7 +9,7 @@ from uuid import UUID
 import psycopg
 from psycopg import AsyncConnection
 
-from pgsched.store.core.isolation import is_a_lock, is_of_a_row, reason_of
+from pgsched.store.core.culprits import is_a_lock, is_of_a_row, reason_of
 from pgsched.store.core.sql import statement_in
 
 Disposal = Literal["held", "failed", "gone", "left"]

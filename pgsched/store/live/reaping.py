@@ -5,7 +5,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from pgsched.store.core.connect import Connection
-from pgsched.store.core.isolation import by_halves, is_a_lock, is_of_a_row
+from pgsched.store.core.culprits import by_halves, is_a_lock, is_of_a_row
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import Instant
 from pgsched.store.live.parking import SetAside, park

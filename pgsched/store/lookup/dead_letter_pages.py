@@ -6,7 +6,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from pgsched.store.lookup.clauses import Condition, SortOrder, equal, labelled, row_of, table
-from pgsched.store.lookup.pages import LARGE
+from pgsched.store.lookup.execution_pages import LARGE
 from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter
 
 _view = table("dead_letters", "client_id", "host", *(DeadLetter.__dataclass_fields__.keys() - {"client"}))

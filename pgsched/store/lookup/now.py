@@ -13,7 +13,7 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.outcome import NO_SLOT
 from pgsched.store.core.query import first, rows
-from pgsched.store.gates.targets import Sidelined, sidelined
+from pgsched.store.gates.sidelined_targets import Sidelined, sidelined
 from pgsched.store.lookup.overview import LivingWorker, QueueState, living_workers, queue_states
 
 MOST = 250

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pgsched.domain.gate import CLIENT
-from pgsched.store.gates.targets import COUNTED_OF_A_TARGET, Sidelined
+from pgsched.store.gates.sidelined_targets import COUNTED_OF_A_TARGET, Sidelined
 from pgsched.store.lookup.now import HELD, Edge, Flow, HeldByGate, Now
 from pgsched.store.lookup.overview import LivingWorker
 

@@ -12,15 +12,15 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.execution import ClaimedExecution, by_partition
 from pgsched.domain.partitions import partitions_of
-from pgsched.store.core.isolation import is_of_a_row
+from pgsched.store.core.culprits import is_of_a_row
 from pgsched.store.core.query import column
 from pgsched.store.core.sql import statement, statement_among, statement_over
 from pgsched.store.core.wire import Instant
-from pgsched.store.jobs.successors import plan_successors
+from pgsched.store.jobs.claimed_next_rows import plan_successors
 from pgsched.store.live import executions
+from pgsched.store.live.claim_culprits import RowPlace, lease_rows, lock_due, sift
 from pgsched.store.live.executions import Group, Lease, Share
 from pgsched.store.live.parking import SetAside
-from pgsched.store.live.sifting import RowPlace, lease_rows, lock_due, sift
 
 _PLANNED = ("planned",)
 

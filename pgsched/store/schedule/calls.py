@@ -14,7 +14,7 @@ from psycopg import AsyncConnection
 from pgsched.domain.duration import format_duration
 from pgsched.store import internal
 from pgsched.store.core.query import column, first, value
-from pgsched.store.schedule.order import Order
+from pgsched.store.schedule.schedule_parameters import Order
 
 Outcome = Literal["created", "replaced", "existing", "ended"]
 """What scheduling came to: a new row; what waited under the key was replaced; what stands under it was left as it is,

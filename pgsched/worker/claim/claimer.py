@@ -5,8 +5,9 @@ the claimed rows are on their way, the worker looks for the next row beyond that
 came in between. So a sleeping worker wakes for the earliest row it knows of, a notification, or the poll interval, at
 which it looks at all partitions: whichever is first. Losing every notification costs no more than the poll interval.
 
-A turn divides the room among the streams (``streams``): first those of single clients, then that of everybody else. A
-full batch means there is more: then the next turn follows at once and begins where the last one ended.
+A turn divides the room among the streams (``client_streams``): first those of single clients, then that of
+everybody else. A full batch means there is more: then the next turn follows at once and begins where the last one
+ended.
 
 A worker claims from its own partitions, and helps with another's once something there is overdue. While it is polling
 (``polling``) it claims from all of them every few milliseconds.
@@ -22,14 +23,14 @@ from pgsched.store.core.wire import FAR_OFF, LONG_AGO
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.store.live.looking import ALL_ROWS, RowFilter
+from pgsched.worker.claim.client_streams import Stream, spread
 from pgsched.worker.claim.fairness import Fairness
 from pgsched.worker.claim.horizon import LATE, LOOK_AGAIN, SMALLEST_SHARE, Horizon
 from pgsched.worker.claim.polling import LOOK_EVERY, Polling
-from pgsched.worker.claim.selection import Selection
-from pgsched.worker.claim.streams import Stream, spread
+from pgsched.worker.claim.row_selection import RowSelection
 from pgsched.worker.claim.sweeper import Sweeper
 from pgsched.worker.gates.admission import Admission
-from pgsched.worker.leases import Claiming, Leases
+from pgsched.worker.leased_claims import Claiming, LeasedClaims
 from pgsched.worker.run.dispatcher import Dispatcher
 
 _LITTLE_ROOM, _NOT_YET = 0.005, 0.02
@@ -43,7 +44,7 @@ class Claimer(Claiming):
 
     def __init__(
         self,
-        leases: Leases,
+        leases: LeasedClaims,
         dispatcher: Dispatcher,
         *,
         batch: int,
@@ -52,7 +53,7 @@ class Claimer(Claiming):
         fairness: Fairness,
         sweeper: Sweeper,
         horizon: Horizon,
-        selection: Selection,
+        selection: RowSelection,
     ) -> None:
         super().__init__(leases)
         self._dispatcher, self._batch, self._poll = dispatcher, batch, poll.total_seconds()
@@ -67,7 +68,7 @@ class Claimer(Claiming):
     def expect(self, partition: int, instant: int) -> bool:
         """Notes that a row for this instant stands in this partition. False if this worker does not serve its queue, or
         the queue is paused."""
-        if partition not in self._roster.open:
+        if partition not in self._assignment.open:
             return False
         self._horizon.hear(partition, instant)
         self.wake()
@@ -84,19 +85,19 @@ class Claimer(Claiming):
 
     def reopen(self) -> None:
         """Takes note that other partitions than before may be claimed from."""
-        self._horizon.keep(self._roster.open)
+        self._horizon.keep(self._assignment.open)
         self.look()
 
     async def turn(self) -> float:
-        if not self._roster.number or not self._selection.is_ready:
+        if not self._assignment.number or not self._selection.is_ready:
             return _NOT_YET
         await self.leases.give_back()
         self._horizon.pass_over(self._selection.passed_over)
         if time.monotonic() - self._horizon.looked_at >= self._look_interval:
             await self._look()
-        free, partitions = self._dispatcher.free, self._roster.open
+        free, partitions = self._dispatcher.free, self._assignment.open
         if self._polling.is_called_for and not self._polling.on and free and partitions:
-            await self._polling.start(await self._link.get(), self._roster.number, self._roster.partitions)
+            await self._polling.start(await self._link.get(), self._assignment.number, self._assignment.partitions)
         if self._polling.on and not (free and partitions):
             await self.stop_polling()
             await self._look()
@@ -151,7 +152,7 @@ class Claimer(Claiming):
         if not self._fairness.apart:
             return 0
         self._fairness.leave(self._selection.held)
-        partitions, count = self._roster.own or self._roster.open, 0
+        partitions, count = self._assignment.own or self._assignment.open, 0
         budgets = self._fairness.budgets(free, capacity=self._dispatcher.capacity, taken=self._dispatcher.taken())
         for stream, budget in budgets:
             if stream.client in self._selection.crowded:
@@ -185,7 +186,7 @@ class Claimer(Claiming):
 
     async def _claim_latest(self, room: int) -> int:
         """Claims the rows that became due last, beside those that have waited longest."""
-        moment_back, partitions = self._horizon.front.moment_back, self._roster.own or self._roster.open
+        moment_back, partitions = self._horizon.front.moment_back, self._assignment.own or self._assignment.open
         shares = spread(partitions, room, batch=self._batch, low=lambda _: moment_back)
         return len((await self._take(shares, self._selection.latest)).taken)
 
@@ -266,7 +267,7 @@ class Claimer(Claiming):
 
     async def _look(self) -> None:
         """Looks for the next waiting row of every partition."""
-        partitions = self._roster.open
+        partitions = self._assignment.open
         await self._link.get()  # to connect is no part of the round trip
         self._horizon.asking()
         if not partitions:

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.worker.claim.streams import Stream
-from pgsched.worker.directory import Directory
+from pgsched.worker.claim.client_streams import Stream
+from pgsched.worker.known_settings import KnownSettings
 
 _OVERDUE = 100_000  # microseconds by which a full claim's last row is late where there is more than can be done
 _MOST_APART = 16
@@ -24,7 +24,7 @@ _TOLERANCE = 1.1
 class Fairness:
     """``apart`` has the streams of single clients, by client."""
 
-    def __init__(self, clients: Directory) -> None:
+    def __init__(self, clients: KnownSettings) -> None:
         self.known = clients
         self.apart: dict[str, Stream] = {}
         self._others: Counter[str] = Counter()

@@ -11,9 +11,9 @@ from pgsched.domain.partitions import queue_of
 from pgsched.service import Signal
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO
 from pgsched.store.live.executions import Claimed, Share
-from pgsched.worker.claim.streams import Divide
+from pgsched.worker.assignment import Assignment
+from pgsched.worker.claim.client_streams import Divide
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.roster import Roster
 
 REREAD = 2_000_000
 """Microseconds that every look reads again: rows due at once get their instant when their transaction begins, and
@@ -40,8 +40,8 @@ class Front:
     is to read it. ``left_behind`` is called with each partition and the mark from which rows are left to the sweeper.
     """
 
-    def __init__(self, roster: Roster, clock: DatabaseClock) -> None:
-        self._roster, self._clock = roster, clock
+    def __init__(self, assignment: Assignment, clock: DatabaseClock) -> None:
+        self._assignment, self._clock = assignment, clock
         self._marks: dict[int, int] = {}
         self.left_behind: Signal[[int, int]] = Signal()
         self._passed_over: set[str] = set()
@@ -92,7 +92,7 @@ class Front:
         low, begin = self.low(partition), self.begin(partition)
         if low < begin:
             self._has_left = True
-            if partition in self._roster.own:
+            if partition in self._assignment.own:
                 self.left_behind(partition, low)
         return begin
 
@@ -112,9 +112,9 @@ class Horizon:
     ``due`` has the next waiting row of each partition, where one is known, and ``front`` from where to read.
     """
 
-    def __init__(self, roster: Roster, clock: DatabaseClock, *, ahead: int) -> None:
-        self._roster, self._clock, self.ahead = roster, clock, ahead
-        self.front = Front(roster, clock)
+    def __init__(self, assignment: Assignment, clock: DatabaseClock, *, ahead: int) -> None:
+        self._assignment, self._clock, self.ahead = assignment, clock, ahead
+        self.front = Front(assignment, clock)
         self.due: dict[int, int] = {}
         self._taken: dict[int, int] = {}
         self._heard: dict[int, int] = {}
@@ -231,13 +231,13 @@ class Horizon:
         none, the most overdue of the others, provided that the last look at them was a moment ago."""
         due, now = self.due, self._clock.now()
         horizon = now + self.ahead
-        own = [p for p in self._roster.own if due.get(p, horizon + 1) <= horizon]
+        own = [p for p in self._assignment.own if due.get(p, horizon + 1) <= horizon]
         if own:
             return sorted(own, key=due.__getitem__)
         if time.monotonic() - self.looked_at > LOOK_AGAIN:
             return []
         overdue = now - HELP_AFTER
-        others = [p for p in self._roster.open if due.get(p, overdue + 1) <= overdue]
+        others = [p for p in self._assignment.open if due.get(p, overdue + 1) <= overdue]
         return sorted(others, key=due.__getitem__)[:_AT_ONCE]
 
     def shares(self, wanted: Sequence[int], room: int, *, batch: int, divide: Divide) -> list[Share]:
@@ -270,10 +270,10 @@ class Horizon:
 
     def until_own(self) -> float | None:
         """Seconds until a claim can reach a row of its own partitions; None where none is in sight."""
-        own = [self.due[p] for p in self._roster.own if p in self.due]
+        own = [self.due[p] for p in self._assignment.own if p in self.due]
         return (min(own) - self.ahead - self._clock.now()) / 1e6 if own else None
 
     def until_help(self) -> float | None:
         """Seconds until it helps with a row of another worker's partition; None where none is in sight."""
-        theirs = [self.due[p] for p in self._roster.open if p in self.due and p not in self._roster.own]
+        theirs = [self.due[p] for p in self._assignment.open if p in self.due and p not in self._assignment.own]
         return (min(theirs) + HELP_AFTER - self._clock.now()) / 1e6 if theirs else None

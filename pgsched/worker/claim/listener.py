@@ -20,13 +20,13 @@ from typing import Any, TypeVar
 from psycopg import AsyncConnection, OperationalError
 
 from pgsched.domain.notification import CHANNEL, MOST_ROWS, STOP, parse_notice
-from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.listening import listen
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import UNIX_TO_WIRE
-from pgsched.worker.roster import Roster
+from pgsched.telemetry import Events
+from pgsched.worker.assignment import Assignment
 
 RINGS, WITHIN = 20, 0.1
 """This many notifications in so many seconds are many."""
@@ -193,7 +193,7 @@ class Listener(Service):
     def __init__(
         self,
         link: Link,
-        roster: Roster,
+        assignment: Assignment,
         events: Events,
         *,
         joined: Callable[[], None],
@@ -202,7 +202,7 @@ class Listener(Service):
         every: float = 5.0,
     ) -> None:
         super().__init__(events)
-        self._link, self._roster = link, roster
+        self._link, self._assignment = link, assignment
         self._joined, self._hints = joined, hints
         self._listen, self._every = listen, every
         self._on: Connection | None = None
@@ -228,10 +228,10 @@ class Listener(Service):
         await self._link.drop()
 
     async def _join(self, connection: Connection) -> None:
-        await self._roster.join(connection)
+        await self._assignment.join(connection)
         if self._listen:
             await listen(connection, CHANNEL)
-            await listen(connection, self._roster.channel)
+            await listen(connection, self._assignment.channel)
         self._joined()
 
     async def _hear(self, connection: AsyncConnection[Any]) -> None:
@@ -247,7 +247,7 @@ class Listener(Service):
         """Sends itself a notification and waits for it. Behind many others it takes a while; as long as others come,
         the connection is not silent."""
         word = secrets.token_hex(8)
-        parameters = {"channel": self._roster.channel, "word": word}
+        parameters = {"channel": self._assignment.channel, "word": word}
         sent = await self._within(connection.execute(statement("core/notify_itself"), parameters))
         if not sent.rowcount:  # the queue of notifications is not being emptied; that the database answers must do
             return

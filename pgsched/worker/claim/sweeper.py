@@ -25,17 +25,17 @@ import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
-from pgsched.events import Events
 from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.core.connect import Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.store.live.looking import InstantRange
+from pgsched.telemetry import Events
+from pgsched.worker.assignment import Assignment
 from pgsched.worker.claim.horizon import HELP_AFTER, Front
-from pgsched.worker.claim.selection import Selection
+from pgsched.worker.claim.row_selection import RowSelection
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.roster import Roster
 from pgsched.worker.run.dispatcher import Dispatcher
 
 ONE_IN, OTHERS_ONE_IN = 4, 4
@@ -123,16 +123,16 @@ class Sweeper(Service):
         self,
         link: Link,
         events: Events,
-        roster: Roster,
+        assignment: Assignment,
         clock: DatabaseClock,
         dispatcher: Dispatcher,
         *,
         front: Front,
         every: float,
-        selection: Selection,
+        selection: RowSelection,
     ) -> None:
         super().__init__(events, link)
-        self._link, self._roster, self._clock, self._dispatcher = link, roster, clock, dispatcher
+        self._link, self._assignment, self._clock, self._dispatcher = link, assignment, clock, dispatcher
         self._front, self._selection = front, selection
         self.expected: Signal[[int, int]] = Signal()
         self.has_found: Signal[[]] = Signal()
@@ -146,7 +146,7 @@ class Sweeper(Service):
         self.wake()
 
     async def turn(self) -> float:
-        if not (self._roster.number and self._selection.is_ready and self._clock.known):
+        if not (self._assignment.number and self._selection.is_ready and self._clock.known):
             return _NOT_YET
         self._keep_open()
         if not self.found:
@@ -161,8 +161,8 @@ class Sweeper(Service):
 
     async def _read(self) -> None:
         """Reads a part of each partition and notes where there are rows that are not passed over."""
-        others = set(self._roster.open).difference(self._roster.own) if self._dispatcher.spare else set()
-        marks = self.sweeps.next(self._roster.own, others, is_partial=self._selection.is_partial)
+        others = set(self._assignment.open).difference(self._assignment.own) if self._dispatcher.spare else set()
+        marks = self.sweeps.next(self._assignment.own, others, is_partial=self._selection.is_partial)
         spans = {partition: InstantRange(mark, self._end(partition)) for partition, mark in marks.items()}
         spans = {partition: span for partition, span in spans.items() if span.low < span.until}
         read_to: dict[int, int | None] = dict.fromkeys(marks)
@@ -178,7 +178,7 @@ class Sweeper(Service):
     def _end(self, partition: int) -> int:
         """Up to where this partition is read: where claims begin, or where another worker's is helped with."""
         begin = self._front.begin(partition)
-        return begin if partition in self._roster.own else min(begin, self._clock.now() - HELP_AFTER)
+        return begin if partition in self._assignment.own else min(begin, self._clock.now() - HELP_AFTER)
 
     def _note(self, partition: int, span: InstantRange, part: looking.WaitingRange) -> int | None:
         """Notes what was found in a part. Returns the mark from which to read on, if there may be more behind it."""
@@ -204,7 +204,7 @@ class Sweeper(Service):
 
     def _keep_open(self) -> None:
         """Forgets what was found in partitions that may not be claimed from any more."""
-        self.found = {partition: span for partition, span in self.found.items() if partition in self._roster.open}
+        self.found = {partition: span for partition, span in self.found.items() if partition in self._assignment.open}
 
     def claimed(self, shares: list[Share], answer: Claimed) -> None:
         """Takes the answer to a claim of these shares. Where one was taken whole there may be more."""

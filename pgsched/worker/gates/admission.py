@@ -13,14 +13,14 @@ from pgsched.service import Signal
 from pgsched.store.core.connect import Connection
 from pgsched.store.gates import gates, ordering
 from pgsched.store.live.executions import PostponedRow, postpone
+from pgsched.worker.assignment import Assignment
 from pgsched.worker.circuits import Circuits
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.directory import Directory
 from pgsched.worker.gates.capabilities import Capabilities
-from pgsched.worker.gates.held import Held
+from pgsched.worker.gates.gate_timers import Held
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.known_gates import GateCounts, KnownGates
-from pgsched.worker.roster import Roster
+from pgsched.worker.known_settings import KnownSettings
 
 SOONEST, LATEST = 0.01, 0.5
 """Seconds until a gate that holds something is looked at again, at least and at most."""
@@ -34,19 +34,19 @@ class Admission:
 
     def __init__(
         self,
-        roster: Roster,
+        assignment: Assignment,
         clock: DatabaseClock,
         in_hand: InHand,
         *,
         known_gates: KnownGates,
         capabilities: Capabilities,
         circuits: Circuits,
-        directory: Directory,
+        known_settings: KnownSettings,
         ahead: float,
     ) -> None:
-        self._roster, self._clock, self._in_hand = roster, clock, in_hand
+        self._assignment, self._clock, self._in_hand = assignment, clock, in_hand
         self.known_gates, self._capabilities = known_gates, capabilities
-        self._circuits, self._directory = circuits, directory
+        self._circuits, self._known_settings = circuits, known_settings
         self._ahead = ahead
         self.holding: dict[str, Held] = {}
         self.counts = GateCounts()
@@ -113,7 +113,7 @@ class Admission:
     def _is_late(self, row: ClaimedExecution) -> bool:
         """Whether the row is too late, so that its target will not be called."""
         try:
-            options = self._directory.options_of(row)
+            options = self._known_settings.options_of(row)
         except InvalidInput:
             return False
         return is_late(options, row.attempt, self._clock.age(row.start))
@@ -126,7 +126,7 @@ class Admission:
         names = {name for id, gates in wanted.items() if id not in held for name in gates}
         if not names:
             return {}
-        locked = await gates.lock(connection, names, worker=self._roster.number)
+        locked = await gates.lock(connection, names, worker=self._assignment.number)
         for id, on_the_way in wanted.items() if locked.busy else ():
             busy = locked.busy.intersection(on_the_way)
             if busy and id not in held:
@@ -137,7 +137,7 @@ class Admission:
 
     async def read(self, connection: Connection, names: Iterable[str]) -> dict[str, Gate]:
         """How gates stand now; none of them is locked."""
-        return self._with_own(await gates.read(connection, names, worker=self._roster.number))
+        return self._with_own(await gates.read(connection, names, worker=self._assignment.number))
 
     def _with_own(self, found: dict[str, Gate]) -> dict[str, Gate]:
         for gate in found.values():  # as it is now that the lock is there
@@ -190,7 +190,7 @@ class Admission:
         counting = [name for name, gate in locked.items() if gate.drawn and name in self.known_gates.counting]
         if counting:
             own = {name: self.counts.running[name] + locked[name].drawn for name in counting}
-            await gates.note_use(connection, self._roster.number, own)
+            await gates.note_use(connection, self._assignment.number, own)
         if held:
             await gates.hold(connection, [(row, held[row.id]) for row in rows if row.id in held])
 

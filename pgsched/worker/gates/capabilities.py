@@ -17,14 +17,14 @@ from functools import partial
 
 from pgsched.domain.capability import SQL, WORKER, left_to_others, needs
 from pgsched.domain.partitions import queue_of
-from pgsched.events import Events
 from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.admin import workers
 from pgsched.store.admin.workers import RegisteredWorker
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.gates import gates
-from pgsched.worker.gates.held import Round
-from pgsched.worker.roster import Roster
+from pgsched.telemetry import Events
+from pgsched.worker.assignment import Assignment
+from pgsched.worker.gates.gate_timers import Round
 
 _EVERY, _NOT_YET = 1.0, 0.1
 _LOOK_EVERY, _LOOK_SELDOM = 2.0, 10.0
@@ -44,9 +44,11 @@ class Capabilities(Service):
 
     name = "capabilities"
 
-    def __init__(self, link: Link, events: Events, roster: Roster, *, mine: Callable[[], frozenset[str]]) -> None:
+    def __init__(
+        self, link: Link, events: Events, assignment: Assignment, *, mine: Callable[[], frozenset[str]]
+    ) -> None:
         super().__init__(events, link)
-        self._link, self._own_ones, self._roster = link, mine, roster
+        self._link, self._own_ones, self._assignment = link, mine, assignment
         self.changed: Signal[[]] = Signal()
         self.found: Signal[[Sequence[str]]] = Signal()
         self.mine = mine()
@@ -119,7 +121,7 @@ class Capabilities(Service):
             self.wake()
 
     async def turn(self) -> float:
-        if not self._roster.number:
+        if not self._assignment.number:
             return _NOT_YET
         self.mine = self._own_ones()
         await self._declare()
@@ -135,7 +137,7 @@ class Capabilities(Service):
 
     async def _declare(self) -> None:
         """Says what this worker can deliver, where that has changed."""
-        saying = (self._roster.number, self.mine)
+        saying = (self._assignment.number, self.mine)
         if saying != self._declared:
             await workers.declare(await self._link.get(), saying[0], sorted(saying[1]))
             self._declared, self._looked_at = saying, float("-inf")
@@ -157,5 +159,5 @@ class Capabilities(Service):
     async def _hold(self, connection: Connection) -> None:
         """Holds some of the due rows that nobody can deliver."""
         hold = partial(gates.hold_undeliverable, connection, self.missed)
-        held = await self._round.work_off(self._roster.own, _HELD_AT_ONCE, hold)
+        held = await self._round.work_off(self._assignment.own, _HELD_AT_ONCE, hold)
         self._read_past(self.missed if held else ())

@@ -21,12 +21,12 @@ from pgsched.domain.options import DEFAULT_OPTIONS, Options
 from pgsched.domain.outcome import LATE, Failed, Outcome, Released, Succeeded, is_late
 from pgsched.domain.target import Scheme
 from pgsched.errors import InvalidInput
-from pgsched.events import Events
 from pgsched.store.core.connect import Link
 from pgsched.store.live import beginnings
+from pgsched.telemetry import Events
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.directory import Directory
 from pgsched.worker.in_hand import WEIGHT, AttemptPace, InHand, Tenure
+from pgsched.worker.known_settings import KnownSettings
 from pgsched.worker.run.lanes import Lane
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.shares import Shares
@@ -89,7 +89,7 @@ class Equipment:
     channel: Channel
     settle: Settle
     in_hand: InHand
-    directory: Directory
+    known_settings: KnownSettings
     events: Events
     failures: FailureLog
     payloads: Payloads
@@ -114,7 +114,7 @@ class Attempts:
         doubt: Callable[[ClaimedExecution], None],
     ) -> None:
         self._channel, self._settle, self._in_hand = equipment.channel, equipment.settle, equipment.in_hand
-        self._directory, self._clock, self._tenure, self._pace = equipment.directory, clock, tenure, pace
+        self._known_settings, self._clock, self._tenure, self._pace = equipment.known_settings, clock, tenure, pace
         self._waiting, self._doubt, self._beginnings = waiting, doubt, equipment.beginnings
         self._events, self._failures = equipment.events, equipment.failures
         self._payloads, self._shares = equipment.payloads, equipment.shares
@@ -133,8 +133,8 @@ class Attempts:
         lane.execution = row
         options, timeout, late = DEFAULT_OPTIONS, DEFAULT_OPTIONS.timeout_seconds, False
         try:
-            if row.options is not None or self._directory.defaults(row.client_id, row.partition):
-                options = self._directory.options_of(row)
+            if row.options is not None or self._known_settings.defaults(row.client_id, row.partition):
+                options = self._known_settings.options_of(row)
                 timeout, late = self._time_left(row, options)
             lane.expires = started + timeout
             if options.max_attempts == 1 and self._beginnings is not None and not late:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from pgsched.delivery.channel import Channels
-from pgsched.delivery.completion import TransactionalCompletion
 from pgsched.delivery.failure_log import FailureLog
+from pgsched.delivery.handler_transaction import TransactionalCompletion
 from pgsched.delivery.http import HttpChannel
 from pgsched.delivery.isolation import Isolation
 from pgsched.delivery.kafka import KafkaChannel
@@ -21,10 +21,10 @@ from pgsched.delivery.tls import certificate_contexts, trusting_context
 from pgsched.domain.capability import KAFKA, SQL
 from pgsched.domain.target import Scheme
 from pgsched.settings import Settings
-from pgsched.store.core.sessions import Sessions
+from pgsched.store.core.role_sessions import Sessions
 from pgsched.worker.circuits import Circuits
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.directory import Directory
+from pgsched.worker.known_settings import KnownSettings
 from pgsched.worker.run.reports import Reports
 from pgsched.worker.vault import Vault
 
@@ -53,7 +53,7 @@ def ways_out(settings: Settings) -> WaysOut:
 class Surroundings:
     """The parts of a worker that its channels use."""
 
-    directory: Directory
+    known_settings: KnownSettings
     vault: Vault
     clock: DatabaseClock
     circuits: Circuits
@@ -66,20 +66,20 @@ class Surroundings:
 
 def make_channels(settings: Settings, url: str, app: App, parts: Surroundings) -> Channels:
     """Raises InvalidSettings for an invalid ``sql_login``, and for certificates that cannot be read."""
-    directory, is_shared = parts.directory, parts.directory.are_several
+    known_settings, is_shared = parts.known_settings, parts.known_settings.are_several
     calling = Sessions(url, settings.sql_login, most=_CALLING)
     sql = SqlChannel(
-        calling, role_of=lambda client: directory.database_role(client) or settings.sql_role, is_shared=is_shared
+        calling, role_of=lambda client: known_settings.database_role(client) or settings.sql_role, is_shared=is_shared
     )
     notifying = Sessions(url, "", most=_NOTIFYING, trusted=True)
-    notify = NotifyChannel(notifying, is_shared=is_shared, is_of_others=directory.is_of_others)
+    notify = NotifyChannel(notifying, is_shared=is_shared, is_of_others=known_settings.is_of_others)
     kafka = KafkaChannel(settings.kafka_brokers, json.loads(settings.kafka_config))
     found = {KAFKA: kafka.can_send, SQL: bool(settings.sql_role)}
     return Channels(
         http=_http(settings, parts),
         python=_python(settings, app, parts),
         others={Scheme.SQL: sql, Scheme.NOTIFY: notify, Scheme.KAFKA: kafka},
-        allowed=directory.channels,
+        allowed=known_settings.channels,
         capabilities=frozenset(capability for capability, is_there in found.items() if is_there),
     )
 
@@ -89,9 +89,9 @@ def _http(settings: Settings, parts: Surroundings) -> HttpChannel:
         connections_per_host=settings.connections_per_host,
         concurrency=settings.concurrency,
         allow_private=settings.allow_private_targets,
-        secrets=parts.directory.signing_secrets,
+        secrets=parts.known_settings.signing_secrets,
         now=parts.clock.epoch_seconds,
-        is_shared=parts.directory.are_several,
+        is_shared=parts.known_settings.are_several,
         leaves_alone=parts.circuits.leaves_alone,
         get_secret=parts.vault.secret,
         authorities=settings.tls_authorities,

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.events import Events
+from pgsched.telemetry import Events
 from pgsched.worker.run.process_exit import ExitStatus, ProcessExit
 from pgsched.worker.run.stand_in import Hand, StandIn
 

@@ -15,15 +15,15 @@ from datetime import timedelta
 import psycopg
 
 from pgsched.domain.execution import ClaimedExecution, by_partition
-from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.gates import ordering
 from pgsched.store.live import executions
+from pgsched.store.live.edited_meanwhile import Recall, recall
 from pgsched.store.live.executions import Group
-from pgsched.store.live.recalling import Recall, recall
-from pgsched.worker.leases import SURE
-from pgsched.worker.roster import RENEWALS, Roster
+from pgsched.telemetry import Events
+from pgsched.worker.assignment import RENEWALS, Assignment
+from pgsched.worker.leased_claims import SURE
 from pgsched.worker.run.dispatcher import Dispatcher
 
 _LOCKED = 0.05
@@ -38,7 +38,7 @@ class Renewer(Service):
     def __init__(
         self,
         link: Link,
-        roster: Roster,
+        assignment: Assignment,
         dispatcher: Dispatcher,
         events: Events,
         *,
@@ -47,7 +47,7 @@ class Renewer(Service):
         others: Sequence[Link] = (),
     ) -> None:
         super().__init__(events, link)
-        self._link, self._roster, self._dispatcher = link, roster, dispatcher
+        self._link, self._assignment, self._dispatcher = link, assignment, dispatcher
         self._lease, self._rejoin, self._others = lease, rejoin, others
         self._every = lease.total_seconds() / RENEWALS
         self._renew_at = float("-inf")
@@ -78,11 +78,11 @@ class Renewer(Service):
         self._dispatcher.hand_back_doubted()  # a renewal cannot tell which of them others have by now
         self._dispatcher.tenure.renewing()
         sure_until = time.monotonic() + SURE * self._lease.total_seconds()
-        if not await self._roster.renew(connection):
-            self.events.emit("worker.lost", worker=self._roster.number, why="declared lost by the others")
+        if not await self._assignment.renew(connection):
+            self.events.emit("worker.lost", worker=self._assignment.number, why="declared lost by the others")
             self._dispatcher.hand_back()
             await self._rejoin(connection)
-        await self._roster.check_in(connection)
+        await self._assignment.check_in(connection)
         for partition, rows in by_partition(self._dispatcher.in_hand.rows.values()).items():
             await executions.renew(connection, partition, Group.of(rows), self._lease)
         self._dispatcher.tenure.renewed(sure_until)

@@ -27,15 +27,15 @@ from datetime import timedelta
 import psycopg
 
 from pgsched.domain.execution import ClaimedExecution, by_partition
-from pgsched.events import Events
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import executions, standing_in
 from pgsched.store.live.executions import Group
 from pgsched.store.live.unanswered import release_claims
+from pgsched.telemetry import Events
+from pgsched.worker.assignment import RENEWALS, Assignment
 from pgsched.worker.in_hand import InHand, Tenure
-from pgsched.worker.leases import SURE
-from pgsched.worker.roster import RENEWALS, Roster
+from pgsched.worker.leased_claims import SURE
 from pgsched.worker.run.process_exit import ExitStatus, ProcessExit
 from pgsched.worker.run.unbegun import Unbegun
 
@@ -74,7 +74,7 @@ class StandIn:
     def __init__(
         self,
         url: str,
-        roster: Roster,
+        assignment: Assignment,
         events: Events,
         *,
         lease: timedelta,
@@ -83,7 +83,7 @@ class StandIn:
         longest: float = float("inf"),
         process_exit: ProcessExit | None = None,
     ) -> None:
-        self._roster, self._events = roster, events
+        self._assignment, self._events = assignment, events
         self._lease, self._unanswered, self._announces = lease, unanswered, announces
         self._longest, self._process_exit = longest, process_exit
         self._link = Link(url, "standin")
@@ -101,7 +101,7 @@ class StandIn:
             self._given_up = hand.give_up(time.monotonic() + SURE * self._lease.total_seconds())
         lease, now = self._lease.total_seconds(), time.monotonic()
         until = min(since + lease if until is None else until, since + self._longest) + _SPARED * lease
-        if now >= self._not_before and not self._is_over and self._roster.number:
+        if now >= self._not_before and not self._is_over and self._assignment.number:
             self._runner = self._runner or asyncio.Runner(loop_factory=asyncio.SelectorEventLoop)
             try:
                 self._runner.run(self._do_next(hand, culprit, is_over=now >= until))
@@ -136,19 +136,19 @@ class StandIn:
                 await standing_in.suspect(connection, culprit)
         elif now >= self._renew_at:
             self._renew_at = now + self._lease.total_seconds() / RENEWALS
-            self._is_over = not await self._roster.renew(connection)
+            self._is_over = not await self._assignment.renew(connection)
             begun = [] if self._is_over else hand.begun(given_up)
             for partition, rows in by_partition(begun).items():
                 await executions.renew(connection, partition, Group.of(rows), self._lease)
 
     async def _release(self, connection: Connection, rows: Sequence[ClaimedExecution]) -> None:
-        await standing_in.end_own_transactions(connection, self._roster.instance)
+        await standing_in.end_own_transactions(connection, self._assignment.instance)
         released = 0
         for partition, some in by_partition(rows).items():
             with suppress(psycopg.errors.LockNotAvailable):  # what somebody has locked is released by the loop
                 released += (await executions.release(connection, partition, Group.of(some))).rowcount
         if tokens := self._unanswered():
-            await release_claims(connection, dict.fromkeys(self._roster.partitions, LONG_AGO), tokens, depth=_DEPTH)
+            await release_claims(connection, dict.fromkeys(self._assignment.partitions, LONG_AGO), tokens, depth=_DEPTH)
         if rows and self._announces:
             await standing_in.announce(connection, rows)
         self._events.emit("loop.stood_in", released=released)

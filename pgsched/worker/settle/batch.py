@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.store.core.isolation import clean
+from pgsched.store.core.culprits import clean
 from pgsched.store.ends.deferred import AcceptedRow
 from pgsched.store.gates.gates import HeldRow
 from pgsched.store.live.executions import Finished, Group, PostponedRow

@@ -4,9 +4,9 @@ Outcomes are kept until the database has taken them: when the connection breaks 
 sent again over the next one. That is harmless, because each counts only under its row's token, and those that had
 arrived the first time change nothing.
 
-Where somebody has locked a row of a batch, or the database refuses one, the rest is settled without it (``settling``).
-Locked rows are kept apart and tried again every moment, by themselves; meanwhile batches first ask which rows are
-locked, so that none of them waits for a lock.
+Where somebody has locked a row of a batch, or the database refuses one, the rest is settled without it
+(``batch_sending``). Locked rows are kept apart and tried again every moment, by themselves; meanwhile batches first
+ask which rows are locked, so that none of them waits for a lock.
 
 The window in which outcomes gather grows with what comes: an idle worker settles at once, a busy one waits until a
 batch is full, and never longer than the longest window.
@@ -34,19 +34,19 @@ from pgsched.domain.outcome import (
     json_text,
     longest_deferred,
 )
-from pgsched.events import Events
 from pgsched.observer import AttemptsEnded, BatchDelivered, BatchSettled
 from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.core.connect import Connection, Link
-from pgsched.store.core.isolation import is_a_brief_lock, is_a_lock, is_of_a_row
+from pgsched.store.core.culprits import is_a_brief_lock, is_a_lock, is_of_a_row
 from pgsched.store.jobs.definitions import Definitions
+from pgsched.telemetry import Events
 from pgsched.worker.circuits import Circuits
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.directory import Directory
 from pgsched.worker.in_hand import InHand
+from pgsched.worker.known_settings import KnownSettings
 from pgsched.worker.settle.batch import Batch
+from pgsched.worker.settle.batch_sending import SettleReport, Turn, Wary, let_turns, settle
 from pgsched.worker.settle.counting import MEASURED, MEASURED_IN_A_BATCH, Measured, Weighing, ended_in
-from pgsched.worker.settle.settling import SettleReport, Turn, Wary, let_turns, settle
 
 SETTLING_PATIENCE: LiteralString = "50ms"
 """How long a batch waits for a row that somebody else has locked, before it is settled without it."""
@@ -72,7 +72,7 @@ class Settler(Service):
         link: Link,
         clock: DatabaseClock,
         events: Events,
-        clients: Directory,
+        clients: KnownSettings,
         circuits: Circuits,
         in_hand: InHand,
         definitions: Definitions,

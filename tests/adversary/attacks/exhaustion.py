@@ -6,7 +6,7 @@ from functools import partial
 
 import psycopg
 
-from pgsched.api.database import WAIT as _REQUESTS_WAIT
+from pgsched.api.connection_pool import WAIT as _REQUESTS_WAIT
 from pgsched.store.core.room import room_sql
 from tests.adversary.attack import Means, attack
 from tests.adversary.attacks.locks import dead_letters, jobs, running

@@ -12,10 +12,10 @@ import psycopg
 from pgsched.bench.processes import CONTEXT
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
-from pgsched.events import Events, Field
-from pgsched.process import run_worker
 from pgsched.settings import Settings
+from pgsched.telemetry import Events, Field
 from pgsched.worker.claim.listener import Hints
+from pgsched.worker_process import run_worker
 
 NOW: LiteralString = (
     """select pgsched.schedule('python:witness', '{"order": 42, "merchant": "abcdefghij"}', fire_at => now())"""

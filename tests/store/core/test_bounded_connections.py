@@ -9,13 +9,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgsched.api.database import Database
-from pgsched.delivery.completion import TransactionalCompletion
+from pgsched.api.connection_pool import Database
+from pgsched.delivery.handler_transaction import TransactionalCompletion
 from pgsched.domain.api_key import Grant
-from pgsched.events import Events
 from pgsched.store.core.connect import connect
-from pgsched.store.core.sessions import Sessions
+from pgsched.store.core.role_sessions import Sessions
 from pgsched.store.core.transactions import lending, transaction_async
+from pgsched.telemetry import Events
 from tests.docs.fences import ROOT
 
 Opened = AsyncIterator[psycopg.AsyncConnection[Any]]
@@ -95,10 +95,10 @@ async def test_a_session_of_a_client_is_bounded_and_noticed(database_url: str) -
 
 _MADE = re.compile(r"(?:psycopg|\b[A-Z]\w*)\.connect\(|ConnectionPool(?:\[.*\])?\($", re.M)
 _WHERE = {
-    "api/long_polls.py", "api/database.py", "delivery/completion.py", "store/core/connect.py", "store/core/sessions.py",
-    "store/core/transactions.py",
+    "api/long_polls.py", "api/connection_pool.py", "delivery/handler_transaction.py", "store/core/connect.py",
+    "store/core/role_sessions.py", "store/core/transactions.py",
     # for as long as one question takes, and within a bound of time
-    "store/admin/logins.py", "store/core/lineage.py", "store/core/pooling.py", "store/doctor/access.py",
+    "store/admin/logins.py", "store/core/lineage.py", "store/core/pooler.py", "store/doctor/reachability.py",
     "embedded/server.py",
 }  # fmt: skip
 

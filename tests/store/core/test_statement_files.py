@@ -18,13 +18,14 @@ _SQL = re.compile(
 )
 # What each of these may hold is said in it: settings of sessions; names that no parameter can be; benchmarks' own rows.
 _ALLOWED = {
-    f"store/{name}.py" for name in ("core/pinned", "core/listening", "admin/logins", "admin/replacing", "admin/indexes")
+    f"store/{name}.py"
+    for name in ("core/session_settings", "core/listening", "admin/logins", "admin/replacing", "admin/indexes")
 }
 _CALL = re.compile(r"select (\*|[\w, ]+)?\s*(from )?pgsched\w*\.\w+ ?\((%\(\w+\)s(::[\w\[\]]+)?|[\w, =>])*\)( \w+)?")
 _SENT_OTHERWISE = {"ends/call_target", "gates/try_gates", "gates/try_orderings", "jobs/crowding"}
 """Sent in a pipeline, or answered in binary or by an array, on the row's way."""
 _TRIVIAL = {"select 1", "do 'begin end'"}
-_NO_SQL = {"delivery/sql.py", "domain/rules.py", "cli/welcome.py"}  # prose, and advice
+_NO_SQL = {"delivery/sql.py", "domain/job_rules.py", "cli/welcome.py"}  # prose, and advice
 
 
 def texts(module: Path) -> Iterator[str]:

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from pgsched.store.core.connect import Connection
-from pgsched.store.jobs import jobs
+from pgsched.store.jobs import unplanned_jobs
 from tests.store.jobs.jobs_arrange import HOUR, waiting
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import call, finish, lease, value
@@ -17,7 +17,7 @@ MINUTE = timedelta(minutes=1)
 async def scheduled(db: Session, worker: Connection, every: timedelta) -> UUID:
     """Again and again, so long after the end of each run; it is planned."""
     id = call(db, "schedule", target="python:x", every=every, key="sync", rules={"after_completion": True})
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     assert isinstance(id, UUID)
     return id
 
@@ -91,5 +91,5 @@ async def test_after_a_pause_the_interval_is_counted_from_its_end(db: Session, w
     id = await made(db, worker)
     call(db, "pause", kind="job", name=str(id))
     call(db, "resume", kind="job", name=str(id))
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     assert abs(until_next(db, id) - 2 * HOUR) < MINUTE

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import psycopg
 
-from pgsched.store.core.pinned import WORKER
+from pgsched.store.core.session_settings import WORKER
 from tests.store.ends.dependency_arrange import is_due, schedule_now
 from tests.store.store_arrange import Connection, column, finish, row, value
 

@@ -14,7 +14,7 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.ends import dependencies
-from pgsched.store.jobs import jobs
+from pgsched.store.jobs import unplanned_jobs
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Finished, Group, Lease, Share
 from tests.store.jobs.planning_instants import Spec
@@ -183,7 +183,7 @@ class World:
             await reap(self.planners[0], partition, owners)
 
     async def plan(self, planner: int) -> None:
-        _, invalid, _ = await jobs.plan_jobs(self.planners[planner], batch=100)
+        _, invalid, _ = await unplanned_jobs.plan_jobs(self.planners[planner], batch=100)
         assert not invalid, invalid
 
     async def release(self) -> None:

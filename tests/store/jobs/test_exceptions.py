@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from pgsched.store.core.connect import Connection
-from pgsched.store.jobs import edits, jobs
+from pgsched.store.jobs import edits, unplanned_jobs
 from tests.store.bulk.bulk_arrange import advance, bulk
 from tests.store.jobs.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting
 from tests.store.store_arrange import Connection as Session
@@ -19,10 +19,10 @@ pytestmark = pytest.mark.oldest_postgresql
 async def cancelled_ahead(db: Session, worker: Connection, **columns: Any) -> tuple[UUID, datetime]:
     """An hourly job whose next run is cancelled, and the instant of that; the job is planned."""
     hourly = job(db, planned_revision=0, key="hourly", anchor=BEGAN, **columns)
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     [instant] = waiting(db, hourly)
     call(db, "cancel", id=value(db, "select id from pgsched.executions where job_id = %s", [hourly]))
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     assert waiting(db, hourly) == [instant + HOUR]
     return hourly, instant
 
@@ -47,7 +47,7 @@ async def test_an_edit_does_not_bring_it_back(
     if "every" in changes:
         changes = changes | {"anchor": instant.isoformat()}
     call(db, "edit", id=hourly, changes=changes)
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     assert waiting(db, hourly) == [instant + later]
 
 
@@ -55,10 +55,10 @@ async def test_neither_a_pause_nor_scheduling_again_brings_it_back(db: Session, 
     hourly, instant = await cancelled_ahead(db, worker)
     call(db, "pause", kind="job", name=str(hourly))
     call(db, "resume", kind="job", name=str(hourly))
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     assert waiting(db, hourly) == [instant + HOUR]
     call(db, "schedule", target="python:y", cron="0 * * * *", key="hourly")
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     assert waiting(db, hourly) == [instant + HOUR]
 
 

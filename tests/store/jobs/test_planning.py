@@ -10,14 +10,14 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.events import Events
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.gates import gates
-from pgsched.store.jobs import jobs
+from pgsched.store.jobs import unplanned_jobs
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Group, Lease, Share
-from pgsched.upkeep.planner import Planner
+from pgsched.telemetry import Events
+from pgsched.upkeep.first_row_planner import Planner
 from tests.store.jobs.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import call, finish, row, schedule, value
@@ -63,17 +63,17 @@ async def settle(worker: Connection, run: ClaimedExecution) -> None:
 async def test_a_new_job_is_planned_from_its_making_however_late_that_is(db: Session, worker: Connection) -> None:
     made = some_minutes_ago(db)
     minutely = job(db, cron="* * * * *", accounted_to=made, planned_revision=0)
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     assert waiting(db, minutely) == [made + timedelta(seconds=30)]
 
 
 async def test_an_edited_job_is_planned_from_its_edit(db: Session, worker: Connection) -> None:
     minutely = schedule(db, cron="0 0 1 1 *", key="edited")
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     schedule(db, cron="* * * * *", key="edited")
     edited = some_minutes_ago(db)
     db.execute("update pgsched.jobs set accounted_to = %s", [edited])
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     assert waiting(db, minutely) == [edited + timedelta(seconds=30)]
 
 
@@ -81,7 +81,7 @@ async def test_what_an_edit_leaves_unplanned_goes_by_the_next_edit(db: Session, 
     made = some_minutes_ago(db)
     edited = job(db, cron="0 0 1 1 *", key="edited", accounted_to=made, planned_revision=0)
     schedule(db, cron="* * * * *", key="edited")
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     assert waiting(db, edited) == [made + timedelta(seconds=30)]
 
 
@@ -91,7 +91,7 @@ async def test_a_job_that_comes_back_is_planned_from_then_on(db: Session, worker
         db, cron="* * * * *", key="old", accounted_to=BEGAN, state=state, planned_revision=int(state == "finished")
     )
     schedule(db, cron="* * * * *", key="old")
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     [instant] = waiting(db, old)
     assert instant > value(db, "select updated_at from pgsched.jobs")
 
@@ -104,7 +104,7 @@ async def test_behind_a_cancelled_row_nothing_is_left_out_for_a_triggered_run(db
     [run] = [run for run in (await claim(worker, batch=1)).rows if not run.plan]
     await settle(worker, run)
     call(db, "cancel", id=waiting_id(db, late))
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     assert waiting(db, late) == [BEGAN + HOUR]
 
 
@@ -115,10 +115,10 @@ async def test_what_was_cancelled_ahead_does_not_come_back_with_the_end_of_a_pau
     tomorrow = value(db, "select date_trunc('day', pgsched.now(), 'UTC') + interval '1 day'").astimezone(UTC)
     planned_row(db, daily, tomorrow)
     call(db, "cancel", id=waiting_id(db, daily))
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     call(db, "pause", kind="job", name=str(daily))
     call(db, "resume", kind="job", name=str(daily))
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     assert waiting(db, daily) == [tomorrow + timedelta(days=1)]
     assert account(db, daily) == [(tomorrow, None, None, "cancelled", "cancelled")]
 
@@ -129,7 +129,7 @@ async def test_a_pause_goes_on_from_a_row_that_was_cancelled_before_it(db: Sessi
     call(db, "cancel", id=waiting_id(db, late))
     call(db, "pause", kind="job", name=str(late))
     call(db, "resume", kind="job", name=str(late))
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     cancelled, paused = account(db, late)
     assert cancelled == (BEGAN, None, None, "cancelled", "cancelled")
     assert (paused[0], paused[1]) == (BEGAN + HOUR, waiting(db, late)[0] - HOUR)
@@ -143,7 +143,7 @@ async def test_an_edit_counts_from_now_where_the_row_before_it_was_cancelled_ahe
     planned_row(db, yearly, value(db, "select date_trunc('year', pgsched.now()) + interval '1 year'"))
     call(db, "cancel", id=waiting_id(db, yearly))
     schedule(db, cron="* * * * *", key="yearly")
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     assert waiting(db, yearly)[0] <= value(db, "select pgsched.now()") + MINUTE
 
 
@@ -155,7 +155,7 @@ async def test_a_run_that_was_claimed_ahead_is_not_paused_too(db: Session, worke
     call(db, "pause", kind="job", name=str(secondly))
     call(db, "resume", kind="job", name=str(secondly))
     db.execute("update pgsched.jobs set updated_at = %s", [ahead + timedelta(seconds=2)])
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     paused = (ahead + timedelta(seconds=1), ahead + timedelta(seconds=2), 2, "skipped", "paused")
     assert account(db, secondly) == [paused]
     assert run.nominal == ahead
@@ -169,7 +169,7 @@ async def test_an_edit_plans_what_was_put_off_ahead_of_its_instant(db: Session, 
     planned_row(db, hourly, ahead)
     assert (await claim(worker, now=ahead, ahead=HOUR)).rows == []
     schedule(db, every="1 hour", key="hourly")
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     assert (waiting(db, hourly), account(db, hourly)) == ([ahead], [])
 
 
@@ -179,7 +179,7 @@ async def test_a_held_row_that_is_cancelled_keeps_nobody_from_planning(db: Sessi
     await claim(worker)
     call(db, "cancel", id=waiting_id(db, counted))
     other = job(db, planned_revision=0)
-    assert (await jobs.plan_jobs(worker, batch=10, seconds=60))[:2] == (2, [])
+    assert (await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60))[:2] == (2, [])
     assert len(waiting(db, counted)) == len(waiting(db, other)) == 1
 
 
@@ -188,8 +188,8 @@ async def test_the_sweep_goes_on_from_the_last_instant_with_a_row(db: Session, w
     planned_row(db, broken, BEGAN)
     await claim(worker)
     db.execute("delete from pgsched.executions where lease_token is null")
-    assert (await jobs.repair_jobs(worker)).jobs == 1
-    await jobs.plan_jobs(worker, batch=10)
+    assert (await unplanned_jobs.repair_jobs(worker)).jobs == 1
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     assert waiting(db, broken) == [BEGAN + HOUR]
     assert row(db, "select state::text, planned_revision from pgsched.jobs") == ("active", 1)
 
@@ -207,18 +207,18 @@ async def test_the_sweep_does_not_run_again_what_went_through_a_gate_or_was_hand
         await executions.release(worker, claimed.partition, Group([claimed.id], [claimed.token]))
     finish(db, UUID(bytes=claimed.id))
     db.execute("delete from pgsched.executions where lease_token is null")
-    assert (await jobs.repair_jobs(worker)).jobs == 1
+    assert (await unplanned_jobs.repair_jobs(worker)).jobs == 1
     assert value(db, "select accounted_to from pgsched.jobs") == BEGAN
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     assert waiting(db, broken) == [BEGAN + HOUR]
 
 
 async def test_the_sweep_looks_at_so_many_jobs_and_says_where_to_go_on(db: Session, worker: Connection) -> None:
     for _ in range(3):
         job(db)
-    found, after = await jobs.repair_jobs(worker, most=2)
+    found, after = await unplanned_jobs.repair_jobs(worker, most=2)
     assert (found, after is None) == (2, False)
-    assert await jobs.repair_jobs(worker, after=after or jobs.FIRST, most=2) == (1, None)
+    assert await unplanned_jobs.repair_jobs(worker, after=after or unplanned_jobs.FIRST, most=2) == (1, None)
 
 
 @pytest.mark.parametrize("plan", [None, 0], ids=["triggered", "backfilled"])
@@ -234,7 +234,7 @@ async def test_the_sweep_takes_no_other_row_for_the_last_planned_one(
     if ended:
         call(db, "cancel", id=later)
     db.execute("delete from pgsched.executions where plan > 0 and lease_token is null")
-    assert (await jobs.repair_jobs(worker)).jobs == 1
+    assert (await unplanned_jobs.repair_jobs(worker)).jobs == 1
     assert value(db, "select accounted_to from pgsched.jobs") == BEGAN
 
 
@@ -242,11 +242,11 @@ async def test_what_was_cancelled_ahead_stays_so_when_the_same_is_scheduled_agai
     db: Session, worker: Connection
 ) -> None:
     hourly = schedule(db, target="python:x", every="1 hour", key="hourly")
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     [first] = waiting(db, hourly)
     call(db, "cancel", id=value(db, "select id from pgsched.executions"))
     schedule(db, target="python:x", every="1 hour", key="hourly")
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     assert waiting(db, hourly) == [first + HOUR]
 
 
@@ -254,13 +254,13 @@ async def test_what_was_cancelled_ahead_stays_so_when_the_same_is_scheduled_agai
     db: Session, worker: Connection
 ) -> None:
     hourly = schedule(db, target="python:x", every="1 hour", key="hourly")
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     [first] = waiting(db, hourly)
     call(db, "cancel", id=value(db, "select id from pgsched.executions"))
     call(db, "pause", kind="job", name=str(hourly))
     schedule(db, target="python:x", every="1 hour", key="hourly")
     call(db, "resume", kind="job", name=str(hourly))
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     assert waiting(db, hourly) == [first + HOUR]
 
 
@@ -268,12 +268,12 @@ async def test_what_was_cancelled_ahead_stays_so_when_the_job_moves_to_another_q
     db: Session, worker: Connection
 ) -> None:
     hourly = schedule(db, target="python:x", every="1 hour", key="hourly")
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     [first] = waiting(db, hourly)
     call(db, "cancel", id=value(db, "select id from pgsched.executions"))
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     call(db, "edit", id=hourly, changes={"ordering_key": "elsewhere"})
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     assert waiting(db, hourly) == [first + HOUR]
 
 
@@ -284,10 +284,10 @@ async def test_a_pause_is_as_short_as_it_was_where_a_row_of_another_schedule_was
     planned_row(db, edited, value(db, "select date_trunc('year', pgsched.now()) + interval '1 year'"))
     call(db, "cancel", id=waiting_id(db, edited))
     schedule(db, cron="* * * * *", key="edited")
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     call(db, "pause", kind="job", name=str(edited))
     call(db, "resume", kind="job", name=str(edited))
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     assert waiting(db, edited)[0] <= value(db, "select pgsched.now()") + MINUTE
 
 
@@ -301,7 +301,7 @@ async def test_a_row_claimed_ahead_parts_what_was_paused(db: Session, worker: Co
         " accounted_to = %(at)s - interval '0.9 s', paused_at = %(at)s, updated_at = %(at)s + interval '2 s'",
         {"at": ahead, "rules": Jsonb({"also": [{"cron": "* * * * * *"}]})},
     )
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     assert account(db, edited) == [
         (BEGAN, None, None, "skipped", "paused"),
         (BEGAN + timedelta(seconds=1), ahead + timedelta(seconds=2), 4, "skipped", "paused"),
@@ -313,7 +313,7 @@ async def test_the_first_job_of_each_client_is_planned_before_the_second_of_any(
 ) -> None:
     of_many = [job(db, client_id="many", planned_revision=0) for _ in range(5)]
     of_one = job(db, client_id="one", planned_revision=0)
-    assert await jobs.plan_jobs(worker, batch=2, seconds=60) == (2, [], True)
+    assert await unplanned_jobs.plan_jobs(worker, batch=2, seconds=60) == (2, [], True)
     assert len(waiting(db, of_one)) == 1
     assert sum(len(waiting(db, many)) for many in of_many) == 1
 
@@ -325,7 +325,7 @@ async def test_what_new_jobs_have_already_is_asked_once_for_all_of_them(
         job(db, planned_revision=0)
     with (tmp_path / "sent").open("w+b") as sent:
         worker.pgconn.trace(sent.fileno())
-        planned = await jobs.plan_jobs(worker, batch=100)
+        planned = await unplanned_jobs.plan_jobs(worker, batch=100)
         worker.pgconn.untrace()
         sent.seek(0)
         told = sent.read()
@@ -334,9 +334,9 @@ async def test_what_new_jobs_have_already_is_asked_once_for_all_of_them(
 
 async def test_when_the_time_of_a_turn_is_over_the_rest_is_planned_in_the_next(db: Session, worker: Connection) -> None:
     new = [job(db, planned_revision=0) for _ in range(3)]
-    assert await jobs.plan_jobs(worker, batch=10, seconds=0) == (1, [], True)
+    assert await unplanned_jobs.plan_jobs(worker, batch=10, seconds=0) == (1, [], True)
     assert sum(len(waiting(db, one)) for one in new) == 1
-    assert await jobs.plan_jobs(worker, batch=10, seconds=60) == (2, [], False)
+    assert await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60) == (2, [], False)
 
 
 async def test_jobs_that_somebody_has_locked_are_left_for_later(
@@ -345,10 +345,10 @@ async def test_jobs_that_somebody_has_locked_are_left_for_later(
     locked, free = job(db, planned_revision=0), job(db, planned_revision=0)
     with psycopg.connect(store_url) as other:
         other.execute("select from pgsched.jobs where id = %s for update", [locked])
-        assert await jobs.plan_jobs(worker, batch=10, seconds=60) == (1, [], True)
-        assert await jobs.plan_jobs(worker, batch=10, seconds=60) == (0, [], False)
+        assert await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60) == (1, [], True)
+        assert await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60) == (0, [], False)
     assert len(waiting(db, free)) == 1
-    assert await jobs.plan_jobs(worker, batch=10, seconds=60) == (1, [], False)
+    assert await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60) == (1, [], False)
 
 
 async def test_a_planner_rests_where_instants_take_long_to_find(db: Session, store_url: str) -> None:

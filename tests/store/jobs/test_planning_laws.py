@@ -20,7 +20,7 @@ from hypothesis.stateful import initialize, rule, run_state_machine_as_test
 from psycopg.types.json import Jsonb
 
 from pgsched.store.core import connect
-from pgsched.store.jobs import jobs
+from pgsched.store.jobs import unplanned_jobs
 from tests.store.jobs.planning_instants import POLICIES, SCHEDULES, STARTS
 from tests.store.jobs.planning_machine import Followed
 from tests.store.jobs.planning_world import World, own_clock
@@ -199,7 +199,7 @@ class Planning(Followed):
 
     @rule()
     def the_sweep_finds_nothing(self) -> None:
-        assert self.now(jobs.repair_jobs(self.world.planners[0])) == [(0, None)]
+        assert self.now(unplanned_jobs.repair_jobs(self.world.planners[0])) == [(0, None)]
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ import psycopg
 import pytest
 import pytest_asyncio
 
+from pgsched.domain.job_rules import parse_rules
 from pgsched.domain.recurrence import recurrence
-from pgsched.domain.rules import parse_rules
-from pgsched.events import Events, Field
 from pgsched.store.core.connect import Link
-from pgsched.store.jobs import jobs
+from pgsched.store.jobs import unplanned_jobs
+from pgsched.telemetry import Events, Field
 from pgsched.upkeep.zones import Zones
 from tests.store.store_arrange import Connection, column, lease, row, schedule, value
 from tests.worker.conftest import numbered
@@ -74,7 +74,7 @@ async def planned(db: Connection, processes: Processes, **given: object) -> UUID
     """A job with the row that it waits with."""
     id = schedule(db, **({"target": "python:report"} | TEN_IN_BERLIN | given))
     async with processes.planning.transaction():
-        await jobs.plan_job(processes.planning, id)
+        await unplanned_jobs.plan_job(processes.planning, id)
     return id
 
 

@@ -9,7 +9,7 @@ from pgsched.errors import InvalidInput
 from pgsched.store.admin import workers
 from pgsched.store.core.connect import Connection
 from pgsched.store.ends import dependencies
-from pgsched.store.jobs import jobs
+from pgsched.store.jobs import unplanned_jobs
 from pgsched.store.jobs.definitions import Definitions
 from tests.store.bulk.bulk_arrange import backfill
 from tests.store.jobs.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting
@@ -24,7 +24,7 @@ async def test_a_job_beyond_the_last_instant_is_finished_and_the_others_are_plan
 ) -> None:
     far = job(db, planned_revision=0, rules={"starts_at": "9999-12-31T12:00:00Z"})
     near = job(db, planned_revision=0)
-    assert (await jobs.plan_jobs(worker, batch=10, seconds=60.0))[:2] == (2, [])
+    assert (await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60.0))[:2] == (2, [])
     assert value(db, "select state::text from pgsched.jobs where id = %s", [far]) == "finished"
     assert len(waiting(db, near)) == 1
 
@@ -35,7 +35,7 @@ async def test_a_job_that_the_database_refuses_to_plan_is_invalid_and_the_others
     odd, fine = job(db, planned_revision=0), job(db, planned_revision=0)
     db.execute(f"alter table pgsched.executions add constraint odd check (job_id is distinct from '{odd}')".encode())
     try:
-        taken, invalid, _ = await jobs.plan_jobs(worker, batch=10, seconds=60.0)
+        taken, invalid, _ = await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60.0)
     finally:
         db.execute("alter table pgsched.executions drop constraint odd")
     assert (taken, [id for id, _ in invalid]) == (2, [odd])
@@ -130,7 +130,7 @@ def test_an_interval_that_is_none_is_refused_in_an_edit(db: Session) -> None:
 async def test_the_sweep_goes_on_from_now_where_history_is_not_kept(db: Session, worker: Connection) -> None:
     db.execute("update pgsched.clients set keep = 'nothing'")
     lost = job(db, accounted_to=BEGAN)
-    assert (await jobs.repair_jobs(worker)).jobs == 1
-    await jobs.plan_jobs(worker, batch=10, seconds=60.0)
+    assert (await unplanned_jobs.repair_jobs(worker)).jobs == 1
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60.0)
     db.execute("update pgsched.clients set keep = 'all'")
     assert row(db, "select scheduled_for > now() from pgsched.executions where job_id = %s", [lost]) == (True,)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import sql
 
-from pgsched.store.lookup import reach, written
+from pgsched.store.lookup import page_bounds, query_texts
 
 Db = psycopg.Connection[tuple[object, ...]]
 DAYS = 8
@@ -140,11 +140,11 @@ def fill(db: Db, *, behind: int, up_to: int, all_rows: int) -> None:
 @contextmanager
 def bounds(*, entries: int, visits: int) -> Iterator[None]:
     """Other bounds of a page; texts that are kept have those with which they were written."""
-    before = reach.ENTRIES, reach.VISITS
-    written._text.cache_clear()
-    reach.ENTRIES, reach.VISITS = entries, visits
+    before = page_bounds.ENTRIES, page_bounds.VISITS
+    query_texts._text.cache_clear()
+    page_bounds.ENTRIES, page_bounds.VISITS = entries, visits
     try:
         yield
     finally:
-        reach.ENTRIES, reach.VISITS = before
-        written._text.cache_clear()
+        page_bounds.ENTRIES, page_bounds.VISITS = before
+        query_texts._text.cache_clear()

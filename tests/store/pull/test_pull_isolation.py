@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from pgsched.store.core.isolation import is_a_lock, is_of_a_row
+from pgsched.store.core.culprits import is_a_lock, is_of_a_row
 from tests.store.pull.pull_arrange import claim, claim_one, end_lease, pulled_queue, put, put_many, run_out
 from tests.store.store_arrange import Connection, call, column, row, schedule, status, value
 

@@ -16,7 +16,7 @@ from pgsched.errors import InvalidSchedule
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.refusals import refusal
-from pgsched.store.jobs.jobs import plan_jobs
+from pgsched.store.jobs.unplanned_jobs import plan_jobs
 from tests.api.serving import serving
 from tests.conftest import at
 from tests.domain.test_cron import FIRST_INSTANTS

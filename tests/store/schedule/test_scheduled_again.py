@@ -7,7 +7,7 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.store.core.connect import Connection
-from pgsched.store.jobs import jobs
+from pgsched.store.jobs import unplanned_jobs
 from tests.store.jobs.jobs_arrange import HOUR
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import call, row, value
@@ -18,7 +18,7 @@ async def scheduled(db: Session, worker: Connection, **changed: Any) -> UUID:
     given = {"target": "python:x", "every": HOUR, "key": "sync", **changed}
     id = call(db, "schedule", **given)
     assert isinstance(id, UUID)
-    await jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10)
     return id
 
 
@@ -69,5 +69,5 @@ async def test_another_policy_for_clocks_is_planned_by(db: Session, worker: Conn
             " gap => 'skip', overlap => 'both')"
         )
         assert (await (await connection.execute("select count(*) from pgsched.executions")).fetchone()) == (0,)
-    assert (await jobs.plan_jobs(worker, batch=10))[0] == 1
+    assert (await unplanned_jobs.plan_jobs(worker, batch=10))[0] == 1
     assert value(db, "select plan = revision from pgsched.executions e join pgsched.jobs j on j.id = e.job_id")

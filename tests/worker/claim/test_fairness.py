@@ -6,14 +6,14 @@ from collections.abc import Sequence
 import pytest
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.events import Events
 from pgsched.store.core.connect import Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.store.live.looking import ALL_ROWS, RowFilter
+from pgsched.telemetry import Events
+from pgsched.worker.claim.client_streams import Stream
 from pgsched.worker.claim.fairness import Fairness
-from pgsched.worker.claim.streams import Stream
-from pgsched.worker.directory import Directory
+from pgsched.worker.known_settings import KnownSettings
 
 NOW = 850_000_000_000_000
 OVERDUE = NOW - 60_000_000
@@ -24,9 +24,9 @@ def rows(client: str, count: int, *, at: int = OVERDUE, partition: int = 0) -> l
     return [blank._replace(fire_at=at + number) for number in range(count)]
 
 
-def clients(weights: dict[str, int] | None = None, *, several: bool = True) -> Directory:
-    """A directory that was told these weights."""
-    made = Directory(Link("postgresql://", "nowhere"), Events())
+def clients(weights: dict[str, int] | None = None, *, several: bool = True) -> KnownSettings:
+    """A known_settings that was told these weights."""
+    made = KnownSettings(Link("postgresql://", "nowhere"), Events())
     made._weights, made._keep = weights or {}, dict.fromkeys(["one", "another"] if several else ["one"], True)
     return made
 
@@ -146,10 +146,10 @@ def test_no_more_than_sixteen_are_claimed_from_apart() -> None:
 
 
 def test_all_are_together_again_when_fairness_is_no_longer_wanted() -> None:
-    directory = clients()
-    shares = Fairness(directory)
+    known_settings = clients()
+    shares = Fairness(known_settings)
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
-    directory._keep = {"one": True}
+    known_settings._keep = {"one": True}
     shares.observe([], 0, NOW)
     assert not shares.apart
 

@@ -85,5 +85,5 @@ async def test_what_others_say_on_its_own_channel_is_not_taken_for_the_listeners
         await connection.execute("unlisten *")  # as deaf as a listener behind a pooler
         async with asyncio.timeout(20):
             while not recorder.named("listener.lost"):
-                await stranger.execute("select pg_notify(%s, '')", [worker.parts.roster.channel])
+                await stranger.execute("select pg_notify(%s, '')", [worker.parts.assignment.channel])
                 await asyncio.sleep(0.05)

@@ -230,7 +230,7 @@ async def test_rows_are_found_again_after_the_connections_were_cut(
 async def test_a_worker_without_partitions_reads_nothing(db: Connection, running: Running, recorder: Recorder) -> None:
     async with running(poll_interval=30.0) as worker:
         await recorder.wait_for("worker.joined")
-        worker.parts.roster.open, worker.parts.roster.own = [], []
+        worker.parts.assignment.open, worker.parts.assignment.own = [], []
         await worker.parts.supply.sweeper.turn()
         assert recorder.named("service.failed") == []
 
@@ -241,7 +241,7 @@ async def test_an_idle_worker_finds_what_stands_behind_a_busy_one(
     async with running(app, poll_interval=0.5) as busy, running(app, poll_interval=0.5):
 
         async def has_half() -> bool:
-            return len(busy.parts.roster.own) == 8
+            return len(busy.parts.assignment.own) == 8
 
         await until(has_half)
         for service in (busy.parts.supply.claimer, busy.parts.supply.sweeper):

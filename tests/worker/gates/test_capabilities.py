@@ -46,7 +46,7 @@ async def test_a_worker_leaves_alone_what_another_can_deliver(running: Running, 
     app, calls = app_with("greet")
     async with running() as without, running(app) as having:
         await knows(without, "python:greet")
-        assert len(having.parts.roster.own) == 16
+        assert len(having.parts.assignment.own) == 16
         await db.execute(SCHEDULE, ["python:greet", 200])
         await until_history(db, 200)
         assert without.parts.settler.settled_count == 0

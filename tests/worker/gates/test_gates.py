@@ -11,7 +11,7 @@ import pytest
 
 from pgsched.delivery.python import App
 from pgsched.store.core.connect import connect
-from pgsched.worker.gates import gatekeeper
+from pgsched.worker.gates import gate_claimer
 from tests.delivery.receiver import execution
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
@@ -166,7 +166,7 @@ async def test_what_was_counted_in_vain_is_not_counted_twice(
     await limit(db, "client:shop", concurrency=3)
     row = execution("python:noop", client_id="shop")
     async with running(counting_app()[0]) as worker, await connect(database_url, "claim") as connection:
-        await until(lambda: asyncio.sleep(0, worker.parts.base.known_gates.loaded and worker.parts.roster.number))
+        await until(lambda: asyncio.sleep(0, worker.parts.common.known_gates.loaded and worker.parts.assignment.number))
         async with connection.transaction(force_rollback=True):
             await worker.parts.supply.admission.admit(connection, [row])
         async with connection.transaction():
@@ -179,7 +179,7 @@ async def test_what_was_counted_in_vain_is_not_counted_twice(
 async def test_all_gates_are_fed_from_although_one_look_sees_but_some(
     running: Running, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gatekeeper, "_MOST_HOLDING", 2)
+    monkeypatch.setattr(gate_claimer, "_MOST_HOLDING", 2)
     app, _ = counting_app()
     for client in ("a", "b", "c", "d", "e"):
         await limit(db, f"client:{client}", concurrency=1)

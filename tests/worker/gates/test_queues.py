@@ -8,8 +8,8 @@ import pytest
 
 from pgsched.delivery.python import App
 from pgsched.store.admin.workers import RegisteredWorker as Seen
-from pgsched.worker.claim.streams import Stream
-from pgsched.worker.roster import Roster
+from pgsched.worker.assignment import Assignment
+from pgsched.worker.claim.client_streams import Stream
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 POLL: dict[str, Any] = {"poll_interval": 30.0}
@@ -95,7 +95,7 @@ async def test_a_worker_that_runs_keeps_to_a_pause_and_to_its_end(
 
 
 async def _closed(worker: Any) -> bool:
-    return not worker.parts.roster.open
+    return not worker.parts.assignment.open
 
 
 async def test_a_client_that_is_claimed_from_apart_is_left_alone_too(
@@ -163,7 +163,7 @@ async def test_a_queue_that_is_made_again_is_served_by_those_who_were_started_wi
 
 
 async def _serves(worker: Any, count: int) -> bool:
-    return len(worker.parts.roster.partitions) == count
+    return len(worker.parts.assignment.partitions) == count
 
 
 def seen(id: int, served: list[int], paused: list[int] | None = None, *, gone: bool = False) -> Seen:
@@ -172,14 +172,14 @@ def seen(id: int, served: list[int], paused: list[int] | None = None, *, gone: b
     )
 
 
-def roster(number: int) -> Roster:
-    made = Roster(name="w", instance="w", queues=[], lease=timedelta(seconds=30))
+def assignment(number: int) -> Assignment:
+    made = Assignment(name="w", instance="w", queues=[], lease=timedelta(seconds=30))
     made.number = number
     return made
 
 
 def test_each_queue_is_shared_among_those_who_serve_it() -> None:
-    both, one = roster(1), roster(2)
+    both, one = assignment(1), assignment(2)
     alive = [seen(1, [0, 16]), seen(2, [0])]
     both.share(alive)
     one.share(alive)
@@ -188,7 +188,7 @@ def test_each_queue_is_shared_among_those_who_serve_it() -> None:
 
 
 def test_a_paused_queue_is_nobodys_share() -> None:
-    mine = roster(1)
+    mine = assignment(1)
     assert mine.share([seen(1, [0, 16], [16])]) is True
     assert (mine.own, mine.open, mine.partitions) == ([*range(16)], [*range(16)], [*range(32)])
     assert mine.share([seen(1, [0, 16], [16])]) is False
@@ -197,6 +197,6 @@ def test_a_paused_queue_is_nobodys_share() -> None:
 
 
 def test_who_has_gone_has_no_share() -> None:
-    mine = roster(1)
+    mine = assignment(1)
     mine.share([seen(1, [0]), seen(2, [0], gone=True)])
     assert mine.own == [*range(16)]

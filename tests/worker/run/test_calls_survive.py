@@ -13,9 +13,9 @@ from typing import Any
 import psycopg
 
 from pgsched.embedded import EmbeddedPostgres
-from pgsched.process import run_worker
 from pgsched.settings import Settings
 from pgsched.store.admin.migrate import migrate
+from pgsched.worker_process import run_worker
 from tests.processes import CONTEXT
 from tests.worker.call_arrange import LOGIN, make_client
 

@@ -15,12 +15,12 @@ from pgsched.delivery.python import App
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import Options
 from pgsched.domain.outcome import Late, Outcome, Released, Succeeded
-from pgsched.events import Events
 from pgsched.scheduler import Worker
 from pgsched.store.core.connect import Link
+from pgsched.telemetry import Events
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.directory import Directory
 from pgsched.worker.in_hand import InHand
+from pgsched.worker.known_settings import KnownSettings
 from pgsched.worker.run.attempts import Equipment
 from pgsched.worker.run.dispatcher import Dispatcher
 from pgsched.worker.run.payloads import Payloads
@@ -96,13 +96,13 @@ async def dispatcher(
     monkeypatch.setattr("pgsched.worker.run.lanes._WATCH_EVERY", 0.005)
     clock = DatabaseClock()
     clock.observe(0, time.monotonic(), time.monotonic())
-    directory = Directory(Link("postgresql://", "nowhere"), Events())
+    directory = KnownSettings(Link("postgresql://", "nowhere"), Events())
     directory._options = {"brief": (b'{"relevant_for": "60s"}',)}
     equipment = Equipment(
         channel=gate,
         settle=settled.take,
         in_hand=InHand(),
-        directory=directory,
+        known_settings=directory,
         events=Events(recorder),
         failures=FailureLog(Events(recorder)),
         payloads=Payloads(Link("postgresql://nobody@127.0.0.1:1/none", "payloads"), 1 << 26),

@@ -7,11 +7,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import psycopg
 import pytest
 
-from pgsched.events import Events
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from pgsched.store.core.connect import connect, signed
 from pgsched.store.live import standing_in
+from pgsched.telemetry import Events
 from tests.worker.apart import Blockable, in_a_thread, told, until_so
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
@@ -35,7 +35,7 @@ def apart(database_url: str) -> Apart:
             database_url=database_url, lease=LEASE, concurrency=20, drain_timeout=5.0, look_ahead=0.9, poll_interval=1.0
         )
         async with in_a_thread(settings, made, Events()) as it:
-            await until_so(lambda: bool(it.parts.roster.number))
+            await until_so(lambda: bool(it.parts.assignment.number))
             yield it
 
     return run
@@ -68,9 +68,9 @@ async def test_what_has_begun_keeps_its_lease_for_longer_than_one_lasts(
         await db.execute("select pgsched.schedule('python:block')")
         await told(blocked.stands)
         async with running(other.app, lease=LEASE):
-            stood = await value(db, ENDS, worker.parts.roster.number)
-            await until(lambda: value(db, ENDS + " and extract(epoch from expires_at) > %s", worker.parts.roster.number,
-                                      stood + 2 * LEASE), seconds=30)  # fmt: skip
+            stood = await value(db, ENDS, worker.parts.assignment.number)
+            await until(lambda: value(db, ENDS + " and extract(epoch from expires_at) > %s",
+                                      worker.parts.assignment.number, stood + 2 * LEASE), seconds=30)  # fmt: skip
             blocked.free()
             await until_history(db, 6)
     assert (len(blocked.slow), len(blocked.blocked)) == (5, 1)
@@ -83,7 +83,7 @@ async def test_who_blocks_the_loop_beyond_its_time_is_lost_and_under_suspicion(
 ) -> None:
     blocked, other = Blockable(blocks=True), Blockable(blocks=False)
     async with apart(blocked) as worker:
-        number = worker.parts.roster.number
+        number = worker.parts.assignment.number
         await db.execute(ALL_IN_HAND, ['{"timeout": "1s"}'])
         await told(blocked.stands)
         async with running(other.app, lease=LEASE):
@@ -91,7 +91,7 @@ async def test_who_blocks_the_loop_beyond_its_time_is_lost_and_under_suspicion(
             await until_history(db, 21, seconds=40)
             assert len(other.blocked) == 1
             blocked.go.set()
-            await until_so(lambda: worker.parts.roster.number > number)
+            await until_so(lambda: worker.parts.assignment.number > number)
             await db.execute("select pgsched.schedule('python:note') from generate_series(1, 10)")
             await until_history(db, 31)
     assert len(other.noted) + len(blocked.noted) == 30

@@ -11,11 +11,11 @@ from pgsched.delivery.failure_log import FailureLog
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import Options
 from pgsched.domain.outcome import Outcome, Released, Succeeded
-from pgsched.events import Events
 from pgsched.store.core.connect import Link
+from pgsched.telemetry import Events
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.directory import Directory
 from pgsched.worker.in_hand import InHand
+from pgsched.worker.known_settings import KnownSettings
 from pgsched.worker.run.attempts import Equipment
 from pgsched.worker.run.dispatcher import Dispatcher
 from pgsched.worker.run.payloads import Payloads
@@ -58,7 +58,7 @@ async def dispatcher(channel: Blocking, settled: Settled, recorder: Recorder) ->
         channel=channel,
         settle=settled.take,
         in_hand=InHand(),
-        directory=Directory(Link("postgresql://", "nowhere"), Events()),
+        known_settings=KnownSettings(Link("postgresql://", "nowhere"), Events()),
         events=Events(recorder),
         failures=FailureLog(Events(recorder)),
         payloads=Payloads(Link("postgresql://nobody@127.0.0.1:1/none", "payloads"), 1 << 26),

@@ -15,7 +15,7 @@ from pgsched.domain.outcome import is_late
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO, to_datetime, to_instant
 from pgsched.store.ends import dependencies
-from pgsched.store.jobs import jobs
+from pgsched.store.jobs import unplanned_jobs
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Finished, Lease, Share
 from tests.store.store_arrange import Connection as Session
@@ -65,7 +65,7 @@ class Stage:
 
     async def plan(self) -> None:
         """What upkeep does: jobs that are new or were edited get their row, and what waited for an end is released."""
-        await jobs.plan_jobs(self.worker, batch=10, seconds=60)
+        await unplanned_jobs.plan_jobs(self.worker, batch=10, seconds=60)
         while (await dependencies.release(self.worker, most=10))[0]:
             pass
 

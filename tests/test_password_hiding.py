@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsched.passwords import has_password, without_passwords
+from pgsched.password_hiding import has_password, without_passwords
 
 URL = "postgresql://shop:hush@db.example/shop"
 WORDS = st.text("abcxyz019_", min_size=1, max_size=8)

@@ -3,63 +3,63 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from pgsched.scheduler.base import Base
+from pgsched.scheduler.common_parts import CommonParts
 from pgsched.store.admin.workers import RegisteredWorker
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.live.warming import warm_claims
+from pgsched.worker.assignment import Assignment
 from pgsched.worker.claim.claimer import Claimer
 from pgsched.worker.claim.fairness import Fairness
 from pgsched.worker.claim.horizon import Horizon
-from pgsched.worker.claim.selection import Selection
+from pgsched.worker.claim.row_selection import RowSelection
 from pgsched.worker.claim.sweeper import Sweeper
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.gates.capabilities import Capabilities
-from pgsched.worker.gates.gatekeeper import Gatekeeper
-from pgsched.worker.leases import CLAIMING_PATIENCE, Claiming, Leases
-from pgsched.worker.roster import Roster
+from pgsched.worker.gates.gate_claimer import GateClaimer
+from pgsched.worker.leased_claims import CLAIMING_PATIENCE, Claiming, LeasedClaims
 from pgsched.worker.run.dispatcher import Dispatcher
 
 
-class Supply:
+class RowSupply:
     """Makes the services that claim rows for the dispatcher; ``warms`` says whether their statements are planned
     beforehand."""
 
     def __init__(
         self,
-        base: Base,
-        roster: Roster,
+        common: CommonParts,
+        assignment: Assignment,
         dispatcher: Dispatcher,
         *,
         capabilities: Capabilities,
         warms: bool,
     ) -> None:
-        settings, self._base, self._roster, self._dispatcher = base.settings, base, roster, dispatcher
+        settings, self._common, self._assignment, self._dispatcher = common.settings, common, assignment, dispatcher
         self.capabilities = capabilities
         self.admission = Admission(
-            roster,
-            base.clock,
-            base.in_hand,
-            known_gates=base.known_gates,
+            assignment,
+            common.clock,
+            common.in_hand,
+            known_gates=common.known_gates,
             capabilities=capabilities,
-            circuits=base.circuits,
-            directory=base.directory,
+            circuits=common.circuits,
+            known_settings=common.known_settings,
             ahead=settings.look_ahead,
         )
-        self.gatekeeper = Gatekeeper(
-            self._leases(base.link("gates", greet=roster.check_in, patience=CLAIMING_PATIENCE, seldom=True)),
+        self.gate_claimer = GateClaimer(
+            self._leases(common.link("gates", greet=assignment.check_in, patience=CLAIMING_PATIENCE, seldom=True)),
             dispatcher,
-            base.chores,
+            common.chores,
             admission=self.admission,
             capabilities=capabilities,
         )
-        self.fairness = Fairness(base.directory)
-        self.selection = Selection(self.admission, self.fairness, capabilities, dispatcher.shares)
-        self.horizon = Horizon(roster, base.clock, ahead=round(settings.look_ahead * 1e6))
+        self.fairness = Fairness(common.known_settings)
+        self.selection = RowSelection(self.admission, self.fairness, capabilities, dispatcher.shares)
+        self.horizon = Horizon(assignment, common.clock, ahead=round(settings.look_ahead * 1e6))
         self.sweeper = Sweeper(
-            base.link("sweep"),
-            base.events,
-            roster,
-            base.clock,
+            common.link("sweep"),
+            common.events,
+            assignment,
+            common.clock,
             dispatcher,
             front=self.horizon.front,
             every=settings.poll_interval,
@@ -67,7 +67,7 @@ class Supply:
         )
         warm = self._warm if warms else None
         self.claimer = Claimer(
-            self._leases(base.link("claim", greet=roster.check_in, warm=warm, patience=CLAIMING_PATIENCE)),
+            self._leases(common.link("claim", greet=assignment.check_in, warm=warm, patience=CLAIMING_PATIENCE)),
             dispatcher,
             batch=settings.batch,
             poll=timedelta(seconds=settings.poll_interval),
@@ -82,7 +82,7 @@ class Supply:
     @property
     def claiming(self) -> Sequence[Claiming]:
         """The services that claim."""
-        return [self.claimer, self.gatekeeper]
+        return [self.claimer, self.gate_claimer]
 
     def unanswered(self) -> list[int]:
         """The tokens of claims that have no answer."""
@@ -90,9 +90,9 @@ class Supply:
 
     def note_workers(self, alive: Sequence[RegisteredWorker]) -> None:
         """Takes what is known of the living workers."""
-        self.capabilities.note_others(alive, self._roster.number)
-        if self._roster.share(alive):
-            open_now = frozenset(self._roster.open)
+        self.capabilities.note_others(alive, self._assignment.number)
+        if self._assignment.share(alive):
+            open_now = frozenset(self._assignment.open)
             self._dispatcher.unbegun.recall(lambda row: row.partition not in open_now)
             self.claimer.reopen()
 
@@ -106,15 +106,15 @@ class Supply:
         self.sweeper.has_found.connect(self.claimer.wake)
         self._dispatcher.room.connect(self.claimer.wake)
         self.capabilities.changed.connect(self.claimer.look)
-        self.capabilities.found.connect(self.gatekeeper.feed_from)
-        self._base.in_hand.left.connect(self.admission.left)
-        self._base.in_hand.left.connect(self._base.circuits.forget)
-        self._base.circuits.changed.connect(self.gatekeeper.look)
-        self.admission.has_news.connect(self.gatekeeper.wake)
+        self.capabilities.found.connect(self.gate_claimer.feed_from)
+        self._common.in_hand.left.connect(self.admission.left)
+        self._common.in_hand.left.connect(self._common.circuits.forget)
+        self._common.circuits.changed.connect(self.gate_claimer.look)
+        self.admission.has_news.connect(self.gate_claimer.wake)
 
-    def _leases(self, link: Link) -> Leases:
-        base = self._base
-        return Leases(link, self._roster, base.clock, base.events, base.definitions, base.lease)
+    def _leases(self, link: Link) -> LeasedClaims:
+        common = self._common
+        return LeasedClaims(link, self._assignment, common.clock, common.events, common.definitions, common.lease)
 
     async def _warm(self, connection: Connection, first: bool) -> None:
-        await warm_claims(connection, self._roster.partitions, each=first)
+        await warm_claims(connection, self._assignment.partitions, each=first)

@@ -1,10 +1,11 @@
 """Plans the next rows of recurring jobs in the transaction that claims the present ones, and decides which of these
 run.
 
-Each claimed row is first reckoned with, for instants may have passed since it was planned (``domain.reckoning``). Of
-those that would run, the ones that are not to overlap are held against the runs of their job that are not over: they
-are skipped, or wait for that run's end, or end it. What runs or is skipped has its successor inserted; what waits has
-none, since its next claim reckons anew. So a job has one waiting row at any time, however much it is behind.
+Each claimed row is first reckoned with, for instants may have passed since it was planned
+(``domain.run_decisions``). Of those that would run, the ones that are not to overlap are held against the runs of
+their job that are not over: they are skipped, or wait for that run's end, or end it. What runs or is skipped has
+its successor inserted; what waits has none, since its next claim reckons anew. So a job has one waiting row at any
+time, however much it is behind.
 
 Nothing here waits for a lock that a client can hold. A row whose job, or whose earlier run, somebody else has locked is
 given back as it was, to be claimed a moment later.

@@ -27,7 +27,7 @@ RENEWALS = 4
 """How many times within a lease a worker renews itself and the leases of its rows."""
 
 
-class Roster:
+class Assignment:
     """This worker's number and its share of the partitions.
 
     ``instance`` is the name that its sessions carry, and ``channel`` the one on which its listener notifies itself. A

@@ -1,7 +1,7 @@
 """Finds the rows that make a claim fail, and sets them aside, so that the claim can be made again without them.
 
 The rows that the claim would take are locked without reading what they carry. Then the claim is tried with halves of
-them (``core.isolation``), and each try is undone. A row that cannot be claimed alone is parked with the reason; a row
+them (``core.culprits``), and each try is undone. A row that cannot be claimed alone is parked with the reason; a row
 that could not be claimed because of somebody else's lock is put off. Both are committed while the locks are held, so
 that no row of another worker is mistaken for the culprit.
 """
@@ -17,7 +17,7 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.duration import NO_TIME
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.store.core.isolation import Culprit, by_halves, is_a_lock, is_of_a_row, took_too_long
+from pgsched.store.core.culprits import Culprit, by_halves, is_a_lock, is_of_a_row, took_too_long
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import Instant, Uuids
 from pgsched.store.live.executions import Lease, Share

@@ -9,12 +9,12 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import DEFAULT_OPTIONS, Options, parse_options, without_spans
 from pgsched.domain.partitions import first_of, queue_of
 from pgsched.errors import InvalidInput
-from pgsched.events import Events, Field
 from pgsched.sealing import CannotOpen
 from pgsched.service import Service
 from pgsched.store.admin import workers
 from pgsched.store.admin.workers import WorkerClientSettings
 from pgsched.store.core.connect import Link
+from pgsched.telemetry import Events, Field
 
 _Owner = TypeVar("_Owner", str, int)
 _EVERY = 10.0
@@ -25,12 +25,12 @@ def _no_keys(client: str, sealed: bytes) -> bytes:
     raise CannotOpen("there are no keys")
 
 
-class Directory(Service):
+class KnownSettings(Service):
     """Answers from memory once it is ``loaded``. A client without settings of its own has the defaults.
 
     ``open_signing`` opens a client's signing secret; it raises CannotOpen."""
 
-    name = "directory"
+    name = "known_settings"
     rest = 3.0  # any login can wake it by a notification
 
     def __init__(self, link: Link, events: Events, open_signing: OpenSigning = _no_keys) -> None:

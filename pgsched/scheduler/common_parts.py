@@ -9,21 +9,21 @@ import psycopg
 
 from pgsched.delivery.python import App
 from pgsched.errors import InvalidSettings
-from pgsched.events import Events
 from pgsched.sealing import KeyRing
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Link, signed
 from pgsched.store.core.lineage import Lineage
 from pgsched.store.jobs.definitions import Definitions
+from pgsched.telemetry import Events
 from pgsched.worker.circuits import Circuits
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.directory import Directory
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.known_gates import KnownGates
+from pgsched.worker.known_settings import KnownSettings
 from pgsched.worker.vault import Vault
 
 
-class Base:
+class CommonParts:
     """``instance`` is the name that the worker's sessions carry, and ``url`` connects under it. Raises
     InvalidSettings."""
 
@@ -40,7 +40,7 @@ class Base:
         self.chores, self.renewing = self.link("upkeep"), self.link("renew", raw=False)
         self.clock, self.in_hand, self.definitions = DatabaseClock(), InHand(), Definitions()
         self.vault = Vault(self.link("secrets", raw=False, seldom=True), KeyRing.parse(settings.secret_keys))
-        self.directory = Directory(self.chores, self.events, self.vault.open_signing)
+        self.known_settings = KnownSettings(self.chores, self.events, self.vault.open_signing)
         self.known_gates = KnownGates()
         self.circuits = Circuits(
             self.chores,

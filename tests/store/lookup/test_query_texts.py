@@ -11,14 +11,14 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
-from pgsched.store.lookup import written
+from pgsched.store.lookup import query_texts
 from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters
+from pgsched.store.lookup.execution_pages import page_of_executions
 from pgsched.store.lookup.job_pages import one_job, page_of_jobs
-from pgsched.store.lookup.pages import page_of_executions
-from pgsched.store.lookup.reach import reach_of_dead_letters, reach_of_executions, reach_of_jobs
+from pgsched.store.lookup.page_bounds import reach_of_dead_letters, reach_of_executions, reach_of_jobs
+from pgsched.store.lookup.query_texts import Query, query_of
 from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter
-from pgsched.store.lookup.written import Query, query_of
 from tests.store.lookup.lookup_arrange import DEAD_LETTER_STATES
 
 _dialect = postgresql.psycopg.dialect()  # type: ignore[no-untyped-call]
@@ -89,14 +89,14 @@ def test_each_filter_of_jobs_has_its_text(state: str | None) -> None:
 @pytest.mark.parametrize("select", [one_dead_letter, one_job])
 def test_what_selects_one_is_written_once(select: Callable[..., sa.Select[Any]]) -> None:
     assert same(query_of(select, id=ID), select(id=ID))
-    known = written._text.cache_info().misses
+    known = query_texts._text.cache_info().misses
     query_of(select, id=UUID(int=1))
-    assert written._text.cache_info().misses == known
+    assert query_texts._text.cache_info().misses == known
 
 
 def test_a_text_is_written_once_for_all_values() -> None:
-    written._text.cache_clear()
+    query_texts._text.cache_clear()
     for n in range(100):
         wanted = ExecutionFilter(client=f"client-{n}")
         query_of(page_of_executions, wanted, limit=n, after=UUID(int=n), reach=None)
-    assert written._text.cache_info().misses == 1
+    assert query_texts._text.cache_info().misses == 1

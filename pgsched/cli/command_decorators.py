@@ -7,11 +7,11 @@
         \"\"\"Start nothing more for a client until it is released.\"\"\"
         ...
 
-The function is given a backend (see ``asking``): the database, in a transaction that is committed when it returns, or
-the API. ``--api``, ``--database-url`` and its like, and ``--json`` are added to what it takes, and ``--actor`` is kept
-from it. One that only the database can answer is a ``database_command``: it is given the connection, and its actor.
-Their modules import the calls of the store at the top, except those that bring SQLAlchemy along, which takes longer to
-import than most commands take.
+The function is given a backend (see ``api_or_database``): the database, in a transaction that is committed when it
+returns, or the API. ``--api``, ``--database-url`` and its like, and ``--json`` are added to what it takes, and
+``--actor`` is kept from it. One that only the database can answer is a ``database_command``: it is given the
+connection, and its actor. Their modules import the calls of the store at the top, except those that bring
+SQLAlchemy along, which takes longer to import than most commands take.
 """
 
 from collections.abc import Awaitable, Callable
@@ -20,8 +20,8 @@ from typing import Any
 
 import click
 
-from pgsched.cli.answers import Answer
-from pgsched.cli.asking import api_option, asking, refuse_api
+from pgsched.cli.answer_tables import Answer
+from pgsched.cli.api_or_database import api_option, asking, refuse_api
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
 from pgsched.cli.reply import Reply, json_option
 

@@ -6,10 +6,10 @@ one; if it does, it plans the row and reports it.
 
 import time
 
-from pgsched.events import Events
 from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Connection, Link
-from pgsched.store.jobs import jobs, sweeping
+from pgsched.store.jobs import sweeping, unplanned_jobs
+from pgsched.telemetry import Events
 
 _BATCH = 500
 _SWEPT = 2000  # jobs that one part of the sweep looks at
@@ -28,14 +28,14 @@ class Planner(Service):
     def __init__(self, link: Link, events: Events) -> None:
         super().__init__(events, link)
         self._link = link
-        self._sweeping, self._swept_to = DutyCycle(_SWEEPING_ONE_IN, every=_SWEEP_EVERY), jobs.FIRST
+        self._sweeping, self._swept_to = DutyCycle(_SWEEPING_ONE_IN, every=_SWEEP_EVERY), unplanned_jobs.FIRST
 
     async def turn(self) -> float:
         connection = await self._link.get()
         if self._sweeping.is_due:
             await self._sweep(connection)
         began = time.monotonic()
-        planned = await jobs.plan_jobs(connection, batch=_BATCH)
+        planned = await unplanned_jobs.plan_jobs(connection, batch=_BATCH)
         took = time.monotonic() - began
         for job, reason in planned.invalid:
             self.events.emit("job.invalid", job=str(job), reason=reason)
@@ -50,7 +50,7 @@ class Planner(Service):
             (repaired, after), invalid = await sweeping.repair_others(connection, after=self._swept_to, most=_SWEPT)
         for job, reason in invalid:
             self.events.emit("job.invalid", job=str(job), reason=reason)
-        self._swept_to = after or jobs.FIRST
+        self._swept_to = after or unplanned_jobs.FIRST
         if after:
             self._sweeping.go_on()
         if repaired:

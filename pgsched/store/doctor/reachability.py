@@ -8,9 +8,9 @@ from psycopg import AsyncConnection
 
 from pgsched.errors import Unavailable
 from pgsched.store.core.listening import listen
-from pgsched.store.core.pinned import KEPT_ALIVE
-from pgsched.store.core.pooling import has_sessions, is_pooled
+from pgsched.store.core.pooler import has_sessions, is_pooled
 from pgsched.store.core.query import value
+from pgsched.store.core.session_settings import KEPT_ALIVE
 from pgsched.store.core.sql import statement
 from pgsched.store.doctor.finding import Finding, Ground, error, note, seconds_in, warning
 

@@ -23,8 +23,8 @@ from psycopg.pq import TransactionStatus
 
 from pgsched.errors import InvalidSettings, Unavailable
 from pgsched.store.core.metered import MOST, Metered
-from pgsched.store.core.pinned import KEPT_ALIVE, call
-from pgsched.store.core.pooling import check_sessions
+from pgsched.store.core.pooler import check_sessions
+from pgsched.store.core.session_settings import KEPT_ALIVE, call
 from pgsched.store.core.sql import statement
 
 Connection = Metered

@@ -15,11 +15,13 @@ from psycopg_pool import AsyncConnectionPool
 from pgsched.api.quotas import Deadline, FairShares
 from pgsched.domain.api_key import NOBODY, Grant
 from pgsched.errors import SchemaMismatch
-from pgsched.events import Events
 from pgsched.service import error_text, is_away
 from pgsched.store.core.exact import read_exactly
 from pgsched.store.core.lineage import Lineage
-from pgsched.store.core.pinned import (
+from pgsched.store.core.pooler import is_pooled
+from pgsched.store.core.query import first
+from pgsched.store.core.refusals import refusal
+from pgsched.store.core.session_settings import (
     AS_API,
     DOCTOR_LOCALLY,
     KEPT_ALIVE,
@@ -28,9 +30,7 @@ from pgsched.store.core.pinned import (
     pin,
     request_locally,
 )
-from pgsched.store.core.pooling import is_pooled
-from pgsched.store.core.query import first
-from pgsched.store.core.refusals import refusal
+from pgsched.telemetry import Events
 from pgsched.upkeep.primaries import Primaries
 
 _Given = ParamSpec("_Given")

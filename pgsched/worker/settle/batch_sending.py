@@ -15,7 +15,7 @@ import psycopg
 from psycopg import AsyncCursor
 
 from pgsched.store.core.connect import Connection
-from pgsched.store.core.isolation import Culprit, by_halves, is_a_lock, is_of_a_row, reason_of
+from pgsched.store.core.culprits import Culprit, by_halves, is_a_lock, is_of_a_row, reason_of
 from pgsched.store.ends import deferred
 from pgsched.store.gates import gates
 from pgsched.store.gates.ordering import let_next

@@ -10,19 +10,19 @@ from typing import LiteralString
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.errors import Unavailable
-from pgsched.events import Events
 from pgsched.observer import BatchClaimed
 from pgsched.service import Service
 from pgsched.store.core.connect import Connection, Link
-from pgsched.store.core.isolation import is_of_a_row
+from pgsched.store.core.culprits import is_of_a_row
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.jobs.definitions import Definitions
 from pgsched.store.live import careful, executions, looking, unanswered
 from pgsched.store.live.executions import NOTHING_CLAIMED, Admit, Claimed, Lease, Share
 from pgsched.store.live.looking import RowFilter
 from pgsched.store.live.parking import SetAside
+from pgsched.telemetry import Events
+from pgsched.worker.assignment import Assignment
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.roster import Roster
 
 SURE = 0.6
 """The part of a lease, counted from before it was asked for, in which rows may begin under it: a worker that is silent
@@ -41,20 +41,20 @@ def new_token() -> int:
     return secrets.randbits(_TOKEN_BITS) or 1
 
 
-class Leases:
+class LeasedClaims:
     """Makes leases, and remembers each until its claim is answered. Where a broken connection swallowed the answer,
     rows may be leased to this worker without its knowledge; these are given back."""
 
     def __init__(
         self,
         link: Link,
-        roster: Roster,
+        assignment: Assignment,
         clock: DatabaseClock,
         events: Events,
         definitions: Definitions,
         length: timedelta,
     ) -> None:
-        self.link, self.roster, self.clock, self.events = link, roster, clock, events
+        self.link, self.assignment, self.clock, self.events = link, assignment, clock, events
         self._definitions, self._length = definitions, length
         self._sure = SURE * length.total_seconds()
         self._unanswered: list[int] = []
@@ -72,8 +72,8 @@ class Leases:
         """The connection for a claim of partitions that were chosen before. Raises Unavailable if it leads to a server
         on which the installation is held."""
         connection = await self.link.get()
-        if self.roster.held is not None:
-            raise Unavailable(f"the installation is held for recovery: {self.roster.held}")
+        if self.assignment.held is not None:
+            raise Unavailable(f"the installation is held for recovery: {self.assignment.held}")
         return connection
 
     def ask(self, ahead: timedelta) -> Lease:
@@ -82,7 +82,7 @@ class Leases:
         self._unanswered.append(token)
         sure_until = time.monotonic() + self._sure
         return Lease(
-            owner=self.roster.number,
+            owner=self.assignment.number,
             token=token,
             length=self._length,
             ahead=ahead,
@@ -163,7 +163,7 @@ class Leases:
         while self._unanswered and parts > 0:
             if self._looking_for != self._unanswered:
                 self._looking_for = list(self._unanswered)
-                self._marks, self._locked = dict.fromkeys(self.roster.partitions, LONG_AGO), {}
+                self._marks, self._locked = dict.fromkeys(self.assignment.partitions, LONG_AGO), {}
             tokens, connection = self._looking_for, await self.link.get()
             found = await unanswered.release_claims(connection, self._marks, tokens, depth=_PART)
             self._marks, self._locked = found.read_to, {**found.locked, **self._locked}
@@ -189,7 +189,7 @@ class Leases:
 class Claiming(Service):
     """A service that claims rows under leases of its own. ``links`` are further connections that its turns use."""
 
-    def __init__(self, leases: Leases, *links: Link) -> None:
+    def __init__(self, leases: LeasedClaims, *links: Link) -> None:
         super().__init__(leases.events, leases.link, *links)
         self.leases, self._link = leases, leases.link
-        self._roster, self._clock = leases.roster, leases.clock
+        self._assignment, self._clock = leases.assignment, leases.clock

@@ -12,7 +12,7 @@ import click
 
 from pgsched.cli.configuration import DATABASE, load_settings, with_database
 from pgsched.errors import InvalidInput, InvalidSettings
-from pgsched.passwords import has_password
+from pgsched.password_hiding import has_password
 from pgsched.settings import API, API_KEY
 
 Question = Callable[[Any], Awaitable[Any]]

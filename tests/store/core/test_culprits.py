@@ -7,17 +7,17 @@ import psycopg
 import pytest
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.events import Events
 from pgsched.store.core.connect import Connection, Link
-from pgsched.store.core.isolation import by_halves, is_of_a_row
+from pgsched.store.core.culprits import by_halves, is_of_a_row
 from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.ends import dependencies
-from pgsched.store.jobs import jobs, sweeping
+from pgsched.store.jobs import sweeping, unplanned_jobs
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Group, Lease, Share
 from pgsched.store.live.reaping import ReapRange, reap_others
 from pgsched.store.pull import pulled
 from pgsched.store.pull.pulled import Passing
+from pgsched.telemetry import Events
 from pgsched.upkeep.bulk import Bulk
 from tests.store.bulk.bulk_arrange import backfill, bulk
 from tests.store.ends.dead_letter_arrange import dead_letter, state
@@ -122,7 +122,7 @@ async def test_jobs_are_planned_beside_one_that_cannot_be(db: Session, planning:
     db.execute("alter table pgsched.executions add constraint odd check (job_id is null or target <> 'python:odd')")
     db.execute("update pgsched.jobs set target = 'python:odd' where id = %s", [odd])
     try:
-        taken, invalid, _ = await jobs.plan_jobs(planning, batch=10, seconds=60)
+        taken, invalid, _ = await unplanned_jobs.plan_jobs(planning, batch=10, seconds=60)
     finally:
         db.execute("alter table pgsched.executions drop constraint odd")
     assert (taken, [id for id, _ in invalid]) == (5, [odd])
@@ -142,7 +142,7 @@ async def test_a_job_that_takes_too_long_to_plan_is_not_all_that_a_turn_has_time
     )
     await planning.execute("set statement_timeout = '1s'")
     try:
-        assert (await jobs.plan_jobs(planning, batch=10, seconds=0))[:2] == (1, [])
+        assert (await unplanned_jobs.plan_jobs(planning, batch=10, seconds=0))[:2] == (1, [])
     finally:
         db.execute("drop trigger be_slow on pgsched.executions; drop function public.be_slow()")
     assert column(db, "select job_id from pgsched.executions") == [fine]
@@ -173,7 +173,7 @@ async def test_jobs_that_nothing_carries_on_are_taken_up_beside_one_that_cannot_
     db.execute("update pgsched.jobs set planned_revision = revision")
     db.execute(f"alter table pgsched.jobs add constraint odd check (id <> '{ids[4]}' or planned_revision > 0)".encode())
     try:
-        (repaired, after), invalid = await sweeping.repair_others(planning, after=jobs.FIRST, most=100)
+        (repaired, after), invalid = await sweeping.repair_others(planning, after=unplanned_jobs.FIRST, most=100)
     finally:
         db.execute("alter table pgsched.jobs drop constraint odd")
     assert (repaired, after, [id for id, _ in invalid]) == (8, None, [ids[4]])
@@ -250,7 +250,7 @@ async def test_runs_are_passed_on_to_consumers_beside_one_that_cannot_be(
 ) -> None:
     pulled_queue(db)
     made = [schedule(db, every="1 hour", key=f"p-{n}", target="queue:", queue="orders") for n in range(4)]
-    await jobs.plan_jobs(planning, batch=10, seconds=60)
+    await unplanned_jobs.plan_jobs(planning, batch=10, seconds=60)
     db.execute("update pgsched.executions set fire_at = now(), scheduled_for = now()")
     db.execute(
         f"alter table pgsched.executions add constraint odd check (job_id is distinct from '{made[2]}'"

@@ -10,10 +10,10 @@ from contextlib import asynccontextmanager
 import psycopg
 import pytest
 
-from pgsched.api.database import Database
+from pgsched.api.connection_pool import Database
 from pgsched.domain.api_key import Grant
 from pgsched.errors import Unavailable
-from pgsched.events import Events
+from pgsched.telemetry import Events
 
 _PATIENCE = 4.0  # the driver alone waits for five seconds until a statement is cancelled
 

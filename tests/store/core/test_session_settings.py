@@ -10,19 +10,19 @@ import pytest
 import pytest_asyncio
 from psycopg import sql
 
-from pgsched.api.database import Database
-from pgsched.events import Events
+from pgsched.api.connection_pool import Database
 from pgsched.store.admin.migrate import migrate
 from pgsched.store.admin.replacing import interface_sql
 from pgsched.store.admin.revisions import check_schema
-from pgsched.store.core import connect, pinned
-from pgsched.store.core.sessions import Sessions
+from pgsched.store.core import connect, session_settings
+from pgsched.store.core.role_sessions import Sessions
 from pgsched.store.core.sql import statement
 from pgsched.store.core.transactions import lending, transaction, transaction_async
 from pgsched.store.core.wire import LONG_AGO, to_instant
-from pgsched.store.jobs import jobs
+from pgsched.store.jobs import unplanned_jobs
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Group, Lease, Share
+from pgsched.telemetry import Events
 from tests.store.store_arrange import Connection, call, schedule, value
 
 pytestmark = pytest.mark.oldest_postgresql
@@ -115,7 +115,7 @@ async def test_jobs_are_planned_and_carried_on_whatever_the_database_is_set_to(d
     schedule(db, every="90 minutes", key="often")
     schedule(db, cron="30 9 * * *", timezone="Europe/Berlin", key="daily")
     planner = await connect.connect(hostile, "test", raw=False)
-    assert (await jobs.plan_jobs(planner, batch=10, seconds=60))[:2] == (2, [])
+    assert (await unplanned_jobs.plan_jobs(planner, batch=10, seconds=60))[:2] == (2, [])
     await planner.close()
     db.execute("update pgsched.executions set fire_at = pgsched.now(), scheduled_for = pgsched.now()")
     claiming = await connect.connect(hostile, "test")
@@ -199,10 +199,10 @@ def hasty(database_url: str) -> str:
 
 async def test_a_session_takes_as_long_as_its_statements_may_whatever_the_database_is_set_to(hasty: str) -> None:
     async with await psycopg.AsyncConnection.connect(hasty) as session:
-        await pinned.pin(session)
+        await session_settings.pin(session)
         await session.execute(_LONGER)
     with psycopg.connect(hasty) as connection:
-        pinned.pin_now(connection)
+        session_settings.pin_now(connection)
         connection.execute(_LONGER)
 
 

@@ -1,4 +1,4 @@
-"""Lists sidelined target hosts, and sidelines one."""
+"""The list of sidelined target hosts."""
 
 from dataclasses import dataclass
 from datetime import datetime

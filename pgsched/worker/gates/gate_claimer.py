@@ -21,15 +21,15 @@ from pgsched.domain.gate import Gate
 from pgsched.domain.passing import AHEAD
 from pgsched.service import DutyCycle
 from pgsched.store.core.connect import Connection, Link
-from pgsched.store.core.isolation import by_halves, is_of_a_row
+from pgsched.store.core.culprits import by_halves, is_of_a_row
 from pgsched.store.ends.deferred import with_own_tokens
 from pgsched.store.gates import gates
 from pgsched.store.live import careful
 from pgsched.store.live.executions import Lease
 from pgsched.worker.gates.admission import LATEST, SOONEST, Admission, from_now
 from pgsched.worker.gates.capabilities import Capabilities
-from pgsched.worker.gates.held import Held, Round
-from pgsched.worker.leases import Claiming, Leases
+from pgsched.worker.gates.gate_timers import Held, Round
+from pgsched.worker.leased_claims import Claiming, LeasedClaims
 from pgsched.worker.run.dispatcher import Dispatcher
 
 _MOST_HOLDING = 1_000
@@ -41,14 +41,14 @@ _MOST_FED = 500
 _TRY_AGAIN = 0.2
 
 
-class Gatekeeper(Claiming):
+class GateClaimer(Claiming):
     """A turn claims from the gates that hold executions back, and holds due rows that claims pass over."""
 
-    name = "gatekeeper"
+    name = "gate_claimer"
 
     def __init__(
         self,
-        leases: Leases,
+        leases: LeasedClaims,
         dispatcher: Dispatcher,
         chores: Link,
         *,
@@ -138,9 +138,9 @@ class Gatekeeper(Claiming):
 
     async def _note_use(self, connection: Connection, names: Sequence[str]) -> None:
         async with connection.transaction():  # a claim that holds one of them has counted when it lets go of it
-            busy = (await gates.lock(connection, names, worker=self._roster.number)).busy
+            busy = (await gates.lock(connection, names, worker=self._assignment.number)).busy
             use = {name: self._admission.counts.running[name] for name in names if name not in busy}
-            await gates.note_use(connection, self._roster.number, use)
+            await gates.note_use(connection, self._assignment.number, use)
         self._admission.counts.changed |= busy
 
     async def _feed_on(self, name: str, here: Held) -> None:
@@ -154,7 +154,12 @@ class Gatekeeper(Claiming):
             await self.leases.give_back()
             connection, lease = await self._link.get(), self.leases.ask(timedelta(0))
             parked = await careful.sift_held(
-                connection, lease, name, self._roster.open, batch=_MOST_FED, attempt=partial(self._try_out, connection)
+                connection,
+                lease,
+                name,
+                self._assignment.open,
+                batch=_MOST_FED,
+                attempt=partial(self._try_out, connection),
             )
             self.leases.answered(lease)
             self.leases.tell(parked)
@@ -170,7 +175,7 @@ class Gatekeeper(Claiming):
         connection = await self._link.get()
         lease = self.leases.ask(timedelta(0))
         async with connection.transaction():
-            if not self._roster.number or not await gates.try_feeding(connection, name):
+            if not self._assignment.number or not await gates.try_feeding(connection, name):
                 self.leases.answered(lease)
                 here.due = time.monotonic() + _TRY_AGAIN
                 return
@@ -205,8 +210,8 @@ class Gatekeeper(Claiming):
     async def _claim_held(self, connection: Connection, lease: Lease, name: str, batch: int) -> list[ClaimedExecution]:
         """Claims rows behind a gate, without those that this worker leaves to others, who feed from the gate as
         well."""
-        left = self._capabilities.left_in(self._roster.open)
-        return await gates.claim_held(connection, lease, name, self._roster.open, batch=batch, left=left)
+        left = self._capabilities.left_in(self._assignment.open)
+        return await gates.claim_held(connection, lease, name, self._assignment.open, batch=batch, left=left)
 
     def _due_after(self, gate: Gate, here: Held, ahead: int) -> float:
         now = self._clock.now()
@@ -241,7 +246,7 @@ class Gatekeeper(Claiming):
     async def _tidy(self) -> None:
         """Holds due rows of clients that claims pass over."""
         clients = self._admission.clients_held
-        own = self._roster.own
+        own = self._assignment.own
         if not clients or not own or not self._tidying.is_due:
             return
         async with self._tidying.work_on(self._link) as connection:

@@ -18,7 +18,7 @@ from pgsched.delivery.slots import Slots, alone
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import parse_options
 from pgsched.errors import StaleLease
-from pgsched.store.core.pinned import KEPT_ALIVE, clear_handler, pin_handler
+from pgsched.store.core.session_settings import KEPT_ALIVE, clear_handler, pin_handler
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import register_arrays
 from pgsched.store.gates.ordering import let_next_at_commit
