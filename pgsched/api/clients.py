@@ -6,7 +6,7 @@ import msgspec
 from litestar.params import JSONBody, PathParameter
 from msgspec import UNSET, Meta, UnsetType
 
-from pgsched.api.parameters import Actor, AfterName, Defaults, Duration, Limit, Pooled, Ring, Settings, Weight
+from pgsched.api.parameters import Actor, AfterName, ChangedSettings, Defaults, Duration, Limit, Pooled, Ring, Weight
 from pgsched.api.pausing import pausable
 from pgsched.api.routing import makes, reads, removes, replaces, sets
 from pgsched.domain.duration import length_of
@@ -28,7 +28,7 @@ ChannelName = Annotated[
 Told = Annotated[str, Meta(max_length=2048, description="Target to call for each dead letter.")]
 
 
-class ClientSettings(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ClientSettings(ChangedSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The changes of a client. options are replaced as a whole."""
 
     keep: Literal["all", "failures", "nothing"] | UnsetType | None = UNSET

@@ -49,7 +49,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     note: Annotated[str, Meta(max_length=1000)] | None = None
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ChangedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is set of a client or a queue. Only named settings change; null sets the default."""
 
     def changes(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from litestar.openapi.spec import Example
 from litestar.params import Body, JSONBody, PathParameter
 from msgspec import UNSET, Meta, UnsetType
 
-from pgsched.api.parameters import Actor, Defaults, Pooled, Settings, Weight
+from pgsched.api.parameters import Actor, ChangedSettings, Defaults, Pooled, Weight
 from pgsched.api.pausing import pausable
 from pgsched.api.routing import makes, reads, removes, sets
 from pgsched.store import verbs
@@ -19,7 +19,7 @@ QueueName = Annotated[str, PathParameter(max_length=63, description="A queue's n
 _ORDERS = Example(summary="At most 100,000 waiting", value={"name": "orders", "max_waiting": 100_000, "weight": 3})
 
 
-class QueueSettings(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class QueueSettings(ChangedSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The changes of a queue. options are replaced as a whole."""
 
     options: Defaults | UnsetType | None = UNSET
