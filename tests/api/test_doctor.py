@@ -10,8 +10,7 @@ from pgsched.api.app import create_app
 from pgsched.api.connection_pool import Database
 from pgsched.domain.api_key import EVERYBODY
 from pgsched.settings import Settings
-from pgsched.store.doctor.checks import CHECKS
-from pgsched.store.doctor.examination import examine
+from pgsched.store.doctor.examination import CHECKS, examine
 from pgsched.store.doctor.finding import Report
 from pgsched.telemetry import Events
 from tests.api.serving import serving

@@ -1,8 +1,7 @@
 """The doctor behind a pooler: it makes its checks there, and says what the pool is good for."""
 
 from pgsched.store.core.transactions import lending
-from pgsched.store.doctor.checks import CHECKS
-from pgsched.store.doctor.examination import examine
+from pgsched.store.doctor.examination import CHECKS, examine
 
 
 async def test_a_pool_for_transactions_is_noted_with_what_it_is_good_for(transaction_url: str) -> None:

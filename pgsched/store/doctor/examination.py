@@ -6,7 +6,8 @@ A check that fails, takes too long or may not look is a finding, and the next on
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 import psycopg
 
@@ -16,12 +17,11 @@ from pgsched.sealing import KeyRing
 from pgsched.store.core.query import column, first
 from pgsched.store.core.session_settings import DOCTOR_LOCALLY
 from pgsched.store.core.transactions import Lend
-from pgsched.store.doctor.checks import CHECKS, OF_THE_SCHEMA
+from pgsched.store.doctor import fleet, holding, reachability, schema, server, work
 from pgsched.store.doctor.finding import (
     BOUNDS,
     Bounds,
     Check,
-    Connection,
     Finding,
     Ground,
     Report,
@@ -32,64 +32,98 @@ from pgsched.store.doctor.finding import (
 from pgsched.telemetry import printable
 from pgsched.version import __version__
 
+CHECKS: Mapping[str, Check] = {
+    "settings": schema.settings,
+    "schema": schema.revision,
+    "drift": schema.drift,
+    "indexes": schema.indexes,
+    "roles": schema.roles,
+    "locks": schema.room_for_locks,
+    "recovery": fleet.recovery,
+    "workers": fleet.workers,
+    "releases": fleet.releases,
+    "queues": fleet.queues,
+    "handlers": fleet.handlers,
+    "late": work.late,
+    "objectives": work.objectives,
+    "jobs": work.jobs,
+    "changes": work.changes,
+    "days": work.days,
+    "secrets": work.secrets,
+    "horizon": holding.horizon,
+    "lock waits": holding.lock_waits,
+    "slow statements": holding.slow_statements,
+    "write-ahead log": server.write_ahead_log,
+    "connections": server.connections,
+    "notifications": server.notifications,
+    "wraparound": server.wraparound,
+    "autovacuum": server.autovacuum,
+    "dead rows": server.dead_rows,
+    "pooler": reachability.pooler,
+    "round trip": reachability.round_trip,
+    "clock": reachability.clock,
+}
+"""All checks, by the names that findings carry, in the order in which they are made."""
+_WITHOUT_THE_SCHEMA = {
+    "settings", "schema", "horizon", "lock waits", "slow statements", "write-ahead log", "connections", "notifications",
+    "wraparound", "pooler", "round trip", "clock",
+}  # fmt: skip
+"""The others look at what a migration makes: where that is not there, the check of the schema says so."""
 _EACH, _ALL = 8.0, 25.0  # seconds for a check and for the examination
 _CANCELLING = 0.5  # seconds in which a server that is still there cancels a statement
 _WORST_FIRST = ("error", "warning", "note")
 _STATUS: dict[str, Status] = {"error": "error", "warning": "warning", "note": "fine"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Examination:
-    """What all checks of an examination are given; a connection is lent to each."""
+async def make(
+    lend: Lend,
+    name: str,
+    check: Check,
+    *,
+    url: str | None = None,
+    ring: KeyRing | None = None,
+    bounds: Bounds = BOUNDS,
+) -> list[Finding]:
+    """Makes one check, on a connection that is lent to it."""
+    try:
+        async with asyncio.timeout(_EACH + _CANCELLING), asyncio.timeout(_EACH), lend() as connection:
+            found = await _look(check, Ground(connection=connection, url=url, ring=ring, bounds=bounds))
+    except TimeoutError:
+        found = [_unmade(f"it took longer than {_EACH:g} seconds")]
+    except Exception as failure:  # whatever is wrong with one check, the others are made
+        found = [_unmade(_said(failure))]
+    return [_plain(one, name) for one in found]
 
-    lend: Lend
-    url: str | None = None
-    ring: KeyRing | None = None
-    bounds: Bounds = BOUNDS
 
-    async def make(self, name: str, check: Check) -> list[Finding]:
-        """Makes one check."""
-        try:
-            async with asyncio.timeout(_EACH + _CANCELLING), asyncio.timeout(_EACH), self.lend() as connection:
-                found = await self._look(connection, check)
-        except TimeoutError:
-            found = [_unmade(f"it took longer than {_EACH:g} seconds")]
-        except Exception as failure:  # whatever is wrong with one check, the others are made
-            found = [_unmade(_said(failure))]
-        return [_plain(one, name) for one in found]
-
-    async def _look(self, connection: Connection, check: Check) -> list[Finding]:
-        try:
-            async with connection.transaction():
-                await connection.execute(DOCTOR_LOCALLY)
-                return list(
-                    await check(Ground(connection=connection, url=self.url, ring=self.ring, bounds=self.bounds))
-                )
-        except psycopg.errors.InsufficientPrivilege as refused:
-            return [_unmade(f"the login {connection.info.user} may not look: {_said(refused)}")]
+async def _look(check: Check, ground: Ground) -> list[Finding]:
+    try:
+        async with ground.connection.transaction():
+            await ground.connection.execute(DOCTOR_LOCALLY)
+            return list(await check(ground))
+    except psycopg.errors.InsufficientPrivilege as refused:
+        return [_unmade(f"the login {ground.connection.info.user} may not look: {_said(refused)}")]
 
 
 async def examine(
     lend: Lend, *, url: str | None = None, ring: KeyRing | None = None, checks: Mapping[str, Check] = CHECKS
 ) -> Report:
     """Makes the checks. Never raises because of the database: that it is away is what is found then."""
-    examination = Examination(lend=lend, url=url, ring=ring)
     try:
-        server, is_there, revision = await _told(lend)
+        version, is_there, revision = await _told(lend)
     except (psycopg.Error, PgschedError, OSError, TimeoutError) as failure:
         return _report([_away(failure)], [])
     until = time.monotonic() + _ALL
     made: list[str] = []
     findings: list[Finding] = []
     for name, check in checks.items():
-        if not is_there and name in OF_THE_SCHEMA:
+        if not is_there and name not in _WITHOUT_THE_SCHEMA:
             continue
         if time.monotonic() > until:
             findings.append(_plain(_unmade(f"the others took longer than {_ALL:g} seconds"), name))
             continue
-        findings += await examination.make(name, check)
+        findings += await make(lend, name, check, url=url, ring=ring)
         made.append(name)
-    return _report(findings, made, server=server, revision=revision)
+    return _report(findings, made, version=version, revision=revision)
 
 
 async def _told(lend: Lend) -> tuple[str, bool, str | None]:
@@ -100,17 +134,18 @@ async def _told(lend: Lend) -> tuple[str, bool, str | None]:
         lend() as connection,
         connection.transaction(),
     ):
-        server, is_there, is_shown = await first(connection, "doctor/server") or ("", False, False)
+        version, is_there, is_shown = await first(connection, "doctor/server") or ("", False, False)
         found = await column(connection, "admin/revisions") if is_shown else []
-        return str(server), bool(is_there), ", ".join(found) or None
+        return str(version), bool(is_there), ", ".join(found) or None
 
 
 def _report(
-    findings: list[Finding], checks: list[str], *, server: str | None = None, revision: str | None = None
+    findings: list[Finding], checks: list[str], *, version: str | None = None, revision: str | None = None
 ) -> Report:
     ordered = sorted(findings, key=lambda finding: _WORST_FIRST.index(finding.severity))
     status = _STATUS[ordered[0].severity] if ordered else "fine"
-    return Report(status=status, release=__version__, server=server, revision=revision, checks=checks, findings=ordered)
+    known: dict[str, Any] = {"release": __version__, "server": version, "revision": revision}
+    return Report(status=status, checks=checks, findings=ordered, **known)
 
 
 def _said(failure: Exception) -> str:

@@ -2,11 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Literal
 
 from psycopg import AsyncConnection
 
 from pgsched.sealing import KeyRing
+from pgsched.store.core.query import rows
 
 Severity = Literal["error", "warning", "note"]
 Status = Literal["fine", "warning", "error"]
@@ -79,6 +81,10 @@ class Ground:
     url: str | None
     ring: KeyRing | None
     bounds: Bounds
+
+    async def rows(self, name: str, **parameters: Any) -> list[SimpleNamespace]:
+        """What a statement finds, its columns as attributes."""
+        return await rows(self.connection, SimpleNamespace, name, **parameters)
 
 
 Check = Callable[[Ground], Awaitable[Sequence[Finding]]]

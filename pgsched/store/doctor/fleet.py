@@ -1,35 +1,26 @@
 """Workers, what they serve, and what they can deliver."""
 
-from dataclasses import dataclass
+from types import SimpleNamespace
 
 from pgsched.store.admin.installation_settings import get_installation
 from pgsched.store.admin.workers import RegisteredWorker, watch
-from pgsched.store.core.query import rows
 from pgsched.store.doctor.finding import Finding, Ground, counted, error, note, seconds_in, warning
 from pgsched.store.lookup import overview
 from pgsched.version import __version__
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Silent:
-    login: str
-    address: str
-    sessions: int
 
 
 async def workers(ground: Ground) -> list[Finding]:
     """Workers that are lost, drained, or frozen: still there, and silent for longer than they may be."""
     bounds = ground.bounds
     found = [fault for worker in await watch(ground.connection) if (fault := _fault_of(worker))]
-    silent = await rows(ground.connection, _Silent, "doctor/unregistered", seconds=bounds.silent, most=bounds.most)
+    silent = await ground.rows("doctor/unregistered", seconds=bounds.silent, most=bounds.most)
     return found + [_frozen_for_long(one, bounds.silent) for one in silent]
 
 
-def _frozen_for_long(one: _Silent, seconds: float) -> Finding:
+def _frozen_for_long(one: SimpleNamespace, seconds: float) -> Finding:
     return warning(
         f"a process of a worker that was declared lost is still there, on {one.address}, logged in as {one.login}, "
-        "and has "
-        f"said nothing for {seconds_in(seconds)}",
+        f"and has said nothing for {seconds_in(seconds)}",
         why="Others have taken back what it had in hand; it delivers nothing, and holds its connections.",
         do="Look at that process: is it stopped, starved of CPU, or does a handler block its event loop? Restart it.",
     )
@@ -70,10 +61,10 @@ async def recovery(ground: Ground) -> list[Finding]:
     return [
         error(
             f"the installation is held for recovery since {state.held_since:%Y-%m-%d %H:%M:%SZ}: {state.reason}",
-            why="Nothing begins in any queue, so that a restored or copied database does not call what has been called "
-            "already, or what the original still calls.",
-            do="Look at what would fire: pgsched admin recover, or GET /v1/recovery. Decide how it goes on: "
-            "pgsched admin recover --release, or POST /v1/recovery/resume; docs/how-to/backup-and-restore.md.",
+            why="Nothing begins in any queue, so that a restored or copied database does not call what has been "
+            "called already, or what the original still calls.",
+            do="Look at what would fire: pgsched admin recover, or GET /v1/recovery. Decide how it goes on: pgsched "
+            "admin recover --release, or POST /v1/recovery/resume; docs/how-to/backup-and-restore.md.",
         )
     ]
 

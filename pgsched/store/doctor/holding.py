@@ -1,6 +1,7 @@
 """Who holds on to something for long: old snapshots, prepared transactions, locks, statements that take long."""
 
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -106,9 +107,7 @@ def _held(one: Holder, here: str) -> Finding:
         "prepared transaction": (
             f"the transaction {one.name!r} of {one.owner}{where} was left prepared {since}{age}",
             f"rollback prepared {literal(one.name)}, in the database {one.database}, if nobody will commit it; until "
-            "then "
-            "what it "
-            "has locked waits for it.",
+            "then what it has locked waits for it.",
         ),
         "replication slot": (
             f"the replication slot {one.name} holds a snapshot{age}",
@@ -119,36 +118,16 @@ def _held(one: Holder, here: str) -> Finding:
     return warning(seen, why=why, do=do)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Locking:
-    pid: int
-    name: str
-    mode: str
-    thing: str
-    seconds: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Waiting:
-    pid: int
-    name: str
-    mode: str
-    thing: str
-    seconds: float
-    blockers: list[int]
-
-
 async def lock_waits(ground: Ground) -> list[Finding]:
     """Sessions of the database that have waited for a lock for some seconds, and those for which writers would wait."""
     bounds = ground.bounds
     given = {"seconds": bounds.waits_for_lock, "most": bounds.most}
-    holders = await rows(ground.connection, _Locking, "doctor/lock_holders", **given)
-    found = await rows(ground.connection, _Waiting, "doctor/lock_waits", **given)
+    holders = await ground.rows("doctor/lock_holders", **given)
+    found = await ground.rows("doctor/lock_waits", **given)
     return [_locked(one, ground) for one in holders] + [
         warning(
             f"the session {one.pid} ({one.name}) has waited {seconds_in(one.seconds)} for a lock ({one.mode} on "
-            f"{one.thing})"
-            f" that {_named(one.blockers)} keeps",
+            f"{one.thing}) that {_named(one.blockers)} keeps",
             why="Who stands in line for the lock of a table has everybody else stand in line behind it.",
             do=_end(one.blockers),
         )
@@ -156,7 +135,7 @@ async def lock_waits(ground: Ground) -> list[Finding]:
     ]
 
 
-def _locked(one: _Locking, ground: Ground) -> Finding:
+def _locked(one: SimpleNamespace, ground: Ground) -> Finding:
     if one.seconds is None:
         login = ground.connection.info.user
         return note(
@@ -186,26 +165,10 @@ def _end(pids: list[int]) -> str:
     return f"See what that session does, and end it if need be: select pg_terminate_backend({pids[0]})."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Slow:
-    pid: int
-    name: str
-    seconds: float
-    query: str | None
-    waits: bool | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Mean:
-    query: str
-    calls: int
-    seconds: float
-
-
 async def slow_statements(ground: Ground) -> list[Finding]:
     """Statements of pgsched that take long, now or, where pg_stat_statements is there, on the average."""
     bounds = ground.bounds
-    now = await rows(ground.connection, _Slow, "doctor/slow_statements", seconds=bounds.statement, most=bounds.most)
+    now = await ground.rows("doctor/slow_statements", seconds=bounds.statement, most=bounds.most)
     found = [
         warning(
             f"a statement of {one.name} (session {one.pid}) has run for {seconds_in(one.seconds)}: {_line(one.query)}",
@@ -224,9 +187,7 @@ async def _slow_on_the_average(ground: Ground) -> list[Finding]:
     if await value(ground.connection, "doctor/find_statistics") is None:
         return []
     bounds = ground.bounds
-    found = await rows(
-        ground.connection, _Mean, "doctor/statistics_of_statements", seconds=bounds.mean, most=bounds.most
-    )
+    found = await ground.rows("doctor/statistics_of_statements", seconds=bounds.mean, most=bounds.most)
     return [
         note(
             f"a statement took {seconds_in(one.seconds)} on the average of {one.calls:,} calls: {_line(one.query)}",

@@ -105,8 +105,7 @@ async def clock(ground: Ground) -> list[Finding]:
         warning(
             f"the clock of this machine is {seconds_in(skew)} {side} the database's",
             why="Executions go by the database's clock; instants that are reckoned here, and tokens and certificates "
-            "that "
-            "are checked here, do not agree with it.",
+            "that are checked here, do not agree with it.",
             do="Have both machines set their clocks by the same source: chronyc tracking, or timedatectl "
             "timesync-status.",
         )

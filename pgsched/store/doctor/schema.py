@@ -1,11 +1,11 @@
 """Whether the database, its schema and its roles are what this release needs."""
 
-from dataclasses import dataclass
+from types import SimpleNamespace
 
 from pgsched.store.admin.replacing import ROLES, is_current_sql
 from pgsched.store.admin.revisions import is_served, mismatch
 from pgsched.store.core.fitness import READ_ONLY, DatabaseSettings, problem_of
-from pgsched.store.core.query import column, first, rows, value
+from pgsched.store.core.query import column, first, value
 from pgsched.store.core.room import OPEN, find_room
 from pgsched.store.doctor.finding import Finding, Ground, error, note, warning
 from pgsched.version import __version__
@@ -57,25 +57,10 @@ async def revision(ground: Ground) -> list[Finding]:
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Drifted:
-    name: str
-    what: str
-    comparable: bool
-    owner: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Behind:
-    name: str
-    last: int
-    taken: int
-
-
 async def drift(ground: Ground) -> list[Finding]:
     """What of the schema is not as it was made, since somebody has changed it by hand."""
-    told = [_behind(one) for one in await rows(ground.connection, _Behind, "doctor/sequences_behind")]
-    found = await rows(ground.connection, _Drifted, "doctor/drift")
+    told = [_behind(one) for one in await ground.rows("doctor/sequences_behind")]
+    found = await ground.rows("doctor/drift")
     if not all(one.comparable for one in found):
         told.append(
             note(
@@ -90,11 +75,11 @@ async def drift(ground: Ground) -> list[Finding]:
     return told + [_owned(owner, names) for owner, names in owned.items()]
 
 
-def _behind(one: _Behind) -> Finding:
+def _behind(one: SimpleNamespace) -> Finding:
     return error(
         f"the sequence {one.name} has given out {one.last:,}, and its table has {one.taken:,} already",
-        why="Whoever is given a number that is taken gets an error: of workers' numbers, a worker that starts; of the "
-        "audit log's, every change.",
+        why="Whoever is given a number that is taken gets an error: of workers' numbers, a worker that starts; of "
+        "the audit log's, every change.",
         do="Run pgsched migrate, which sets it behind the last number of its table.",
     )
 
@@ -107,11 +92,10 @@ def _drifted(what: str, names: list[str]) -> Finding:
     return _DRIFTS[what](
         f"{what} since pgsched was migrated: {_some(names)}",
         why="What is missing or changed may fail or be slow; what was added costs each write something, and may be "
-        "in the way "
-        "of the next migration.",
-        do="Run pgsched migrate --replace for functions, views, triggers, policies, rights, row security, and what is "
-        "missing of indexes, partitions and watches; make tables as pgsched migrate --sql prints them, and drop what "
-        "does not belong there.",
+        "in the way of the next migration.",
+        do="Run pgsched migrate --replace for functions, views, triggers, policies, rights, row security, and what "
+        "is missing of indexes, partitions and watches; make tables as pgsched migrate --sql prints them, and "
+        "drop what does not belong there.",
     )
 
 
@@ -140,13 +124,6 @@ async def indexes(ground: Ground) -> list[Finding]:
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Attribute:
-    name: str
-    ours: bool
-    what: str
-
-
 async def roles(ground: Ground) -> list[Finding]:
     """Roles that are missing, and roles and logins that may do more than they should."""
     names = list(ROLES)
@@ -160,11 +137,11 @@ async def roles(ground: Ground) -> list[Finding]:
         for name in names
         if name not in there
     ]
-    more = await rows(ground.connection, _Attribute, "doctor/roles", ours=names, most=ground.bounds.most)
+    more = await ground.rows("doctor/roles", ours=names, most=ground.bounds.most)
     return found + [_too_much(one) for one in more]
 
 
-def _too_much(one: _Attribute) -> Finding:
+def _too_much(one: SimpleNamespace) -> Finding:
     if one.ours:
         return warning(
             f"the role {one.name} has {_listed(one.what)}, which no role of pgsched needs",

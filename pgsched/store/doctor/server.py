@@ -1,37 +1,23 @@
 """What the server has only so much of, and how it cleans up."""
 
-from dataclasses import dataclass
+from types import SimpleNamespace
 
-from pgsched.store.core.query import rows, value
+from pgsched.store.core.query import value
 from pgsched.store.doctor.finding import Finding, Ground, error, seconds_in, warning
 
 _FULL = 0.5  # of the queue of notifications: from here on it may be full in minutes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Retained:
-    name: str
-    active: bool
-    lost: bool
-    bytes: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Unarchived:
-    name: str | None
-    seconds: float
-
-
 async def write_ahead_log(ground: Ground) -> list[Finding]:
     """What has the server keep its write-ahead log, until the disk is full: slots, and an archive that fails."""
     bounds = ground.bounds
-    slots = await rows(ground.connection, _Retained, "doctor/retained_log", most=bounds.most)
+    slots = await ground.rows("doctor/retained_log", most=bounds.most)
     found = [_retained(one) for one in slots if one.lost or (one.bytes or 0) >= bounds.retained]
-    failing = await rows(ground.connection, _Unarchived, "doctor/archiving")
+    failing = await ground.rows("doctor/archiving")
     return found + [
         warning(
-            f"the file {one.name} of the write-ahead log was not archived {seconds_in(one.seconds)} ago, and none "
-            "was since",
+            f"the file {one.name} of the write-ahead log was not archived {seconds_in(one.seconds)} ago, and none was "
+            "since",
             why="The server keeps all of the log until it is archived; when the disk is full, it stops.",
             do="See the server's log for what archive_command says.",
         )
@@ -39,7 +25,7 @@ async def write_ahead_log(ground: Ground) -> list[Finding]:
     ]
 
 
-def _retained(one: _Retained) -> Finding:
+def _retained(one: SimpleNamespace) -> Finding:
     if one.lost:
         return warning(
             f"the replication slot {one.name} has lost the log that it needs",
@@ -56,18 +42,10 @@ def _retained(one: _Retained) -> Finding:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Used:
-    what: str
-    name: str | None
-    used: int
-    most: int
-
-
 async def connections(ground: Ground) -> list[Finding]:
     """How many connections are left of the server's, the database's and the logins' bounds."""
     bounds = ground.bounds
-    found = await rows(ground.connection, _Used, "doctor/connections", share=bounds.of_connections, most=bounds.most)
+    found = await ground.rows("doctor/connections", share=bounds.of_connections, most=bounds.most)
     ways = {
         "server": "Raise max_connections, or bound other logins: alter role … connection limit.",
         "database": "Give it more: alter database … connection limit.",
@@ -95,30 +73,16 @@ async def notifications(ground: Ground) -> list[Finding]:
             why="Where it is full, no transaction that notifies can commit; workers leave notifications out from the "
             "half on.",
             do="Find who listens and has a transaction open for long: select pid, query from pg_stat_activity where "
-            "state = "
-            "'idle in transaction' order by xact_start; and end it.",
+            "state = 'idle in transaction' order by xact_start; and end it.",
         )
     ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Aged:
-    name: str
-    age: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _UsedUp:
-    name: str
-    last: int
-    most: int
 
 
 async def wraparound(ground: Ground) -> list[Finding]:
     """Databases of the server that come near to where it takes no more writes, and our sequences to their end."""
     bounds = ground.bounds
-    found = await rows(ground.connection, _Aged, "doctor/wraparound", share=bounds.of_wraparound, most=bounds.most)
-    used_up = await rows(ground.connection, _UsedUp, "doctor/used_up", share=bounds.of_wraparound)
+    found = await ground.rows("doctor/wraparound", share=bounds.of_wraparound, most=bounds.most)
+    used_up = await ground.rows("doctor/used_up", share=bounds.of_wraparound)
     return [_used_up(one) for one in used_up] + [
         (error if one.age > 1_600_000_000 else warning)(
             f"the oldest transaction of the database {one.name} that is not frozen is {one.age:,} transactions old",
@@ -130,7 +94,7 @@ async def wraparound(ground: Ground) -> list[Finding]:
     ]
 
 
-def _used_up(one: _UsedUp) -> Finding:
+def _used_up(one: SimpleNamespace) -> Finding:
     return (error if one.last >= one.most else warning)(
         f"the sequence {one.name} has given out {one.last:,} of {one.most:,} numbers",
         why="Whoever needs the next one after the last gets an error: of workers' numbers, a worker that starts.",
@@ -139,23 +103,16 @@ def _used_up(one: _UsedUp) -> Finding:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Unvacuumed:
-    kind: str
-    name: str
-
-
 async def autovacuum(ground: Ground) -> list[Finding]:
     """Settings of the server and of tables by which nothing would clean up behind claims and settles."""
-    found = await rows(ground.connection, _Unvacuumed, "doctor/vacuuming", most=ground.bounds.most)
+    found = await ground.rows("doctor/vacuuming", most=ground.bounds.most)
     ways = {
         "setting": ("the server has {name}", "Set it to on in postgresql.conf, and reload: select pg_reload_conf()."),
         "off": ("autovacuum is turned off for {name}", "Turn it on: alter table {name} reset (autovacuum_enabled)."),
         "settings": (
             "{name} has lost its storage settings",
             "Set them again: alter table {name} set (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, "
-            "autovacuum_vacuum_threshold = "
-            "1000, autovacuum_vacuum_cost_delay = 0).",
+            "autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0).",
         ),
     }
     return [
@@ -169,18 +126,10 @@ async def autovacuum(ground: Ground) -> list[Finding]:
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Dead:
-    name: str
-    dead: int
-    live: int
-    seconds: float | None
-
-
 async def dead_rows(ground: Ground) -> list[Finding]:
     """Tables of pgsched that are mostly dead rows."""
     bounds = ground.bounds
-    found = await rows(ground.connection, _Dead, "doctor/dead_rows", bound=bounds.dead_rows, most=bounds.most)
+    found = await ground.rows("doctor/dead_rows", bound=bounds.dead_rows, most=bounds.most)
     return [
         warning(
             f"{one.name} has {one.dead:,} dead rows beside {one.live:,} others, and "

@@ -1,10 +1,7 @@
 """What is to be done, and whether it is: lateness, objectives, planning, long changes, the coming days, secrets."""
 
-from dataclasses import dataclass
-from uuid import UUID
-
 from pgsched.store import internal
-from pgsched.store.core.query import first, rows, value
+from pgsched.store.core.query import first, value
 from pgsched.store.doctor.finding import Finding, Ground, counted, error, note, seconds_in, warning
 from pgsched.store.lookup import overview, throughput
 from pgsched.store.lookup.tables import days_ahead
@@ -83,27 +80,17 @@ def _up_to(count: int) -> str:
     return "1,000 jobs or more have" if count >= 1000 else f"{counted(count, 'job')} {'has' if count == 1 else 'have'}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Still:
-    id: UUID
-    action: str
-    reason: str | None
-    seconds: float
-
-
 async def changes(ground: Ground) -> list[Finding]:
     """Bulk operations that are not carried on."""
     bounds = ground.bounds
-    found = await rows(
-        ground.connection, _Still, "doctor/standing_still", seconds=bounds.stands_still, most=bounds.most
-    )
+    found = await ground.rows("doctor/standing_still", seconds=bounds.stands_still, most=bounds.most)
     return [
         warning(
             f"the bulk {one.action} {one.id} stands still"
             + (f": it {one.reason}" if one.reason else f" and was last carried on {seconds_in(one.seconds)} ago"),
             why="What was asked for is done in part.",
-            do="See that a worker runs and look for service.failed in its log, or stop it by "
-            f"pgsched bulk stop {one.id}.",
+            do="See that a worker runs and look for service.failed in its log, or stop it by pgsched bulk stop "
+            f"{one.id}.",
         )
         for one in found
     ]
@@ -139,8 +126,8 @@ async def days(ground: Ground) -> list[Finding]:
                 f"{counted(overdue, 'day')} of history {'is' if overdue == 1 else 'are'} a week older than what is "
                 "kept, and nobody has archived them",
                 why="The installation drops no day before it was archived, so history grows.",
-                do="Run pgsched admin history archive DIRECTORY each day, or "
-                "pgsched admin installation set --no-archive-history.",
+                do="Run pgsched admin history archive DIRECTORY each day, or pgsched admin installation set "
+                "--no-archive-history.",
             )
         )
     return found
@@ -165,7 +152,7 @@ async def secrets(ground: Ground) -> list[Finding]:
         error(
             f"{counted(closed, 'secret')} cannot be opened: the key is not in secret_keys",
             why="Executions that need one of them fail.",
-            do="Add the former key to secret_keys, behind the newest; pgsched admin secrets reseal names the first it "
-            "cannot open.",
+            do="Add the former key to secret_keys, behind the newest; pgsched admin secrets reseal names the first "
+            "it cannot open.",
         )
     ]

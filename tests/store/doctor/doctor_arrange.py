@@ -14,8 +14,7 @@ from pgsched.sealing import KeyRing
 from pgsched.store import internal
 from pgsched.store.admin import workers
 from pgsched.store.core.transactions import lending, transaction_async
-from pgsched.store.doctor.checks import CHECKS
-from pgsched.store.doctor.examination import Examination
+from pgsched.store.doctor.examination import CHECKS, make
 from pgsched.store.doctor.finding import Bounds, Finding
 from pgsched.version import __version__
 
@@ -23,8 +22,7 @@ from pgsched.version import __version__
 async def look(url: str, name: str, *, ring: KeyRing | None = None, **bounds: Any) -> list[Finding]:
     """What one check finds."""
     async with lending(url) as lend:
-        examination = Examination(lend=lend, url=url, ring=ring, bounds=Bounds(**bounds))
-        return await examination.make(name, CHECKS[name])
+        return await make(lend, name, CHECKS[name], url=url, ring=ring, bounds=Bounds(**bounds))
 
 
 async def seen(url: str, name: str, **more: Any) -> list[tuple[str, str]]:

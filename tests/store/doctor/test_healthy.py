@@ -10,8 +10,7 @@ from pgsched.sealing import KeyRing
 from pgsched.store.core.room import room_sql
 from pgsched.store.core.transactions import lending
 from pgsched.store.doctor import examination
-from pgsched.store.doctor.checks import CHECKS
-from pgsched.store.doctor.examination import examine
+from pgsched.store.doctor.examination import CHECKS, examine
 from pgsched.store.doctor.finding import Finding, Ground, Report, literal, warning
 from tests.conftest import Connection
 from tests.databases import login_as
