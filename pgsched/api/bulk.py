@@ -20,7 +20,6 @@ from pgsched.domain.states import LiveStatus
 from pgsched.responses import Changed, Page, page_of
 from pgsched.store import verbs
 from pgsched.store.bulk import operations
-from pgsched.store.bulk.operations import How
 from pgsched.store.bulk.values import Action, BulkAsked, BulkDetail, BulkOperation
 from pgsched.store.core.text import check_text
 from pgsched.store.lookup.rows import filter_json
@@ -97,16 +96,16 @@ class AskBulk(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ) = None
     dry_run: Annotated[bool, Meta(description="Only count.")] = False
 
-    def how(self, actor: str) -> How:
-        return How(
-            rate=self.rate,
-            target=self.target,
-            fire_at=None if self.fire_at is None else instant_of(self.fire_at, "fire_at"),
-            shift=None if self.shift is None else parse_shift(self.shift),
-            note=self.note,
-            dry_run=self.dry_run,
-            actor=actor,
-        )
+    def how(self, actor: str) -> dict[str, Any]:
+        return {
+            "rate": self.rate,
+            "target": self.target,
+            "fire_at": None if self.fire_at is None else instant_of(self.fire_at, "fire_at"),
+            "shift": None if self.shift is None else parse_shift(self.shift),
+            "note": self.note,
+            "dry_run": self.dry_run,
+            "actor": actor,
+        }
 
 
 _EXAMPLES = [
@@ -133,9 +132,9 @@ async def start_bulk(
     To cancel jobs the key needs the scope schedule, too."""
     if data.action == "cancel_jobs":
         check_scope(grant_of(request), "schedule", everywhere=False)
-    asked = data.filter.as_json(), data.how(actor)
+    how = data.how(actor)
     async with database.computing() if data.action == "backfill" else nullcontext():
-        found = await database.ask(operations.ask, data.action, *asked)
+        found = await database.ask(operations.ask, data.action, data.filter.as_json(), **how)
     return made_at(f"/v1/bulk/{found.id}", found) if found.id else Response(found, status_code=200)
 
 

@@ -34,8 +34,6 @@ from pgsched.domain.states import LetterState
 from pgsched.errors import NotFound
 from pgsched.responses import Changed, DeadLetterDetail, Page, Replayed, with_attempts
 from pgsched.store import verbs
-from pgsched.store.ends import dead_letters
-from pgsched.store.ends.dead_letters import Changes
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter
 
@@ -62,10 +60,10 @@ class ReplayOne(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     options: Annotated[dict[str, Any], Meta(description="Options that replace all previous ones.")] | None = None
     note: Annotated[str, Meta(max_length=1000, description="Reason, for the audit log.")] | None = None
 
-    def changes(self) -> Changes:
+    def changes(self) -> dict[str, str | None]:
         payload = None if isinstance(self.payload, UnsetType) else bytes(self.payload).decode()
         options = None if self.options is None else msgspec.json.encode(self.options).decode()
-        return Changes(target=self.target, payload=payload, options=options)
+        return {"target": self.target, "payload": payload, "options": options}
 
 
 def dead_letter_filter(
@@ -136,7 +134,7 @@ async def replay(
 ) -> Response[Replayed]:
     """Repeating the request returns the same execution, unless that one has failed, too."""
     wanted = data or ReplayOne()
-    id = await database.ask(dead_letters.replay, execution_id, wanted.changes(), note=wanted.note, actor=actor)
+    id = await database.ask(verbs.replay, execution_id, **wanted.changes(), note=wanted.note, actor=actor)
     return made_at(f"/v1/executions/{id}", Replayed(id=id, dead_letter=execution_id))
 
 

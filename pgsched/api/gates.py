@@ -18,7 +18,7 @@ from pgsched.responses import Page, page_of
 from pgsched.store import verbs
 from pgsched.store.gates import blocked_keys, limits, sidelined_targets
 from pgsched.store.gates.blocked_keys import BlockedKey
-from pgsched.store.gates.limits import Amount, LimitRow
+from pgsched.store.gates.limits import LimitRow
 from pgsched.store.gates.sidelined_targets import Sidelined
 
 Kind = Annotated[str, PathParameter(description="client, host, queue or key.")]
@@ -104,9 +104,9 @@ async def put_limit(
     kind: Kind, name: LimitName, data: Annotated[Limit, Body(examples=[_RATE])], database: Pooled, actor: Actor
 ) -> LimitRow:
     """Replaces the previous limit, and applies to executions that have not started."""
-    amount = Amount(rate=data.rate, per=parse_duration(data.per), burst=data.burst, concurrency=data.concurrency)
+    amount = {"rate": data.rate, "burst": data.burst, "concurrency": data.concurrency}
     async with database.connection() as connection, connection.transaction():
-        await limits.set_limit(connection, kind, name, amount, actor=actor)
+        await verbs.set_limit(connection, kind, name, per=parse_duration(data.per), **amount, actor=actor)
         return await limits.get_limit(connection, kind, name)
 
 

@@ -25,7 +25,7 @@ from pgsched.domain.round_robin import Payers
 from pgsched.errors import InvalidInput, InvalidSchedule, PgschedError, StaleLease
 from pgsched.store import verbs
 from pgsched.store.pull import messages
-from pgsched.store.pull.messages import Failure, Message
+from pgsched.store.pull.messages import Message
 
 _Answer = TypeVar("_Answer")
 LONGEST_WAIT = timedelta(seconds=60)
@@ -162,7 +162,7 @@ async def _turn(queue: PolledQueue, payers: Payers, gone: asyncio.Future[Any], s
 @settles("/executions/{execution_id:str}/complete", "Complete a claimed or deferred execution", 404, 409)
 async def complete(execution_id: ExecutionId, data: JSONBody[CompleteMessage], holders: Holders) -> MessageStatus:
     result = None if isinstance(data.result, UnsetType) else bytes(data.result).decode()
-    await _report(holders, verbs.complete, execution_id, _token(data.token), result)
+    await _report(holders, verbs.complete, execution_id, _token(data.token), result=result)
     return MessageStatus(id=execution_id, status="succeeded")
 
 
@@ -170,8 +170,8 @@ async def complete(execution_id: ExecutionId, data: JSONBody[CompleteMessage], h
 async def fail(execution_id: ExecutionId, data: JSONBody[FailMessage], holders: Holders) -> MessageStatus:
     """Its options decide what follows, as after a failed call."""
     after = None if data.retry_after is None else _length("retry_after", data.retry_after)
-    failure = Failure(error=data.error, retryable=data.retryable, retry_after=after)
-    status = await _report(holders, messages.fail, execution_id, _token(data.token), failure)
+    failure: Any = {"error": data.error, "retryable": data.retryable, "retry_after": after}
+    status = await _report(holders, verbs.fail, execution_id, _token(data.token), **failure)
     return msgspec.convert({"id": execution_id, "status": status}, MessageStatus)
 
 
@@ -190,11 +190,11 @@ async def release(execution_id: ExecutionId, data: JSONBody[ReleaseMessage], hol
 
 
 async def _report(
-    holders: Database, verb: Callable[..., Awaitable[_Answer]], id: UUID, token: int, said: str | Failure | None
+    holders: Database, verb: Callable[..., Awaitable[_Answer]], id: UUID, token: int, **said: Any
 ) -> _Answer:
     """Says what came of an execution, for which the next of its ordering key waits also where it was cancelled."""
     try:
-        return await holders.ask(verb, id, token, said)
+        return await holders.ask(verb, id, token, **said)
     except StaleLease:
         with contextlib.suppress(PgschedError):
             await holders.ask(verbs.release, id, token)

@@ -18,7 +18,7 @@ from pgsched.store import verbs
 from pgsched.store.admin import clients, queues
 from pgsched.store.bulk import operations
 from pgsched.store.bulk.values import Action, BulkAsked, BulkDetail, BulkOperation
-from pgsched.store.ends import dead_letters, dependencies
+from pgsched.store.ends import dependencies
 from pgsched.store.lookup.events import horizon, list_events
 from pgsched.store.lookup.rows import (
     DeadLetter,
@@ -93,8 +93,8 @@ class OverDatabase(JobsOverDatabase):
         **wanted: Any,
     ) -> BulkAsked:
         given: Any = {"rate": rate, "target": new_target, "fire_at": fire_at, "shift": shift, "note": note}
-        how = operations.How(dry_run=dry_run, actor=self.actor, **given)
-        return await operations.ask(self.connection, action, filter_json(wanted), how)
+        asked = {"dry_run": dry_run, "actor": self.actor, **given}
+        return await operations.ask(self.connection, action, filter_json(wanted), **asked)
 
     async def get_bulk(self, id: UUID) -> BulkDetail:
         return await operations.get_detail(self.connection, id)
@@ -124,10 +124,8 @@ class OverDatabase(JobsOverDatabase):
 
     async def replay(self, id: UUID, *, note: str | None = None, **changes: Any) -> UUID:
         options = json.dumps(changes["options"]) if "options" in changes else None
-        asked = dead_letters.Changes(
-            target=changes.get("target"), payload=text_of(changes.get("payload")), options=options
-        )
-        return await dead_letters.replay(self.connection, id, asked, note=note, actor=self.actor)
+        given = {"target": changes.get("target"), "payload": text_of(changes.get("payload")), "options": options}
+        return await verbs.replay(self.connection, id, **given, note=note, actor=self.actor)
 
     async def list_events(
         self, *, after: str | None, since: timedelta, limit: int, status: Sequence[str] | None, **wanted: Any

@@ -106,8 +106,8 @@ class SettingsOverDatabase:
         return await verbs.resume(self.connection, "ordering_key", ordering_key, client=client, actor=self.actor)
 
     async def change_limit(self, kind: str, name: str, amount: Mapping[str, Any]) -> bool:
-        asked = limits.Amount(**{**amount, "per": length_of(amount["per"])})
-        return await limits.set_limit(self.connection, kind, name, asked, actor=self.actor)
+        asked = {"rate": None, "burst": None, "concurrency": None, **amount, "per": length_of(amount["per"])}
+        return await verbs.set_limit(self.connection, kind, name, **asked, actor=self.actor)
 
     async def add_queue(self, name: str, *, pulled: bool, settings: Mapping[str, Any]) -> str | None:
         """What to set if the server's lock table is too small for it."""

@@ -51,7 +51,8 @@ async def edit(
 
 @verb
 async def trigger(connection: Connection, job_id: UUID, *, actor: str | None) -> UUID: ...
-@verb
+
+
 # Dead letters, and many at once
 
 
@@ -60,9 +61,9 @@ async def replay(
     connection: Connection,
     id: UUID,
     *,
-    target: str | None,
-    payload: str | None,
-    options: str | None,
+    target: str | None = None,
+    payload: str | None = None,
+    options: str | None = None,
     note: str | None,
     actor: str | None,
 ) -> UUID: ...
@@ -74,14 +75,14 @@ async def bulk(
     action: str,
     filter: str,
     *,
-    rate: float | None,
-    target: str | None,
-    fire_at: datetime | None,
-    shift: timedelta | None,
-    dry_run: bool,
-    within: timedelta,
-    note: str | None,
-    actor: str | None,
+    rate: float | None = None,
+    target: str | None = None,
+    fire_at: datetime | None = None,
+    shift: timedelta | None = None,
+    dry_run: bool = False,
+    within: timedelta = timedelta(seconds=5),
+    note: str | None = None,
+    actor: str | None = None,
 ) -> tuple[UUID | None, int | None, bool]: ...
 @verb
 async def stop_bulk(connection: Connection, id: UUID, *, actor: str | None) -> bool: ...

@@ -13,7 +13,6 @@ from pgsched.api.parameters import Actor, JobId, Pooled
 from pgsched.api.problems import Unreadable
 from pgsched.errors import NotFound, PgschedError
 from pgsched.store.bulk import operations
-from pgsched.store.bulk.operations import How
 from pgsched.store.bulk.values import BulkAsked
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import filter_json
@@ -35,8 +34,8 @@ async def backfill_by_form(
     given = {name: form.get(name, "") for name in ("from", "to", "rate")}
     starts = form.get("do") == "start"
     try:
-        how = How(rate=number_in("rate", given["rate"], _RATE), dry_run=not starts, actor=actor)
-        found = await database.ask(operations.ask, "backfill", _filter(job_id, given), how)
+        how: Any = {"rate": number_in("rate", given["rate"], _RATE), "dry_run": not starts, "actor": actor}
+        found = await database.ask(operations.ask, "backfill", _filter(job_id, given), **how)
     except PgschedError as error:
         return await _form(request, job_id, database, given, fault=error)
     if found.id is not None:

@@ -26,7 +26,6 @@ from pgsched.domain.duration import parse_shift
 from pgsched.errors import InvalidInput, PgschedError
 from pgsched.store import verbs
 from pgsched.store.bulk import operations
-from pgsched.store.bulk.operations import How
 from pgsched.store.bulk.values import COUNTED_WITHIN, Action, BulkAsked
 
 _OF_EXECUTIONS: tuple[Action, ...] = ("cancel", "reschedule")
@@ -59,16 +58,16 @@ async def start_bulk_of_page(request: Request[Any, Any, Any], database: Pooled, 
     wanted = _wanted(request, form.get("action"), form, [one for one in form.get("statuses", "").split(",") if one])
     shift = form.get("shift")
     try:
-        how = How(
-            rate=number_in("rate", form.get("rate"), _RATES[wanted.action]),
-            target=form.get("new_target") or None,
-            fire_at=instant_in("fire_at", form.get("fire_at")),
-            shift=parse_shift(shift) if shift else None,
-            note=form.get("note") or None,
-            actor=actor,
-            counted_within=GLANCE,
-        )
-        found = await database.ask(operations.ask, wanted.action, wanted.filter, how)
+        how: Any = {
+            "rate": number_in("rate", form.get("rate"), _RATES[wanted.action]),
+            "target": form.get("new_target") or None,
+            "fire_at": instant_in("fire_at", form.get("fire_at")),
+            "shift": parse_shift(shift) if shift else None,
+            "note": form.get("note") or None,
+            "actor": actor,
+            "counted_within": GLANCE,
+        }
+        found = await database.ask(operations.ask, wanted.action, wanted.filter, **how)
     except InvalidInput as error:
         return await _form(request, database, wanted, form, fault=error)
     return done(f"/bulk/{found.id}", "start")
@@ -118,8 +117,8 @@ async def _form(
     """What a filter names, how many these are, and what is to be said before they are changed."""
     within = COUNTED_WITHIN if request.query_params.get("count") == "on" else GLANCE
     counted: Action = "cancel" if wanted.action in _OF_EXECUTIONS else "replay"
-    how = How(dry_run=True, counted_within=within)
-    found: BulkAsked = await database.ask(operations.ask, counted, wanted.filter, how)
+    how: Any = {"dry_run": True, "counted_within": within}
+    found: BulkAsked = await database.ask(operations.ask, counted, wanted.filter, **how)
     fields = {name: given.get(name, "") for name in ("note", "fire_at", "shift", "new_target")}
     return html(
         request,

@@ -16,7 +16,6 @@ from pgsched.errors import InvalidInput
 from pgsched.store import verbs
 from pgsched.store.admin import audit
 from pgsched.store.gates import limits
-from pgsched.store.gates.limits import Amount
 
 _PAGE = 50
 
@@ -57,9 +56,10 @@ async def set_limit_of_page(request: Request[Any, Any, Any], database: Pooled, a
     """Takes the place of the limit there was, from this moment on."""
     form = await sent(request)
     given = struct_of(Limit, form, ("rate", "per", "burst", "concurrency"), empty=False)
-    amount = Amount(rate=given.rate, per=parse_duration(given.per), burst=given.burst, concurrency=given.concurrency)
+    amount = {"rate": given.rate, "burst": given.burst, "concurrency": given.concurrency}
     kind, name = field_of(form, "kind"), field_of(form, "name")
-    changed = await database.ask(limits.set_limit, kind, name, amount, actor=actor)
+    per = parse_duration(given.per)
+    changed = await database.ask(verbs.set_limit, kind, name, per=per, **amount, actor=actor)
     return done(_page_of(form), "set", changed=changed)
 
 

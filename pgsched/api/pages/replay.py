@@ -15,8 +15,6 @@ from pgsched.api.pages.routing import does, done, shows, status_for
 from pgsched.api.parameters import Actor, ExecutionId, Pooled
 from pgsched.errors import NotFound, PgschedError
 from pgsched.store import verbs
-from pgsched.store.ends import dead_letters
-from pgsched.store.ends.dead_letters import Changes
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import DeadLetter
 
@@ -37,7 +35,7 @@ async def replay_execution(
     letter = await _letter(database, execution_id)
     try:
         changes = _changes(letter, form)
-        new = await database.ask(dead_letters.replay, execution_id, changes, note=note, actor=actor)
+        new = await database.ask(verbs.replay, execution_id, **changes, note=note, actor=actor)
     except PgschedError as error:
         if "target" not in form:  # the button alone
             raise
@@ -46,7 +44,7 @@ async def replay_execution(
     return done(f"/executions/{new}", "replay")
 
 
-def _changes(letter: DeadLetter, form: Mapping[str, str]) -> Changes:
+def _changes(letter: DeadLetter, form: Mapping[str, str]) -> dict[str, str | None]:
     """What differs from the dead letter. Raises Unreadable."""
     changed = changed_fields(form, _as_fields(letter))
     payload, options = changed.get("payload"), changed.get("options")
@@ -54,7 +52,7 @@ def _changes(letter: DeadLetter, form: Mapping[str, str]) -> Changes:
         parsed("payload", payload := payload or "null")
     if options is not None:
         options = msgspec.json.encode(with_secrets(options or "{}", letter.options)).decode()
-    return Changes(target=changed.get("target"), payload=payload, options=options)
+    return {"target": changed.get("target"), "payload": payload, "options": options}
 
 
 async def _letter(database: Pooled, id: UUID) -> DeadLetter:

@@ -53,12 +53,6 @@ class ClientRow:
     created_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Weight:
-    client: str
-    weight: int
-
-
 async def all_clients(
     connection: AsyncConnection[Any],
     *,
@@ -93,8 +87,8 @@ async def find_hold(connection: AsyncConnection[Any], client: str) -> ClientRow 
 
 async def weights(connection: AsyncConnection[Any], names: Sequence[str]) -> dict[str, int]:
     """The weights of these clients, of those that something is set for; the others have 1."""
-    found = await rows(connection, _Weight, "admin/weights", clients=list(names))
-    return {one.client: one.weight for one in found}
+    found = await rows(connection, dict, "admin/weights", clients=list(names))
+    return {one["client"]: one["weight"] for one in found}
 
 
 async def set_client(

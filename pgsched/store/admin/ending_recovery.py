@@ -14,7 +14,6 @@ from pgsched.errors import Conflict
 from pgsched.store import internal, verbs
 from pgsched.store.admin import recovery
 from pgsched.store.bulk import advancing, operations
-from pgsched.store.bulk.operations import How
 from pgsched.store.bulk.values import BulkAsked
 from pgsched.store.core.transactions import Lend
 from pgsched.store.lookup.rows import ExecutionFilter
@@ -88,8 +87,8 @@ class Policy:
         before = await verbs.now(connection) - age
         wanted = ExecutionFilter(statuses=_UNDONE, end=before)
         note = self.note or f"skipped after a restore: due before {before:%Y-%m-%dT%H:%M:%SZ}"
-        how = How(rate=_CANCELLED_A_SECOND, note=note, actor=self.actor)
-        return await operations.ask(connection, "cancel", wanted.as_json(), how)
+        how: Any = {"rate": _CANCELLED_A_SECOND, "note": note, "actor": self.actor}
+        return await operations.ask(connection, "cancel", wanted.as_json(), **how)
 
     async def _spread(self, lend: Lend, *, until: float) -> tuple[int, bool]:
         if self.rate is None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -58,12 +59,6 @@ class RecoveryPreview:
     calls: Sequence[Called]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
-    partition: int
-    now: datetime
-
-
 async def preview(connection: AsyncConnection[Any]) -> RecoveryPreview:
     return RecoveryPreview(
         overdue=await rows(connection, Overdue, "admin/overdue"),
@@ -78,7 +73,7 @@ class Spreading:
     A step is one statement, for a transaction of its own. Ended before it is through, it can be begun again.
     """
 
-    def __init__(self, places: Sequence[_Place], rate: float) -> None:
+    def __init__(self, places: Sequence[SimpleNamespace], rate: float) -> None:
         self._partitions = [place.partition for place in places]
         self._apart = timedelta(seconds=len(places) / rate)
         self._begins = {
@@ -90,7 +85,7 @@ class Spreading:
     @classmethod
     async def of(cls, connection: AsyncConnection[Any], rate: float) -> "Spreading":
         """Finds the partitions in which something is due."""
-        return cls(await rows(connection, _Place, "admin/overdue_partitions"), rate)
+        return cls(await rows(connection, SimpleNamespace, "admin/overdue_partitions"), rate)
 
     async def step(self, connection: AsyncConnection[Any]) -> bool:
         """Moves the next. Returns whether there may be more."""

@@ -58,26 +58,13 @@ class FormerWorker:
     left_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Registered:
-    id: int
-    name: str
-    state: str
-    queues: list[str]
-    delivers: list[str]
-    concurrency: int
-    release: str
-    started_at: datetime
-    draining_since: datetime | None
-    reason: str | None
-
-
 async def all_workers(connection: AsyncConnection[Any], worker: int | None = None) -> list[WorkerRow]:
     """Those that are registered, in the order in which they came; with ``worker`` that one alone."""
-    found = await rows(connection, _Registered, "admin/workers", worker=worker)
+    found = await rows(connection, dict, "admin/workers", worker=worker)
     edges = await edges_of_queues(connection) if found else []
     held = {edge.worker: edge for edge in edges if edge.worker is not None}
-    return [_with_hand(one, held.get(one.id, Edge())) for one in found]
+    in_hand = [held.get(one["id"], Edge()) for one in found]
+    return [WorkerRow(**one, in_hand=edge.in_hand, cut=edge.cut) for one, edge in zip(found, in_hand, strict=True)]
 
 
 async def get_worker(connection: AsyncConnection[Any], worker: int) -> WorkerRow:
@@ -99,8 +86,3 @@ async def in_hand_of(connection: AsyncConnection[Any], worker: int, *, limit: in
     return await rows(
         connection, ExecutionInHand, "lookup/in_hand", worker=worker, queues=QUEUES, most=MOST, limit=limit
     )
-
-
-def _with_hand(one: _Registered, edge: Edge) -> WorkerRow:
-    named: dict[str, Any] = {name: getattr(one, name) for name in one.__slots__}
-    return WorkerRow(**named, in_hand=edge.in_hand, cut=edge.cut)

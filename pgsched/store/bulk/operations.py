@@ -1,7 +1,7 @@
 """Asks for bulk operations, and shows them."""
 
-from dataclasses import dataclass, fields, replace
-from datetime import datetime, timedelta
+from dataclasses import fields
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -17,50 +17,27 @@ from pgsched.store.lookup.clauses import SortOrder, equal, row_of, table
 from pgsched.store.lookup.query_texts import found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class How:
-    """At most ``rate`` of them a second, or as many as the database has for a default; ``dry_run`` only counts.
-    ``target`` is for replays, and one of ``fire_at`` and ``shift`` for rescheduling. Counting ends after
-    ``counted_within`` seconds."""
-
-    rate: float | None = None
-    target: str | None = None
-    fire_at: datetime | None = None
-    shift: timedelta | None = None
-    note: str | None = None
-    dry_run: bool = False
-    actor: str | None = None
-    counted_within: float = COUNTED_WITHIN
-
-
-async def ask(connection: AsyncConnection[Any], action: Action, filter: str, how: How) -> BulkAsked:
-    """Counts what the filter, which is JSON, names, as far as there is time; has it done unless it is a dry run. Raises
-    the driver's error where it is refused, and InvalidSchedule where a job has no instants to backfill."""
+async def ask(
+    connection: AsyncConnection[Any],
+    action: Action,
+    filter: str,
+    /,
+    *,
+    dry_run: bool = False,
+    counted_within: float = COUNTED_WITHIN,
+    **given: Any,
+) -> BulkAsked:
+    """Counts what the filter, which is JSON, names, as far as there is time; has it done unless it is a dry run.
+    ``given`` is what ``verbs.bulk`` takes besides. Raises the driver's error where it is refused, and InvalidSchedule
+    where a job has no instants to backfill."""
+    given["within"] = timedelta(seconds=counted_within)
     if action != "backfill":
-        id, matched, complete = await _ask(connection, action, filter, how)
+        id, matched, complete = await verbs.bulk(connection, action, filter, dry_run=dry_run, **given)
         return BulkAsked(id=id, matched=matched or 0, complete=complete)
-    await _ask(connection, action, filter, replace(how, dry_run=True))  # refused before anything is counted
+    await verbs.bulk(connection, action, filter, dry_run=True, **given)  # refused before anything is counted
     instants, skipped = await count_instants(connection, Range.of(filter))
-    id = None if how.dry_run else (await _ask(connection, action, filter, how))[0]
+    id = None if dry_run else (await verbs.bulk(connection, action, filter, **given))[0]
     return BulkAsked(id=id, matched=instants, complete=True, skipped=skipped)
-
-
-async def _ask(
-    connection: AsyncConnection[Any], action: Action, filter: str, how: How
-) -> tuple[UUID | None, int | None, bool]:
-    return await verbs.bulk(
-        connection,
-        action,
-        filter,
-        rate=how.rate,
-        target=how.target,
-        fire_at=how.fire_at,
-        shift=how.shift,
-        dry_run=how.dry_run,
-        within=timedelta(seconds=how.counted_within),
-        note=how.note,
-        actor=how.actor,
-    )
 
 
 _operations = table("bulk_operations", "job_id", *BulkOperation.__dataclass_fields__)

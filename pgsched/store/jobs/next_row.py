@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
@@ -48,14 +49,6 @@ class PlannedJob(Definition):
     def has_run_out(self) -> bool:
         most = self.parsed().max_runs
         return most is not None and self.runs >= most
-
-
-@dataclass(frozen=True, slots=True)
-class _Taken:
-    """An instant for which a job has a row, or had one."""
-
-    id: UUID
-    scheduled_for: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +108,7 @@ async def taken_instants(
         "changed": [job.updated_at for job, _ in begins],
     }
     found: dict[UUID, set[datetime]] = defaultdict(set)
-    for taken in await rows(connection, _Taken, "jobs/taken_ahead", **parameters):
+    for taken in await rows(connection, SimpleNamespace, "jobs/taken_ahead", **parameters):
         found[taken.id].add(taken.scheduled_for)
     return found
 

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -37,19 +38,10 @@ class Rechecked(NamedTuple):
     left: list[UUID]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Planned:
-    """A row that waits, and the job's instant before it."""
-
-    id: UUID
-    partition: int
-    job_id: UUID
-    scheduled_for: datetime
-    accounted: datetime
-
-
 class _Move(NamedTuple):
-    row: _Planned
+    """A row that waits, and the instant that it is to have; None where there is none."""
+
+    row: SimpleNamespace
     zone: str
     becomes: datetime | None
 
@@ -106,7 +98,7 @@ async def recheck(connection: AsyncConnection[Any], jobs: Sequence[UUID], *, old
             job.id: job for job in await rows(connection, Definition, "jobs/zoned_jobs_to_recheck", jobs=list(jobs))
         }
         moves = []
-        for row in await rows(connection, _Planned, "jobs/planned_rows", jobs=list(taken)):
+        for row in await rows(connection, SimpleNamespace, "jobs/planned_rows", jobs=list(taken)):
             job = taken[row.job_id]
             becomes = await asyncio.to_thread(_next, job, row.accounted)
             if becomes != row.scheduled_for:

@@ -30,25 +30,6 @@ class EventPage:
     complete: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
-    settled_in: int
-    id: UUID
-    client: str
-    key: str | None
-    job_id: UUID | None
-    queue: str | None
-    status: str
-    target: str
-    scheduled_for: datetime
-    finished_at: datetime
-    attempt: int
-    status_code: int | None
-    reason: str | None
-    instants: int | None
-    last_scheduled_for: datetime | None
-
-
 async def horizon(connection: AsyncConnection[Any]) -> VisibilityHorizon:
     """What can be read now."""
     found = await first(connection, "lookup/horizon")
@@ -72,7 +53,7 @@ async def read_events(
     high = min(end, low + span)
     found = await rows(
         connection,
-        _Row,
+        dict,
         "lookup/events",
         earliest=max(filter(None, (position.earliest, since))),
         late=position.late(horizon),
@@ -86,8 +67,8 @@ async def read_events(
     )
     items = []
     for row in found:
-        position = position.after(horizon, row.settled_in, row.id)
-        items.append(_event(row, position))
+        position = position.after(horizon, row.pop("settled_in"), row["id"])
+        items.append(Event(cursor=str(position), **row))
     if len(found) == limit:
         return EventPage(items=items, end=position, span=max(span // _WIDER, _NARROWEST), complete=False)
     wider = min(span * _WIDER, _WIDEST) if len(found) < limit // _WIDER else span
@@ -113,8 +94,3 @@ async def list_events(
             return items[:limit], Position.parse(items[limit - 1].cursor)
         position, span, complete = page.end, page.span, page.complete
     return items, position
-
-
-def _event(row: _Row, position: Position) -> Event:
-    shown = {name: getattr(row, name) for name in _Row.__dataclass_fields__ if name != "settled_in"}
-    return Event(cursor=str(position), **shown)

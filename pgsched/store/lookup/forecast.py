@@ -26,12 +26,6 @@ class Minute:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Due:
-    minute: datetime
-    due: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
     """More than ``per_minute`` in a minute is too many. ``busiest`` is how many attempts workers have made in their
     busiest minute of the last 7 days, where the bound is that."""
@@ -51,5 +45,5 @@ async def forecast(
 ) -> list[Minute]:
     """Those of so many minutes in which something falls due, from ``start`` or the present minute on. No more is read
     of one than shows that it is hot."""
-    found = await rows(connection, _Due, "lookup/due_by_minute", start=start, minutes=minutes, most=per_minute + 1)
-    return [Minute(minute=one.minute, due=one.due, hot=one.due > per_minute) for one in found]
+    found = await rows(connection, dict, "lookup/due_by_minute", start=start, minutes=minutes, most=per_minute + 1)
+    return [Minute(**one, hot=one["due"] > per_minute) for one in found]

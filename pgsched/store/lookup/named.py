@@ -1,7 +1,7 @@
 """Finds what is named by a key instead of an id."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Literal
 from uuid import UUID
 
@@ -12,25 +12,6 @@ from pgsched.store.core.query import rows
 
 Kind = Literal["job", "execution", "job or execution", "dead letter"]
 _SHOWN = 10
-
-
-@dataclass(frozen=True, slots=True)
-class _Under:
-    client: str
-    job: UUID | None
-    execution: UUID | None
-    dead_letter: UUID | None
-
-    def of(self, kind: Kind) -> UUID | None:
-        match kind:
-            case "job":
-                return self.job
-            case "execution":
-                return self.execution
-            case "job or execution":  # the newer one has the key
-                return max(filter(None, (self.job, self.execution)))
-            case "dead letter":
-                return self.dead_letter
 
 
 async def id_of(
@@ -44,8 +25,10 @@ async def id_of(
     """
     if isinstance(name, UUID):
         return name
-    under = await rows(connection, _Under, "lookup/named", key=name, clients=None if clients is None else list(clients))
-    found = {one.client: id for one in under if (id := one.of(kind)) is not None}
+    under = await rows(
+        connection, SimpleNamespace, "lookup/named", key=name, clients=None if clients is None else list(clients)
+    )
+    found = {one.client: id for one in under if (id := _of(kind, one)) is not None}
     if len(found) == 1:
         return next(iter(found.values()))
     if found:
@@ -56,12 +39,19 @@ async def id_of(
     raise NotFound(f"{_nothing(kind, name, clients)}{_but(kind, under)}")
 
 
+def _of(kind: Kind, under: SimpleNamespace) -> UUID | None:
+    """What of the kind a client has under the key."""
+    newest = max(filter(None, (under.job, under.execution)))
+    found: UUID | None = newest if kind == "job or execution" else getattr(under, kind.replace(" ", "_"))
+    return found
+
+
 def _nothing(kind: Kind, name: str, clients: Collection[str] | None) -> str:
     whose = f" of client {next(iter(clients))[:100]!r}" if clients and len(clients) == 1 else ""
     return f"there is no {kind} with the key {name[:200]!r}{whose}"
 
 
-def _but(kind: Kind, under: list[_Under]) -> str:
+def _but(kind: Kind, under: list[SimpleNamespace]) -> str:
     """What else has the key."""
     if not under:
         return ": list them, or name it by its id"

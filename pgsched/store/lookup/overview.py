@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -71,16 +72,9 @@ class PreparedTransaction:
     prepared: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Counted:
-    status: str
-    count: int
-    cut: bool
-
-
 async def count(connection: AsyncConnection[Any]) -> Counts:
-    found = await rows(connection, _Counted, "lookup/count_live", most=MOST_COUNTED)
-    found += await rows(connection, _Counted, "lookup/count_ended", most=MOST_COUNTED)
+    found = await rows(connection, SimpleNamespace, "lookup/count_live", most=MOST_COUNTED)
+    found += await rows(connection, SimpleNamespace, "lookup/count_ended", most=MOST_COUNTED)
     counted = {one.status: one.count for one in found}
     cut = {one.status for one in found if one.cut}
     return Counts(

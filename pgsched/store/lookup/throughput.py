@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any, Literal
 
 from psycopg import AsyncConnection
@@ -30,7 +31,10 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Counts:
+class Done:
+    """How many executions ended, and how; how many attempts ended and how many of them failed; how late they began and
+    how long they took. Of a step that began at ``starts_at``, a queue or a client."""
+
     starts_at: datetime | None = None
     queue: str | None = None
     client: str | None = None
@@ -42,21 +46,8 @@ class _Counts:
     skipped: int
     attempts: int
     failed_attempts: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done(_Counts):
-    """How many executions ended, and how; how many attempts ended and how many of them failed; how late they began and
-    how long they took. Of a step that began at ``starts_at``, a queue or a client."""
-
     lateness: Spread
     duration: Spread
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row(_Counts):
-    lateness: list[int | None]
-    duration: list[int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,15 +94,6 @@ class Objective:
     burn: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Aim:
-    client: str
-    late_after: timedelta
-    on_time_share: float
-    attempts: int
-    lateness: list[int | None]
-
-
 async def objectives(connection: AsyncConnection[Any]) -> list[Objective]:
     """Those of the first hundred clients that have one, as the last hour has met them, by client."""
     return [_measured(aim) for aim in await _aims(connection, None)]
@@ -133,18 +115,18 @@ async def punctuality(connection: AsyncConnection[Any], *, start: datetime) -> l
     return [_punctual(aim) for aim in await _aims(connection, start)]
 
 
-def _punctual(aim: _Aim) -> Punctuality:
+def _punctual(aim: SimpleNamespace) -> Punctuality:
     counts = [count or 0 for count in aim.lateness]
     attempts, on_time = sum(counts), share_within(counts, aim.late_after.total_seconds())
     late = 0.0 if on_time is None else round((1 - on_time) * attempts, 3)
     return Punctuality(client=aim.client, attempts=attempts, late=late, on_time_share=aim.on_time_share)
 
 
-async def _aims(connection: AsyncConnection[Any], start: datetime | None) -> list[_Aim]:
-    return await rows(connection, _Aim, "lookup/objectives", most=_MOST_OBJECTIVES, start=start)
+async def _aims(connection: AsyncConnection[Any], start: datetime | None) -> list[SimpleNamespace]:
+    return await rows(connection, SimpleNamespace, "lookup/objectives", most=_MOST_OBJECTIVES, start=start)
 
 
-def _measured(aim: _Aim) -> Objective:
+def _measured(aim: SimpleNamespace) -> Objective:
     on_time = share_within([count or 0 for count in aim.lateness], aim.late_after.total_seconds())
     return Objective(
         client=aim.client,
@@ -168,13 +150,8 @@ def _together(span: Span) -> list[str]:
 
 async def _done(connection: AsyncConnection[Any], statement: str, span: Span, **more: Any) -> list[Done]:
     asked = {"start": span.start, "end": span.end, "queue": span.queue}
-    found = await rows(connection, _Row, statement, "rolled_up", **asked, **more)
-    return [_of(row) for row in found]
-
-
-def _of(row: _Row) -> Done:
-    counts = {name: getattr(row, name) for name in _Counts.__dataclass_fields__}
-    return Done(**counts, lateness=_spread(row.lateness), duration=_spread(row.duration))
+    found = await rows(connection, dict, statement, "rolled_up", **asked, **more)
+    return [Done(**row | {name: _spread(row[name]) for name in ("lateness", "duration")}) for row in found]
 
 
 def _spread(counts: Sequence[int | None]) -> Spread:

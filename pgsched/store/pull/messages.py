@@ -1,13 +1,12 @@
-"""Messages of pulled queues, as consumers claim them and report failures."""
+"""Messages of pulled queues, as consumers claim them."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.store import verbs
 from pgsched.store.core.query import rows, value
 from pgsched.store.lookup.rows import Json
 
@@ -31,24 +30,10 @@ class Message:
     lease_expires_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """What a consumer or a target says of an attempt that failed."""
-
-    error: str
-    retryable: bool = True
-    retry_after: timedelta | None = None
-
-
 async def claim(
     connection: AsyncConnection[Any], queue: str, *, worker: str, batch: int, lease: timedelta
 ) -> list[Message]:
     return await rows(connection, Message, "pull/claim", queue=queue, worker=worker, batch=batch, lease=lease)
-
-
-async def fail(connection: AsyncConnection[Any], id: UUID, token: int, failure: Failure) -> str:
-    """The status that the execution has now."""
-    return await verbs.fail(connection, id, token, **asdict(failure))
 
 
 async def first_partition(connection: AsyncConnection[Any], queue: str) -> int | None:

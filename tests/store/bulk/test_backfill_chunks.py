@@ -8,7 +8,6 @@ from uuid import UUID
 import pytest
 
 from pgsched.store.bulk import operations
-from pgsched.store.bulk.operations import How
 from pgsched.store.bulk.values import BulkAsked, Chunk, Runs
 from pgsched.store.core import connect
 from pgsched.store.core.connect import Link
@@ -166,6 +165,6 @@ async def test_a_range_is_measured_before_it_is_run(db: Connection, hourly: UUID
     db.execute("update pgsched.executions set scheduled_for = %s where id = %s", [MARCH + 3.5 * HOUR, triggered])
     finish(db, triggered)
     filter = filter_json({"job": hourly, "start": MARCH, "end": MARCH + 24 * HOUR})
-    found = await operations.ask(planning, "backfill", filter, How(dry_run=True))
+    found = await operations.ask(planning, "backfill", filter, dry_run=True)
     assert found == BulkAsked(id=None, matched=24, complete=True, skipped=1)
     assert column(db, "select id from pgsched.bulk_operations") == []
