@@ -262,6 +262,7 @@ def test_each_column_of_what_is_compared_is_told_by_a_trigger_or_is_known_as_the
     assert left == {
         "jobs.reason", "jobs.paused_at", "queues.name", "queues.first_partition", "gates.name", "gates.reason",
         "gates.client_id",
-        "bulk_operations.clients", "bulk_operations.job_id", "bulk_operations.actor", "bulk_operations.reason", "bulk_operations.note",
+        "bulk_operations.clients", "bulk_operations.job_id", "bulk_operations.actor", "bulk_operations.reason",
+            "bulk_operations.note",
         "api_keys.former_hash", "api_keys.former_until",
     }  # fmt: skip
