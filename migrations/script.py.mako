@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pgsched.store.admin.ddl import run
+from pgsched.store.admin.upgrade_steps import run
 
 revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}

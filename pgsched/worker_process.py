@@ -16,16 +16,16 @@ from pgsched.delivery.isolation import StartChild
 from pgsched.delivery.python import App
 from pgsched.delivery.threads import LoopsThreads
 from pgsched.errors import InvalidSettings
+from pgsched.event_emitter import Events
 from pgsched.metrics.files import Counting
 from pgsched.scheduler import Containment, Worker
 from pgsched.service import collect_seldom, error_text, is_away
 from pgsched.settings import Settings
-from pgsched.store.admin.revisions import check_schema
+from pgsched.store.admin.schema_revisions import check_schema
 from pgsched.store.admin.workers import check_queues
 from pgsched.store.core.fitness import check_not_following
 from pgsched.store.core.pooler import check_sessions, watch_sessions
 from pgsched.store.core.transactions import transaction
-from pgsched.telemetry import Events
 from pgsched.worker.run.event_loop import run_to_its_end
 from pgsched.worker.run.process_exit import ExitStatus, ProcessExit, end_forked_children, named
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pgsched.store.admin.ddl import run
+from pgsched.store.admin.upgrade_steps import run
 
 revision = "pgsched_0001"
 down_revision = None

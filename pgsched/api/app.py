@@ -17,13 +17,13 @@ from pgsched.api import (
     batch,
     bulk,
     clients,
-    creation,
     dead_letters,
     doctor,
     events,
     executions,
     gates,
     health,
+    job_creation,
     jobs,
     keys,
     metrics,
@@ -54,11 +54,11 @@ from pgsched.api.pages.routing import refused as refused_page
 from pgsched.api.pages.routing import refused_by_litestar as page_refused_by_litestar
 from pgsched.api.parts import Parts
 from pgsched.api.problems import AnyRequest, failed, refused, refused_by_litestar
-from pgsched.api.requests import ApiRequest, Application, check_query, check_request
+from pgsched.api.request_reading import ApiRequest, Application, check_query, check_request
 from pgsched.api.routing import answering
 from pgsched.errors import InvalidSettings, PgschedError
+from pgsched.event_emitter import Events
 from pgsched.settings import Settings
-from pgsched.telemetry import Events
 from pgsched.version import __version__
 
 _SCHEME = "key"
@@ -67,7 +67,7 @@ LARGEST_REQUEST = 2 * 1024 * 1024
 """Bytes of a request's body."""
 
 _ROOMS = (
-    creation,
+    job_creation,
     batch,
     jobs,
     bulk,

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from pgsched.api.connection_pool import WAIT, Database
 from pgsched.api.quotas import RateLimits
-from pgsched.batched import Batched
+from pgsched.batched_lookups import Batched
 from pgsched.domain.api_key import ANYBODY, Grant, KnownKey, Token
 from pgsched.errors import PgschedError, Unauthenticated, Unavailable
 from pgsched.store import internal

@@ -26,7 +26,7 @@ from pgsched.api.batch_scheduling import BatchRefused, ScheduledLine, begin, sch
 from pgsched.api.connection_pool import Database
 from pgsched.api.parameters import Pooled
 from pgsched.api.problems import Answer, Fault, refused
-from pgsched.api.requests import ApiRequest, check_parameters
+from pgsched.api.request_reading import ApiRequest, check_parameters
 from pgsched.api.routing import acts
 from pgsched.errors import PgschedError
 

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from pgsched.api.access import check_scope, grant_of
 from pgsched.api.parameters import Actor, After, Instant, Limit, OfJob, Pooled, cursor, position
-from pgsched.api.requests import ApiRequest
+from pgsched.api.request_reading import ApiRequest
 from pgsched.api.routing import DRY_RUN, made_at, makes, reads, removes
 from pgsched.domain.duration import parse_shift
 from pgsched.domain.schedule import instant_of

@@ -15,6 +15,7 @@ from psycopg_pool import AsyncConnectionPool
 from pgsched.api.quotas import Deadline, FairShares
 from pgsched.domain.api_key import NOBODY, Grant
 from pgsched.errors import SchemaMismatch
+from pgsched.event_emitter import Events
 from pgsched.service import error_text, is_away
 from pgsched.store.core.exact import read_exactly
 from pgsched.store.core.lineage import Lineage
@@ -30,7 +31,6 @@ from pgsched.store.core.session_settings import (
     pin,
     request_locally,
 )
-from pgsched.telemetry import Events
 from pgsched.upkeep.primaries import Primaries
 
 _Given = ParamSpec("_Given")

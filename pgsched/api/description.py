@@ -13,7 +13,7 @@ from litestar import Request
 from litestar.handlers.http_handlers import HTTPRouteHandler
 from litestar.openapi.plugins import JsonRenderPlugin
 
-from pgsched.api.requests import KINDS
+from pgsched.api.request_reading import KINDS
 from pgsched.api.routing import WHY
 
 _WHOSE = "Whose it is, where the path has a key that several clients have."

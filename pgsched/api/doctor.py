@@ -7,7 +7,7 @@ from litestar.di import NamedDependency
 
 from pgsched.api.access import check_everywhere, grant_of
 from pgsched.api.connection_pool import Database
-from pgsched.api.requests import ApiRequest
+from pgsched.api.request_reading import ApiRequest
 from pgsched.api.routing import reads
 from pgsched.domain.api_key import Grant
 from pgsched.sealing import KeyRing

@@ -17,11 +17,11 @@ from litestar.response import Stream
 
 from pgsched.api.access import grant_of
 from pgsched.api.authentication import Authentication
-from pgsched.api.feed import Clients, Feed, FeedPage
 from pgsched.api.parameters import Client, Key, OfJob, Pooled
 from pgsched.api.problems import Fault, Unreadable
-from pgsched.api.requests import ApiRequest
+from pgsched.api.request_reading import ApiRequest
 from pgsched.api.routing import reads
+from pgsched.api.shared_event_reader import Clients, Feed, FeedPage
 from pgsched.domain.api_key import Grant
 from pgsched.domain.duration import length_of
 from pgsched.domain.event_position import LONGEST, Position, VisibilityHorizon

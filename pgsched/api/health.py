@@ -10,7 +10,7 @@ from pgsched.api.access import PUBLIC, SCOPE
 from pgsched.api.parameters import Pooled
 from pgsched.api.routing import problems
 from pgsched.errors import Unavailable
-from pgsched.store.admin.revisions import expected_revision, is_served, mismatch, newest_of
+from pgsched.store.admin.schema_revisions import expected_revision, is_served, mismatch, newest_of
 from pgsched.store.core.fitness import READ_ONLY
 from pgsched.store.schedule import calls
 

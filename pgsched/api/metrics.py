@@ -13,7 +13,7 @@ from pgsched.api.access import check_everywhere, grant_of
 from pgsched.api.connection_pool import Database
 from pgsched.api.doctor import Doctor
 from pgsched.api.middleware import RequestCounts
-from pgsched.api.requests import ApiRequest
+from pgsched.api.request_reading import ApiRequest
 from pgsched.api.routing import problems, reads
 from pgsched.domain.api_key import EVERYBODY, Grant
 from pgsched.errors import PgschedError

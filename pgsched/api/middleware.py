@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from pgsched.api.connections import CONNECTION
+from pgsched.api.http_connections import CONNECTION
 from pgsched.api.problems import MEDIA_TYPE, unread_problem
 from pgsched.metrics.snapshot import Distribution, Histogram, Snapshot, Value
 

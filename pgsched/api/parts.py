@@ -12,7 +12,6 @@ from pgsched.api.access import Browsers, Guard, grant_of
 from pgsched.api.authentication import Authentication, Bearer
 from pgsched.api.connection_pool import Database
 from pgsched.api.doctor import Doctor
-from pgsched.api.feed import Feed
 from pgsched.api.group_commit import GroupCommit, Intake
 from pgsched.api.long_polls import LongPolls
 from pgsched.api.metrics import Metrics
@@ -23,11 +22,12 @@ from pgsched.api.pages.provider import Providers
 from pgsched.api.pages.rendering import compile_templates
 from pgsched.api.pages.throughput import ThroughputCharts
 from pgsched.api.parameters import actor
+from pgsched.api.shared_event_reader import Feed
 from pgsched.domain.api_key import EVERYBODY
+from pgsched.event_emitter import Events
 from pgsched.extras import extra
 from pgsched.sealing import KeyRing
 from pgsched.settings import Settings, is_loopback
-from pgsched.telemetry import Events
 from pgsched.tracing import Tracing
 
 

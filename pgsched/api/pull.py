@@ -18,7 +18,7 @@ from pgsched.api.authentication import Authentication
 from pgsched.api.connection_pool import Database
 from pgsched.api.long_polls import LongPolls, PolledQueue
 from pgsched.api.parameters import Duration, ExecutionId, Holders, Pooled
-from pgsched.api.requests import ApiRequest
+from pgsched.api.request_reading import ApiRequest
 from pgsched.api.routing import acts, settles
 from pgsched.domain.duration import length_of
 from pgsched.domain.round_robin import Payers

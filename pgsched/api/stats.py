@@ -9,7 +9,7 @@ from psycopg import AsyncConnection
 from pgsched.api.access import grant_of
 from pgsched.api.parameters import INSTANT, OnlyClient, Pooled, bound
 from pgsched.api.problems import Fault, Unreadable
-from pgsched.api.requests import ApiRequest
+from pgsched.api.request_reading import ApiRequest
 from pgsched.api.routing import reads
 from pgsched.domain.duration import format_duration, length_of
 from pgsched.responses import Stats

@@ -11,8 +11,11 @@ admin = CommandGroup(
             "audit": ("audit:audit", "List changes: who changed what, and the values before."),
         },
         "Installation": {
-            "installation": ("installation:installation", "Show and change settings of the installation as a whole."),
-            "history": ("history:history", "Archive days of history, and repair missing days."),
+            "installation": (
+                "installation_settings:installation",
+                "Show and change settings of the installation as a whole.",
+            ),
+            "history": ("history_days:history", "Archive days of history, and repair missing days."),
             "recover": ("recover:recover", "Show what a restored database would fire, and release it."),
         },
     },

@@ -15,7 +15,7 @@ from pgsched.cli.api_or_database import Ask
 from pgsched.cli.command_decorators import command
 from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.dead_letters import letter_filters
-from pgsched.cli.naming import of_job
+from pgsched.cli.id_or_key import of_job
 from pgsched.cli.options import actor_option, many_option, only_client, options, page_options
 from pgsched.cli.parameters import Number, host_name, identity, instant, label
 from pgsched.cli.reply import Reply

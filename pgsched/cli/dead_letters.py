@@ -9,7 +9,7 @@ import click
 from pgsched.cli.answer_tables import Answer, changed, fill, listed, shown
 from pgsched.cli.command_decorators import command
 from pgsched.cli.command_group import CommandGroup
-from pgsched.cli.naming import of_job, of_one
+from pgsched.cli.id_or_key import of_job, of_one
 from pgsched.cli.options import actor_option, many_option, only_client, options, page_options, sort_option
 from pgsched.cli.parameters import host_name, instant, json_text, label
 from pgsched.domain.states import LETTER_STATES

@@ -6,7 +6,7 @@ import click
 
 from pgsched.cli.answer_tables import Answer, listed
 from pgsched.cli.command_decorators import command
-from pgsched.cli.naming import of_job
+from pgsched.cli.id_or_key import of_job
 from pgsched.cli.options import limit_option, only_client
 from pgsched.domain.duration import parse_duration
 from pgsched.domain.states import END_STATUSES, each_once

@@ -7,7 +7,7 @@ import click
 
 from pgsched.cli.answer_tables import Answer, changes_in
 from pgsched.cli.command_decorators import command
-from pgsched.cli.naming import of_one
+from pgsched.cli.id_or_key import of_one
 from pgsched.cli.options import actor_option, many_option, payload_option
 from pgsched.cli.parameters import instant, label
 

@@ -11,7 +11,7 @@ from pgsched.cli.command_decorators import command
 from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.execution_edits import edit
 from pgsched.cli.forecast import forecast
-from pgsched.cli.naming import of_job, of_one
+from pgsched.cli.id_or_key import of_job, of_one
 from pgsched.cli.options import actor_option, many_option, only_client, page_options, sort_option
 from pgsched.cli.ordering_keys import blocked, unblock
 from pgsched.cli.parameters import host_name, instant, label

@@ -10,9 +10,9 @@ import click
 from pgsched.cli.answer_tables import Answer, changed, fill
 from pgsched.cli.command_decorators import command
 from pgsched.cli.command_group import CommandGroup
+from pgsched.cli.id_or_key import of_one
 from pgsched.cli.import_ import import_
 from pgsched.cli.job_edits import edit
-from pgsched.cli.naming import of_one
 from pgsched.cli.options import actor_option, many_option, note_and_actor, only_client, page_options, sort_option
 from pgsched.cli.parameters import host_name, label
 from pgsched.cli.preview import preview

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from pgsched.cli.settings_over_database import SettingsOverDatabase, does, pauses, resumes
-from pgsched.domain.naming import id_or_key
+from pgsched.domain.id_or_key import id_or_key
 from pgsched.errors import NotFound
 from pgsched.responses import Job, JobDetail, Page, Scheduled, job_detail, job_of, jobs_of
 from pgsched.store import verbs

@@ -11,8 +11,8 @@ from pgsched.cli.database import ask, explained
 from pgsched.cli.reply import Reply, json_option
 from pgsched.errors import Refused
 from pgsched.settings import Settings
-from pgsched.store.admin.revisions import expected_revision
-from pgsched.store.core.room import remarks
+from pgsched.store.admin.schema_revisions import expected_revision
+from pgsched.store.core.lock_table import remarks
 
 
 @click.command()
@@ -88,7 +88,7 @@ _MAY = (
 def _text(revision: str, missing: list[str]) -> str:
     if not missing:
         return f"the database is at {revision}"
-    from pgsched.store.admin.ddl import roles_sql
+    from pgsched.store.admin.upgrade_steps import roles_sql
 
     return (
         f"the database is at {revision}, but this role may not create roles; {', '.join(missing)} are missing.\n"

@@ -11,7 +11,7 @@ from uuid import UUID
 from pgsched.cli.why import Around
 from pgsched.client.http import AsyncClient
 from pgsched.domain.event_position import Position
-from pgsched.domain.naming import id_or_key
+from pgsched.domain.id_or_key import id_or_key
 from pgsched.errors import NotFound, Refused, Unauthenticated
 from pgsched.responses import Page
 from pgsched.settings import API_KEY

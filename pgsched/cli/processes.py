@@ -22,13 +22,13 @@ from pgsched.cli.logs import Relay, begin_log, decided
 from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.supervisor import Program, Supervisor
 from pgsched.errors import NotFound, Unavailable
+from pgsched.event_emitter import Events, logging_listener
 from pgsched.extras import extra
 from pgsched.metrics.counters import Counters
 from pgsched.metrics.files import Counting
 from pgsched.settings import Settings
 from pgsched.store.admin.workers import of_host
 from pgsched.store.core.transactions import transaction
-from pgsched.telemetry import Events, logging_listener
 
 if TYPE_CHECKING:
     from pgsched.metrics.serving import MetricsPage

@@ -14,7 +14,7 @@ from pgsched.sealing import KeyRing
 from pgsched.settings import Settings
 from pgsched.store import verbs
 from pgsched.store.admin import audit, clients, queues, secrets, worker_listing
-from pgsched.store.core.room import find_room
+from pgsched.store.core.lock_table import find_room
 from pgsched.store.gates import blocked_keys, limits, sidelined_targets
 
 _Found = TypeVar("_Found")

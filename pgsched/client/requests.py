@@ -16,7 +16,7 @@ import orjson
 
 from pgsched.client.trace import current_traceparent
 from pgsched.domain.duration import format_duration
-from pgsched.domain.naming import as_key, id_or_key
+from pgsched.domain.id_or_key import as_key, id_or_key
 from pgsched.domain.schedule import instant_of
 from pgsched.errors import InvalidInput, PgschedError, Unavailable, all_errors
 from pgsched.password_hiding import without_passwords

@@ -19,7 +19,7 @@ from pgsched.delivery.own_context import own_context
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.gate import host_of
 from pgsched.domain.outcome import Failed, Outcome
-from pgsched.telemetry import Events, Field
+from pgsched.event_emitter import Events, Field
 
 LONGEST_TRACEBACK = 6_000
 """Characters of a traceback that are logged, counted from its end."""

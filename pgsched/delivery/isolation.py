@@ -24,7 +24,7 @@ from pgsched.delivery.slots import Slots, alone
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import Options
 from pgsched.domain.outcome import Failed, Outcome, Released
-from pgsched.telemetry import Events
+from pgsched.event_emitter import Events
 
 LOSSES = 2
 """How many times an execution was lost with its worker, or stopped with it, before it is called in isolation."""

@@ -14,12 +14,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from pgsched.delivery.failure_log import FailureLog, Raised, traceback_of
+from pgsched.delivery.handler_results import DONE, FinishedInLoop, finished, succeeded
 from pgsched.delivery.handlers import Handler, checked_clients, checked_heartbeat
 from pgsched.delivery.isolation import LOSSES, Isolation
 from pgsched.delivery.middleware import Middleware, is_async
 from pgsched.delivery.own_context import Traces, leave_task, own_context
 from pgsched.delivery.reporting import HandlerReports, Reporter, beating
-from pgsched.delivery.results import DONE, FinishedInLoop, finished, succeeded
 from pgsched.delivery.slots import NoFreeSlot
 from pgsched.delivery.threads import Threads
 from pgsched.domain.capability import handler_of

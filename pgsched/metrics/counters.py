@@ -3,9 +3,9 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
+from pgsched.event_emitter import WARNINGS, Field
 from pgsched.metrics.snapshot import Distribution, Histogram, Snapshot, Value
 from pgsched.observer import AttemptsEnded, BatchClaimed, BatchSettled, Observer
-from pgsched.telemetry import WARNINGS, Field
 
 
 class _Queue:

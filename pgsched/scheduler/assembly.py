@@ -8,6 +8,7 @@ import socket
 import psycopg
 
 from pgsched.delivery.python import App
+from pgsched.event_emitter import Events
 from pgsched.metrics.files import Counting, Writing
 from pgsched.scheduler.common_parts import CommonParts
 from pgsched.scheduler.deliveries import NO_CONTAINMENT, Containment, Deliveries
@@ -17,18 +18,17 @@ from pgsched.settings import Settings
 from pgsched.store.admin import workers
 from pgsched.store.core.connect import Connection
 from pgsched.store.live.warming import warm_settles
-from pgsched.telemetry import Events
 from pgsched.upkeep.primaries import Primaries
 from pgsched.upkeep.services import Upkeep
 from pgsched.worker.assignment import Assignment
 from pgsched.worker.claim.listener import Hints, Listener
 from pgsched.worker.gates.capabilities import Capabilities
 from pgsched.worker.leased_claims import SURE
+from pgsched.worker.run.blocked_loop import StandIn
 from pgsched.worker.run.dispatcher import Dispatcher
 from pgsched.worker.run.lanes import LaneWatch, Watchdog
 from pgsched.worker.run.renewer import Renewer
 from pgsched.worker.run.shares import Shares
-from pgsched.worker.run.stand_in import StandIn
 from pgsched.worker.settle.counting import Minutes
 from pgsched.worker.settle.settler import SETTLING_PATIENCE, Settler
 

@@ -9,12 +9,12 @@ import psycopg
 
 from pgsched.delivery.python import App
 from pgsched.errors import InvalidSettings
+from pgsched.event_emitter import Events
 from pgsched.sealing import KeyRing
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Link, signed
 from pgsched.store.core.lineage import Lineage
 from pgsched.store.jobs.definitions import Definitions
-from pgsched.telemetry import Events
 from pgsched.worker.circuits import Circuits
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import InHand

@@ -7,12 +7,12 @@ from datetime import timedelta
 import psycopg
 
 from pgsched.delivery.python import App
+from pgsched.event_emitter import Events
 from pgsched.metrics.files import Counting
 from pgsched.scheduler.assembly import Assembly
 from pgsched.scheduler.deliveries import NO_CONTAINMENT, Containment
 from pgsched.service import Service
 from pgsched.settings import Settings
-from pgsched.telemetry import Events
 
 _UNSETTLED, _WELL = 60.0, 1.0
 

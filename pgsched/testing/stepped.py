@@ -11,6 +11,7 @@ from typing import Any
 from pgsched.delivery.python import App
 from pgsched.domain.duration import NO_TIME
 from pgsched.domain.outcome import Undeliverable
+from pgsched.event_emitter import Events, Field
 from pgsched.scheduler.assembly import Assembly
 from pgsched.settings import Settings
 from pgsched.store import internal, verbs
@@ -19,7 +20,6 @@ from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.ends import dependencies
 from pgsched.store.live.executions import Share
-from pgsched.telemetry import Events, Field
 from pgsched.testing.ran import NotingSettler, Ran, is_attempt, ran
 
 _MOST = 500

@@ -13,13 +13,13 @@ import random
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+from pgsched.event_emitter import Events
 from pgsched.service import Service
 from pgsched.store import internal
 from pgsched.store.admin import workers
 from pgsched.store.admin.archive import DAILY
 from pgsched.store.admin.installation_settings import get_installation
 from pgsched.store.core.connect import Connection, Link
-from pgsched.telemetry import Events
 
 _EVERY = 3600.0
 _AHEAD = 14

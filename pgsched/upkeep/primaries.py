@@ -5,9 +5,9 @@ hosts that the database's address names are asked for their timeline every few s
 nobody to ask.
 """
 
+from pgsched.event_emitter import Events
 from pgsched.service import Service
 from pgsched.store.core.lineage import Lineage
-from pgsched.telemetry import Events
 
 _EVERY = 5.0
 

@@ -14,6 +14,7 @@ import psycopg
 
 from pgsched.domain.gate import CLIENT
 from pgsched.domain.partitions import partitions_from
+from pgsched.event_emitter import Events
 from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO
@@ -21,9 +22,8 @@ from pgsched.store.gates import gates, ordering
 from pgsched.store.jobs.definitions import Definitions
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Lease
-from pgsched.store.pull import pulled
-from pgsched.store.pull.pulled import Passing
-from pgsched.telemetry import Events
+from pgsched.store.pull import pull_upkeep
+from pgsched.store.pull.pull_upkeep import Passing
 from pgsched.worker.assignment import Assignment
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.leased_claims import new_token
@@ -85,7 +85,7 @@ class PulledQueues(Service):
 
     async def _look_at_queues(self) -> None:
         self._looked_at = time.monotonic()
-        self._queues = await pulled.queues(await self._chores.get(), worker=self._assignment.number)
+        self._queues = await pull_upkeep.queues(await self._chores.get(), worker=self._assignment.number)
 
     async def _serve_queues(self) -> float:
         full = [queue for queue in self._queues if await self._hand_to_consumers(queue)]
@@ -113,7 +113,7 @@ class PulledQueues(Service):
             definitions=self._definitions,
         )
         what = Passing(queue, low, _BATCH)
-        passed, parked = await pulled.pass_on_without(await self._link.get(), lease, what, now=self._clock.now())
+        passed, parked = await pull_upkeep.pass_on_without(await self._link.get(), lease, what, now=self._clock.now())
         for one in parked:
             self.events.emit("execution.parked", execution=one.id.hex(), how=one.how, reason=one.reason)
         if sweeps and passed < _BATCH:
@@ -124,7 +124,7 @@ class PulledQueues(Service):
         """Holds the due rows of held clients, so that claims need not read past them, and releases them after the
         hold."""
         partitions = partitions_from(self._queues)
-        held = await pulled.held_clients(connection)
+        held = await pull_upkeep.held_clients(connection)
         if held:
             for partition in partitions:
                 await gates.hold_due(connection, held, partition, _SET_ASIDE)
@@ -132,14 +132,14 @@ class PulledQueues(Service):
         self._gates_to = names[-1] if len(names) == _GATES and names[-1].startswith(CLIENT) else CLIENT
         over = [name for name in names if name.startswith(CLIENT) and name.removeprefix(CLIENT) not in held]
         if over:
-            await pulled.let_held(connection, partitions, over, most=_SET_ASIDE)
+            await pull_upkeep.let_held(connection, partitions, over, most=_SET_ASIDE)
 
     async def _take_back(self, connection: Connection) -> None:
         partitions = partitions_from(self._queues)
         if (ended_by := self._ended_by()) is not None:
             marks = dict.fromkeys(partitions, LONG_AGO)
             lost, _ = await looking.expired(connection, marks, _DEPTH, ended_by=ended_by)
-            if lost and (count := await pulled.reap(connection, lost, depth=_DEPTH, ended_by=ended_by)):
+            if lost and (count := await pull_upkeep.reap(connection, lost, depth=_DEPTH, ended_by=ended_by)):
                 self.events.emit("lease.reaped", returned=count, failed=0, workers="")
         if await ordering.anybody_waits(connection):
             for partition in partitions:

@@ -12,16 +12,16 @@ import time
 from collections.abc import Iterable, Sequence
 
 from pgsched.domain.partitions import partitions_from
+from pgsched.event_emitter import Events
 from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.admin import workers
 from pgsched.store.admin.workers import RegisteredWorker
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import looking
-from pgsched.store.live.parking import SetAside
 from pgsched.store.live.reaping import ReapRange, reap_others
-from pgsched.store.pull import pulled
-from pgsched.telemetry import Events
+from pgsched.store.live.set_aside import SetAside
+from pgsched.store.pull import pull_upkeep
 from pgsched.upkeep.liveness import CATCH_UP, Liveness
 from pgsched.worker.assignment import Assignment
 
@@ -173,7 +173,7 @@ class Reaper(Service):
         if id != _NO_WORKER:
             await workers.forget(connection, [id])
             self._declared.discard(id)
-        elif count := await pulled.reap(connection, walk.partitions, depth=_EDGE, ended_by=walk.ended_by):
+        elif count := await pull_upkeep.reap(connection, walk.partitions, depth=_EDGE, ended_by=walk.ended_by):
             self.events.emit("deferred.reaped", count=count)
             self.reaped()
         for one in walk.parked:

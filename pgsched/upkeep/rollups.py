@@ -9,11 +9,11 @@ again, and may count twice.
 
 from collections.abc import Callable, Mapping
 
+from pgsched.event_emitter import Events
 from pgsched.service import Service
 from pgsched.store import internal
 from pgsched.store.core.connect import Link
 from pgsched.store.lookup import rollups
-from pgsched.telemetry import Events
 from pgsched.worker.settle.counting import Minutes, with_everybody
 
 _MOST_NOTES = 10_000

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from datetime import timedelta
 
+from pgsched.event_emitter import Events
 from pgsched.service import Service
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Link
-from pgsched.telemetry import Events
 from pgsched.upkeep.bulk import Bulk
 from pgsched.upkeep.days import Days
 from pgsched.upkeep.dependent_releaser import Releaser

@@ -4,7 +4,7 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from pgsched.batched import Batched
+from pgsched.batched_lookups import Batched
 from pgsched.delivery.exchange import DeliveryFailed
 from pgsched.domain.secret import SIGNING, parse_signing_secret
 from pgsched.errors import InvalidInput

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from litestar import Litestar
 
-from pgsched.api import access, batch_lines, requests
+from pgsched.api import access, batch_lines, request_reading
 from pgsched.api.access import PUBLIC, SCOPE
 from pgsched.domain.api_key import SCOPES, Grant, Token
 from tests.api.access_arrange import MARK, Route, make_key, routes_of, rows_of_all, things_of_shop
@@ -148,7 +148,7 @@ async def test_with_the_filters_of_the_routes_taken_out_the_database_lets_nothin
     api: httpx.AsyncClient, app: Litestar, db: Connection, things: Things, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = make_key(db, clients=["other"])
-    for room in (requests, batch_lines):
+    for room in (request_reading, batch_lines):
         monkeypatch.setattr(room, "check_clients", lambda *_: None)
     monkeypatch.setattr(access, "check_scope", lambda *_, **__: None)
     monkeypatch.setattr(Grant, "is_for", lambda *_: True)

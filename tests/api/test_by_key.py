@@ -6,7 +6,7 @@ import httpx
 from litestar import Litestar
 
 from pgsched.api.access import PUBLIC, SCOPE
-from pgsched.api.requests import KINDS
+from pgsched.api.request_reading import KINDS
 from tests.api.access_arrange import make_key
 from tests.api.conftest import app_of
 from tests.conftest import Connection

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from litestar import Litestar
 
-from pgsched.api import feed
-from pgsched.api.feed import MOST_EACH
+from pgsched.api import shared_event_reader
+from pgsched.api.shared_event_reader import MOST_EACH
 from pgsched.store.lookup.rows import Event
 from tests.api.access_arrange import make_key
 from tests.api.conftest import app_of
@@ -23,7 +23,7 @@ from tests.store.store_arrange import call, schedule
 @pytest.fixture
 async def app(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Litestar]:
     """One that looks often, so that nobody waits."""
-    monkeypatch.setattr(feed, "_EVERY", 0.01)
+    monkeypatch.setattr(shared_event_reader, "_EVERY", 0.01)
     async with serving(app_of(database_url)):
         yield app_of(database_url)
 
@@ -114,7 +114,7 @@ async def test_one_look_serves_all_readers(app: Litestar, db: Connection, monkey
     async with following(app) as one, following(app) as two, following(app) as three:
         first = _end(db)
         assert [await _ids(stream, 1) for stream in (one, two, three)] == [[first]] * 3
-        monkeypatch.setattr(feed.Feed, "read", None)  # nobody reads for itself
+        monkeypatch.setattr(shared_event_reader.Feed, "read", None)  # nobody reads for itself
         ids = [_end(db) for _ in range(5)]
         assert [await _ids(stream, 5) for stream in (one, two, three)] == [ids] * 3
 
@@ -122,7 +122,7 @@ async def test_one_look_serves_all_readers(app: Litestar, db: Connection, monkey
 async def test_a_reader_that_does_not_read_holds_nobody_up_and_misses_nothing(
     app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "_MOST_BYTES", 2000)
+    monkeypatch.setattr(shared_event_reader, "_MOST_BYTES", 2000)
     async with following(app) as slow, following(app) as quick:
         ids = []
         for _ in range(30):
@@ -144,7 +144,7 @@ async def test_a_stream_ends_when_its_key_is_revoked(app: Litestar, db: Connecti
 async def test_so_many_streams_are_open_with_one_key(
     app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "MOST_EACH", 2)
+    monkeypatch.setattr(shared_event_reader, "MOST_EACH", 2)
     key, other = make_key(db), make_key(db)
     async with following(app, key), following(app, key):
         async with following(app, key) as third:
@@ -153,13 +153,13 @@ async def test_so_many_streams_are_open_with_one_key(
             assert fourth.status == 200
     async with following(app, key) as again:
         assert again.status == 200
-    assert MOST_EACH < feed.MOST
+    assert MOST_EACH < shared_event_reader.MOST
 
 
 async def test_a_client_has_so_many_streams_whatever_keys_it_has(
     app: Litestar, db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "MOST_EACH", 2)
+    monkeypatch.setattr(shared_event_reader, "MOST_EACH", 2)
     sets = (["shop"], ["shop", "billing"], ["shop", "stock"], ["billing"])
     one, both, other, neighbour = (make_key(db, clients=clients, scopes=["read"]) for clients in sets)
     async with following(app, one), following(app, both):

@@ -11,7 +11,7 @@ import pytest
 from litestar import Litestar
 from markupsafe import escape
 
-from pgsched.api.requests import ApiRequest, Application
+from pgsched.api.request_reading import ApiRequest, Application
 from tests.api.access_arrange import routes_of
 from tests.api.conftest import app_of
 from tests.conftest import Connection

@@ -14,7 +14,7 @@ from litestar.routes import HTTPRoute
 
 from pgsched.api.pages.filters import OF_EXECUTIONS, OF_LETTERS
 from pgsched.api.problems import Unreadable
-from pgsched.api.requests import ApiRequest, _query_names, check_query
+from pgsched.api.request_reading import ApiRequest, _query_names, check_query
 from tests.api.access_arrange import make_key, routes_of, things_of_shop
 from tests.api.page_arrange import pages_of
 from tests.conftest import Connection

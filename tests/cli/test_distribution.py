@@ -151,6 +151,6 @@ def test_a_command_without_its_extra_says_what_to_install(
 
 def test_an_installed_release_runs_away_from_its_source(library: Path) -> None:
     assert _run(library.with_name("pgsched"), "--version") == f"pgsched {__version__}\n"
-    asked = "from pgsched.store.admin.revisions import expected_revision; print(expected_revision())"
+    asked = "from pgsched.store.admin.schema_revisions import expected_revision; print(expected_revision())"
     assert _run(library, "-I", "-c", asked).strip()
     assert "complete -o nosort -F" in _run(library.with_name("pgsched"), "completion", "bash")

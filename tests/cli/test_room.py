@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from pgsched.embedded import EmbeddedPostgres
-from pgsched.store.core.room import room_sql
+from pgsched.store.core.lock_table import public_revokes
 from tests import conftest
 from tests.cli.conftest import Run
 from tests.conftest import at
@@ -47,7 +47,7 @@ def test_what_is_taken_away_is_the_same_in_the_script_and_on_the_page(database_u
         " and has_function_privilege('public', p.oid, 'execute')"
     )
     left = []
-    for script in (taking, room_sql()):
+    for script in (taking, public_revokes()):
         with psycopg.connect(database_url) as db:
             before = db.execute(open_to_all).fetchone() or (0,)
             db.execute(script.encode())

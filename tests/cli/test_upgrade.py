@@ -15,7 +15,7 @@ import pgsched
 from pgsched.errors import SchemaMismatch
 from pgsched.settings import Settings
 from pgsched.store.admin.migrate import migrate
-from pgsched.store.admin.revisions import expected_revision, revisions
+from pgsched.store.admin.schema_revisions import expected_revision, revisions
 from pgsched.worker_process import checked_database
 from tests.cli.conftest import Start, answer
 from tests.cli.test_poison_pills import until

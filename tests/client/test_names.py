@@ -12,7 +12,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from pgsched.api.requests import ApiRequest
+from pgsched.api.request_reading import ApiRequest
 from pgsched.client import AsyncClient, Client, Ticket
 from pgsched.errors import InvalidInput, PgschedError
 from tests.api.conftest import app_of

@@ -16,8 +16,8 @@ from pgsched.delivery.slots import NoFreeSlot
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import Options
 from pgsched.domain.outcome import Failed, Outcome, Released, Succeeded
+from pgsched.event_emitter import Events
 from pgsched.settings import Settings
-from pgsched.telemetry import Events
 from tests.delivery.receiver import execution
 
 APP = """

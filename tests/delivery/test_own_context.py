@@ -17,7 +17,7 @@ from pgsched.delivery.python import App, PythonChannel
 from pgsched.delivery.threads import LoopsThreads, Threads
 from pgsched.domain.options import Options
 from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Succeeded
-from pgsched.telemetry import Events
+from pgsched.event_emitter import Events
 from tests.delivery.receiver import execution
 from tests.delivery.test_python_channel import Transactions
 

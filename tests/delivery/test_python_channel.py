@@ -17,7 +17,7 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import Options
 from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Postponed, Succeeded, Undeliverable
 from pgsched.errors import InvalidInput, StaleLease
-from pgsched.telemetry import Events
+from pgsched.event_emitter import Events
 from tests.delivery.receiver import execution
 
 

@@ -18,7 +18,7 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import Options
 from pgsched.domain.outcome import Failed, Outcome, Succeeded
 from pgsched.errors import InvalidInput, StaleLease
-from pgsched.telemetry import Events
+from pgsched.event_emitter import Events
 from tests.delivery.receiver import execution
 from tests.delivery.test_python_channel import Transactions
 

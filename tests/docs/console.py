@@ -10,7 +10,7 @@ from litestar import Litestar
 from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
 
-from pgsched.api.requests import read_body
+from pgsched.api.request_reading import read_body
 from pgsched.cli.main import cli
 from pgsched.cli.reply import Reply
 from pgsched.settings import load

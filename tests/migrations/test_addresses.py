@@ -15,7 +15,7 @@ from pgsched.errors import InvalidSettings
 from pgsched.settings import Settings
 from pgsched.store.admin.logins import as_login
 from pgsched.store.admin.migrate import migrate
-from pgsched.store.admin.revisions import check_schema
+from pgsched.store.admin.schema_revisions import check_schema
 
 pytestmark = pytest.mark.smoke
 

@@ -10,9 +10,9 @@ from alembic import command
 from alembic.config import Config
 
 from pgsched.store.admin import replacing
-from pgsched.store.admin.ddl import sqlalchemy_url
 from pgsched.store.admin.migrate import migrate
-from pgsched.store.admin.revisions import check_schema, migrations_dir
+from pgsched.store.admin.schema_revisions import check_schema, migrations_dir
+from pgsched.store.admin.upgrade_steps import sqlalchemy_url
 from tests.migrations.schema_catalog import dump
 from tests.migrations.test_schema import GOLDEN, HEADER
 
@@ -25,7 +25,7 @@ def environment(directory: Path, template: str, url: str) -> Config:
     calls = r"\1before_upgrade()\n\1context.run_migrations()\n\1after_upgrade()"
     text = re.sub(r"( +)context\.run_migrations\(\)", calls, script.read_text())
     text = text.replace("fileConfig(config.config_file_name)", "pass")  # it would silence the loggers of other tests
-    script.write_text(f"from pgsched.store.admin.ddl import after_upgrade, before_upgrade\n{text}")
+    script.write_text(f"from pgsched.store.admin.upgrade_steps import after_upgrade, before_upgrade\n{text}")
     found = Config(str(directory / "alembic.ini"))
     found.set_main_option("path_separator", "os")
     places = [str(directory / "scripts" / "versions"), str(migrations_dir() / "versions")]

@@ -10,16 +10,16 @@ import pytest
 
 from pgsched.errors import Unavailable
 from pgsched.store.admin import migrate as migrating
-from pgsched.store.admin import revisions
+from pgsched.store.admin import schema_revisions
 from pgsched.store.admin.migrate import migrate
 from tests.replication.pair import until
 
 _LATER = """
-from pgsched.store.admin.ddl import run
+from pgsched.store.admin.upgrade_steps import run
 
 revision = "pgsched_9999"
-down_revision = revisions.expected_revision()
-serves_from = revisions.expected_revision()
+down_revision = schema_revisions.expected_revision()
+serves_from = schema_revisions.expected_revision()
 
 
 def upgrade() -> None:
@@ -36,10 +36,10 @@ select from pg_attribute where attrelid = 'pgsched.executions'::regclass and att
 def a_later_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """This release's migrations, and one more."""
     place = tmp_path / "migrations"
-    shutil.copytree(revisions.migrations_dir(), place)
-    newest = repr(revisions.expected_revision())
+    shutil.copytree(schema_revisions.migrations_dir(), place)
+    newest = repr(schema_revisions.expected_revision())
     (place / "versions" / "9999_later.py").write_text(_LATER.replace("revisions.expected_revision()", newest))
-    for module in (revisions, migrating):
+    for module in (schema_revisions, migrating):
         monkeypatch.setattr(module, "migrations_dir", lambda: place)
     _forget()
     yield
@@ -48,8 +48,8 @@ def a_later_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 def _forget() -> None:
-    revisions.known_revisions.cache_clear()
-    revisions.expected_revision.cache_clear()
+    schema_revisions.known_revisions.cache_clear()
+    schema_revisions.expected_revision.cache_clear()
 
 
 @pytest.mark.usefixtures("a_later_version")

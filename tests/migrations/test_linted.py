@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pgsched.store.admin.revisions import migrations_dir
+from pgsched.store.admin.schema_revisions import migrations_dir
 
 _SQUAWK = Path(sys.executable).with_name("squawk")
 

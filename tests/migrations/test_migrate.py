@@ -15,11 +15,11 @@ from click.testing import CliRunner
 from pgsched.cli.main import cli
 from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir
 from pgsched.errors import SchemaMismatch, Unavailable
-from pgsched.store.admin.ddl import roles_sql
 from pgsched.store.admin.migrate import alembic_config, migrate
 from pgsched.store.admin.replacing import ROLES, is_current
-from pgsched.store.admin.revisions import check_schema, expected_revision, known_revisions, serves_from
-from pgsched.store.core.room import OPEN
+from pgsched.store.admin.schema_revisions import check_schema, expected_revision, known_revisions, serves_from
+from pgsched.store.admin.upgrade_steps import roles_sql
+from pgsched.store.core.lock_table import OPEN
 from tests.conftest import at
 from tests.installed import find_bin_dir
 

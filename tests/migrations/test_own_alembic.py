@@ -8,9 +8,9 @@ import pytest
 from alembic import command
 from alembic.config import Config
 
-from pgsched.store.admin.ddl import sqlalchemy_url
 from pgsched.store.admin.migrate import migrate, migration_sql
-from pgsched.store.admin.revisions import check_schema, migrations_dir
+from pgsched.store.admin.schema_revisions import check_schema, migrations_dir
+from pgsched.store.admin.upgrade_steps import sqlalchemy_url
 from pgsched.store.core.session_settings import pin_now
 from tests.migrations.schema_catalog import dump
 from tests.migrations.test_schema import GOLDEN, HEADER
@@ -21,7 +21,7 @@ ENV = """
 from alembic import context
 from sqlalchemy import NullPool, create_engine
 
-from pgsched.store.admin.ddl import after_upgrade, before_upgrade
+from pgsched.store.admin.upgrade_steps import after_upgrade, before_upgrade
 
 engine = create_engine(context.config.get_main_option("sqlalchemy.url"), poolclass=NullPool)
 with engine.begin() as connection:

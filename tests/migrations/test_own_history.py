@@ -9,9 +9,9 @@ from alembic import command
 from alembic.config import Config
 from alembic.util import CommandError
 
-from pgsched.store.admin.ddl import sqlalchemy_url
 from pgsched.store.admin.migrate import migrate
-from pgsched.store.admin.revisions import check_schema, migrations_dir
+from pgsched.store.admin.schema_revisions import check_schema, migrations_dir
+from pgsched.store.admin.upgrade_steps import sqlalchemy_url
 
 pytestmark = pytest.mark.smoke
 
@@ -19,7 +19,7 @@ ENV = """
 import sqlalchemy as sa
 from alembic import context
 
-from pgsched.store.admin.ddl import after_upgrade, before_upgrade
+from pgsched.store.admin.upgrade_steps import after_upgrade, before_upgrade
 
 metadata = sa.MetaData()
 sa.Table("orders", metadata, sa.Column("id", sa.Integer, primary_key=True), sa.Column("paid", sa.Boolean),

@@ -14,7 +14,7 @@ from litestar.types import Scope
 from uvicorn.server import ServerState
 
 from pgsched.api import batch_lines
-from pgsched.api.connections import Connections
+from pgsched.api.http_connections import Connections
 from pgsched.api.middleware import limited
 from pgsched.api.pages.forms import read_form
 from pgsched.api.pages.session import cookie_in
@@ -32,8 +32,8 @@ from pgsched.domain.notification import parse_notice
 from pgsched.domain.options import parse_options
 from pgsched.domain.outcome import escaped, json_text
 from pgsched.errors import InvalidPayload
+from pgsched.event_emitter import printable
 from pgsched.password_hiding import without_passwords
-from pgsched.telemetry import printable
 from tests.delivery.receiver import calling, execution
 from tests.parsers.work import LONGEST_TURN, growth, longest_turn, saying_in_a_thread
 

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from pgsched.api.app import create_app
 from pgsched.cli.main import cli
 from pgsched.settings import Settings
+from pgsched.store.core.lock_table import OPEN
 from pgsched.store.core.pooler import has_sessions
-from pgsched.store.core.room import OPEN
 from tests.api.serving import serving
 from tests.conftest import at
 from tests.poolers.calls import call_at_once

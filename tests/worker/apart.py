@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
+from pgsched.event_emitter import Events
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
-from pgsched.telemetry import Events
 
 Calls = list[str]
 _PATIENCE = 60.0

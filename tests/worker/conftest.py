@@ -11,9 +11,9 @@ import pytest
 
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
+from pgsched.event_emitter import Events, Field
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
-from pgsched.telemetry import Events, Field
 from pgsched.upkeep import days
 from pgsched.worker.assignment import Assignment
 from tests.databases import Databases, Janitor, kept, lending_with

@@ -9,10 +9,10 @@ import pytest
 
 from pgsched.delivery.handler_exceptions import Fail, Retry
 from pgsched.delivery.python import App
+from pgsched.event_emitter import Events
 from pgsched.observer import BatchClaimed, BatchDelivered, BatchSettled, Observer
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
-from pgsched.telemetry import Events
 from tests.worker.conftest import Connection, until_history
 
 MANY = """

@@ -4,13 +4,13 @@ import psycopg
 import pytest
 
 from pgsched.domain.histogram import BUCKETS
+from pgsched.event_emitter import Events
 from pgsched.metrics.counters import Counters
 from pgsched.observer import AttemptsEnded, QueueOutcome, Timed
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Link
 from pgsched.store.lookup.rollups import EVERYBODY
-from pgsched.telemetry import Events
 from pgsched.upkeep.rollups import Rollups
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.settle.counting import Minutes, with_everybody

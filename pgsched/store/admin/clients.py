@@ -13,7 +13,7 @@ from pgsched.errors import NotFound
 from pgsched.sealing import KeyRing
 from pgsched.store import internal, verbs
 from pgsched.store.admin.secrets import sealing
-from pgsched.store.admin.setting import changes_of
+from pgsched.store.admin.settings_json import changes_of
 from pgsched.store.core.query import rows
 from pgsched.store.lookup.rows import Json
 

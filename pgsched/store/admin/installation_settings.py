@@ -8,7 +8,7 @@ from typing import Any
 from psycopg import AsyncConnection
 
 from pgsched.store import verbs
-from pgsched.store.admin.setting import changes_of
+from pgsched.store.admin.settings_json import changes_of
 from pgsched.store.core.query import one
 
 

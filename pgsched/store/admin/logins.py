@@ -26,7 +26,7 @@ from psycopg import sql
 
 from pgsched.own_files import open_own
 from pgsched.store import verbs
-from pgsched.store.core.room import room_sql
+from pgsched.store.core.lock_table import public_revokes
 from pgsched.store.core.sql import statement
 from pgsched.store.core.transactions import transaction
 
@@ -77,7 +77,7 @@ def make_logins(url: str, passwords: Path, *, is_ours: bool) -> Logins:
         api = _login(connection, entries, *_API, is_ours=is_ours)
         if is_ours:
             connection.execute(sql.SQL(_LET_CREATE_TABLES).format(sql.Identifier(worker)))
-            connection.execute(room_sql().encode())
+            connection.execute(public_revokes().encode())
         client = _client_role(connection, entries, is_ours=is_ours)
     address = as_login(url, worker, passwords)
     psycopg.connect(address, connect_timeout=10).close()

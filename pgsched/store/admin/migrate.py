@@ -11,7 +11,7 @@ from alembic.config import Config
 from pgsched.errors import Unavailable
 from pgsched.store import internal
 from pgsched.store.admin.replacing import ROLES, at_the_most, check_not_newer, forget, is_current, pause
-from pgsched.store.admin.revisions import expected_revision, is_newer, migrations_dir, mismatch, revisions
+from pgsched.store.admin.schema_revisions import expected_revision, is_newer, migrations_dir, mismatch, revisions
 from pgsched.store.core.fitness import check_fitness
 from pgsched.store.core.refusals import refusal
 from pgsched.store.core.sql import statement

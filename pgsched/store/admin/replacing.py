@@ -23,7 +23,7 @@ import psycopg
 from psycopg import sql
 
 from pgsched.errors import SchemaMismatch, Unavailable
-from pgsched.store.admin.revisions import serves_from
+from pgsched.store.admin.schema_revisions import serves_from
 from pgsched.store.core.session_settings import locally, waiting_for_locks
 from pgsched.store.core.sql import statement
 from pgsched.version import __version__
@@ -36,15 +36,15 @@ INTERFACE_FILES = (
     "core/checks", "core/targets", "core/json", "core/options", "core/partitions", "core/locks", "core/lookups",
     "core/culprits", "jobs/after", "jobs/rules", "schedule/checks", "schedule/schedule", "schedule/keyed",
     "schedule/keys", "schedule/edits",
-    "admin/acting", "admin/audit", "jobs/waiting", "jobs/recall", "schedule/job", "jobs/control", "jobs/edit",
+    "admin/acting", "admin/audit", "jobs/planned_rows", "jobs/recall", "schedule/job", "jobs/control", "jobs/edit",
     "jobs/pause_after", "admin/pauses", "ends/dependencies", "ends/ending", "ends/dependents",
-    "ends/dead_letters", "ends/calls", "admin/clients", "ends/replaying", "bulk/filters", "bulk/counting",
+    "ends/dead_letters", "ends/calls", "admin/clients", "ends/replayed_dependents", "bulk/filters", "bulk/counting",
     "bulk/changing", "bulk/backfill", "bulk/asking",
-    "gates/limits", "admin/queues", "admin/workers", "gates/sidelining", "schedule/notify", "admin/secrets",
-    "admin/signing_secrets", "ends/retries", "ends/overdue", "gates/waits", "gates/ordering", "pull/in_hand",
+    "gates/limits", "admin/queues", "admin/paused_workers", "gates/sidelining", "schedule/notify", "admin/secrets",
+    "admin/signing_secrets", "ends/retries", "ends/overdue", "gates/wait_log", "gates/ordering", "pull/in_hand",
     "pull/verbs", "pull/results", "pull/queues", "pull/claim", "admin/recovery", "lookup/sidelined", "lookup/status",
-    "lookup/undeliverable", "lookup/rollups", "admin/days", "admin/strays", "admin/replication", "admin/api_keys",
-    "admin/catalogue", "admin/rights",
+    "lookup/undeliverable", "lookup/rollups", "admin/days", "admin/default_partition", "admin/replication",
+    "admin/api_keys", "admin/catalogue", "admin/rights",
 )  # fmt: skip
 _AT_THE_MOST = 60.0  # seconds of trying
 _AT_THE_MOST_WITH_LOCKS = 1.0

@@ -3,7 +3,7 @@
 A batch is one transaction over many rows of many clients: what one of them cannot take, fails all. It is then done by
 halves, and these again, down to single rows. Of n rows k of which cannot be done, that takes about k log n of them, and
 nothing where all goes well. What to do with a row that was found out is for the caller: one that is locked waits
-(``is_a_lock``), any other is parked (``store.live.parking``).
+(``is_a_lock``), any other is parked (``store.live.set_aside``).
 """
 
 import re

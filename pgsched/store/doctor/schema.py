@@ -3,10 +3,10 @@
 from types import SimpleNamespace
 
 from pgsched.store.admin.replacing import ROLES, is_current_sql
-from pgsched.store.admin.revisions import is_served, mismatch
+from pgsched.store.admin.schema_revisions import is_served, mismatch
 from pgsched.store.core.fitness import READ_ONLY, DatabaseSettings, problem_of
+from pgsched.store.core.lock_table import OPEN, find_room
 from pgsched.store.core.query import column, first, value
-from pgsched.store.core.room import OPEN, find_room
 from pgsched.store.doctor.finding import Finding, Ground, error, note, warning
 from pgsched.version import __version__
 

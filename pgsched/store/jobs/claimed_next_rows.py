@@ -22,12 +22,12 @@ from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.predecessor import LookAgain, SkipRun, WaitFor
 from pgsched.domain.run_decisions import OverlapDecision, Reckoning, decide_overlap
 from pgsched.store.core.wire import LONG_AGO, to_instant
-from pgsched.store.jobs.decisions import Decisions, Run, count_runs, write
+from pgsched.store.jobs.claimed_job_rows import Reckoned, ReckonedChanges, changed_since, reckon_rows
 from pgsched.store.jobs.definitions import Definitions, fires_late
 from pgsched.store.jobs.earlier import as_planned, cancel_earlier, earlier_runs, early_rows, queue
 from pgsched.store.jobs.predecessors import decide_after, queue_after
-from pgsched.store.jobs.reckoned import Reckoned, ReckonedChanges, changed_since, reckon_rows
-from pgsched.store.live.putting_off import PutOff, put_off
+from pgsched.store.jobs.written_decisions import Decisions, Run, count_runs, write
+from pgsched.store.live.locked_rows import PutOff, put_off
 
 _MOST_LOOKED_UP = 50
 

@@ -21,7 +21,7 @@ from pgsched.store.core.culprits import Culprit, by_halves, is_a_lock, is_of_a_r
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import Instant, Uuids
 from pgsched.store.live.executions import Lease, Share
-from pgsched.store.live.parking import SetAside, park
+from pgsched.store.live.set_aside import SetAside, park
 
 Connection = AsyncConnection[Any]
 _QUICK, _PATIENT = "500ms", "5s"

@@ -20,7 +20,7 @@ from pgsched.store.ends.deferred import with_own_tokens
 from pgsched.store.jobs.claimed_next_rows import NOTHING_PLANNED, plan_successors
 from pgsched.store.jobs.definitions import Definitions
 from pgsched.store.live.looking import ALL_ROWS, PLAIN, RowFilter
-from pgsched.store.live.parking import SetAside
+from pgsched.store.live.set_aside import SetAside
 
 Answer = AsyncCursor[tuple[Any, ...]]
 # As _make, in half the time.
@@ -54,8 +54,8 @@ class Lease:
 
 class Claimed(NamedTuple):
     """What a claim took, those of it that run, and the earliest successor it planned in each partition (wire count);
-    ``sure_until`` is that of its lease, ``parked`` what it could not do (``store.live.careful``), and ``statements``
-    how many took them, with begin and commit."""
+    ``sure_until`` is that of its lease, ``parked`` what it could not do (``store.live.claim_without_culprits``),
+    and ``statements`` how many took them, with begin and commit."""
 
     taken: list[ClaimedExecution]
     rows: list[ClaimedExecution]

@@ -25,13 +25,13 @@ import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
+from pgsched.event_emitter import Events
 from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.core.connect import Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.store.live.looking import InstantRange
-from pgsched.telemetry import Events
 from pgsched.worker.assignment import Assignment
 from pgsched.worker.claim.horizon import HELP_AFTER, Front
 from pgsched.worker.claim.row_selection import RowSelection

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.gate import CLIENT, ORDER, Gate
+from pgsched.domain.gate_appointments import AHEAD, JUST_IN_TIME, Appointment, appoint
 from pgsched.domain.outcome import is_late
-from pgsched.domain.passing import AHEAD, JUST_IN_TIME, Appointment, appoint
 from pgsched.errors import InvalidInput
 from pgsched.service import Signal
 from pgsched.store.core.connect import Connection

@@ -17,12 +17,12 @@ from functools import partial
 
 from pgsched.domain.capability import SQL, WORKER, left_to_others, needs
 from pgsched.domain.partitions import queue_of
+from pgsched.event_emitter import Events
 from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.admin import workers
 from pgsched.store.admin.workers import RegisteredWorker
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.gates import gates
-from pgsched.telemetry import Events
 from pgsched.worker.assignment import Assignment
 from pgsched.worker.gates.gate_timers import Round
 

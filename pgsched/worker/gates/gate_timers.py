@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from pgsched.domain.gate import Gate
-from pgsched.domain.passing import AHEAD, JUST_IN_TIME
+from pgsched.domain.gate_appointments import AHEAD, JUST_IN_TIME
 
 _MOST_BESIDE = 8
 _SPARE = 3

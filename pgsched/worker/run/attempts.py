@@ -12,7 +12,7 @@ from datetime import timedelta
 
 import psycopg
 
-from pgsched.batched import Batched
+from pgsched.batched_lookups import Batched
 from pgsched.delivery.channel import Channel, describe
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.slots import NoFreeSlot
@@ -21,16 +21,16 @@ from pgsched.domain.options import DEFAULT_OPTIONS, Options
 from pgsched.domain.outcome import LATE, Failed, Outcome, Released, Succeeded, is_late
 from pgsched.domain.target import Scheme
 from pgsched.errors import InvalidInput
+from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Link
 from pgsched.store.live import beginnings
-from pgsched.telemetry import Events
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import WEIGHT, AttemptPace, InHand, Tenure
 from pgsched.worker.known_settings import KnownSettings
 from pgsched.worker.run.lanes import Lane
+from pgsched.worker.run.not_begun import Unbegun
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.shares import Shares
-from pgsched.worker.run.unbegun import Unbegun
 from pgsched.worker.run.waiting import Settle, Waiting
 
 _PYTHON = f"{Scheme.PYTHON}:"

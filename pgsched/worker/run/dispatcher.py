@@ -28,9 +28,9 @@ from pgsched.service import Signal
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import AttemptPace, Tenure
 from pgsched.worker.run.attempts import Attempts, Equipment, ended_by_drain
+from pgsched.worker.run.blocked_loop import Hand
 from pgsched.worker.run.lanes import Lane, LaneWatch, Watchdog
-from pgsched.worker.run.stand_in import Hand
-from pgsched.worker.run.unbegun import Unbegun
+from pgsched.worker.run.not_begun import Unbegun
 from pgsched.worker.run.upcoming import Rounds, Upcoming
 from pgsched.worker.run.waiting import Postponing, Waiting
 

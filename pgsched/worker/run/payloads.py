@@ -9,7 +9,7 @@ reserves the largest size and gives back the rest afterwards.
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 
-from pgsched.batched import Batched
+from pgsched.batched_lookups import Batched
 from pgsched.delivery.slots import NoFreeSlot, Slots, alone
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Link

@@ -15,13 +15,13 @@ from datetime import timedelta
 import psycopg
 
 from pgsched.domain.execution import ClaimedExecution, by_partition
+from pgsched.event_emitter import Events
 from pgsched.service import Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.gates import ordering
 from pgsched.store.live import executions
 from pgsched.store.live.edited_meanwhile import Recall, recall
 from pgsched.store.live.executions import Group
-from pgsched.telemetry import Events
 from pgsched.worker.assignment import RENEWALS, Assignment
 from pgsched.worker.leased_claims import SURE
 from pgsched.worker.run.dispatcher import Dispatcher

@@ -17,7 +17,7 @@ from pgsched.delivery.slots import Slots
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import DEFAULT_OPTIONS, Options
 from pgsched.domain.outcome import NO_SLOT, Outcome, Released
-from pgsched.telemetry import Events
+from pgsched.event_emitter import Events
 
 _Rows = deque[tuple[float, ClaimedExecution]]
 Settle = Callable[[ClaimedExecution, Options, Outcome, float], None]

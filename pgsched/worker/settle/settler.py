@@ -34,12 +34,12 @@ from pgsched.domain.outcome import (
     json_text,
     longest_deferred,
 )
+from pgsched.event_emitter import Events
 from pgsched.observer import AttemptsEnded, BatchDelivered, BatchSettled
 from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.culprits import is_a_brief_lock, is_a_lock, is_of_a_row
 from pgsched.store.jobs.definitions import Definitions
-from pgsched.telemetry import Events
 from pgsched.worker.circuits import Circuits
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import InHand

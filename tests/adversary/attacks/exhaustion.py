@@ -7,7 +7,7 @@ from functools import partial
 import psycopg
 
 from pgsched.api.connection_pool import WAIT as _REQUESTS_WAIT
-from pgsched.store.core.room import room_sql
+from pgsched.store.core.lock_table import public_revokes
 from tests.adversary.attack import Means, attack
 from tests.adversary.attacks.locks import dead_letters, jobs, running
 from tests.adversary.attacks.rows import with_pulled_queue
@@ -107,7 +107,7 @@ grant connect on database postgres, template1 to public"""
 def the_lock_table_is_not_everybodys_to_fill(means: Means) -> None:
     """The same where these rights have been revoked, as in a database of pgsched's own: all of it is refused."""
     means.at_end(partial(means.house.owner.execute, _FREE_AGAIN))
-    means.house.owner.execute(room_sql().encode())
+    means.house.owner.execute(public_revokes().encode())
     for session in (means.nobody(), means.mallory()):
         for taking in _TAKING:
             means.attempt(session, taking)

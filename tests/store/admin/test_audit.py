@@ -6,10 +6,10 @@ from uuid import UUID
 
 import pytest
 
+from pgsched.event_emitter import Events
 from pgsched.store.admin import workers
 from pgsched.store.core import connect
 from pgsched.store.core.connect import Link
-from pgsched.telemetry import Events
 from pgsched.upkeep.days import Days
 from tests.store.store_arrange import TARGET, Connection, call, column, refused, row, schedule, value
 

@@ -12,10 +12,10 @@ import pytest
 from pgsched.api.connection_pool import Database
 from pgsched.delivery.handler_transaction import TransactionalCompletion
 from pgsched.domain.api_key import Grant
+from pgsched.event_emitter import Events
 from pgsched.store.core.connect import connect
 from pgsched.store.core.role_sessions import Sessions
 from pgsched.store.core.transactions import lending, transaction_async
-from pgsched.telemetry import Events
 from tests.docs.fences import ROOT
 
 Opened = AsyncIterator[psycopg.AsyncConnection[Any]]

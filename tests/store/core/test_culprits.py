@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.culprits import by_halves, is_of_a_row
 from pgsched.store.core.wire import LONG_AGO, to_instant
@@ -15,9 +16,8 @@ from pgsched.store.jobs import sweeping, unplanned_jobs
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Group, Lease, Share
 from pgsched.store.live.reaping import ReapRange, reap_others
-from pgsched.store.pull import pulled
-from pgsched.store.pull.pulled import Passing
-from pgsched.telemetry import Events
+from pgsched.store.pull import pull_upkeep
+from pgsched.store.pull.pull_upkeep import Passing
 from pgsched.upkeep.bulk import Bulk
 from tests.store.bulk.bulk_arrange import backfill, bulk
 from tests.store.ends.dead_letter_arrange import dead_letter, state
@@ -258,7 +258,7 @@ async def test_runs_are_passed_on_to_consumers_beside_one_that_cannot_be(
     )
     lease = Lease(owner=5, token=5, length=timedelta(seconds=30), ahead=timedelta(seconds=1))
     try:
-        _, parked = await pulled.pass_on_without(
+        _, parked = await pull_upkeep.pass_on_without(
             worker, lease, Passing(FIRST, LONG_AGO, 50), now=to_instant(value(db, "select now()"))
         )
     finally:

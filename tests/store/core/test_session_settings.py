@@ -11,9 +11,10 @@ import pytest_asyncio
 from psycopg import sql
 
 from pgsched.api.connection_pool import Database
+from pgsched.event_emitter import Events
 from pgsched.store.admin.migrate import migrate
 from pgsched.store.admin.replacing import interface_sql
-from pgsched.store.admin.revisions import check_schema
+from pgsched.store.admin.schema_revisions import check_schema
 from pgsched.store.core import connect, session_settings
 from pgsched.store.core.role_sessions import Sessions
 from pgsched.store.core.sql import statement
@@ -22,7 +23,6 @@ from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.jobs import unplanned_jobs
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Group, Lease, Share
-from pgsched.telemetry import Events
 from tests.store.store_arrange import Connection, call, schedule, value
 
 pytestmark = pytest.mark.oldest_postgresql

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pgsched.sealing import KeyRing
-from pgsched.store.core.room import room_sql
+from pgsched.store.core.lock_table import public_revokes
 from pgsched.store.core.transactions import lending
 from pgsched.store.doctor import examination
 from pgsched.store.doctor.examination import CHECKS, examine
@@ -30,7 +30,7 @@ async def test_nothing_is_found_where_all_is_well(db: Connection, database_url: 
         "select pgsched.schedule('python:note', delay => '1 hour'), pgsched.create_queue('pull', '{\"pulled\": true}')"
     )
     rotate(db)
-    db.execute(room_sql().encode())
+    db.execute(public_revokes().encode())
     try:
         with login_as(db, database_url, "pgsched_worker") as url:
             await make_days(database_url)

@@ -14,7 +14,7 @@ from pgsched.errors import InvalidSchedule
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import LONG_AGO, to_datetime, to_instant
-from pgsched.store.jobs import definitions, reckoned
+from pgsched.store.jobs import claimed_job_rows, definitions
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Claimed, Lease, Share
 from tests.store.jobs.jobs_arrange import ALLOWED, BEGAN, HOUR, claim, job, planned_row, waiting
@@ -363,7 +363,7 @@ async def test_a_claim_at_once_leaves_recurring_rows_to_one_that_plans(db: Sessi
 async def test_what_a_claim_has_no_time_to_reckon_is_put_off_the_plainest_first(
     db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reckoned, "_SECONDS", 0.0)
+    monkeypatch.setattr(claimed_job_rows, "_SECONDS", 0.0)
     plain = job(db, every=HOUR)
     ruled = [job(db, every=HOUR, rules={"exclude": [f"* {hour} * * *"]}) for hour in (3, 4)]
     for one in (plain, *ruled):
@@ -377,7 +377,7 @@ async def test_what_a_claim_has_no_time_to_reckon_is_put_off_the_plainest_first(
 async def test_what_was_put_off_for_want_of_time_runs_for_its_own_instant(
     db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reckoned, "_SECONDS", 0.0)
+    monkeypatch.setattr(claimed_job_rows, "_SECONDS", 0.0)
     ruled = [job(db, every=HOUR, rules={"exclude": [f"* {hour} * * *"]}) for hour in (3, 4)]
     for one in ruled:
         planned_row(db, one, BEGAN)

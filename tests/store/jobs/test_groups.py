@@ -6,12 +6,12 @@ from typing import Any
 import psycopg
 import pytest
 
+from pgsched.event_emitter import Events
 from pgsched.store.admin import workers
 from pgsched.store.core import connect
 from pgsched.store.core.connect import Link
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import JobFilter
-from pgsched.telemetry import Events
 from pgsched.upkeep.days import Days
 from tests.store.bulk.bulk_arrange import bulk, count, progress
 from tests.store.store_arrange import (

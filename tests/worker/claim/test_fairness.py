@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import pytest
 
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.store.live.looking import ALL_ROWS, RowFilter
-from pgsched.telemetry import Events
 from pgsched.worker.claim.client_streams import Stream
 from pgsched.worker.claim.fairness import Fairness
 from pgsched.worker.known_settings import KnownSettings

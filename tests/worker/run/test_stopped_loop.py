@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from pgsched.telemetry import Events
+from pgsched.event_emitter import Events
 from pgsched.worker.run.event_loop import run_to_its_end
 from tests.worker.conftest import Recorder
 

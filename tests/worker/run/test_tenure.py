@@ -11,8 +11,8 @@ from pgsched.delivery.failure_log import FailureLog
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import Options
 from pgsched.domain.outcome import Outcome, Released, Succeeded
+from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Link
-from pgsched.telemetry import Events
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.known_settings import KnownSettings

@@ -1,4 +1,4 @@
--- Going on without a row for whose sake a batch fails, as pgsched.store.core.culprits and pgsched.store.live.parking do for workers.
+-- Going on without a row for whose sake a batch fails, as pgsched.store.core.culprits and pgsched.store.live.set_aside do for workers.
 
 create or replace function pgsched_internal.is_a_lock(state text) returns boolean language sql immutable parallel safe
   return state in ('55P03', '40001', '40P01');

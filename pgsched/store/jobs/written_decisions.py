@@ -15,8 +15,8 @@ from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import LAST, LONG_AGO, Instants, Tokens, Uuids
 from pgsched.store.ends.ends_without_run import finish_jobs, skip_claimed, skip_further
 from pgsched.store.jobs.definitions import ClaimedDefinition, fires_late
-from pgsched.store.jobs.starts import Planning, starts_of
-from pgsched.store.live.putting_off import PutOff
+from pgsched.store.jobs.planned_starts import Planning, starts_of
+from pgsched.store.live.locked_rows import PutOff
 
 Successor = tuple[ClaimedExecution, ClaimedDefinition, int, int]
 """The claimed row that is followed, its job, the instant of the successor, and the earliest start of that."""

@@ -22,7 +22,7 @@ from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.run_decisions import SkippedRange
 from pgsched.store.core.query import first, rows
 from pgsched.store.core.wire import LAST, LONG_AGO, to_datetime, to_instant
-from pgsched.store.jobs.starts import Planning, starts_of
+from pgsched.store.jobs.planned_starts import Planning, starts_of
 from pgsched.store.jobs.withdrawn import Withdrawn
 
 Connection = AsyncConnection[Any]

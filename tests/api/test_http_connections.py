@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 
 from pgsched.api import middleware, server
-from pgsched.api.connections import Connections
+from pgsched.api.http_connections import Connections
 from pgsched.api.middleware import limited
 
 _POST = b"POST /%s HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"

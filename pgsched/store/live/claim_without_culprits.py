@@ -11,7 +11,7 @@ from pgsched.store.live import executions
 from pgsched.store.live.claim_culprits import RowPlace, lease_rows, lock_due, sift
 from pgsched.store.live.executions import Admit, Claimed, ClaimTerms, Lease, Share
 from pgsched.store.live.looking import ALL_ROWS, RowFilter
-from pgsched.store.live.parking import SetAside
+from pgsched.store.live.set_aside import SetAside
 
 _TRIES = 3
 

@@ -20,7 +20,7 @@ from pgsched.store.jobs.claimed_next_rows import plan_successors
 from pgsched.store.live import executions
 from pgsched.store.live.claim_culprits import RowPlace, lease_rows, lock_due, sift
 from pgsched.store.live.executions import Group, Lease, Share
-from pgsched.store.live.parking import SetAside
+from pgsched.store.live.set_aside import SetAside
 
 _PLANNED = ("planned",)
 

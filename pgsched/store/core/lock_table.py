@@ -44,9 +44,9 @@ class Room(NamedTuple):
         )
 
 
-def room_sql() -> str:
+def public_revokes() -> str:
     """The script by which no login but ours may fill the table, for a database on a server of our own."""
-    return files("pgsched.store").joinpath("room.sql").read_text(encoding="utf-8")
+    return files("pgsched.store").joinpath("public_revokes.sql").read_text(encoding="utf-8")
 
 
 async def find_room(connection: AsyncConnection[Any]) -> Room:

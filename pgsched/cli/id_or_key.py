@@ -13,7 +13,7 @@ import click
 
 from pgsched.cli.answer_tables import Answer
 from pgsched.cli.options import options
-from pgsched.domain.naming import as_key
+from pgsched.domain.id_or_key import as_key
 from pgsched.errors import InvalidInput
 from pgsched.store.lookup.named import Kind
 

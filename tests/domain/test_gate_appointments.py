@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsched.domain.gate import NEVER, Gate
-from pgsched.domain.passing import AHEAD, JUST_IN_TIME, Appointment, appoint
+from pgsched.domain.gate_appointments import AHEAD, JUST_IN_TIME, Appointment, appoint
 from tests.domain.test_gate import NOW, SECOND, most_within
 
 _RATES = st.integers(1, 500)

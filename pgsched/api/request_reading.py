@@ -22,7 +22,7 @@ from litestar.utils.typing import make_non_optional_union
 
 from pgsched.api.access import PUBLIC, SCOPE, check_clients, grant_of
 from pgsched.api.problems import Fault, Unreadable, parameters_of
-from pgsched.domain.naming import id_or_key
+from pgsched.domain.id_or_key import id_or_key
 from pgsched.store.lookup.named import Kind, id_of
 
 KINDS: Final[dict[str, Kind]] = {"job_id": "job", "execution_id": "execution"}

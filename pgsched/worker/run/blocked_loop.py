@@ -27,17 +27,17 @@ from datetime import timedelta
 import psycopg
 
 from pgsched.domain.execution import ClaimedExecution, by_partition
+from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO
-from pgsched.store.live import executions, standing_in
+from pgsched.store.live import blocked_loop, executions
 from pgsched.store.live.executions import Group
-from pgsched.store.live.unanswered import release_claims
-from pgsched.telemetry import Events
+from pgsched.store.live.unanswered_claims import release_claims
 from pgsched.worker.assignment import RENEWALS, Assignment
 from pgsched.worker.in_hand import InHand, Tenure
 from pgsched.worker.leased_claims import SURE
+from pgsched.worker.run.not_begun import Unbegun
 from pgsched.worker.run.process_exit import ExitStatus, ProcessExit
-from pgsched.worker.run.unbegun import Unbegun
 
 _SPARED = 0.5
 _TRY_AGAIN = 1.0
@@ -133,7 +133,7 @@ class StandIn:
         if is_over:
             self._is_over = True
             if culprit is not None:
-                await standing_in.suspect(connection, culprit)
+                await blocked_loop.suspect(connection, culprit)
         elif now >= self._renew_at:
             self._renew_at = now + self._lease.total_seconds() / RENEWALS
             self._is_over = not await self._assignment.renew(connection)
@@ -142,7 +142,7 @@ class StandIn:
                 await executions.renew(connection, partition, Group.of(rows), self._lease)
 
     async def _release(self, connection: Connection, rows: Sequence[ClaimedExecution]) -> None:
-        await standing_in.end_own_transactions(connection, self._assignment.instance)
+        await blocked_loop.end_own_transactions(connection, self._assignment.instance)
         released = 0
         for partition, some in by_partition(rows).items():
             with suppress(psycopg.errors.LockNotAvailable):  # what somebody has locked is released by the loop
@@ -150,7 +150,7 @@ class StandIn:
         if tokens := self._unanswered():
             await release_claims(connection, dict.fromkeys(self._assignment.partitions, LONG_AGO), tokens, depth=_DEPTH)
         if rows and self._announces:
-            await standing_in.announce(connection, rows)
+            await blocked_loop.announce(connection, rows)
         self._events.emit("loop.stood_in", released=released)
 
 

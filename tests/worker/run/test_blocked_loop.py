@@ -7,11 +7,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import psycopg
 import pytest
 
+from pgsched.event_emitter import Events
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from pgsched.store.core.connect import connect, signed
-from pgsched.store.live import standing_in
-from pgsched.telemetry import Events
+from pgsched.store.live import blocked_loop
 from tests.worker.apart import Blockable, in_a_thread, told, until_so
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
@@ -103,7 +103,7 @@ async def test_only_ones_own_sessions_are_ended_in_the_middle_of_a_transaction(d
     await idle[0].execute("begin")
     await idle[2].execute("begin")
     async with await connect(signed(database_url, "ab12"), "standin") as connection:
-        await standing_in.end_own_transactions(connection, "ab12")
+        await blocked_loop.end_own_transactions(connection, "ab12")
     with pytest.raises(psycopg.OperationalError):
         await idle[0].execute("select 1")
     for session in idle[1:]:
