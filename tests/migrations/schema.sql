@@ -792,7 +792,6 @@ partition pgsched_internal.history_default of pgsched.history DEFAULT
 partition pgsched_internal.rollups_default of pgsched.rollups DEFAULT
 
 -- triggers
-CREATE TRIGGER body_checked BEFORE INSERT OR UPDATE OF payload, options ON pgsched.jobs FOR EACH ROW WHEN (((new.options)::jsonb ? 'body'::text)) EXECUTE FUNCTION pgsched_internal.body_checked()
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE OF client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor, gap, overlap, state, declared_by, exceptions ON pgsched.jobs FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('job', 'id', 'id')
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE OF hash, subject, clients, scopes, expires_at, revoked_at, rate, burst ON pgsched_internal.api_keys FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('key', 'id')
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE OF options, weight, max_waiting, paused_at, reason, pulled ON pgsched.queues FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('queue', 'name')
@@ -802,22 +801,22 @@ CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE ON pgsched_internal.secr
 CREATE TRIGGER changed AFTER INSERT OR DELETE OR UPDATE ON pgsched_internal.signing_secrets FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('client', 'client_id')
 CREATE TRIGGER changed AFTER INSERT OR UPDATE OF action, state, rate, target, fire_at, shift, filter ON pgsched.bulk_operations FOR EACH ROW EXECUTE FUNCTION pgsched_internal.changed('bulk operation', 'id', 'id')
 CREATE TRIGGER changed AFTER INSERT OR UPDATE OF events, period, burst, concurrency ON pgsched_internal.gates FOR EACH ROW WHEN (((num_nonnulls(new.events, new.concurrency) > 0) AND (new.name !~~ 'circuit:%'::text))) EXECUTE FUNCTION pgsched_internal.changed('limit', 'name')
-CREATE TRIGGER channel_checked BEFORE INSERT OR UPDATE OF client_id, target ON pgsched.jobs FOR EACH ROW EXECUTE FUNCTION pgsched_internal.channel_checked()
 CREATE TRIGGER circle_refused BEFORE INSERT OR UPDATE OF rules, key ON pgsched.jobs FOR EACH ROW WHEN ((((new.rules)::jsonb ? 'after'::text) AND (new.key IS NOT NULL))) EXECUTE FUNCTION pgsched_internal.circle_refused()
-CREATE TRIGGER clients_changed AFTER INSERT OR DELETE OR UPDATE ON pgsched.clients FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.clients_changed()
+CREATE TRIGGER clients_changed AFTER INSERT OR DELETE OR UPDATE ON pgsched.clients FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.workers_told('clients')
 CREATE TRIGGER days_followed AFTER INSERT ON pgsched_internal.days FOR EACH ROW EXECUTE FUNCTION pgsched_internal.days_followed() (replica)
 CREATE TRIGGER dropped AFTER DELETE ON pgsched_internal.gates FOR EACH ROW WHEN (((num_nonnulls(old.events, old.concurrency) > 0) AND (old.name !~~ 'circuit:%'::text))) EXECUTE FUNCTION pgsched_internal.changed('limit', 'name')
 CREATE TRIGGER dropped_day_followed AFTER DELETE ON pgsched_internal.days FOR EACH ROW EXECUTE FUNCTION pgsched_internal.dropped_day_followed() (replica)
 CREATE TRIGGER dropped_queue_followed AFTER DELETE ON pgsched.queues FOR EACH ROW WHEN ((old.name <> 'default'::text)) EXECUTE FUNCTION pgsched_internal.dropped_queue_followed() (replica)
 CREATE TRIGGER executions_inserted AFTER INSERT ON pgsched.executions REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT WHEN ((((current_setting('pgsched.notify'::text, true) IS DISTINCT FROM 'told'::text) AND ((current_setting('pgsched.notify'::text, true) IS DISTINCT FROM 'off'::text) OR (current_setting('pgsched.unbounded'::text, true) IS DISTINCT FROM 'on'::text))) OR (NOT has_table_privilege((COALESCE(NULLIF(current_setting('role'::text), 'none'::text), (SESSION_USER)::text))::name, ('pgsched.executions'::regclass)::oid, 'UPDATE'::text)))) EXECUTE FUNCTION pgsched_internal.executions_inserted()
 CREATE TRIGGER executions_keys AFTER INSERT ON pgsched.executions REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT WHEN (((current_setting('pgsched.notify'::text, true) IS DISTINCT FROM 'told'::text) OR (NOT has_table_privilege(('pgsched.executions'::regclass)::oid, 'UPDATE'::text)))) EXECUTE FUNCTION pgsched_internal.keys_inserted()
-CREATE TRIGGER jobs_edited AFTER UPDATE OF revision ON pgsched.jobs FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.jobs_changed()
-CREATE TRIGGER jobs_inserted AFTER INSERT ON pgsched.jobs FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.jobs_changed()
+CREATE TRIGGER job_checked BEFORE INSERT OR UPDATE OF client_id, target, payload, options ON pgsched.jobs FOR EACH ROW EXECUTE FUNCTION pgsched_internal.job_checked()
+CREATE TRIGGER jobs_edited AFTER UPDATE OF revision ON pgsched.jobs FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.workers_told('plan')
+CREATE TRIGGER jobs_inserted AFTER INSERT ON pgsched.jobs FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.workers_told('plan')
 CREATE TRIGGER jobs_keys AFTER INSERT ON pgsched.jobs REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.job_keys_inserted()
 CREATE TRIGGER queue_followed AFTER INSERT ON pgsched.queues FOR EACH ROW EXECUTE FUNCTION pgsched_internal.queue_followed() (replica)
-CREATE TRIGGER queues_changed AFTER INSERT OR DELETE OR UPDATE OF name, first_partition, options, weight, max_waiting, paused_at ON pgsched.queues FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.queues_changed()
-CREATE TRIGGER secrets_changed AFTER INSERT OR DELETE OR UPDATE ON pgsched_internal.secrets FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.clients_changed()
-CREATE TRIGGER signing_secrets_changed AFTER INSERT OR DELETE OR UPDATE ON pgsched_internal.signing_secrets FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.clients_changed()
+CREATE TRIGGER queues_changed AFTER INSERT OR DELETE OR UPDATE OF name, first_partition, options, weight, max_waiting, paused_at ON pgsched.queues FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.workers_told('queues')
+CREATE TRIGGER secrets_changed AFTER INSERT OR DELETE OR UPDATE ON pgsched_internal.secrets FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.workers_told('clients')
+CREATE TRIGGER signing_secrets_changed AFTER INSERT OR DELETE OR UPDATE ON pgsched_internal.signing_secrets FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.workers_told('clients')
 CREATE TRIGGER unlimited AFTER UPDATE OF events, period, burst, concurrency ON pgsched_internal.gates FOR EACH ROW WHEN (((num_nonnulls(old.events, old.concurrency) > 0) AND (num_nonnulls(new.events, new.concurrency) = 0) AND (old.name !~~ 'circuit:%'::text))) EXECUTE FUNCTION pgsched_internal.changed('limit', 'name')
 CREATE TRIGGER worker_left AFTER DELETE ON pgsched.workers FOR EACH ROW EXECUTE FUNCTION pgsched_internal.worker_left()
 
@@ -938,7 +937,6 @@ function pgsched_internal.authenticated() returns text volatility s parallel s
 function pgsched_internal.backoff(jsonb,integer,double precision) returns double precision volatility i parallel s
 function pgsched_internal.block_key(smallint,text,text,uuid,text) returns void volatility v parallel u
 function pgsched_internal.block_while_called(pgsched.executions) returns void volatility v parallel u
-function pgsched_internal.body_checked() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.bound_strays(text,text,date,date) returns void volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.bring_along(uuid) returns void volatility v parallel u
 function pgsched_internal.buckets() returns double precision[] volatility i parallel s
@@ -956,7 +954,6 @@ function pgsched_internal.change_jobs(text,jsonb,text[],text,text) returns integ
 function pgsched_internal.change_letter(pgsched.bulk_operations,uuid,timestamp with time zone) returns text volatility v parallel u
 function pgsched_internal.change_or_come_back(pgsched.bulk_operations,uuid,timestamp with time zone,smallint,boolean) returns text volatility v parallel u set lock_timeout=5ms
 function pgsched_internal.changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched_internal.channel_checked() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_acts_for(text) returns boolean volatility s parallel s
 function pgsched_internal.check_administers() returns boolean volatility s parallel s
 function pgsched_internal.check_after(text[],text,text,text) returns boolean volatility i parallel s
@@ -976,7 +973,6 @@ function pgsched_internal.check_client_changes(jsonb) returns boolean volatility
 function pgsched_internal.check_cron(text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_defaults(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_delivery(jsonb) returns boolean volatility i parallel s
-function pgsched_internal.check_empty(pgsched.queues) returns boolean volatility s parallel u
 function pgsched_internal.check_ended(uuid,text) returns boolean volatility v parallel u
 function pgsched_internal.check_exclusion(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_execution_changes(jsonb) returns boolean volatility i parallel s
@@ -1019,7 +1015,6 @@ function pgsched_internal.circle_refused() returns trigger volatility v parallel
 function pgsched_internal.circuit_of(text,text) returns text volatility i parallel s
 function pgsched_internal.client_of(text,jsonb) returns text volatility s parallel u
 function pgsched_internal.clients_acted_for() returns text[] volatility s parallel s
-function pgsched_internal.clients_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.count_dead_letters(jsonb,text[],timestamp with time zone) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
 function pgsched_internal.count_executions(jsonb,text[],timestamp with time zone) returns record volatility v parallel u set enable_sort=off
 function pgsched_internal.count_later(text,smallint,pgsched.execution_status,bigint,smallint) returns void volatility v parallel u
@@ -1057,7 +1052,6 @@ function pgsched_internal.edited_execution(pgsched.executions,jsonb) returns pgs
 function pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) returns pgsched.execution_status volatility v parallel u
 function pgsched_internal.end_if_late(smallint,uuid) returns boolean volatility v parallel u set lock_timeout=5ms
 function pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) returns boolean volatility v parallel u
-function pgsched_internal.end_of(interval) returns timestamp with time zone volatility v parallel u
 function pgsched_internal.end_overdue(integer) returns bigint volatility v parallel u
 function pgsched_internal.ended_under(pgsched_internal.keys,text,text,text,smallint) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.executions_inserted() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -1082,14 +1076,12 @@ function pgsched_internal.has_ended(uuid) returns boolean volatility v parallel 
 function pgsched_internal.has_keys() returns boolean volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.has_no_such_day(text) returns boolean volatility i parallel s
 function pgsched_internal.has_target() returns boolean volatility s parallel u
-function pgsched_internal.has_work() returns boolean volatility s parallel u
 function pgsched_internal.held(jsonb,text,timestamp with time zone) returns jsonb volatility s parallel s
 function pgsched_internal.held_until(pgsched.executions) returns timestamp with time zone volatility s parallel s
 function pgsched_internal.histogram_of(smallint[],bigint[]) returns integer[] volatility i parallel s
 function pgsched_internal.hold_for(uuid,jsonb) returns void volatility v parallel u
 function pgsched_internal.hold_withdrawn(pgsched.executions,text) returns void volatility v parallel u
 function pgsched_internal.homes_of(uuid) returns smallint[] volatility s parallel u
-function pgsched_internal.in_hand_of_job(smallint,pgsched.jobs) returns SETOF uuid volatility v parallel u
 function pgsched_internal.in_history(uuid) returns pgsched.history volatility v parallel u
 function pgsched_internal.in_partition(smallint,text) returns text volatility s parallel u
 function pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint,jsonb) returns void volatility v parallel u
@@ -1115,10 +1107,10 @@ function pgsched_internal.is_privileged(name) returns boolean volatility s paral
 function pgsched_internal.is_secret_ref(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.is_watched(integer) returns boolean volatility v parallel u
 function pgsched_internal.is_whole(jsonb,bigint,bigint) returns boolean volatility i parallel s
+function pgsched_internal.job_checked() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.job_keys_inserted() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.job_named(text,text) returns uuid volatility v parallel u
 function pgsched_internal.job_under(text,text,text) returns uuid volatility v parallel u
-function pgsched_internal.jobs_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.jobs_named(text,jsonb,text[]) returns TABLE(id uuid, state pgsched.job_state) volatility s parallel u
 function pgsched_internal.keep_dead_letters(integer,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.kept_under(text,text,text) returns pgsched_internal.placement volatility v parallel u
@@ -1135,8 +1127,6 @@ function pgsched_internal.left_as_it_is(pgsched_internal.keys,pgsched.executions
 function pgsched_internal.length_of(text) returns interval volatility i parallel s
 function pgsched_internal.let_next(smallint,text,text,boolean) returns timestamp with time zone volatility v parallel u
 function pgsched_internal.live_execution(smallint,uuid) returns pgsched.executions volatility v parallel u
-function pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zone) returns SETOF pgsched.executions volatility v parallel u
-function pgsched_internal.lock_backfilled(smallint,uuid,timestamp with time zone,timestamp with time zone) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.lock_dead_letter(uuid,boolean) returns pgsched.history volatility v parallel u
 function pgsched_internal.lock_editable(uuid,jsonb) returns pgsched.executions volatility v parallel u
 function pgsched_internal.lock_execution(uuid) returns pgsched.executions volatility v parallel u
@@ -1144,9 +1134,7 @@ function pgsched_internal.lock_job(uuid) returns pgsched.jobs volatility v paral
 function pgsched_internal.lock_key(text,text,uuid,smallint) returns pgsched_internal.keys volatility v parallel u
 function pgsched_internal.lock_key_of_api(text) returns pgsched_internal.api_keys volatility v parallel u
 function pgsched_internal.lock_named(text,text,boolean) returns uuid volatility v parallel u
-function pgsched_internal.lock_planned(smallint,uuid) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.lock_queue(text) returns pgsched.queues volatility v parallel u
-function pgsched_internal.lock_unbegun(smallint,pgsched.jobs) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.lock_under(pgsched_internal.keys,text) returns pgsched.executions volatility v parallel u
 function pgsched_internal.lock_waiting(smallint,uuid) returns pgsched.executions volatility v parallel u
 function pgsched_internal.log_change(text,text,uuid,jsonb,jsonb,text) returns void volatility v parallel u
@@ -1193,7 +1181,6 @@ function pgsched_internal.numbers_in(jsonb) returns SETOF jsonb volatility i par
 function pgsched_internal.open_gate(text,boolean) returns boolean volatility v parallel u
 function pgsched_internal.options_of(jsonb,text,smallint,integer) returns jsonb volatility s parallel s
 function pgsched_internal.owner_of_job(uuid) returns text volatility s parallel u
-function pgsched_internal.pages_of(smallint) returns bigint volatility s parallel u
 function pgsched_internal.partition_in(uuid) returns smallint volatility i parallel s
 function pgsched_internal.partition_of(pgsched.jobs) returns smallint volatility s parallel s
 function pgsched_internal.partition_with(uuid) returns smallint volatility v parallel u
@@ -1207,7 +1194,6 @@ function pgsched_internal.quantile(integer[],double precision) returns double pr
 function pgsched_internal.queue_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.queue_number_of(integer) returns integer volatility i parallel s
 function pgsched_internal.queue_to_tell(smallint,text) returns smallint volatility s parallel s
-function pgsched_internal.queues_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone) returns integer volatility v parallel u
 function pgsched_internal.recall(smallint,uuid,bigint) returns text volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.record_in_hand(pgsched.executions,pgsched_internal.results_to_record) returns boolean volatility v parallel u
@@ -1233,6 +1219,7 @@ function pgsched_internal.roll_up_notes(integer) returns integer volatility v pa
 function pgsched_internal.rollup_days() returns integer volatility i parallel s
 function pgsched_internal.rotate_key(text,bytea,interval,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.rotate_signing_secret(text,bytea,text,interval,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.rows_of_job(uuid,text,integer,timestamp with time zone,timestamp with time zone) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text,jsonb) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) returns pgsched_internal.placement volatility v parallel u
@@ -1256,7 +1243,6 @@ function pgsched_internal.shut_gate(text,timestamp with time zone,text) returns 
 function pgsched_internal.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
 function pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.slot_for(text,text,text) returns smallint volatility i parallel s
-function pgsched_internal.spread_of(jsonb) returns interval volatility i parallel s
 function pgsched_internal.spread_overdue(smallint,timestamp with time zone,timestamp with time zone,interval,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.stalls() returns jsonb volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.status_by_id(uuid) returns SETOF pgsched.status volatility v parallel u set enable_seqscan=off
@@ -1291,7 +1277,6 @@ function pgsched_internal.wait_for(uuid,uuid,text,interval) returns boolean vola
 function pgsched_internal.wait_for_end(pgsched.executions) returns boolean volatility v parallel u set lock_timeout=50ms
 function pgsched_internal.wait_for_row(pgsched.executions) returns boolean volatility v parallel u set lock_timeout=50ms
 function pgsched_internal.waited(jsonb) returns jsonb volatility s parallel s
-function pgsched_internal.waiting_of_job(smallint,uuid) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.waits_for_own(smallint,uuid) returns boolean volatility s parallel u
 function pgsched_internal.was_dependent(pgsched.history) returns boolean volatility i parallel s
 function pgsched_internal.watch_of(integer) returns bigint volatility v parallel u
@@ -1299,6 +1284,7 @@ function pgsched_internal.weeks_of_history(timestamp with time zone) returns TAB
 function pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,boolean,boolean,bigint) returns text volatility i parallel u
 function pgsched_internal.withdraw(uuid,text,boolean) returns void volatility v parallel u
 function pgsched_internal.worker_left() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.workers_told() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.write_log(text,uuid,text,jsonb,text,text,jsonb,jsonb,text) returns void volatility v parallel u
 function pgsched_internal.written_out(jsonb,integer) returns text volatility i parallel s
 
@@ -1514,8 +1500,6 @@ grant execute on pgsched_internal.check_defaults(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_defaults(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_delivery(jsonb) to pgsched_api
 grant execute on pgsched_internal.check_delivery(jsonb) to pgsched_worker
-grant execute on pgsched_internal.check_empty(pgsched.queues) to pgsched_api
-grant execute on pgsched_internal.check_empty(pgsched.queues) to pgsched_worker
 grant execute on pgsched_internal.check_ended(uuid,text) to pgsched_api
 grant execute on pgsched_internal.check_ended(uuid,text) to pgsched_worker
 grant execute on pgsched_internal.check_exclusion(jsonb) to pgsched_api
@@ -1669,8 +1653,6 @@ grant execute on pgsched_internal.end_if_late(smallint,uuid) to pgsched_api
 grant execute on pgsched_internal.end_if_late(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) to pgsched_api
 grant execute on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) to pgsched_worker
-grant execute on pgsched_internal.end_of(interval) to pgsched_api
-grant execute on pgsched_internal.end_of(interval) to pgsched_worker
 grant execute on pgsched_internal.end_overdue(integer) to pgsched_api
 grant execute on pgsched_internal.end_overdue(integer) to pgsched_worker
 grant execute on pgsched_internal.ended_under(pgsched_internal.keys,text,text,text,smallint) to pgsched_api
@@ -1718,8 +1700,6 @@ grant execute on pgsched_internal.has_no_such_day(text) to pgsched_api
 grant execute on pgsched_internal.has_no_such_day(text) to pgsched_worker
 grant execute on pgsched_internal.has_target() to pgsched_api
 grant execute on pgsched_internal.has_target() to pgsched_worker
-grant execute on pgsched_internal.has_work() to pgsched_api
-grant execute on pgsched_internal.has_work() to pgsched_worker
 grant execute on pgsched_internal.held(jsonb,text,timestamp with time zone) to pgsched_api
 grant execute on pgsched_internal.held(jsonb,text,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.held_until(pgsched.executions) to pgsched_api
@@ -1732,8 +1712,6 @@ grant execute on pgsched_internal.hold_withdrawn(pgsched.executions,text) to pgs
 grant execute on pgsched_internal.hold_withdrawn(pgsched.executions,text) to pgsched_worker
 grant execute on pgsched_internal.homes_of(uuid) to pgsched_api
 grant execute on pgsched_internal.homes_of(uuid) to pgsched_worker
-grant execute on pgsched_internal.in_hand_of_job(smallint,pgsched.jobs) to pgsched_api
-grant execute on pgsched_internal.in_hand_of_job(smallint,pgsched.jobs) to pgsched_worker
 grant execute on pgsched_internal.in_history(uuid) to pgsched_api
 grant execute on pgsched_internal.in_history(uuid) to pgsched_worker
 grant execute on pgsched_internal.in_partition(smallint,text) to pgsched_api
@@ -1817,10 +1795,6 @@ grant execute on pgsched_internal.let_next(smallint,text,text,boolean) to pgsche
 grant execute on pgsched_internal.let_next(smallint,text,text,boolean) to pgsched_worker
 grant execute on pgsched_internal.live_execution(smallint,uuid) to pgsched_api
 grant execute on pgsched_internal.live_execution(smallint,uuid) to pgsched_worker
-grant execute on pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zone) to pgsched_api
-grant execute on pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zone) to pgsched_worker
-grant execute on pgsched_internal.lock_backfilled(smallint,uuid,timestamp with time zone,timestamp with time zone) to pgsched_api
-grant execute on pgsched_internal.lock_backfilled(smallint,uuid,timestamp with time zone,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.lock_dead_letter(uuid,boolean) to pgsched_api
 grant execute on pgsched_internal.lock_dead_letter(uuid,boolean) to pgsched_worker
 grant execute on pgsched_internal.lock_editable(uuid,jsonb) to pgsched_api
@@ -1835,12 +1809,8 @@ grant execute on pgsched_internal.lock_key_of_api(text) to pgsched_api
 grant execute on pgsched_internal.lock_key_of_api(text) to pgsched_worker
 grant execute on pgsched_internal.lock_named(text,text,boolean) to pgsched_api
 grant execute on pgsched_internal.lock_named(text,text,boolean) to pgsched_worker
-grant execute on pgsched_internal.lock_planned(smallint,uuid) to pgsched_api
-grant execute on pgsched_internal.lock_planned(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.lock_queue(text) to pgsched_api
 grant execute on pgsched_internal.lock_queue(text) to pgsched_worker
-grant execute on pgsched_internal.lock_unbegun(smallint,pgsched.jobs) to pgsched_api
-grant execute on pgsched_internal.lock_unbegun(smallint,pgsched.jobs) to pgsched_worker
 grant execute on pgsched_internal.lock_under(pgsched_internal.keys,text) to pgsched_api
 grant execute on pgsched_internal.lock_under(pgsched_internal.keys,text) to pgsched_worker
 grant execute on pgsched_internal.lock_waiting(smallint,uuid) to pgsched_api
@@ -1933,8 +1903,6 @@ grant execute on pgsched_internal.options_of(jsonb,text,smallint,integer) to pgs
 grant execute on pgsched_internal.options_of(jsonb,text,smallint,integer) to pgsched_worker
 grant execute on pgsched_internal.owner_of_job(uuid) to pgsched_api
 grant execute on pgsched_internal.owner_of_job(uuid) to pgsched_worker
-grant execute on pgsched_internal.pages_of(smallint) to pgsched_api
-grant execute on pgsched_internal.pages_of(smallint) to pgsched_worker
 grant execute on pgsched_internal.partition_in(uuid) to pgsched_api
 grant execute on pgsched_internal.partition_in(uuid) to pgsched_worker
 grant execute on pgsched_internal.partition_of(pgsched.jobs) to pgsched_api
@@ -2015,6 +1983,8 @@ grant execute on pgsched_internal.rotate_key(text,bytea,interval,text) to pgsche
 grant execute on pgsched_internal.rotate_key(text,bytea,interval,text) to pgsched_worker
 grant execute on pgsched_internal.rotate_signing_secret(text,bytea,text,interval,text) to pgsched_api
 grant execute on pgsched_internal.rotate_signing_secret(text,bytea,text,interval,text) to pgsched_worker
+grant execute on pgsched_internal.rows_of_job(uuid,text,integer,timestamp with time zone,timestamp with time zone) to pgsched_api
+grant execute on pgsched_internal.rows_of_job(uuid,text,integer,timestamp with time zone,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text,jsonb) to pgsched_api
 grant execute on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text,jsonb) to pgsched_worker
 grant execute on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) to pgsched_api
@@ -2063,8 +2033,6 @@ grant execute on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zo
 grant execute on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) to pgsched_worker
 grant execute on pgsched_internal.slot_for(text,text,text) to pgsched_api
 grant execute on pgsched_internal.slot_for(text,text,text) to pgsched_worker
-grant execute on pgsched_internal.spread_of(jsonb) to pgsched_api
-grant execute on pgsched_internal.spread_of(jsonb) to pgsched_worker
 grant execute on pgsched_internal.spread_overdue(smallint,timestamp with time zone,timestamp with time zone,interval,integer) to pgsched_api
 grant execute on pgsched_internal.spread_overdue(smallint,timestamp with time zone,timestamp with time zone,interval,integer) to pgsched_worker
 grant execute on pgsched_internal.stalls() to pgsched_api
@@ -2133,8 +2101,6 @@ grant execute on pgsched_internal.wait_for_row(pgsched.executions) to pgsched_ap
 grant execute on pgsched_internal.wait_for_row(pgsched.executions) to pgsched_worker
 grant execute on pgsched_internal.waited(jsonb) to pgsched_api
 grant execute on pgsched_internal.waited(jsonb) to pgsched_worker
-grant execute on pgsched_internal.waiting_of_job(smallint,uuid) to pgsched_api
-grant execute on pgsched_internal.waiting_of_job(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.waits_for_own(smallint,uuid) to pgsched_api
 grant execute on pgsched_internal.waits_for_own(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.was_dependent(pgsched.history) to pgsched_api
@@ -2462,7 +2428,6 @@ comment on pgsched_internal.authenticated() is 'Whom the API has authenticated f
 comment on pgsched_internal.backoff(jsonb,integer,double precision) is 'Seconds to wait after the failed attempt of this number; what is drawn, from 0 to 1, spreads waits that are not a list.'
 comment on pgsched_internal.block_key(smallint,text,text,uuid,text) is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.'
 comment on pgsched_internal.block_while_called(pgsched.executions) is 'Has an ordering key wait until the call of an execution that was cancelled is over, or its lease.'
-comment on pgsched_internal.body_checked() is 'Refuses a job of whose payload no body can be made as its options say.'
 comment on pgsched_internal.bound_strays(text,text,date,date) is 'Has the default partition take rows of these days alone.'
 comment on pgsched_internal.bring_along(uuid) is 'Has the waiting rows of a job that was edited follow it, at their instants; called by edit_job.'
 comment on pgsched_internal.buckets() is 'The upper bounds, in seconds, of what the histograms of rollups count; what they count last is beyond.'
@@ -2480,7 +2445,6 @@ comment on pgsched_internal.change_jobs(text,jsonb,text[],text,text) is 'Pauses,
 comment on pgsched_internal.change_letter(pgsched.bulk_operations,uuid,timestamp with time zone) is 'Replays or discards one of many dead letters: done, skipped where that has been dealt with, or locked where somebody has it.'
 comment on pgsched_internal.change_or_come_back(pgsched.bulk_operations,uuid,timestamp with time zone,smallint,boolean) is 'Changes one of many, and notes one that is locked to come back to it: done, skipped, failed, locked, or full where its queue is. again says that it was noted before.'
 comment on pgsched_internal.changed() is 'Writes a row''s change into the audit log; told the kind, the column with its name, and that with its subject.'
-comment on pgsched_internal.channel_checked() is 'Refuses a job whose client may not have its target called.'
 comment on pgsched_internal.check_acts_for(text) is 'True where the session acts for this client; raises PS012 otherwise.'
 comment on pgsched_internal.check_administers() is 'True but where the API acts for a key that may not administer; raises PS012 then.'
 comment on pgsched_internal.check_after(text[],text,text,text) is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.'
@@ -2500,7 +2464,6 @@ comment on pgsched_internal.check_client_changes(jsonb) is 'True for what pgsche
 comment on pgsched_internal.check_cron(text) is 'True for what reads as a cron expression; raises PS002 with what to write otherwise.'
 comment on pgsched_internal.check_defaults(jsonb) is 'True for options that can be the defaults of a client or a queue; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_delivery(jsonb) is 'True for options that say how, when and in which order to deliver; raises PS004 with what to write otherwise.'
-comment on pgsched_internal.check_empty(pgsched.queues) is 'True where nothing waits or runs in a queue; raises PS011 otherwise.'
 comment on pgsched_internal.check_ended(uuid,text) is 'True where an execution that has ended lets those fire that are scheduled after it; raises PS011 otherwise.'
 comment on pgsched_internal.check_exclusion(jsonb) is 'True for a date, a range of dates or instants, or a cron expression; raises PS002 with what to write otherwise.'
 comment on pgsched_internal.check_execution_changes(jsonb) is 'True for what pgsched.edit can read of an execution; raises PS000 or PS002 with what to write otherwise.'
@@ -2543,7 +2506,6 @@ comment on pgsched_internal.circle_refused() is 'Refuses a job that would come a
 comment on pgsched_internal.circuit_of(text,text) is 'The gate between a client and a target host, or a path of it, or between all clients and it; PS000 for a name that cannot be.'
 comment on pgsched_internal.client_of(text,jsonb) is 'Whose a row of this kind is; null where it concerns others too.'
 comment on pgsched_internal.clients_acted_for() is 'The clients that the session acts for; null where it may do everything, or acts for all.'
-comment on pgsched_internal.clients_changed() is 'Has the workers read the clients'' settings again.'
 comment on pgsched_internal.count_dead_letters(jsonb,text[],timestamp with time zone) is 'How many open dead letters a filter names, as far as they can be counted until then.'
 comment on pgsched_internal.count_executions(jsonb,text[],timestamp with time zone) is 'How many executions that wait or run a filter names, as far as they can be counted until then.'
 comment on pgsched_internal.count_later(text,smallint,pgsched.execution_status,bigint,smallint) is 'Notes ends of this status, or attempts where it is null, for the rollups.'
@@ -2581,7 +2543,6 @@ comment on pgsched_internal.edited_execution(pgsched.executions,jsonb) is 'An ex
 comment on pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) is 'Enters an execution whose row was deleted into history, unless its client does not keep such ends, and does what follows; returns the status. It may stand for its job''s instants up to the last one given; begun is false where a claim counted an attempt that never began; lets_next is false where the caller lets the next of its ordering key have its turn.'
 comment on pgsched_internal.end_if_late(smallint,uuid) is 'Whether an execution that a gate holds has ended, for its time is over: null where it is not, and where it cannot end and is set aside; false where somebody has locked what its end needs.'
 comment on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says whether its last attempt took place. False, and nothing done, where somebody has locked what else it writes.'
-comment on pgsched_internal.end_of(interval) is 'When a count gives up that may take so long; raises PS000 for what is no time to count in.'
 comment on pgsched_internal.end_overdue(integer) is 'Ends executions that a gate holds beyond their relevant_for or deadline, so many at a time; how many.'
 comment on pgsched_internal.ended is 'Executions that have ended, as the views of statuses show them.'
 comment on pgsched_internal.ended_status is 'Those that have ended.'
@@ -2608,14 +2569,12 @@ comment on pgsched_internal.has_ended(uuid) is 'Whether history knows an executi
 comment on pgsched_internal.has_keys() is 'Whether there is a key of the API, or was one.'
 comment on pgsched_internal.has_no_such_day(text) is 'Whether a cron expression names days that none of its months has.'
 comment on pgsched_internal.has_target() is 'Whether the server was started to recover to a target, such as a point in time.'
-comment on pgsched_internal.has_work() is 'Whether anything waits, runs or recurs.'
 comment on pgsched_internal.held(jsonb,text,timestamp with time zone) is 'The waits of an execution that a gate holds from its instant on. One that the same gate let go in this transaction goes on waiting there.'
 comment on pgsched_internal.held_until(pgsched.executions) is 'When an execution that a gate is to hold ends, by its options and the defaults of its client and queue; null where they do not say.'
 comment on pgsched_internal.histogram_of(smallint[],bigint[]) is 'The histogram of so many in each of these buckets, from 0 on; null where there are none.'
 comment on pgsched_internal.hold_for(uuid,jsonb) is 'Has the replay of an execution that was skipped wait for these, by the outcomes that it needs.'
 comment on pgsched_internal.hold_withdrawn(pgsched.executions,text) is 'Holds the planned row of a job that was changed after its instant had come, until the job is planned again.'
 comment on pgsched_internal.homes_of(uuid) is 'The partitions in which rows of a job may live.'
-comment on pgsched_internal.in_hand_of_job(smallint,pgsched.jobs) is 'The latest runs planned before a job was changed that a worker has in hand in a partition, or is claiming at this moment.'
 comment on pgsched_internal.in_history(uuid) is 'The row of an execution in history; null where it has none. Holds no lock afterwards.'
 comment on pgsched_internal.in_partition(smallint,text) is 'The part of a query that stands for the rows of a partition, up to its further conditions: … e where; with what an update sets.'
 comment on pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint,jsonb) is 'Inserts an execution and wakes a worker for it; called by pgsched.schedule_outcome. PS014 where its queue is full.'
@@ -2641,10 +2600,10 @@ comment on pgsched_internal.is_privileged(name) is 'Whether a role may do more t
 comment on pgsched_internal.is_secret_ref(jsonb) is 'Whether it names a secret, such as {"secret": "shop-token", "prefix": "Bearer "}.'
 comment on pgsched_internal.is_watched(integer) is 'Whether some worker looks at all partitions of a queue by itself, so that nobody needs to notify.'
 comment on pgsched_internal.is_whole(jsonb,bigint,bigint) is 'Whether a JSON value is a whole number within these bounds.'
+comment on pgsched_internal.job_checked() is 'Refuses a job whose client may not have its target called, and one of whose payload no body can be made as its options say.'
 comment on pgsched_internal.job_keys_inserted() is 'The same for inserted jobs.'
 comment on pgsched_internal.job_named(text,text) is 'The id of a job that is named by it, or by client and key; PS010 where there is none.'
 comment on pgsched_internal.job_under(text,text,text) is 'The job that has a key, which is not locked; PS011 where that was to be refused.'
-comment on pgsched_internal.jobs_changed() is 'Wakes a planner for new and edited jobs.'
 comment on pgsched_internal.jobs_named(text,jsonb,text[]) is 'The jobs that a filter names, of these clients, in a state in which the action can be.'
 comment on pgsched_internal.keep_dead_letters(integer,integer) is 'Moves open dead letters, no more than so many, out of the days of history that are to be dropped; returns how many.'
 comment on pgsched_internal.kept_under(text,text,text) is 'The execution that lives under a key and stays as it is, looked up without a lock; null where there is none. PS011 where that was to be refused.'
@@ -2662,9 +2621,7 @@ comment on pgsched_internal.length_of(text) is 'How long an option says, such as
 comment on pgsched_internal.let_next(smallint,text,text,boolean) is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind one; the instant at which it fires, or null.'
 comment on pgsched_internal.live is 'Executions that wait or are in hand, as the views of statuses show them.'
 comment on pgsched_internal.live_execution(smallint,uuid) is 'An execution that waits or runs, in the partition where it lives; null where it does not live there. Locks no row.'
-comment on pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zone) is 'The row of a job for an instant that waits or runs in a partition; it is not locked.'
 comment on pgsched_internal.live_status is 'Those that wait or are in hand.'
-comment on pgsched_internal.lock_backfilled(smallint,uuid,timestamp with time zone,timestamp with time zone) is 'Locks the rows of a backfill that wait in a partition; passes over what somebody has at this moment.'
 comment on pgsched_internal.lock_dead_letter(uuid,boolean) is 'Locks a dead letter that is the caller''s and has not expired, or what was skipped since one before it had no success; PS010 or PS011 otherwise.'
 comment on pgsched_internal.lock_editable(uuid,jsonb) is 'A one-shot of a client that the session acts for, locked, which can be changed in this way; PS010 or PS011 otherwise.'
 comment on pgsched_internal.lock_execution(uuid) is 'A live execution of a client that the session acts for, locked while it waits; null for one that is unknown, foreign or over.'
@@ -2672,9 +2629,7 @@ comment on pgsched_internal.lock_job(uuid) is 'A job of a client that the sessio
 comment on pgsched_internal.lock_key(text,text,uuid,smallint) is 'Locks a key until the transaction ends, and says what stood under it; null where nobody had it, and it is given to this now.'
 comment on pgsched_internal.lock_key_of_api(text) is 'A key of the API, locked; PS010 where there is none, PS012 where the session may not.'
 comment on pgsched_internal.lock_named(text,text,boolean) is 'What a client that the session acts for has under a key, which is locked; PS010 where that is nothing. With live_only null where what it had has ended, however long ago.'
-comment on pgsched_internal.lock_planned(smallint,uuid) is 'Locks the rows that were planned for a job and wait in a partition; passes over what somebody has at this moment.'
 comment on pgsched_internal.lock_queue(text) is 'A queue, locked until the transaction ends; PS010 where there is none of this name.'
-comment on pgsched_internal.lock_unbegun(smallint,pgsched.jobs) is 'Locks the runs of a job in a partition that were claimed before the job was changed, and handed back or held by a gate before they began.'
 comment on pgsched_internal.lock_under(pgsched_internal.keys,text) is 'The execution that lives under a key whose row is locked, itself locked where it waits and may be replaced.'
 comment on pgsched_internal.lock_waiting(smallint,uuid) is 'Locks an execution while it waits, after whoever has it at this moment; null, and nothing locked, where it runs or has ended.'
 comment on pgsched_internal.log_change(text,text,uuid,jsonb,jsonb,text) is 'Writes into the audit log by what two versions of a row differ; several changes of one transaction are one.'
@@ -2721,7 +2676,6 @@ comment on pgsched_internal.numbers_in(jsonb) is 'Each number of a value, at any
 comment on pgsched_internal.open_gate(text,boolean) is 'Lets executions pass a gate that was shut, all at once or more and more; what limits it limits it again. False if it was open.'
 comment on pgsched_internal.options_of(jsonb,text,smallint,integer) is 'The options that hold for an execution: its own, its client''s where they are silent, and then its queue''s.'
 comment on pgsched_internal.owner_of_job(uuid) is 'The client of a job, where the session acts for that client; null for an unknown job and for another client''s.'
-comment on pgsched_internal.pages_of(smallint) is 'How many pages the table of a partition has.'
 comment on pgsched_internal.partition_in(uuid) is 'The partition that an id carries; null where it carries none. A hint: an id made elsewhere may look as if it did.'
 comment on pgsched_internal.partition_of(pgsched.jobs) is 'The one partition in which all new rows of a job live.'
 comment on pgsched_internal.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.'
@@ -2735,7 +2689,6 @@ comment on pgsched_internal.quantile(integer[],double precision) is 'Below how m
 comment on pgsched_internal.queue_followed() is 'Makes the tables of a queue that was made where the rows come from.'
 comment on pgsched_internal.queue_number_of(integer) is 'The number of the queue to which a partition belongs.'
 comment on pgsched_internal.queue_to_tell(smallint,text) is 'The first partition of the queue from which a target is told of an end in this partition: the same, but the queue default where that one is pulled and the target is to be called.'
-comment on pgsched_internal.queues_changed() is 'Has the workers look at the queues again.'
 comment on pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone) is 'Takes back what no worker has in hand and whose lease had run out by a moment, of so many due executions of a partition; returns how many.'
 comment on pgsched_internal.recall(smallint,uuid,bigint) is 'Has a leased run that has not begun follow its job, if that was changed since it was planned: gone then, or where it is not under this token any more; kept where it is as it was; locked where somebody has it or the job locked.'
 comment on pgsched_internal.record_in_hand(pgsched.executions,pgsched_internal.results_to_record) is 'Does what was said of an execution that is locked; false, and nothing done, where somebody has locked what its end writes.'
@@ -2761,6 +2714,7 @@ comment on pgsched_internal.roll_up_notes(integer) is 'Adds what was noted, no m
 comment on pgsched_internal.rollup_days() is 'For how many days rollups are kept.'
 comment on pgsched_internal.rotate_key(text,bytea,interval,text) is 'Gives a key another secret; the former one is taken for so long. PS010 for an unknown key, PS011 for a revoked one, PS012 where the session may not.'
 comment on pgsched_internal.rotate_signing_secret(text,bytea,text,interval,text) is 'Signs a client''s callbacks with a secret that was sealed by its caller, who says by which characters it is shown. The secrets before it are valid for keep_for more, and callbacks have a signature by each of them. PS011 where five are valid.'
+comment on pgsched_internal.rows_of_job(uuid,text,integer,timestamp with time zone,timestamp with time zone) is 'The rows of a job that wait or run and are as a condition says, wherever they live: $2 in it is a revision, $3 and $4 are instants.'
 comment on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text,jsonb) is 'One execution that waits for others; called by pgsched.schedule_outcome.'
 comment on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) is 'A recurring job, new or edited; called by pgsched.schedule_outcome. A worker plans its first row.'
 comment on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,jsonb) is 'One execution under a key; called by pgsched.schedule_outcome.'
@@ -2784,7 +2738,6 @@ comment on pgsched_internal.shut_gate(text,timestamp with time zone,text) is 'Le
 comment on pgsched_internal.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'
 comment on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) is 'Enters instants of a job that had no row into history as skipped, all in one row. PS012 where the session does not act for its client.'
 comment on pgsched_internal.slot_for(text,text,text) is 'Which of its queue''s partitions a key lives in, counted from 0.'
-comment on pgsched_internal.spread_of(jsonb) is 'How much later than its instant a run of a job may start; null where it starts then.'
 comment on pgsched_internal.spread_overdue(smallint,timestamp with time zone,timestamp with time zone,interval,integer) is 'Moves what waits in a partition and was due by an instant, no more than so many, to instants from another one on, so far apart; how many.'
 comment on pgsched_internal.stalls() is 'Why nothing begins in a queue though it is due, by the queue''s first partition: all is held, it is paused, or no worker serves it.'
 comment on pgsched_internal.status_by_id(uuid) is 'The row of pgsched.status that an execution has; called by pgsched.status_of.'
@@ -2819,7 +2772,6 @@ comment on pgsched_internal.wait_for(uuid,uuid,text,interval) is 'Has an executi
 comment on pgsched_internal.wait_for_end(pgsched.executions) is 'The same for what the end of an execution writes beside it.'
 comment on pgsched_internal.wait_for_row(pgsched.executions) is 'Locks an execution that somebody has locked, if that is over in a moment; whether it did.'
 comment on pgsched_internal.waited(jsonb) is 'The waits of an execution that nothing holds any more; null for one that has not waited.'
-comment on pgsched_internal.waiting_of_job(smallint,uuid) is 'The rows of a job that wait in a partition, not locked.'
 comment on pgsched_internal.waits_for_own(smallint,uuid) is 'Whether an execution waits, directly or through others, for one of its own ordering key that has not ended.'
 comment on pgsched_internal.was_dependent(pgsched.history) is 'Whether an execution was skipped since one that it waited for had no success.'
 comment on pgsched_internal.watch_of(integer) is 'What the polling worker of a queue announced last; null if none ever did.'
@@ -2827,5 +2779,6 @@ comment on pgsched_internal.weeks_of_history(timestamp with time zone) is 'All o
 comment on pgsched_internal.why_hold(pgsched_internal.fleet,pgsched_internal.fleet,pgsched.installation,boolean,boolean,bigint) is 'Why an installation is held whose workers were there and are here now, on a server that runs since then; null where they go on. One that is about to claim may know how far the note had been renewed: with commits that do not wait, the last renewal may be lost in a crash.'
 comment on pgsched_internal.withdraw(uuid,text,boolean) is 'Takes back the planned row of a job that is edited, paused or cancelled; with keeps it is held where its run may still begin.'
 comment on pgsched_internal.worker_left() is 'Keeps what is known of a worker whose row is deleted.'
+comment on pgsched_internal.workers_told() is 'Tells the workers to plan, or to read the settings of clients or queues again, as the trigger says.'
 comment on pgsched_internal.write_log(text,uuid,text,jsonb,text,text,jsonb,jsonb,text) is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Where a trigger has written down how this kind of thing with this name was changed, that row becomes it. Called by the functions that change something, once they have judged who calls them.'
 comment on pgsched_internal.written_out(jsonb,integer) is 'A value as text; null where that is longer than so many bytes, which is found out before much more than that is written.'

@@ -145,6 +145,7 @@ create or replace function pgsched.drop_queue(name text, actor text default null
 declare
   queue pgsched.queues;
   jobs bigint;
+  live bigint;
 begin
   perform pgsched_internal.check_said(null, drop_queue.actor);
   perform pgsched_internal.check_administers();
@@ -159,7 +160,11 @@ begin
   elsif jobs > 0 then
     perform pgsched_internal.refuse('PS011', format('%s jobs are in the queue %L', jobs, name), 'cancel them, or move them by pgsched.edit');
   end if;
-  perform pgsched_internal.check_empty(queue);
+  live := pgsched_internal.count_live(name, 1000000);
+  if live > 0 then
+    perform pgsched_internal.refuse('PS011', format('the queue %L has %s%s executions that wait or run', name,
+      case when live = 1000000 then 'at least ' else '' end, live), 'wait until they have ended, or cancel them');
+  end if;
   update pgsched.jobs j set queue = 'default' where j.queue = drop_queue.name;
   for try in 1..100 loop
     begin
@@ -180,15 +185,6 @@ end $$;
 comment on function pgsched.drop_queue(text, text)
   is 'Drops a queue in which nothing waits or runs, its partitions and its limit; history stays. PS010 for an unknown queue, PS011 for one
 that is not empty or has jobs, and for default.';
-
-create or replace function pgsched_internal.check_empty(queue pgsched.queues) returns boolean language plpgsql stable as $$
-declare
-  live bigint := pgsched_internal.count_live(queue.name, 1000000);
-begin
-  return live = 0 or pgsched_internal.refuse('PS011', format('the queue %L has %s%s executions that wait or run', queue.name,
-      case when live = 1000000 then 'at least ' else '' end, live), 'wait until they have ended, or cancel them');
-end $$;
-comment on function pgsched_internal.check_empty(pgsched.queues) is 'True where nothing waits or runs in a queue; raises PS011 otherwise.';
 
 -- Under the lock nobody can be adding rows: who was about to, finds no partition for them.
 create or replace function pgsched_internal.drop_partitions(queue pgsched.queues) returns void language plpgsql volatile as $$

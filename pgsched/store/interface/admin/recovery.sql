@@ -76,11 +76,6 @@ begin
 end $$;
 comment on function pgsched_internal.is_elsewhere() is 'Whether this is not the server, the database or the timeline that workers noted last, and no standby that took over.';
 
-create or replace function pgsched_internal.has_work() returns boolean language sql stable as $$
-  select exists (select from pgsched.executions) or exists (select from pgsched.jobs j where j.state = 'active')
-$$;
-comment on function pgsched_internal.has_work() is 'Whether anything waits, runs or recurs.';
-
 -- Most calls find a note that was renewed just now and write nothing.
 create or replace function pgsched_internal.check_in(known bigint default null, out why text, out renewals bigint)
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -107,7 +102,7 @@ begin
   why := pgsched_internal.why_hold(was, here, rules,
     not exists (select from pgsched.workers w where w.expires_at <= pgsched.now()),
     pg_last_wal_receive_lsn() is not null and not has_target, case when not has_target or was.timeline = here.timeline then known end);
-  if why is not null and pgsched_internal.has_work() then
+  if why is not null and (exists (select from pgsched.executions) or exists (select from pgsched.jobs j where j.state = 'active')) then
     perform pgsched_internal.set_paused(true, 'installation', null, null, null,
       why || format('; the last was seen at %s', to_char(was.seen_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SSZ')), null);
     select i.reason into why from pgsched.installation i;

@@ -68,7 +68,7 @@ comment on function pgsched_internal.reseal(text, text, bytea, bytea)
   is 'Keeps the same secret under another key; false if it was replaced meanwhile. Called by whoever changes the keys.';
 
 create or replace trigger secrets_changed after insert or update or delete on pgsched_internal.secrets
-  for each statement execute function pgsched_internal.clients_changed();
+  for each statement execute function pgsched_internal.workers_told('clients');
 create or replace trigger changed after insert or update or delete on pgsched_internal.secrets
   for each row execute function pgsched_internal.changed('secret', 'full_name');
 

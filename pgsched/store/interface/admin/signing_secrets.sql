@@ -68,6 +68,6 @@ comment on function pgsched_internal.reseal_signing(text, bytea, bytea)
   is 'Keeps the same signing secret under another key; false if it has ended meanwhile. Called by whoever changes the keys.';
 
 create or replace trigger signing_secrets_changed after insert or update or delete on pgsched_internal.signing_secrets
-  for each statement execute function pgsched_internal.clients_changed();
+  for each statement execute function pgsched_internal.workers_told('clients');
 create or replace trigger changed after insert or update or delete on pgsched_internal.signing_secrets
   for each row execute function pgsched_internal.changed('client', 'client_id');

@@ -40,17 +40,6 @@ end $$;
 comment on function pgsched_internal.check_backfill(jsonb, boolean)
   is 'The client of a job of which this range can be backfilled, and locks the job where that is wanted; PS002, PS010 or PS011 otherwise.';
 
-create or replace function pgsched_internal.lock_backfilled(
-  partition smallint, job_id uuid, starts_at timestamptz, ends_at timestamptz
-) returns setof pgsched.executions language plpgsql volatile as $$
-begin
-  return query execute format('select e.* from %s e.job_id = $1 and e.plan = 0'
-    ' and (e.lease_token is null or pgsched_internal.is_ahead(e::pgsched.executions)) and e.scheduled_for >= $2 and e.scheduled_for < $3 for update skip locked', pgsched_internal.in_partition(lock_backfilled.partition))
-    using lock_backfilled.job_id, lock_backfilled.starts_at, lock_backfilled.ends_at;
-end $$;
-comment on function pgsched_internal.lock_backfilled(smallint, uuid, timestamptz, timestamptz)
-  is 'Locks the rows of a backfill that wait in a partition; passes over what somebody has at this moment.';
-
 create or replace function pgsched_internal.cancel_backfilled(asked pgsched.bulk_operations) returns void
   language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
@@ -58,8 +47,10 @@ declare
   waiting pgsched.executions;
 begin
   for waiting in
-    select e.* from unnest(pgsched_internal.homes_of(job_id)) home,
-                    pgsched_internal.lock_backfilled(home, job_id, (asked.filter ->> 'from')::timestamptz, (asked.filter ->> 'to')::timestamptz) e
+    select e.* from pgsched_internal.rows_of_job(job_id,
+      'e.plan = 0 and (e.lease_token is null or pgsched_internal.is_ahead(e::pgsched.executions))'
+      ' and e.scheduled_for >= $3 and e.scheduled_for < $4 for update skip locked',
+      low => (asked.filter ->> 'from')::timestamptz, high => (asked.filter ->> 'to')::timestamptz) e
   loop
     delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
     perform pgsched_internal.end_execution(waiting, 'cancelled', 'backfill stopped', begun => waiting.lease_token is null);

@@ -1,14 +1,5 @@
 -- How many a filter names, as far as they can be counted in the time that there is.
 
-create or replace function pgsched_internal.end_of(within interval) returns timestamptz language plpgsql volatile as $$
-begin
-  if within is null or within not between interval '0' and interval '1 hour' then
-    perform pgsched_internal.refuse('PS000', format('it cannot be counted for %s', within), 'write within => ''5 seconds'', or up to 1 hour');
-  end if;
-  return clock_timestamp() + within;
-end $$;
-comment on function pgsched_internal.end_of(interval) is 'When a count gives up that may take so long; raises PS000 for what is no time to count in.';
-
 -- In each partition by itself, in a block that is undone: so no lock stays on any of them.
 create or replace function pgsched_internal.count_executions(
   filter jsonb, clients text[], until timestamptz, out matched bigint, out complete boolean
@@ -65,8 +56,12 @@ create or replace function pgsched_internal.count_named(
   action text, filter jsonb, clients text[], within interval, out matched bigint, out complete boolean
 ) language plpgsql volatile as $$
 declare
-  until constant timestamptz := pgsched_internal.end_of(within);
+  until timestamptz;
 begin
+  if within is null or within not between interval '0' and interval '1 hour' then
+    perform pgsched_internal.refuse('PS000', format('it cannot be counted for %s', within), 'write within => ''5 seconds'', or up to 1 hour');
+  end if;
+  until := clock_timestamp() + within;
   if action in ('cancel', 'reschedule') then
     select c.* into matched, complete from pgsched_internal.count_executions(filter, clients, until) c;
   elsif action in ('replay', 'discard') then

@@ -94,15 +94,6 @@ end $$;
 comment on function pgsched_internal.mark_dead_letter(pgsched.history, uuid, text)
   is 'Notes on a dead letter that is locked what was done about it, and by whom; an ordering key that it blocked goes on.';
 
-create or replace function pgsched_internal.live_of_instant(partition smallint, job_id uuid, instant timestamptz)
-  returns setof pgsched.executions language plpgsql volatile as $$
-begin
-  return query execute format('select e.* from %s e.job_id = $1 and e.scheduled_for = $2',
-    pgsched_internal.in_partition(live_of_instant.partition)) using live_of_instant.job_id, live_of_instant.instant;
-end $$;
-comment on function pgsched_internal.live_of_instant(smallint, uuid, timestamptz)
-  is 'The row of a job for an instant that waits or runs in a partition; it is not locked.';
-
 -- Its work, where it has a name by which that can be told, is under way or has been done since.
 create or replace function pgsched_internal.superseded_by(letter pgsched.history) returns uuid language plpgsql volatile as $$
 declare
@@ -111,9 +102,7 @@ declare
   week record;
 begin
   if letter.job_id is not null then
-    select e.id into found_id
-      from unnest(pgsched_internal.homes_of(letter.job_id)) home, pgsched_internal.live_of_instant(home, letter.job_id, letter.scheduled_for) e
-     limit 1;
+    select e.id into found_id from pgsched_internal.rows_of_job(letter.job_id, 'e.scheduled_for = $3', low => letter.scheduled_for) e limit 1;
   elsif letter.key is not null then
     select k.* into held from pgsched_internal.keys k where k.client_id = letter.client_id and k.key = letter.key;
     found_id := case when pgsched_internal.is_live(held) then held.id end;

@@ -21,22 +21,20 @@ $$;
 comment on function pgsched_internal.note_move(pgsched.jobs)
   is 'Notes where a job was before an edit that has its rows live in another partition from now on.';
 
-create or replace function pgsched_internal.waiting_of_job(partition smallint, job_id uuid) returns setof pgsched.executions
-  language plpgsql volatile as $$
+-- The condition is always a text of the interface's own. Where it locks, it passes over what somebody has at this moment.
+create or replace function pgsched_internal.rows_of_job(
+  job_id uuid, condition text, revision integer default null, low timestamptz default null, high timestamptz default null
+) returns setof pgsched.executions language plpgsql volatile as $$
+declare
+  home smallint;
 begin
-  return query execute format('select e.* from %s e.job_id = $1 and e.lease_token is null',
-    pgsched_internal.in_partition(waiting_of_job.partition)) using waiting_of_job.job_id;
+  for home in select unnest(pgsched_internal.homes_of(rows_of_job.job_id)) loop
+    return query execute format('select e.* from %s e.job_id = $1 and %s', pgsched_internal.in_partition(home), rows_of_job.condition)
+      using rows_of_job.job_id, rows_of_job.revision, rows_of_job.low, rows_of_job.high;
+  end loop;
 end $$;
-comment on function pgsched_internal.waiting_of_job(smallint, uuid) is 'The rows of a job that wait in a partition, not locked.';
-
-create or replace function pgsched_internal.lock_planned(partition smallint, job_id uuid) returns setof pgsched.executions
-  language plpgsql volatile as $$
-begin
-  return query execute format('select e.* from %s e.job_id = $1 and e.lease_token is null'
-    ' and e.attempt = 0 and e.plan > 0 for update skip locked', pgsched_internal.in_partition(lock_planned.partition)) using lock_planned.job_id;
-end $$;
-comment on function pgsched_internal.lock_planned(smallint, uuid)
-  is 'Locks the rows that were planned for a job and wait in a partition; passes over what somebody has at this moment.';
+comment on function pgsched_internal.rows_of_job(uuid, text, integer, timestamptz, timestamptz)
+  is 'The rows of a job that wait or run and are as a condition says, wherever they live: $2 in it is a revision, $3 and $4 are instants.';
 
 -- Nothing begins by a schedule that a job has no more, and only a worker can tell whether the one it has now still has that instant:
 -- so the row is held until the job is planned again. It has no place among those of its ordering key meanwhile.
@@ -57,40 +55,27 @@ end $$;
 comment on function pgsched_internal.hold_withdrawn(pgsched.executions, text)
   is 'Holds the planned row of a job that was changed after its instant had come, until the job is planned again.';
 
-create or replace function pgsched_internal.spread_of(rules jsonb) returns interval language sql immutable parallel safe as $$
-  select pgsched_internal.length_of(coalesce(rules ->> 'jitter', rules ->> 'window'))
-$$;
-comment on function pgsched_internal.spread_of(jsonb) is 'How much later than its instant a run of a job may start; null where it starts then.';
-
 -- A pause takes what was to start during it; a start that is still to come may be later than the pause.
 create or replace function pgsched_internal.may_still_run(waiting pgsched.executions, job pgsched.jobs, carries_on boolean) returns boolean
   language sql stable parallel safe as $$
   select case when not carries_on then waiting.fire_at = 'infinity' and waiting.gate is null  -- held by an earlier change
               when job.state = 'active' then coalesce(waiting.scheduled_for, waiting.fire_at) <= pgsched.now()
               else job.state = 'paused' and waiting.scheduled_for <= pgsched.now() and waiting.fire_at > pgsched.now()
-                   and waiting.fire_at <= waiting.scheduled_for + pgsched_internal.spread_of(job.rules) end
+                   and waiting.fire_at <= waiting.scheduled_for + pgsched_internal.length_of(coalesce(job.rules ->> 'jitter', job.rules ->> 'window')) end
 $$;
 comment on function pgsched_internal.may_still_run(pgsched.executions, pgsched.jobs, boolean)
   is 'Whether the planned row of a job that was edited or paused stands for an instant that has come, and whose run may still begin.';
 
-create or replace function pgsched_internal.lock_unbegun(partition smallint, job pgsched.jobs) returns setof pgsched.executions
-  language plpgsql volatile as $$
-begin
-  return query execute format('select e.* from %s e.job_id = $1 and e.lease_token is null and e.attempt = 0 and e.plan < 0 and e.plan <> -$2'
-    ' and e.uncounted is null and e.gate is distinct from ''error'' for update skip locked',
-    pgsched_internal.in_partition(lock_unbegun.partition)) using job.id, job.revision;
-end $$;
-comment on function pgsched_internal.lock_unbegun(smallint, pgsched.jobs)
-  is 'Locks the runs of a job in a partition that were claimed before the job was changed, and handed back or held by a gate before they began.';
-
--- Their job has gone on without them, so their instants have their account.
+-- What was claimed before the job was changed, and handed back or held by a gate before it began. Its job has gone on without it, so its
+-- instant has its account.
 create or replace function pgsched_internal.follow_unbegun(job pgsched.jobs, reason text) returns void
   language plpgsql volatile as $$
 declare
   waiting pgsched.executions;
 begin
   for waiting in
-    select w.* from unnest(pgsched_internal.homes_of(job.id)) home, pgsched_internal.lock_unbegun(home, job) w
+    select w.* from pgsched_internal.rows_of_job(job.id, 'e.lease_token is null and e.attempt = 0 and e.plan < 0 and e.plan <> -$2'
+      ' and e.uncounted is null and e.gate is distinct from ''error'' for update skip locked', job.revision) w
   loop
     if job.state = 'active' then
       update pgsched.executions e set target = job.target, payload = job.payload, options = job.options, plan = -job.revision
@@ -119,7 +104,8 @@ begin
   select * into job from pgsched.jobs j where j.id = withdraw.job_id;
   planned := case when job.planned_revision = job.revision - 1 then job.planned_revision end;  -- this change is the first since
   for waiting in
-    select w.* from unnest(pgsched_internal.homes_of(withdraw.job_id)) home, pgsched_internal.lock_planned(home, withdraw.job_id) w
+    select w.* from pgsched_internal.rows_of_job(withdraw.job_id,
+      'e.lease_token is null and e.attempt = 0 and e.plan > 0 for update skip locked') w
   loop
     carries_on := waiting.plan is not distinct from planned;
     if keeps and pgsched_internal.may_still_run(waiting, job, carries_on) then
@@ -162,8 +148,7 @@ declare
   claimed timestamptz;
 begin
   select min(e.scheduled_for) into claimed
-    from unnest(pgsched_internal.homes_of(account_from_claimed.job_id)) home,
-         pgsched_internal.waiting_of_job(home, account_from_claimed.job_id) e
+    from pgsched_internal.rows_of_job(account_from_claimed.job_id, 'e.lease_token is null') e
    where e.attempt = 0 and e.plan = planned and e.scheduled_for < pgsched.now() and e.id <> all (held);
   update pgsched.jobs j set accounted_to = claimed where j.id = account_from_claimed.job_id and j.accounted_to > claimed;
 end $$;

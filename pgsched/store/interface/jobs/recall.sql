@@ -2,20 +2,12 @@
 -- whether it has begun. So the change tells of the runs that are in hand, and those that have not begun follow the job from there,
 -- as its waiting row did when the job was changed.
 
-create or replace function pgsched_internal.in_hand_of_job(partition smallint, job pgsched.jobs) returns setof uuid
-  language plpgsql volatile as $$
-begin
-  return query execute format('select e.id from %s e.job_id = $1 and e.plan > 0 and e.plan <> $2'
-    ' and (e.lease_owner is not null and e.attempt = 1 or e.lease_token is null and e.attempt = 0) order by e.scheduled_for desc limit 200',
-    pgsched_internal.in_partition(in_hand_of_job.partition)) using job.id, job.revision;
-end $$;
-comment on function pgsched_internal.in_hand_of_job(smallint, pgsched.jobs)
-  is 'The latest runs planned before a job was changed that a worker has in hand in a partition, or is claiming at this moment.';
-
 create or replace function pgsched_internal.tell_of_change(job_id uuid) returns void language plpgsql volatile as $$
 begin
   perform pgsched_internal.notify_workers('stop ' || string_agg(found.id::text, ','))
-    from (select r.id from pgsched.jobs j, unnest(pgsched_internal.homes_of(j.id)) home, pgsched_internal.in_hand_of_job(home, j) as r(id)
+    from (select r.id from pgsched.jobs j, pgsched_internal.rows_of_job(j.id, 'e.plan > 0 and e.plan <> $2'
+             ' and (e.lease_owner is not null and e.attempt = 1 or e.lease_token is null and e.attempt = 0)'
+             ' order by e.scheduled_for desc limit 200', j.revision) r
            where j.id = tell_of_change.job_id limit 200) found  -- a notification has room for 8000 bytes
   having count(*) > 0;
 end $$;

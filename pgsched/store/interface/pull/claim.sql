@@ -56,7 +56,8 @@ begin
       (4, 'select e.ctid as place from %s e.ctid >= format(''(%%s,0)'', $7)::tid and e.ctid < format(''(%%s,0)'', $7 + $6)::tid', '-infinity', pages)
     ) as steps(number, places, since, depth) loop
     found := pgsched_internal.due_among(due_in.partition, step.places, most - cardinality(ids), clients, held, without || ids, step.since, step.depth,
-      case step.number when 4 then floor(random() * pgsched_internal.pages_of(due_in.partition))::bigint / pages * pages end);
+      case step.number when 4 then floor(random() * (pg_relation_size(to_regclass('pgsched_internal.executions_' || due_in.partition))
+                                                     / current_setting('block_size')::bigint))::bigint / pages * pages end);
     ids := ids || found.ids;
     instants := instants || found.instants;
     large := large || found.large;
@@ -65,11 +66,6 @@ begin
 end $$;
 comment on function pgsched_internal.due_in(smallint, integer, text[], text[], uuid[])
   is 'Locks what is due in a partition of a queue, no more than so many. Called by pgsched.claim.';
-
-create or replace function pgsched_internal.pages_of(partition smallint) returns bigint language sql stable as $$
-  select pg_relation_size(to_regclass('pgsched_internal.executions_' || partition)) / current_setting('block_size')::bigint
-$$;
-comment on function pgsched_internal.pages_of(smallint) is 'How many pages the table of a partition has.';
 
 -- All at once, where the first that was looked at has nothing: most are empty then. Leaves no lock behind.
 create or replace function pgsched_internal.not_empty(homes smallint[], clients text[]) returns smallint[] language plpgsql volatile as $$

@@ -62,25 +62,19 @@ begin
 end $$;
 comment on function pgsched_internal.check_channel(text, text) is 'True where this client may have this target called; raises PS012 otherwise.';
 
-create or replace function pgsched_internal.channel_checked() returns trigger
+create or replace function pgsched_internal.job_checked() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   perform pgsched_internal.check_channel(new.client_id, new.target);
+  if new.options ? 'body' then
+    perform pgsched_internal.check_body(new.payload, new.options -> 'body');
+  end if;
   return new;
 end $$;
-comment on function pgsched_internal.channel_checked() is 'Refuses a job whose client may not have its target called.';
-create or replace trigger channel_checked before insert or update of client_id, target on pgsched.jobs
-  for each row execute function pgsched_internal.channel_checked();
-
-create or replace function pgsched_internal.body_checked() returns trigger
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-begin
-  perform pgsched_internal.check_body(new.payload, new.options -> 'body');
-  return new;
-end $$;
-comment on function pgsched_internal.body_checked() is 'Refuses a job of whose payload no body can be made as its options say.';
-create or replace trigger body_checked before insert or update of payload, options on pgsched.jobs
-  for each row when (new.options ? 'body') execute function pgsched_internal.body_checked();
+comment on function pgsched_internal.job_checked()
+  is 'Refuses a job whose client may not have its target called, and one of whose payload no body can be made as its options say.';
+create or replace trigger job_checked before insert or update of client_id, target, payload, options on pgsched.jobs
+  for each row execute function pgsched_internal.job_checked();
 
 create or replace function pgsched_internal.check_request(
   null_given text, target text, fire_at timestamptz, delay interval, cron text, every interval, timezone text, key text,

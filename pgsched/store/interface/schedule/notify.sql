@@ -121,29 +121,19 @@ create or replace trigger executions_inserted after insert on pgsched.executions
         or not has_table_privilege(coalesce(nullif(current_setting('role'), 'none'), session_user)::name, 'pgsched.executions'::regclass::oid, 'UPDATE'))
   execute function pgsched_internal.executions_inserted();
 
-create or replace function pgsched_internal.jobs_changed() returns trigger language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pgsched_internal.workers_told() returns trigger
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform pgsched_internal.notify_workers('plan');
+  perform pgsched_internal.notify_workers(tg_argv[0]);
   return null;
 end $$;
-comment on function pgsched_internal.jobs_changed() is 'Wakes a planner for new and edited jobs.';
-create or replace function pgsched_internal.clients_changed() returns trigger language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-begin
-  perform pgsched_internal.notify_workers('clients');
-  return null;
-end $$;
-comment on function pgsched_internal.clients_changed() is 'Has the workers read the clients'' settings again.';
+comment on function pgsched_internal.workers_told()
+  is 'Tells the workers to plan, or to read the settings of clients or queues again, as the trigger says.';
 create or replace trigger clients_changed after insert or update or delete on pgsched.clients
-  for each statement execute function pgsched_internal.clients_changed();
+  for each statement execute function pgsched_internal.workers_told('clients');
 
-create or replace function pgsched_internal.queues_changed() returns trigger language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-begin
-  perform pgsched_internal.notify_workers('queues');
-  return null;
-end $$;
-comment on function pgsched_internal.queues_changed() is 'Has the workers look at the queues again.';
 create or replace trigger queues_changed after insert or delete or update of name, first_partition, options, weight, max_waiting, paused_at
-  on pgsched.queues for each statement execute function pgsched_internal.queues_changed();
+  on pgsched.queues for each statement execute function pgsched_internal.workers_told('queues');
 
-create or replace trigger jobs_inserted after insert on pgsched.jobs for each statement execute function pgsched_internal.jobs_changed();
-create or replace trigger jobs_edited after update of revision on pgsched.jobs for each statement execute function pgsched_internal.jobs_changed();
+create or replace trigger jobs_inserted after insert on pgsched.jobs for each statement execute function pgsched_internal.workers_told('plan');
+create or replace trigger jobs_edited after update of revision on pgsched.jobs for each statement execute function pgsched_internal.workers_told('plan');
