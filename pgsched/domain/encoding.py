@@ -39,6 +39,11 @@ def encode_json(value: Any) -> bytes:
     return encoded
 
 
+def decode_json(text: bytes) -> Any:
+    """The value, its whole numbers exact. The text is what PostgreSQL wrote of a jsonb."""
+    return msgspec.json.decode(text)
+
+
 def _dumped(value: Any) -> bytes:
     try:
         return orjson.dumps(value, _plain, _OPTION)

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from pgsched.domain.encoding import decode_json
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.json_numbers import decode_json
 from pgsched.domain.options import Options
 from pgsched.domain.outcome import Failed, Late, Outcome, Released, Succeeded, Undeliverable
 from pgsched.worker.settle.settler import Settler

@@ -20,8 +20,7 @@ import pydantic
 import pytest
 
 from pgsched.delivery.payload_types import decoder_of
-from pgsched.domain.encoding import encode_json
-from pgsched.domain.json_numbers import decode_json
+from pgsched.domain.encoding import decode_json, encode_json
 
 
 @dataclasses.dataclass
@@ -197,3 +196,11 @@ def test_the_refusal_names_the_type_and_what_to_give() -> None:
     endless.append(endless)
     with pytest.raises(TypeError, match="Recursion"):
         encode_json(endless)
+
+
+@pytest.mark.parametrize(
+    "text", ["18446744073709551616", "-9223372036854775809", "123456789012345678901234567890", "9" * 308]
+)
+def test_whole_numbers_are_read_exactly(text: str) -> None:
+    found = decode_json(f'{{"n": {text}}}'.encode())["n"]
+    assert (type(found), str(found)) == (int, text)

@@ -27,7 +27,6 @@ from pgsched.domain.api_key import ANYBODY, Grant
 from pgsched.domain.body import check_body
 from pgsched.domain.declaration import declared_in
 from pgsched.domain.job_rules import parse_rules
-from pgsched.domain.json_numbers import check_payload
 from pgsched.domain.oidc import FromClaim, Provider, parse_providers
 from pgsched.domain.options import parse_options
 from pgsched.errors import (
@@ -129,7 +128,6 @@ DOCUMENTS: dict[str, tuple[Callable[[bytes], Any], Errors, st.SearchStrategy[Any
     "options": (parse_options, (InvalidOptions,), objects(_OPTIONS)),
     "defaults": (lambda raw: parse_options(b"{}", raw), (InvalidOptions,), objects(_OPTIONS)),
     "rules": (parse_rules, (InvalidSchedule,), objects(_RULES)),
-    "payload": (lambda raw: check_payload(raw.decode()), (InvalidPayload,), JSON),
     "declared jobs": (
         lambda raw: declared_in(json.loads(raw), "file"),
         (InvalidInput,),

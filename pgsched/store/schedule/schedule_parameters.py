@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from pgsched.domain.duration import length_of
-from pgsched.domain.json_numbers import check_payload
 from pgsched.domain.request import check_request
 from pgsched.domain.schedule import instant_of
 from pgsched.errors import InvalidInput, InvalidSchedule
@@ -37,7 +36,7 @@ class When:
 class Order:
     """The parameters of ``pgsched.schedule``; ``payload``, ``options``, ``rules`` and ``labels`` are JSON text.
 
-    Raises InvalidInput for text that PostgreSQL cannot store, InvalidPayload for a number of too many digits.
+    Raises InvalidInput for text that PostgreSQL cannot store.
     """
 
     target: str
@@ -59,7 +58,6 @@ class Order:
             check_text(name, getattr(self, name))
         for name in self.after or ():
             check_text("after", name)
-        check_payload(self.payload)
 
     def parameters(self) -> dict[str, Any]:
         found = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "when"}

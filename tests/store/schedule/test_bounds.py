@@ -7,12 +7,31 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.domain.test_json_numbers import TAKEN as NUMBERS_TAKEN
-from tests.domain.test_json_numbers import TOO_LARGE, TOO_MANY
 from tests.store.store_arrange import Connection, counts, refused
 
 pytestmark = pytest.mark.oldest_postgresql
 
+TOO_MANY = ("1e131000", '{"a": [1, {"b": -2E+50000}]}', "1e-16000", "0." + "1" * 10_000, "1" * 300 + "." + "0" * 9701)
+TOO_LARGE = (
+    "1e309",
+    "1e400",
+    "-1e400",
+    "9" * 309,
+    "1.7976931348623158e308",
+    "0.1e310",
+    "12e308",
+    "1" + "0" * 400 + ".5",
+)
+NUMBERS_TAKEN = (
+    "1e308",
+    "5e-324",
+    "-1.7976931348623157e308",
+    "9" * 308,
+    "0." + "1" * 9_999,
+    "0e400",
+    "0.001e310",
+    '"1e131000"',
+)
 BOMB = "[1e131000" + ",1e131000" * 300 + "]"
 FAULTS = [
     (BOMB, "1 MiB"),
