@@ -17,10 +17,9 @@ from pgsched.domain.api_key import NOBODY, Grant
 from pgsched.errors import SchemaMismatch
 from pgsched.event_emitter import Events
 from pgsched.service import error_text, is_away
-from pgsched.store.core.exact import read_exactly
 from pgsched.store.core.lineage import Lineage
 from pgsched.store.core.pooler import is_pooled
-from pgsched.store.core.query import first
+from pgsched.store.core.query import first, read_exactly
 from pgsched.store.core.refusals import refusal
 from pgsched.store.core.session_settings import (
     AS_API,

@@ -9,7 +9,7 @@ import time
 from pgsched.event_emitter import Events
 from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Connection, Link
-from pgsched.store.jobs import sweeping, unplanned_jobs
+from pgsched.store.jobs import unplanned_jobs
 
 _BATCH = 500
 _SWEPT = 2000  # jobs that one part of the sweep looks at
@@ -47,11 +47,11 @@ class Planner(Service):
     async def _sweep(self, connection: Connection) -> None:
         """Checks the next part of all jobs, except those that fail, and starts over after the last one."""
         with self._sweeping.work():
-            (repaired, after), invalid = await sweeping.repair_others(connection, after=self._swept_to, most=_SWEPT)
+            found, invalid = await unplanned_jobs.repair_others(connection, after=self._swept_to, most=_SWEPT)
         for job, reason in invalid:
             self.events.emit("job.invalid", job=str(job), reason=reason)
-        self._swept_to = after or unplanned_jobs.FIRST
-        if after:
+        self._swept_to = found.after or unplanned_jobs.FIRST
+        if found.after:
             self._sweeping.go_on()
-        if repaired:
-            self.events.emit("job.repaired", count=repaired)
+        if found.jobs:
+            self.events.emit("job.repaired", count=found.jobs)

@@ -17,7 +17,7 @@ from pgsched.domain.zone import version_in_use
 from pgsched.event_emitter import Events
 from pgsched.service import Service
 from pgsched.store.core.connect import Link
-from pgsched.store.jobs import sweeping, zone_rules
+from pgsched.store.jobs import unplanned_jobs, zone_rules
 from pgsched.worker.assignment import Assignment
 
 _EVERY = 60.0
@@ -106,7 +106,7 @@ class Zones(Service):
             return _EVERY
         found, failed = await zone_rules.recheck_others(connection, jobs, old=round.old, new=version)
         for job, error in failed:
-            reason = await sweeping.give_up(connection, job, error)
+            reason = await unplanned_jobs.give_up(connection, job, error)
             self.events.emit("job.invalid", job=str(job), reason=reason)
         round.checked, round.moved = round.checked + len(jobs) - len(found.left), round.moved + found.moved
         round.left += found.left

@@ -11,7 +11,7 @@ from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import shows
 from pgsched.api.parameters import Pooled
 from pgsched.store.doctor.holding import holders
-from pgsched.store.lookup.tables import days_ahead, table_sizes
+from pgsched.store.lookup.overview import days_ahead, table_sizes
 
 PAGES_OF_CHECKS = {
     "workers": ("/workers", "Workers"),

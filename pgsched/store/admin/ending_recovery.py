@@ -57,8 +57,8 @@ class Policy:
                 await verbs.pause(connection, "client", client, note=self.note, actor=self.actor)
         skipped, is_done = await self._skip(lend, cancels=cancels, until=until)
         spread = 0
-        if is_done:
-            spread, is_done = await self._spread(lend, until=until)
+        if is_done and self.rate is not None:
+            spread, is_done = await recovery.spread(lend, self.rate, until=until)
         if is_done:
             async with lend() as connection:
                 await verbs.resume(connection, "installation", note=self.note, actor=self.actor)
@@ -89,14 +89,3 @@ class Policy:
         note = self.note or f"skipped after a restore: due before {before:%Y-%m-%dT%H:%M:%SZ}"
         how: Any = {"rate": _CANCELLED_A_SECOND, "note": note, "actor": self.actor}
         return await operations.ask(connection, "cancel", wanted.as_json(), **how)
-
-    async def _spread(self, lend: Lend, *, until: float) -> tuple[int, bool]:
-        if self.rate is None:
-            return 0, True
-        async with lend() as connection:
-            spreading = await recovery.Spreading.of(connection, self.rate)
-        more = True
-        while more and time.monotonic() < until:
-            async with lend() as connection:
-                more = await spreading.step(connection)
-        return spreading.moved, not more

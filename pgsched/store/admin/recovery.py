@@ -1,8 +1,10 @@
 """What would fire once a held installation is released, and what is done about it before."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import inf
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -11,6 +13,7 @@ from psycopg import AsyncConnection
 
 from pgsched.store import internal
 from pgsched.store.core.query import rows
+from pgsched.store.core.transactions import Lend
 
 _LOOKED_AT, _SHOWN = 20_000, 10
 _MOVED_AT_ONCE = 5_000
@@ -67,41 +70,20 @@ async def preview(connection: AsyncConnection[Any]) -> RecoveryPreview:
     )
 
 
-class Spreading:
-    """Moves what is due to instants from now on, ``rate`` of them a second, in the order in which it was due.
-
-    A step is one statement, for a transaction of its own. Ended before it is through, it can be begun again.
+async def spread(lend: Lend, rate: float, *, until: float = inf) -> tuple[int, bool]:
+    """Moves what is due to instants from now on, ``rate`` of them a second, in the order in which it was due. Returns
+    how many were moved, and whether that was all: it ends at a moment of the monotonic clock, and can be begun again.
     """
-
-    def __init__(self, places: Sequence[SimpleNamespace], rate: float) -> None:
-        self._partitions = [place.partition for place in places]
-        self._apart = timedelta(seconds=len(places) / rate)
-        self._begins = {
-            place.partition: place.now + timedelta(seconds=(n + 1) / rate) for n, place in enumerate(places)
-        }
-        self._due_by = min((place.now for place in places), default=None)
-        self.moved = 0
-
-    @classmethod
-    async def of(cls, connection: AsyncConnection[Any], rate: float) -> "Spreading":
-        """Finds the partitions in which something is due."""
-        return cls(await rows(connection, SimpleNamespace, "admin/overdue_partitions"), rate)
-
-    async def step(self, connection: AsyncConnection[Any]) -> bool:
-        """Moves the next. Returns whether there may be more."""
-        if not self._partitions or self._due_by is None:
-            return False
-        partition = self._partitions[-1]
-        moved = await internal.spread_overdue(
-            connection,
-            partition,
-            due_by=self._due_by,
-            begins=self._begins[partition],
-            apart=self._apart,
-            most=_MOVED_AT_ONCE,
-        )
-        self._begins[partition] += moved * self._apart
-        self.moved += moved
-        if moved < _MOVED_AT_ONCE:
-            self._partitions.pop()
-        return bool(self._partitions)
+    async with lend() as connection:
+        places = await rows(connection, SimpleNamespace, "admin/overdue_partitions")
+    apart, moved = timedelta(seconds=len(places) / rate), 0
+    for n, place in enumerate(places):
+        begins, latest = place.now + timedelta(seconds=(n + 1) / rate), _MOVED_AT_ONCE
+        while latest == _MOVED_AT_ONCE:
+            if time.monotonic() > until:
+                return moved, False
+            given = {"due_by": places[0].now, "begins": begins, "apart": apart, "most": _MOVED_AT_ONCE}
+            async with lend() as connection:
+                latest = await internal.spread_overdue(connection, place.partition, **given)
+            begins, moved = begins + latest * apart, moved + latest
+    return moved, True

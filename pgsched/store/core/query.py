@@ -4,17 +4,42 @@ Instants are read in UTC, and JSON digit for digit. Each function makes a cursor
 how the caller's connection reads rows; and raises InvalidInput for text that PostgreSQL cannot store.
 """
 
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from psycopg import AsyncConnection, AsyncCursor
+import msgspec
+from psycopg import AsyncConnection, AsyncCursor, DataError, postgres
+from psycopg.adapt import Buffer, Loader
+from psycopg.pq import Format
 from psycopg.rows import AsyncRowFactory, class_row, tuple_row
+from psycopg.types.datetime import TimestamptzLoader
 
 from pgsched.errors import NotFound
-from pgsched.store.core.exact import read_exactly
 from pgsched.store.core.sql import statement, statement_with
 from pgsched.store.core.text import check_texts
 
 Row = TypeVar("Row")
+_TIMESTAMPTZ = postgres.types["timestamptz"].oid
+
+
+class _Instant(TimestamptzLoader):
+    """In UTC; None for infinity; the last or first instant there is for one that Python cannot hold."""
+
+    def load(self, data: Buffer) -> datetime | None:  # type: ignore[override]
+        text = bytes(data)
+        if text.endswith(b"infinity"):
+            return None
+        try:
+            return super().load(data).astimezone(UTC)
+        except (DataError, OverflowError):
+            return (datetime.min if text.endswith(b"BC") else datetime.max).replace(tzinfo=UTC)
+
+
+class _Json(Loader):
+    """As it is stored, digit for digit."""
+
+    def load(self, data: Buffer) -> msgspec.Raw:
+        return msgspec.Raw(bytes(data))
 
 
 async def first(connection: AsyncConnection[Any], name: str, /, **parameters: Any) -> tuple[Any, ...] | None:
@@ -64,3 +89,10 @@ def reading(connection: AsyncConnection[Any], factory: AsyncRowFactory[Row]) -> 
     cursor = connection.cursor(row_factory=factory)
     read_exactly(cursor)
     return cursor
+
+
+def read_exactly(reader: AsyncConnection[Any] | AsyncCursor[Any]) -> None:
+    """Makes a connection or cursor hand out instants in UTC, and JSON as its text."""
+    if reader.adapters.get_loader(_TIMESTAMPTZ, Format.TEXT) is not _Instant:  # else it has that of its connection
+        reader.adapters.register_loader("timestamptz", _Instant)
+        reader.adapters.register_loader("jsonb", _Json)

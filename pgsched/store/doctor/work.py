@@ -4,7 +4,7 @@ from pgsched.store import internal
 from pgsched.store.core.query import first, value
 from pgsched.store.doctor.finding import Finding, Ground, counted, error, note, seconds_in, warning
 from pgsched.store.lookup import overview, throughput
-from pgsched.store.lookup.tables import days_ahead
+from pgsched.store.lookup.overview import days_ahead
 
 _MORE_CONSUMERS = "Its consumers do not come, or cannot keep up: start more of them."
 _MORE_WORKERS = (

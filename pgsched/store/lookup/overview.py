@@ -9,7 +9,7 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.outcome import NO_SLOT
 from pgsched.domain.states import STATUSES
-from pgsched.store.core.query import rows
+from pgsched.store.core.query import first, rows
 
 MOST_COUNTED = 10_000
 """So many executions are counted of what is due, of what is due later, of what is held and of what has ended."""
@@ -111,3 +111,28 @@ async def undeliverable(connection: AsyncConnection[Any]) -> list[UndeliverableC
 async def prepared_transactions(connection: AsyncConnection[Any]) -> list[PreparedTransaction]:
     """At most twenty transactions of the database that were left prepared, the oldest first."""
     return await rows(connection, PreparedTransaction, "lookup/prepared_transactions")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSize:
+    """A table with its partitions or days: the bytes of its rows and of its indexes when they were last cleaned or
+    analysed, its rows as the server estimates them, and when any of it was cleaned last."""
+
+    name: str
+    parts: int
+    heap: int
+    indexes: int
+    live: int
+    dead: int
+    cleaned_at: datetime | None
+
+
+async def table_sizes(connection: AsyncConnection[Any], *, most: int) -> list[TableSize]:
+    """The largest first."""
+    return await rows(connection, TableSize, "lookup/table_sizes", most=most)
+
+
+async def days_ahead(connection: AsyncConnection[Any]) -> tuple[int, str]:
+    """For how many days from today on there are partitions, and of which table for the fewest."""
+    found = await first(connection, "doctor/days_ahead") or (0, "history")
+    return int(found[0]), str(found[1])

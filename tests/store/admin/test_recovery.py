@@ -1,6 +1,7 @@
 """When an installation is held for recovery, what would fire then, and what is done before it is released."""
 
 import itertools
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -140,10 +141,7 @@ async def test_what_is_due_is_spread_in_its_order_and_nothing_else_is(
     )
     later = schedule(db, delay="1 hour")
     begun = value(db, "select clock_timestamp()")
-    spreading = await recovery.Spreading.of(planning, 10)
-    while await spreading.step(planning):
-        pass
-    assert spreading.moved == 20
+    assert await recovery.spread(lambda: nullcontext(planning), 10) == (20, True)
     fired = db.execute(
         "select partition, (payload #>> '{}')::int, fire_at, fire_at > %(begun)s, scheduled_for < %(begun)s"
         " from pgsched.executions where id <> %(later)s order by partition, fire_at",

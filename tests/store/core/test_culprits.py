@@ -12,7 +12,7 @@ from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.culprits import by_halves, is_of_a_row
 from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.ends import dependencies
-from pgsched.store.jobs import sweeping, unplanned_jobs
+from pgsched.store.jobs import unplanned_jobs
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Group, Lease, Share
 from pgsched.store.live.reaping import ReapRange, reap_others
@@ -173,7 +173,7 @@ async def test_jobs_that_nothing_carries_on_are_taken_up_beside_one_that_cannot_
     db.execute("update pgsched.jobs set planned_revision = revision")
     db.execute(f"alter table pgsched.jobs add constraint odd check (id <> '{ids[4]}' or planned_revision > 0)".encode())
     try:
-        (repaired, after), invalid = await sweeping.repair_others(planning, after=unplanned_jobs.FIRST, most=100)
+        (repaired, after), invalid = await unplanned_jobs.repair_others(planning, after=unplanned_jobs.FIRST, most=100)
     finally:
         db.execute("alter table pgsched.jobs drop constraint odd")
     assert (repaired, after, [id for id, _ in invalid]) == (8, None, [ids[4]])
