@@ -37,18 +37,16 @@ from pgsched.api.access import PUBLIC, SCOPE
 from pgsched.api.connection_pool import WAIT
 from pgsched.api.description import Description, name_of
 from pgsched.api.pages import audit as audit_page
-from pgsched.api.pages import backfill as backfill_pages
 from pgsched.api.pages import bulk as bulk_pages
 from pgsched.api.pages import clients as client_pages
 from pgsched.api.pages import database as database_page
 from pgsched.api.pages import dead_letters as dead_letter_pages
-from pgsched.api.pages import entry, execution_changes, job_changes, now, replay
+from pgsched.api.pages import entry, now
 from pgsched.api.pages import executions as execution_pages
+from pgsched.api.pages import gates as gate_pages
 from pgsched.api.pages import jobs as job_pages
-from pgsched.api.pages import limits as limit_pages
 from pgsched.api.pages import provider as provider_pages
 from pgsched.api.pages import queues as queue_pages
-from pgsched.api.pages import targets as target_pages
 from pgsched.api.pages import workers as worker_pages
 from pgsched.api.pages.routing import refused as refused_page
 from pgsched.api.pages.routing import refused_by_litestar as page_refused_by_litestar
@@ -85,18 +83,21 @@ _ROOMS = (
     recovery,
     stats,
 )
-_WORK = (
+_PAGES = (
+    entry,
+    provider_pages,
+    now,
     execution_pages,
-    execution_changes,
-    replay,
     bulk_pages,
     job_pages,
-    job_changes,
-    backfill_pages,
     dead_letter_pages,
+    client_pages,
+    gate_pages,
+    queue_pages,
+    worker_pages,
+    database_page,
+    audit_page,
 )
-_SETTINGS = (client_pages, limit_pages, target_pages, queue_pages, worker_pages)
-_PAGES = (entry, provider_pages, now, *_WORK, *_SETTINGS, database_page, audit_page)
 
 
 def _handlers(rooms: Iterable[ModuleType]) -> list[HTTPRouteHandler]:
@@ -139,15 +140,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
         dependencies=parts.dependencies(),
         guards=[parts.guard.admit],
         lifespan=[parts.living],
-        state=State(
-            {
-                "before_stopping": parts.feed.close,
-                "requests": parts.requests,
-                "acting": parts.acting,
-                "read_only": parts.is_read_only,
-                "has_pages": parts.has_pages,
-            }
-        ),
+        state=State({"parts": parts}),
         request_class=ApiRequest,
         request_max_body_size=LARGEST_REQUEST,
         exception_handlers={
@@ -164,7 +157,7 @@ def create_app(settings: Settings, *, events: Events | None = None, wait: float 
 def _refused_before_a_route(request: AnyRequest, error: HTTPException) -> Response[Any]:
     """Whoever reads HTML, and asks for a page, is answered with one."""
     wants_page = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/v1/")
-    shown = wants_page and request.app.state.has_pages
+    shown = wants_page and request.app.state.parts.has_pages
     return page_refused_by_litestar(request, error) if shown else refused_by_litestar(request, error)
 
 

@@ -7,30 +7,39 @@ we wait for them.
 
 import asyncio
 import tempfile
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import ExitStack, aclosing, closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
+import psycopg
 from litestar.di import NamedDependency
 from litestar.openapi.spec import OpenAPIFormat, OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
 from litestar.params import QueryParameter
 from litestar.response import Stream
+from psycopg import AsyncConnection, AsyncCursor
+from psycopg.rows import tuple_row
 
 from pgsched.api.access import check_still, grant_of
 from pgsched.api.authentication import Authentication
-from pgsched.api.batch_lines import SLICE, RefusedLine, read
-from pgsched.api.batch_scheduling import BatchRefused, ScheduledLine, begin, schedule_all, schedule_each
+from pgsched.api.batch_lines import SLICE, LineOrder, RefusedLine, read
 from pgsched.api.connection_pool import Database
 from pgsched.api.parameters import Pooled
 from pgsched.api.problems import Answer, Fault, refused
 from pgsched.api.request_reading import ApiRequest, check_parameters
 from pgsched.api.routing import acts
-from pgsched.errors import PgschedError
+from pgsched.errors import PgschedError, QueueFull, SchemaMismatch, Unavailable
+from pgsched.store.core.query import first
+from pgsched.store.core.refusals import refusal
+from pgsched.store.core.wire import register_arrays
+from pgsched.store.schedule import calls
+from pgsched.store.schedule.bulk import Load, OneShot, Start, send
 
 NDJSON = "application/x-ndjson"
+_OF_THE_DATABASE = (Unavailable, SchemaMismatch)  # and not of a line
 _IN_MEMORY, _PIECE = 1 << 20, 1 << 16
 _Mode = Annotated[
     Literal["all", "each"],
@@ -38,6 +47,23 @@ _Mode = Annotated[
         name="mode", description="all: every line is scheduled or none; each: what can be is, with a result a line."
     ),
 ]
+
+
+class ScheduledLine(NamedTuple):
+    """A line that is scheduled once the transaction commits."""
+
+    number: int
+    id: str
+    kind: str
+    outcome: str
+
+
+class BatchRefused(Exception):
+    """The first line that is refused where all are asked for or none."""
+
+    def __init__(self, refused: RefusedLine) -> None:
+        super().__init__(str(refused.error))
+        self.refused = refused
 
 
 @dataclass
@@ -59,8 +85,8 @@ class _Results:
 
     async def add(self, results: Sequence[ScheduledLine | RefusedLine]) -> None:
         """The loop serves others between slices of them."""
-        for first in range(0, len(results), SLICE):
-            self._file.write(b"".join(map(self._line, results[first : first + SLICE])))
+        for start in range(0, len(results), SLICE):
+            self._file.write(b"".join(map(self._line, results[start : start + SLICE])))
             await asyncio.sleep(0)
 
     def _line(self, result: ScheduledLine | RefusedLine) -> bytes:
@@ -123,10 +149,15 @@ async def _schedule_all(
     database: Database, request: ApiRequest, results: _Results, still_let_in: Callable[[], Awaitable[None]]
 ) -> None:
     async with database.batch() as connection, connection.transaction():
-        start = await begin(connection)
+        start = await _begin(connection)
         async with aclosing(read(request.stream(), start, grant_of(request))) as lines:
             async for some in lines:
-                await results.add(await schedule_all(connection, some, start))
+                found = []
+                async for result in _scheduled(connection, some, start):
+                    if isinstance(result, RefusedLine):
+                        raise BatchRefused(result)
+                    found.append(result)
+                await results.add(found)
         await still_let_in()
 
 
@@ -135,14 +166,14 @@ async def _schedule_each(
 ) -> None:
     """After an error that is not a line's, nothing more is tried, and the rest has the same result."""
     broken: PgschedError | None = None
-    start = await database.ask(begin)
+    start = await database.ask(_begin)
     async with aclosing(read(request.stream(), start, grant_of(request))) as lines:
         async for some in lines:
             if broken is None:
                 try:
                     await still_let_in()
                     async with database.connection() as connection, connection.transaction():
-                        found = await schedule_each(connection, some, start)
+                        found = [result async for result in _scheduled(connection, some, start)]
                 except PgschedError as error:
                     broken = error
             await results.add(found if broken is None else [RefusedLine(line.number, broken) for line in some])
@@ -159,3 +190,93 @@ def _refused_for(request: ApiRequest, found: RefusedLine) -> Answer:
         errors=[msgspec.structs.replace(fault, line=found.number) for fault in faults],
     )
     return answer
+
+
+async def _begin(connection: AsyncConnection[Any]) -> Start:
+    """The instant from which the batch counts its delays, and its ids."""
+    found = await first(connection, "schedule/start_many")
+    assert found is not None
+    return Start._make(found)
+
+
+async def _scheduled(
+    connection: AsyncConnection[Any], lines: list[LineOrder | RefusedLine], start: Start
+) -> AsyncIterator[ScheduledLine | RefusedLine]:
+    """The results in order, also of the lines that could not be read."""
+    refused = deque(line for line in lines if isinstance(line, RefusedLine))
+    async for result in _halved(connection, [line for line in lines if isinstance(line, LineOrder)], start):
+        while refused and refused[0].number < result.number:
+            yield refused.popleft()
+        yield result
+    for line in refused:
+        yield line
+
+
+async def _halved(
+    connection: AsyncConnection[Any], lines: list[LineOrder], start: Start
+) -> AsyncIterator[ScheduledLine | RefusedLine]:
+    """The results in order. Where the database refuses the lines together, each half of them is tried by itself."""
+    try:
+        async with connection.transaction():
+            kept = await _together(connection, lines, start)
+    except (psycopg.Error, PgschedError) as error:
+        found = error if isinstance(error, PgschedError) else refusal(error)
+        if found is None or isinstance(found, _OF_THE_DATABASE):
+            raise
+        refused = found
+    else:
+        for line in kept:
+            yield line
+        return
+    if len(lines) == 1 or (isinstance(refused, QueueFull) and all(map(_is_loaded, lines))):
+        for number, _ in lines:
+            yield RefusedLine(number, refused)
+        return
+    middle = len(lines) // 2
+    for half in (lines[:middle], lines[middle:]):
+        async for result in _halved(connection, half, start):
+            yield result
+
+
+def _is_loaded(line: LineOrder) -> bool:
+    """Whether it is for the queue ``default``, as all that COPY loads."""
+    return isinstance(line.order, OneShot) and line.order.on_conflict is None
+
+
+async def _together(connection: AsyncConnection[Any], lines: list[LineOrder], start: Start) -> list[ScheduledLine]:
+    found: list[ScheduledLine] = []
+    waiting: list[tuple[int, OneShot]] = []
+    for number, order in lines:
+        if isinstance(order, OneShot):
+            waiting.append((number, order))
+            continue
+        found += await _loaded(connection, waiting, start)
+        waiting = []
+        placed = await calls.schedule(connection, order)
+        kind = "job" if order.when.recurs else "execution"
+        found.append(ScheduledLine(number, str(placed.id), kind, placed.outcome))
+    return found + await _loaded(connection, waiting, start)
+
+
+async def _loaded(
+    connection: AsyncConnection[Any], lines: list[tuple[int, OneShot]], start: Start
+) -> list[ScheduledLine]:
+    if not lines:
+        return []
+    orders = iter([order for _, order in lines])
+    load = Load(start=start, encoding=connection.info.encoding, orders=orders, count=lines[0][0])
+    async with AsyncCursor(connection, row_factory=tuple_row) as cursor:
+        register_arrays(cursor)
+        await send(cursor, load)
+    digits, outcomes = load.ids.hex(), load.outcomes
+    return [
+        ScheduledLine(
+            number, _written(digits[32 * place : 32 * place + 32]), "execution", outcomes.get(place, "created")
+        )
+        for place, (number, _) in enumerate(lines)
+    ]
+
+
+def _written(digits: str) -> str:
+    """A UUID of 32 digits as text."""
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

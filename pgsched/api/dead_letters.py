@@ -5,7 +5,6 @@ from uuid import UUID
 
 import msgspec
 from litestar import Response
-from litestar.di import NamedDependency, Provide
 from litestar.params import JSONBody, PathParameter, QueryParameter
 from msgspec import UNSET, Meta, UnsetType
 
@@ -66,7 +65,9 @@ class ReplayOne(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return {"target": self.target, "payload": payload, "options": options}
 
 
-def dead_letter_filter(
+@reads("/dead-letters", "List dead letters")
+async def list_dead_letters(
+    database: Pooled,
     client: Client = None,
     target: Target = None,
     host: Host = None,
@@ -77,9 +78,13 @@ def dead_letter_filter(
     reason: Reason = None,
     status_code: StatusCode = None,
     label: Labels = None,
-) -> DeadLetterFilter:
-    """The filter that the query string gives."""
-    return DeadLetterFilter(
+    letter_state: State = "open",
+    sort: Sorted = "newest",
+    limit: Limit = 50,
+    after: After = None,
+) -> Page[DeadLetter]:
+    """Returns the executions that failed for good, each with its reason. By default only open ones."""
+    wanted = DeadLetterFilter(
         client=client,
         target=target,
         host=host_sought(host),
@@ -91,22 +96,6 @@ def dead_letter_filter(
         status_code=status_code,
         labels=labels_in(label),
     )
-
-
-Wanted = NamedDependency[DeadLetterFilter]
-_FILTERED = {"wanted": Provide(dead_letter_filter, sync_to_thread=False)}
-
-
-@reads("/dead-letters", "List dead letters", dependencies=_FILTERED)
-async def list_dead_letters(
-    database: Pooled,
-    wanted: Wanted,
-    letter_state: State = "open",
-    sort: Sorted = "newest",
-    limit: Limit = 50,
-    after: After = None,
-) -> Page[DeadLetter]:
-    """Returns the executions that failed for good, each with its reason. By default only open ones."""
     how = listing(limit, after, sort)
     async with database.page() as connection:
         return page(await listings.list_dead_letters(connection, wanted, state=letter_state, **how))

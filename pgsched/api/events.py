@@ -15,10 +15,10 @@ from litestar.di import NamedDependency
 from litestar.params import HeaderParameter, QueryParameter
 from litestar.response import Stream
 
-from pgsched.api.access import grant_of
+from pgsched.api.access import check_still, grant_of
 from pgsched.api.authentication import Authentication
 from pgsched.api.parameters import Client, Key, OfJob, Pooled
-from pgsched.api.problems import Fault, Unreadable
+from pgsched.api.problems import Unreadable
 from pgsched.api.request_reading import ApiRequest
 from pgsched.api.routing import reads
 from pgsched.api.shared_event_reader import Clients, Feed, FeedPage
@@ -26,7 +26,7 @@ from pgsched.domain.api_key import Grant
 from pgsched.domain.duration import length_of
 from pgsched.domain.event_position import LONGEST, Position, VisibilityHorizon
 from pgsched.domain.states import EndStatus
-from pgsched.errors import InvalidInput, InvalidSchedule, Unauthenticated, Unavailable
+from pgsched.errors import InvalidInput, InvalidSchedule, Refused, Unauthenticated, Unavailable
 from pgsched.store.lookup import events as ends
 from pgsched.store.lookup.rows import EventFilter
 
@@ -58,7 +58,7 @@ class _Reader:
 
     feed: Feed
     authentication: Authentication
-    header: str | None
+    request: ApiRequest
     grant: Grant
     wanted: EventFilter
     position: Position
@@ -103,13 +103,12 @@ class _Reader:
         now = time.monotonic()
         if now - self.checked >= _CHECKED:
             try:
-                grant = await self.authentication.still(self.header)
-            except Unauthenticated:
+                await check_still(self.authentication, self.request)
+                self.checked = now
+            except (Unauthenticated, Refused):
                 return False
             except Unavailable:
-                return True
-            self.checked = now
-            return grant == self.grant
+                pass
         return True
 
     async def _next(self) -> FeedPage | None:
@@ -162,7 +161,7 @@ async def follow_events(
     reader = _Reader(
         feed=feed,
         authentication=authentication,
-        header=request.headers.get("authorization"),
+        request=request,
         grant=grant_of(request),
         wanted=EventFilter(client=client, queue=queue, statuses=tuple(statuses or ()), key=key, job=job),
         position=position,
@@ -190,7 +189,7 @@ def _seconds(wait: str | None) -> float:
     try:
         return float("inf") if wait is None else length_of(wait) / timedelta(seconds=1)
     except InvalidSchedule as error:
-        raise Unreadable(f"wait: {error}", status=422, faults=[Fault(parameter="wait", detail=str(error))]) from None
+        raise Unreadable.parameter("wait", error, status=422) from None
 
 
 def _position(text: str | None, name: str, horizon: VisibilityHorizon) -> Position:
@@ -200,6 +199,6 @@ def _position(text: str | None, name: str, horizon: VisibilityHorizon) -> Positi
     try:
         found = Position.parse(text)
     except InvalidInput as error:
-        raise Unreadable(f"{name}: {error}", status=422, faults=[Fault(parameter=name, detail=str(error))]) from None
+        raise Unreadable.parameter(name, error, status=422) from None
     found.check(horizon)
     return found

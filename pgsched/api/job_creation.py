@@ -15,7 +15,7 @@ from psycopg import AsyncConnection
 from pgsched.api.group_commit import Intake
 from pgsched.api.jobs import next_instant
 from pgsched.api.parameters import Duration, Instant
-from pgsched.api.problems import Fault, Unreadable
+from pgsched.api.problems import Unreadable
 from pgsched.api.routing import makes
 from pgsched.domain.options import OPTIONS
 from pgsched.domain.trace import traceparent_in
@@ -137,8 +137,7 @@ async def create(
     on_conflict says otherwise. The status is 201 if something was created; with 200, outcome says what the key stands
     for."""
     if not (idempotency_key or "").isascii():  # a header says nothing of how it is encoded
-        detail = "not ASCII: give the key in the body"
-        raise Unreadable(f"Idempotency-Key: {detail}", faults=[Fault(parameter="Idempotency-Key", detail=detail)])
+        raise Unreadable.parameter("Idempotency-Key", "not ASCII: give the key in the body")
     parent = None if traceparent is None else traceparent_in(traceparent)
     with intake.tracing.scheduling(parent, data.target) as trace:
         order = order_in(data, idempotency_key, trace)

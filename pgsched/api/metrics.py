@@ -1,7 +1,6 @@
 """What Prometheus asks for: of this process, and of the installation as the database knows it."""
 
 import asyncio
-import time
 from contextlib import suppress
 
 import psycopg
@@ -10,6 +9,7 @@ from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 
 from pgsched.api.access import check_everywhere, grant_of
+from pgsched.api.cached import Cached
 from pgsched.api.connection_pool import Database
 from pgsched.api.doctor import Doctor
 from pgsched.api.middleware import RequestCounts
@@ -34,9 +34,8 @@ class Metrics:
 
     def __init__(self, database: Database, doctor: Doctor, requests: RequestCounts) -> None:
         self._database, self._doctor, self._requests = database, doctor, requests
-        self._turn, self._objectives = asyncio.Lock(), Objectives()
-        self._values: list[Value] = []
-        self._asked_at = float("-inf")
+        self._objectives = Objectives()
+        self._values = Cached(self._ask, seconds=_KEPT)
         self._report: Report | None = None
 
     async def page(self, grant: Grant) -> bytes:
@@ -44,15 +43,8 @@ class Metrics:
         check_everywhere(grant)
         found = Sum()
         found.add(self._requests.snapshot())
-        found.add_values(await self._of_the_database())
+        found.add_values(await self._values.get())
         return page(found)
-
-    async def _of_the_database(self) -> list[Value]:
-        async with self._turn:
-            if time.monotonic() - self._asked_at > _KEPT:
-                self._values = await self._ask()
-                self._asked_at = time.monotonic()
-            return self._values
 
     async def _ask(self) -> list[Value]:
         """All or nothing: while the database is away, the page says so."""

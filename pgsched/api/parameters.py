@@ -120,13 +120,11 @@ def labels_in(given: list[str] | None) -> dict[str, str] | None:
     found = dict[str, str]()
     for item in given or ():
         name, equals, text = item.partition("=")
-        status, detail = 400, None
         if not (name and equals):
-            detail = "write NAME=TEXT, such as label=team=payments"
-        elif name in found:
-            status, detail = 422, f"{name[:80]} is given twice, and what has labels has it once: give it once"
-        if detail:
-            raise Unreadable(f"label: {detail}", status=status, faults=[Fault(parameter="label", detail=detail)])
+            raise Unreadable.parameter("label", "write NAME=TEXT, such as label=team=payments")
+        if name in found:
+            detail = f"{name[:80]} is given twice, and what has labels has it once: give it once"
+            raise Unreadable.parameter("label", detail, status=422)
         found[name] = text
     return found or None
 
@@ -147,8 +145,7 @@ def position(cursor: str | None) -> UUID | None:
     try:
         return UUID(bytes=base64.b64decode(cursor + "==", altchars=b"-_", validate=True))
     except (ValueError, binascii.Error):
-        detail = "not a cursor: copy it from next of the page before"
-        raise Unreadable(f"after: {detail}", faults=[Fault(parameter="after", detail=detail)]) from None
+        raise Unreadable.parameter("after", "not a cursor: copy it from next of the page before") from None
 
 
 def listing(limit: int, after: str | None, sort: Sort) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Every error as a problem document (RFC 9457), its ``code`` one of pgsched.errors, its ``detail`` what to write."""
 
 from http import HTTPStatus
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, Self, get_args, get_origin
 
 import msgspec
 from litestar import Request, Response
@@ -61,6 +61,11 @@ class Unreadable(InvalidInput):
         self.status = status
         self.faults = faults
 
+    @classmethod
+    def parameter(cls, name: str, detail: object, *, status: int = 400) -> Self:
+        """A parameter, or a header, is not what the description says."""
+        return cls(f"{name}: {detail}", status=status, faults=[Fault(parameter=name, detail=str(detail))])
+
 
 Answer = Response[Problem]
 AnyRequest = Request[Any, Any, Any]
@@ -68,9 +73,9 @@ AnyRequest = Request[Any, Any, Any]
 
 def refused(request: AnyRequest, error: PgschedError) -> Answer:
     """The answer to an error that pgsched raised on purpose."""
-    if isinstance(error, Unreadable):
-        return _answer(request, error.status, _KIND.get(error.status, InvalidInput), str(error), error.faults)
     status = status_of(error)
+    if isinstance(error, Unreadable):
+        return _answer(request, status, _KIND.get(status, InvalidInput), str(error), error.faults)
     answer = _answer(request, status, type(error), str(error))
     if status == 401:
         problem = ', error="invalid_token"' if "authorization" in request.headers else ""
@@ -82,6 +87,8 @@ def refused(request: AnyRequest, error: PgschedError) -> Answer:
 
 def status_of(error: PgschedError) -> int:
     """The status that stands for an error."""
+    if isinstance(error, Unreadable):
+        return error.status
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
 

@@ -165,9 +165,7 @@ async def check_parameters(request: Request[Any, Any, Any]) -> None:
         elif "\x00" in str(value):
             status, detail = 422, "contains a NUL character: leave %00 out"
         if detail:
-            raise Unreadable(
-                f"{name[:80]}: {detail}", status=status, faults=[Fault(parameter=name[:80], detail=detail)]
-            )
+            raise Unreadable.parameter(name[:80], detail, status=status)
         seen.add(name)
 
 
@@ -242,7 +240,7 @@ async def put_id(request: Request[Any, Any, Any]) -> None:
 async def _id_of(request: Request[Any, Any, Any], kind: Kind, key: str) -> UUID:
     client = request.query_params.get("client")
     clients = grant_of(request).clients if client is None else [client]
-    async with request.app.state.acting(request).connection() as connection:
+    async with request.app.state.parts.acting(request).connection() as connection:
         return await id_of(connection, kind, key, clients)
 
 

@@ -71,7 +71,7 @@ def serve(settings: Settings, *, events: Events | None = None, listening: Callab
         if listening is not None:
             listening(_address(settings.host, listener.getsockname()[1]))
         with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-            runner.run(_Server(config, app.state.before_stopping).serve(sockets=[listener]))
+            runner.run(_Server(config, app.state.parts.feed.close).serve(sockets=[listener]))
 
 
 def config_of(app: Litestar, settings: Settings) -> uvicorn.Config:
@@ -80,7 +80,7 @@ def config_of(app: Litestar, settings: Settings) -> uvicorn.Config:
         receive=settings.receive_timeout, send=settings.send_timeout, most=_connections_with_descriptors()
     )
     return uvicorn.Config(
-        limited(app.state.requests.around(app)),
+        limited(app.state.parts.requests.around(app)),
         http=cast(Any, connections.protocol),
         timeout_keep_alive=_IDLE,
         lifespan="on",

@@ -23,8 +23,7 @@ from urllib.parse import quote, urlencode
 import httpx
 
 from pgsched.api.bearer import BearerTokens
-from pgsched.api.pages.pending_sign_in import PendingSignIn
-from pgsched.api.pages.provider import Providers
+from pgsched.api.pages.provider import PendingSignIn, Providers
 from pgsched.api.provider_keys import Unusable, answered, asking, discovered
 from pgsched.api.quotas import RateLimits
 from pgsched.delivery.tls import trusting_context

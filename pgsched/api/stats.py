@@ -8,7 +8,7 @@ from psycopg import AsyncConnection
 
 from pgsched.api.access import grant_of
 from pgsched.api.parameters import INSTANT, OnlyClient, Pooled, bound
-from pgsched.api.problems import Fault, Unreadable
+from pgsched.api.problems import Unreadable
 from pgsched.api.request_reading import ApiRequest
 from pgsched.api.routing import reads
 from pgsched.domain.duration import format_duration, length_of
@@ -46,7 +46,8 @@ async def get_stats(
     async def answered(connection: AsyncConnection[Any]) -> Stats:
         until = given["to"] or await verbs.now(connection)
         span = Span(start=given["from"] or until - timedelta(hours=1), end=until, clients=clients, queue=queue)
-        _check(span, by, each)
+        if (fault := _fault(span, by, each)) is not None:
+            raise Unreadable.parameter(*fault, status=422)
         if by == "time":
             took = each or step_for(span)
             items = await throughput.over_time(connection, span, step=took.total_seconds())
@@ -57,15 +58,12 @@ async def get_stats(
     return await database.ask(answered)
 
 
-def _check(span: Span, by: By, step: timedelta | None) -> None:
-    longest = LONGEST[by]
-    if not timedelta() < span.end - span.start <= longest:
-        raise _refused("from", f"it must be before to, by {format_duration(longest)} at the most")
+def _fault(span: Span, by: By, step: timedelta | None) -> tuple[str, str] | None:
+    """The parameter that cannot be meant, and why."""
+    if not timedelta() < span.end - span.start <= LONGEST[by]:
+        return "from", f"it must be before to, by {format_duration(LONGEST[by])} at the most"
     if step is not None and step < timedelta(minutes=1):
-        raise _refused("step", "it must be a minute at least")
+        return "step", "it must be a minute at least"
     if step is not None and (span.end - span.start) / step > _MOST_STEPS:
-        raise _refused("step", f"there would be more than {_MOST_STEPS:,} steps: give a longer one")
-
-
-def _refused(parameter: str, why: str) -> Unreadable:
-    return Unreadable(f"{parameter}: {why}", status=422, faults=[Fault(parameter=parameter, detail=why)])
+        return "step", f"there would be more than {_MOST_STEPS:,} steps: give a longer one"
+    return None

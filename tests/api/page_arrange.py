@@ -56,8 +56,7 @@ class Page:
         parts = [part for part in self.template.split("/") if part.startswith("{")]
         query = f"?{_NAMES_SHOP[self.template]}" if self.template in _NAMES_SHOP else ""
         for thing in things[parts[0][1:].partition(":")[0]] if parts else [""]:
-            path = self.template.replace("{verb:str}", "pause")
-            yield (path.replace(parts[0], thing) if parts else path) + query
+            yield (self.template.replace(parts[0], thing) if parts else self.template) + query
 
     @property
     def form(self) -> Mapping[str, str]:

@@ -179,7 +179,7 @@ async def test_a_silent_stream_says_where_it_is(app: Litestar, db: Connection, m
 
 async def test_streams_end_when_the_server_stops(app: Litestar) -> None:
     async with following(app) as stream:
-        app.state.before_stopping()
+        app.state.parts.feed.close()
         assert await stream.ends()
 
 

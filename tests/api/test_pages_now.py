@@ -8,7 +8,6 @@ import httpx
 import pytest
 
 from pgsched.api import doctor
-from pgsched.api.pages import forecast
 from pgsched.store.doctor.examination import examine
 from pgsched.store.doctor.finding import Report
 from tests.api.access_arrange import make_key
@@ -86,22 +85,14 @@ async def test_now_begins_with_what_the_doctor_finds_for_those_who_administer(
     assert (await page.get("/now/findings")).status_code == 403
 
 
-async def test_the_coming_hour_is_counted_a_few_minutes_at_a_time(
-    page: httpx.AsyncClient, db: Connection, monkeypatch: pytest.MonkeyPatch
+async def test_the_page_asks_for_the_coming_hour_which_is_counted_by_minutes(
+    page: httpx.AsyncClient, db: Connection
 ) -> None:
     db.execute(
         "select pgsched.schedule('notify:x', fire_at => now() + n * interval '5 minutes') from generate_series(1, 3) n"
     )
-    monkeypatch.setattr(forecast, "_LONGEST", 0.0)
-    assert "60 of the 60 minutes are still to be counted" in (await page.get("/")).text
-    left, found = list[int](), ""
-    while not left or "still to be counted" in found:
-        found = (await page.get("/now/coming")).text
-        left += [int(minutes) for minutes in re.findall(r"(\d+) of the 60 minutes", found)]
-    assert left[0] == 58
-    assert len(left) in (29, 30)  # a minute may have passed meanwhile
-    assert found.count("<rect") == 3
-    assert (await page.get("/")).text.count("<rect") == 3
+    assert 'hx-get="/now/coming" hx-trigger="load, every 30s"' in (await page.get("/")).text
+    assert (await page.get("/now/coming")).text.count("<rect") == 3
 
 
 async def test_a_page_waits_a_moment_at_most_for_checks_that_take_long(

@@ -12,7 +12,7 @@ from litestar.datastructures import MultiDict
 from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
 
-from pgsched.api.pages.filters import OF_EXECUTIONS, OF_LETTERS
+from pgsched.api.pages.forms import OF_EXECUTIONS, OF_LETTERS
 from pgsched.api.problems import Unreadable
 from pgsched.api.request_reading import ApiRequest, _query_names, check_query
 from tests.api.access_arrange import make_key, routes_of, things_of_shop

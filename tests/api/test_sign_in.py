@@ -13,7 +13,7 @@ import pytest
 
 from pgsched.api import sign_in
 from pgsched.api.app import create_app
-from pgsched.api.pages.pending_sign_in import PendingSignIn
+from pgsched.api.pages.provider import PendingSignIn
 from pgsched.api.pages.session import BEGUN, COOKIE
 from pgsched.domain.oidc import parse_providers
 from pgsched.errors import InvalidSettings

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from litestar import Request, Response
+from litestar import Response
 
-from pgsched.api.pages.forms import Text, cleared, link_to, whole_in
+from pgsched.api.pages.forms import Text, cleared, place, whole_in
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import shows
 from pgsched.api.parameters import Pooled
+from pgsched.api.request_reading import ApiRequest
 from pgsched.store.admin import audit
 from pgsched.store.admin.audit import AuditFilter
 
@@ -18,7 +19,7 @@ _LOOKED_THROUGH = 10_000
 
 @shows("/audit", scope="admin", everywhere=True)
 async def show_changes(
-    request: Request[Any, Any, Any],
+    request: ApiRequest,
     database: Pooled,
     kind: Text = None,
     name: Text = None,
@@ -36,5 +37,4 @@ async def show_changes(
         found = await audit.changes(connection, wanted, limit=_PAGE + 1, **how)
         rows = found[:_PAGE]
         last = rows[-1].id if len(found) > _PAGE else await audit.reach(connection, wanted, **how)
-    more = link_to(request, after=str(last)) if last is not None else None
-    return html(request, "audit.html", rows=rows, asked=asked, more=more, begins=not after)
+    return html(request, "audit.html", rows=rows, asked=asked, **place(request, after, last))

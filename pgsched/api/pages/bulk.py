@@ -1,35 +1,46 @@
-"""Bulk operations: what a filter names is counted, then changed at a rate, shown and stopped."""
+"""Bulk operations: what a filter names is counted, then changed at a rate, shown and stopped; so are the instants of a
+backfill."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import msgspec
-from litestar import Request, Response
+from litestar import Response
 
 from pgsched.api.access import check_clients, grant_of
 from pgsched.api.bulk import OperationId
-from pgsched.api.pages.filters import (
+from pgsched.api.pages.forms import (
     OF_EXECUTIONS,
     OF_LETTERS,
+    Text,
     execution_filter,
     filled,
     instant_in,
     letter_filter,
+    link_to,
     number_in,
+    place,
+    sent,
     statuses_in,
 )
-from pgsched.api.pages.forms import Text, link_to, sent
 from pgsched.api.pages.rendering import html
-from pgsched.api.pages.routing import does, done, shows
-from pgsched.api.parameters import Actor, Pooled, cursor, position
+from pgsched.api.pages.routing import does, done, existing, shows
+from pgsched.api.parameters import Actor, JobId, Pooled, cursor, position
+from pgsched.api.problems import Unreadable
+from pgsched.api.request_reading import ApiRequest
 from pgsched.domain.duration import parse_shift
 from pgsched.errors import InvalidInput, PgschedError
+from pgsched.responses import page_of
 from pgsched.store import verbs
 from pgsched.store.bulk import operations
 from pgsched.store.bulk.values import COUNTED_WITHIN, Action, BulkAsked
+from pgsched.store.lookup import listings
+from pgsched.store.lookup.rows import filter_json
 
 _OF_EXECUTIONS: tuple[Action, ...] = ("cancel", "reschedule")
-_RATES = {"cancel": 1000, "reschedule": 1000, "discard": 1000, "replay": 10}
+_ACTIONS: tuple[Action, ...] = (*_OF_EXECUTIONS, "discard", "replay")
+_RATES = {"cancel": 1000, "reschedule": 1000, "discard": 1000, "replay": 10, "backfill": 10}
 GLANCE = 0.07
 """Seconds that a page counts for, unless whoever looks asks it to go on; a page may count twice."""
 
@@ -44,7 +55,7 @@ class _Wanted(NamedTuple):
 
 
 @shows("/bulk/new", scope="operate", form=True)
-async def count_first(request: Request[Any, Any, Any], database: Pooled, action: Text = None) -> Response[Any]:
+async def count_first(request: ApiRequest, database: Pooled, action: Text = None) -> Response[Any]:
     given = dict(request.query_params)
     if action not in _OF_EXECUTIONS and not filled(given, OF_LETTERS):  # all dead letters there are by now
         given["to"] = (await database.ask(verbs.now)).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -53,7 +64,7 @@ async def count_first(request: Request[Any, Any, Any], database: Pooled, action:
 
 
 @does("/bulk/new", scope="operate")
-async def start_bulk_of_page(request: Request[Any, Any, Any], database: Pooled, actor: Actor) -> Response[Any]:
+async def start_bulk_of_page(request: ApiRequest, database: Pooled, actor: Actor) -> Response[Any]:
     form = await sent(request)
     wanted = _wanted(request, form.get("action"), form, [one for one in form.get("statuses", "").split(",") if one])
     shift = form.get("shift")
@@ -74,14 +85,14 @@ async def start_bulk_of_page(request: Request[Any, Any, Any], database: Pooled, 
 
 
 @shows("/bulk", scope="read")
-async def show_bulk(request: Request[Any, Any, Any], database: Pooled, after: Text = None) -> Response[Any]:
+async def show_bulk(request: ApiRequest, database: Pooled, after: Text = None) -> Response[Any]:
     found = await database.ask(operations.list_operations, limit=51, after=position(after or None))
-    more = link_to(request, after=cursor(found[49].id)) if len(found) > 50 else None
-    return html(request, "bulk.html", rows=found[:50], more=more, begins=not after)
+    shown = page_of(found, 50, lambda row: cursor(row.id))
+    return html(request, "bulk.html", rows=shown.items, **place(request, after, shown.next))
 
 
 @shows("/bulk/{operation_id:uuid}", scope="read")
-async def show_operation(request: Request[Any, Any, Any], operation_id: OperationId, database: Pooled) -> Response[Any]:
+async def show_operation(request: ApiRequest, operation_id: OperationId, database: Pooled) -> Response[Any]:
     row = await database.ask(operations.get_operation, operation_id)
     return html(request, "bulk_operation.html", row=row, filter=msgspec.json.decode(row.filter))
 
@@ -92,12 +103,10 @@ async def stop_operation(operation_id: OperationId, database: Pooled, actor: Act
     return done(f"/bulk/{operation_id}", "stop", changed=changed)
 
 
-def _wanted(
-    request: Request[Any, Any, Any], action: str | None, given: Mapping[str, Any], statuses: Sequence[str]
-) -> _Wanted:
+def _wanted(request: ApiRequest, action: str | None, given: Mapping[str, Any], statuses: Sequence[str]) -> _Wanted:
     """Raises InvalidInput, Unreadable, and Refused for another client."""
-    if action not in _RATES:
-        raise InvalidInput(f"action: write one of {', '.join(_RATES)}")
+    if action not in _ACTIONS:
+        raise InvalidInput(f"action: write one of {', '.join(_ACTIONS)}")
     asked, chosen = filled(given, OF_LETTERS), tuple[str, ...]()
     if action in _OF_EXECUTIONS:
         asked, chosen = filled(given, OF_EXECUTIONS), statuses_in(statuses)
@@ -107,7 +116,7 @@ def _wanted(
 
 
 async def _form(
-    request: Request[Any, Any, Any],
+    request: ApiRequest,
     database: Pooled,
     wanted: _Wanted,
     given: Mapping[str, str],
@@ -123,13 +132,56 @@ async def _form(
     return html(
         request,
         "bulk_form.html",
-        status=200 if fault is None else 422,
         action=wanted.action,
         asked=wanted.asked,
         chosen=wanted.chosen,
         found=found,
-        fault=None if fault is None else str(fault),
+        fault=fault,
         fields=fields,
         rate=given.get("rate") or _RATES[wanted.action],
         counts_on=None if found.complete or fault or "count" in request.query_params else link_to(request, count="on"),
     )
+
+
+@shows("/jobs/{job_id:uuid}/backfill", scope="operate", form=True)
+async def show_backfill_form(request: ApiRequest, job_id: JobId, database: Pooled) -> Response[Any]:
+    return await _backfill_form(request, job_id, database, {})
+
+
+@does("/jobs/{job_id:uuid}/backfill", scope="operate")
+async def backfill_by_form(request: ApiRequest, job_id: JobId, database: Pooled, actor: Actor) -> Response[Any]:
+    """Counts first, and starts what was counted."""
+    form = await sent(request)
+    given = {name: form.get(name, "") for name in ("from", "to", "rate")}
+    starts = form.get("do") == "start"
+    try:
+        rate = number_in("rate", given["rate"], _RATES["backfill"])
+        wanted = _times_filter(job_id, given)
+        found = await database.ask(operations.ask, "backfill", wanted, rate=rate, dry_run=not starts, actor=actor)
+    except PgschedError as error:
+        return await _backfill_form(request, job_id, database, given, fault=error)
+    if found.id is not None:
+        return done(f"/bulk/{found.id}", "start")
+    return await _backfill_form(request, job_id, database, given, found=found)
+
+
+def _times_filter(job_id: UUID, given: dict[str, str]) -> str:
+    """Raises Unreadable."""
+    start, end = instant_in("from", given["from"]), instant_in("to", given["to"])
+    if start is None or end is None:
+        raise Unreadable("from which instant, and up to which? Give both")
+    return filter_json({"job": job_id, "start": start, "end": end})
+
+
+async def _backfill_form(
+    request: ApiRequest,
+    job_id: JobId,
+    database: Pooled,
+    given: dict[str, str],
+    *,
+    found: BulkAsked | None = None,
+    fault: PgschedError | None = None,
+) -> Response[Any]:
+    job = existing("job", job_id, await database.ask(listings.get_job, job_id))
+    rate = given.get("rate") or _RATES["backfill"]
+    return html(request, "backfill_form.html", fault=fault, job=job, fields=given, rate=rate, found=found)

@@ -1,32 +1,33 @@
 """*Clients*: what is set for each, and what it has due and in hand; held, released and tuned while everything runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import urlencode
 
-from litestar import Request, Response
-from psycopg import AsyncConnection
+from litestar import Response
 
 from pgsched.api.access import check_clients, grant_of
 from pgsched.api.clients import ClientSettings
-from pgsched.api.pages.client_states import hindrances_of
-from pgsched.api.pages.forms import Text, field_of, link_to, named, sent, struct_of
+from pgsched.api.pages.forms import Text, named, place, sent, struct_of
 from pgsched.api.pages.holders import bounds
-from pgsched.api.pages.now import Live
-from pgsched.api.pages.rendering import html
+from pgsched.api.pages.live import LATE, Live
+from pgsched.api.pages.pausing import changes
+from pgsched.api.pages.rendering import html, length, number
 from pgsched.api.pages.routing import client_page, does, done, shows
 from pgsched.api.parameters import Actor, Pooled
+from pgsched.api.request_reading import ApiRequest
 from pgsched.errors import NotFound
+from pgsched.responses import page_of
 from pgsched.store import verbs
 from pgsched.store.admin import clients
-from pgsched.store.admin.clients import ClientRow
 from pgsched.store.gates import blocked_keys, limits, sidelined_targets
-from pgsched.store.gates.limits import LimitRow
 from pgsched.store.gates.sidelined_targets import COUNTED_OF_A_TARGET
-from pgsched.store.lookup.now import HELD, Edge, held_of_clients
+from pgsched.store.lookup.now import HELD, Edge, HeldOfClient, held_of_clients
 
 _PAGE, _SECTION, _OTHERS = 50, 20, 20
 _NOTHING = Edge()
+_Row = TypeVar("_Row")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +49,40 @@ def share_of(client: str, edges: Sequence[Edge], weights: Mapping[str, int]) -> 
     return ClientShare(edge=edge, has=edge.in_hand / in_hand if in_hand else None, fair=fair)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hindrance:
+    """What stands in the way, in a word and in a few; and the page that shows more of it."""
+
+    word: str
+    text: str
+    link: str
+
+
+def hindrances_of(edge: Edge, held: HeldOfClient, *, on_hold: bool) -> Iterator[Hindrance]:
+    """All that stands in a client's way at this moment. What is late for no such reason is late."""
+    found = list(_reasons(edge, held, "hold" if on_hold else "limit"))
+    yield from found
+    if not found and (edge.oldest_due or 0.0) > LATE:
+        link = f"/executions?{urlencode({'client': held.client, 'status': 'scheduled', 'sort': 'oldest'})}"
+        yield Hindrance(word="late", text=f"by {length(edge.oldest_due)}", link=link)
+
+
+def _reasons(edge: Edge, held: HeldOfClient, by: str) -> Iterator[Hindrance]:
+    if held.held:
+        link = f"/executions?{urlencode({'client': held.client, 'status': 'held'})}"
+        more = "+" if held.held >= HELD else ""
+        yield Hindrance(word="held back", text=f"{number(held.held)}{more} by its {by}", link=link)
+    if held.failing is not None:
+        link = f"/targets?{urlencode({'client': held.client})}"
+        yield Hindrance(word="failing", text=f"target {held.failing}", link=link)
+    if edge.paused:
+        more = "+" if edge.cut else ""
+        yield Hindrance(word="paused", text=f"{number(edge.paused)}{more} due in paused queues", link="/queues")
+
+
 @shows("/clients", scope="read")
 async def show_clients(
-    request: Request[Any, Any, Any], database: Pooled, live: Live, start: Text = None, after: Text = None
+    request: ApiRequest, database: Pooled, live: Live, start: Text = None, after: Text = None
 ) -> Response[Any]:
     """Those that something is set for, from a name on; any other client has a page, too."""
     start = (start or "").strip() or None
@@ -58,15 +90,15 @@ async def show_clients(
     busy = dict.fromkeys([*edges, *await live.held_clients(grant_of(request))])
     async with database.page() as connection:
         found = await clients.all_clients(connection, limit=_PAGE + 1, after=after or None, start=start)
-        rows = found[:_PAGE]
-        names = [row.client for row in rows]
-        on_hold = {row.client for row in rows if row.state == "held"}
+        shown = page_of(found, _PAGE, lambda row: row.client)
+        names = [row.client for row in shown.items]
+        on_hold = {row.client for row in shown.items if row.state == "held"}
         others = [name for name in busy if name not in names][:_OTHERS] if not after else []
         held = await held_of_clients(connection, [*names, *others])
     return html(
         request,
         "clients.html",
-        rows=rows,
+        rows=shown.items,
         edges=edges,
         hindrances={
             name: list(hindrances_of(edges.get(name, _NOTHING), one, on_hold=name in on_hold))
@@ -74,24 +106,22 @@ async def show_clients(
         },
         start=start or "",
         others=[edges.get(name, Edge(client=name)) for name in others],
-        more=link_to(request, after=rows[-1].client) if len(found) > _PAGE else None,
-        begins=not after,
+        **place(request, after, shown.next),
     )
 
 
 @shows("/client", scope="read")
-async def show_client(
-    request: Request[Any, Any, Any], database: Pooled, live: Live, name: Text = None
-) -> Response[Any]:
+async def show_client(request: ApiRequest, database: Pooled, live: Live, name: Text = None) -> Response[Any]:
     grant, client = grant_of(request), named("client", name)
     check_clients(grant, [client])
     edges = await live.clients(grant)
     async with database.connection() as connection:
-        row = await _row_of(connection, client)
+        row = await _if_any(clients.get_client(connection, client))
         hosts = await sidelined_targets.sidelined(connection, limit=_SECTION, client=client)
         keys = await blocked_keys.blocked_keys(connection, limit=_SECTION, client=client)
         weights = await clients.weights(connection, [one.client for one in edges if one.client is not None])
-        limit = await _limit_of(connection, client) if grant.clients is None and "admin" in grant.scopes else None
+        administers = grant.clients is None and "admin" in grant.scopes
+        limit = await _if_any(limits.get_limit(connection, "client", client)) if administers else None
         held = await held_of_clients(connection, [client])
     share = share_of(client, edges, weights)
     counted = [held[client].held, *(one.held for one in hosts)]
@@ -112,47 +142,24 @@ async def show_client(
     )
 
 
-async def _row_of(connection: AsyncConnection[Any], client: str) -> ClientRow | None:
+async def _if_any(asked: Awaitable[_Row]) -> _Row | None:
     try:
-        return await clients.get_client(connection, client)
+        return await asked
     except NotFound:
         return None
 
 
-async def _limit_of(connection: AsyncConnection[Any], client: str) -> LimitRow | None:
-    try:
-        return await limits.get_limit(connection, "client", client)
-    except NotFound:
-        return None
-
-
-@does("/client/hold", scope="operate")
-async def hold_client_of_page(request: Request[Any, Any, Any], database: Pooled, actor: Actor) -> Response[Any]:
-    form = await sent(request)
-    client = _client_in(request, form)
-    changed = await database.ask(verbs.pause, "client", client, note=form.get("note") or None, actor=actor)
-    return done(client_page(client), "hold", changed=changed)
-
-
-@does("/client/release", scope="operate")
-async def release_client_of_page(request: Request[Any, Any, Any], database: Pooled, actor: Actor) -> Response[Any]:
-    form = await sent(request)
-    client = _client_in(request, form)
-    changed = await database.ask(verbs.resume, "client", client, note=form.get("note") or None, actor=actor)
-    return done(client_page(client), "release", changed=changed)
+_PAUSING: Any = {"field": "client", "page": "/client?name={client}", "scope": "operate"}
+hold_client = changes(verbs.pause, "client", "/client/hold", "hold", **_PAUSING)
+release_client = changes(verbs.resume, "client", "/client/release", "release", **_PAUSING)
 
 
 @does("/client/settings", scope="admin")
-async def set_client_of_page(request: Request[Any, Any, Any], database: Pooled, actor: Actor) -> Response[Any]:
+async def set_client_of_page(request: ApiRequest, database: Pooled, actor: Actor) -> Response[Any]:
     """Sets the fields that the form has; an empty one is the default."""
     form = await sent(request)
-    client = _client_in(request, form)
+    client = named("client", form.get("client"))
+    check_clients(grant_of(request), [client])
     settings = struct_of(ClientSettings, form, ("weight", "keep", "dead_letter_target", "dead_letters_for"))
     changed = await database.ask(clients.set_client, client, settings.changes(), actor=actor)
     return done(client_page(client), "set", changed=changed)
-
-
-def _client_in(request: Request[Any, Any, Any], form: Mapping[str, str]) -> str:
-    client = field_of(form, "client")
-    check_clients(grant_of(request), [client])
-    return client

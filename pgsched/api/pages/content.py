@@ -1,6 +1,7 @@
 """Payloads, options and results as pages show them: bounded, and without what headers say."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,6 +14,7 @@ MOST_SHOWN = 16_384
 """Characters of a payload that a page shows, and that a form takes for editing."""
 HIDDEN = "…"
 """Stands for the value of a header: it may be a password."""
+_JSON = frozenset({"options", "rules", "labels"})
 _HARMLESS = frozenset({"accept", "accept-language", "content-type", "content-language", "user-agent"})
 
 
@@ -80,9 +82,22 @@ def parsed(name: str, text: str) -> Any:
         raise Unreadable(f"{name} is not JSON: {error}") from None
 
 
-def same(text: str, shown: str) -> bool:
-    """Whether a form came back with what it was filled with; browsers write their own line ends."""
-    return text.replace("\r\n", "\n").strip() == shown.strip()
+def edited(form: Mapping[str, str], before: Mapping[str, str], options: Any) -> dict[str, Any]:
+    """The fields of a form that differ from what it was filled with, as they are stored; of one that was emptied None.
+    ``options`` are those that there were. Raises Unreadable."""
+    found: dict[str, Any] = {}
+    for name, was in before.items():
+        text = form.get(name, was)
+        if text.replace("\r\n", "\n").strip() == was.strip():  # browsers write their own line ends
+            continue
+        if name == "payload":
+            parsed(name, text or "null")
+            found[name] = msgspec.Raw((text or "null").encode())
+        elif name in _JSON:
+            found[name] = None if not text else with_secrets(text, options) if name == "options" else parsed(name, text)
+        else:
+            found[name] = text if name == "target" else text or None
+    return found
 
 
 def as_fields(**values: Any) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from litestar import Request, Response
+from litestar import Response
 from litestar.di import NamedDependency
 
 from pgsched.api.access import grant_of
@@ -10,6 +10,7 @@ from pgsched.api.doctor import Doctor
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import shows
 from pgsched.api.parameters import Pooled
+from pgsched.api.request_reading import ApiRequest
 from pgsched.store.doctor.holding import holders
 from pgsched.store.lookup.overview import days_ahead, table_sizes
 
@@ -28,9 +29,7 @@ _TABLES, _HOLDERS = 20, 10
 
 
 @shows("/database", scope="admin", everywhere=True)
-async def show_database(
-    request: Request[Any, Any, Any], doctor: NamedDependency[Doctor], database: Pooled
-) -> Response[Any]:
+async def show_database(request: ApiRequest, doctor: NamedDependency[Doctor], database: Pooled) -> Response[Any]:
     """If the checks take long, the page comes without them, and asks again."""
     async with database.page() as connection:
         tables = await table_sizes(connection, most=_TABLES)

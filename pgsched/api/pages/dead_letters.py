@@ -1,17 +1,22 @@
 """*Dead letters*: what failed for good, by its reason, to be replayed, changed or discarded."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from litestar import Request, Response
+import msgspec
+from litestar import Response
 
-from pgsched.api.pages.filters import OF_LETTERS, filled, letter_filter
-from pgsched.api.pages.forms import Text, link_to
+from pgsched.api.pages.content import as_fields, edited, without_secrets
+from pgsched.api.pages.forms import OF_LETTERS, Text, filled, letter_filter, link_to, place, sent
 from pgsched.api.pages.rendering import html
-from pgsched.api.pages.routing import shows
-from pgsched.api.parameters import Pooled, cursor, position
+from pgsched.api.pages.routing import does, done, existing, shows
+from pgsched.api.parameters import Actor, ExecutionId, Pooled, cursor, position
+from pgsched.api.request_reading import ApiRequest
 from pgsched.domain.states import LETTER_STATES
-from pgsched.errors import InvalidInput
+from pgsched.errors import InvalidInput, PgschedError
+from pgsched.store import verbs
 from pgsched.store.lookup import listings
+from pgsched.store.lookup.rows import DeadLetter
 
 _GROUPED = 1_000
 """The dead letters that are told apart by their reasons: the newest ones."""
@@ -19,7 +24,7 @@ _GROUPED = 1_000
 
 @shows("/dead-letters", scope="read")
 async def show_dead_letters(
-    request: Request[Any, Any, Any], database: Pooled, letter_state: Text = None, after: Text = None
+    request: ApiRequest, database: Pooled, letter_state: Text = None, after: Text = None
 ) -> Response[Any]:
     chosen = letter_state or "open"
     if chosen not in LETTER_STATES:
@@ -34,7 +39,6 @@ async def show_dead_letters(
         request,
         "dead_letters.html",
         rows=found.items,
-        more=link_to(request, after=cursor(found.next)) if found.next else None,
         asked=asked,
         chosen=chosen,
         states=LETTER_STATES,
@@ -42,5 +46,49 @@ async def show_dead_letters(
         grouped=sum(one.letters for one in reasons),
         most=_GROUPED,
         leads_to=lambda path, **changed: link_to(request, path, after=None, **changed),
-        begins=not after,
+        **place(request, after, cursor(found.next)),
     )
+
+
+@shows("/executions/{execution_id:uuid}/replay", scope="operate", form=True)
+async def show_replay(request: ApiRequest, execution_id: ExecutionId, database: Pooled) -> Response[Any]:
+    letter = existing("dead letter", execution_id, await database.ask(listings.get_dead_letter, execution_id))
+    return html(request, "replay.html", letter=letter, fields=_as_fields(letter))
+
+
+@does("/executions/{execution_id:uuid}/replay", scope="operate")
+async def replay_execution(
+    request: ApiRequest, execution_id: ExecutionId, database: Pooled, actor: Actor
+) -> Response[Any]:
+    """As it was, or with what the form has changed of it."""
+    form = await sent(request)
+    note = form.get("note", "") or None
+    letter = existing("dead letter", execution_id, await database.ask(listings.get_dead_letter, execution_id))
+    try:
+        changes = _changes(letter, form)
+        new = await database.ask(verbs.replay, execution_id, **changes, note=note, actor=actor)
+    except PgschedError as error:
+        if "target" not in form:  # the button alone
+            raise
+        given = {name: form.get(name, "") for name in _as_fields(letter)}
+        return html(request, "replay.html", letter=letter, fields=given, fault=error)
+    return done(f"/executions/{new}", "replay")
+
+
+def _changes(letter: DeadLetter, form: Mapping[str, str]) -> dict[str, str | None]:
+    """What differs from the dead letter. Raises Unreadable."""
+    found = edited(form, _as_fields(letter), letter.options)
+    payload = bytes(found["payload"]).decode() if "payload" in found else None
+    options = msgspec.json.encode(found["options"] or {}).decode() if "options" in found else None
+    return {"target": found.get("target"), "payload": payload, "options": options}
+
+
+def _as_fields(letter: DeadLetter) -> dict[str, str]:
+    found = {"target": letter.target}
+    return found | as_fields(payload=letter.payload, options=without_secrets(letter.options))
+
+
+@does("/executions/{execution_id:uuid}/discard", scope="operate")
+async def discard_execution(execution_id: ExecutionId, database: Pooled, actor: Actor) -> Response[Any]:
+    changed = await database.ask(verbs.discard, execution_id, note=None, actor=actor)
+    return done(f"/executions/{execution_id}", "discard", changed=changed)

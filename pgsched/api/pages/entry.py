@@ -3,7 +3,7 @@
 from importlib.resources import files
 from typing import Any
 
-from litestar import Request, Response, get, post
+from litestar import Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath
 from litestar.response import Redirect
@@ -14,6 +14,7 @@ from pgsched.api.pages.forms import read_form
 from pgsched.api.pages.provider import Offered
 from pgsched.api.pages.rendering import HEADERS, html
 from pgsched.api.pages.session import LONGEST, cookie, local
+from pgsched.api.request_reading import ApiRequest
 from pgsched.errors import NotFound, Unauthenticated
 
 _KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
@@ -24,14 +25,14 @@ _CACHED = {"Cache-Control": "max-age=3600", "X-Content-Type-Options": "nosniff"}
 
 
 @get("/sign-in", **_PUBLIC)
-async def show_sign_in(request: Request[Any, Any, Any], providers: Offered) -> Response[Any]:
+async def show_sign_in(request: ApiRequest, providers: Offered) -> Response[Any]:
     next = local(request.query_params.get("next"))
-    return html(request, "sign_in.html", next=next, fault=None, providers=providers.names)
+    return html(request, "sign_in.html", next=next, providers=providers.names)
 
 
 @post("/sign-in", request_max_body_size=_LARGEST_FORM, **_PUBLIC)
 async def sign_in(
-    request: Request[Any, Any, Any],
+    request: ApiRequest,
     authentication: NamedDependency[Authentication],
     browsers: NamedDependency[Browsers],
     providers: Offered,
@@ -48,13 +49,13 @@ async def sign_in(
             raise Unauthenticated(f"this is longer than the {LONGEST} characters that a browser keeps: use a key")
         await authentication.grant(f"Bearer {key}")
     except Unauthenticated as error:
-        fault = str(error).partition(";")[0]
-        return html(request, "sign_in.html", status=401, next=next, fault=fault, providers=providers.names)
+        fault = Unauthenticated(str(error).partition(";")[0])
+        return html(request, "sign_in.html", next=next, fault=fault, providers=providers.names)
     return Redirect(next, status_code=303, headers=HEADERS, cookies=[cookie(request, key)])
 
 
 @post("/sign-out", **_PUBLIC)
-async def sign_out(request: Request[Any, Any, Any], browsers: NamedDependency[Browsers]) -> Response[Any]:
+async def sign_out(request: ApiRequest, browsers: NamedDependency[Browsers]) -> Response[Any]:
     browsers.check_page(request.method, request.headers)
     return Redirect("/sign-in", status_code=303, headers=HEADERS, cookies=[cookie(request, "")])
 

@@ -1,22 +1,26 @@
-"""*Executions*: found by what they have, and each with its timeline."""
+"""*Executions*: found by what they have, and each with its timeline; cancelled, run at once, edited."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
+from uuid import UUID
 
-from litestar import Request, Response
+from litestar import Response
 from litestar.params import QueryParameter
+from psycopg import AsyncConnection
 
-from pgsched.api.pages.content import content, without_secrets
-from pgsched.api.pages.execution_changes import is_editable
-from pgsched.api.pages.filters import OF_EXECUTIONS, execution_filter, filled, statuses_in
-from pgsched.api.pages.forms import Text, link_to
-from pgsched.api.pages.gate_words import words_of
+from pgsched.api.entity_tags import version_of_execution
+from pgsched.api.pages.content import as_fields, content, edited, field_of_instant, without_secrets
+from pgsched.api.pages.forms import OF_EXECUTIONS, Text, execution_filter, filled, instant_in, place, sent, statuses_in
+from pgsched.api.pages.holders import words_of
 from pgsched.api.pages.rendering import html
-from pgsched.api.pages.routing import shows
+from pgsched.api.pages.routing import check_unchanged, does, done, existing, shows
 from pgsched.api.pages.timeline import Records, timeline_of
-from pgsched.api.parameters import ExecutionId, Pooled, cursor, position
+from pgsched.api.parameters import Actor, ExecutionId, Pooled, cursor, position
+from pgsched.api.problems import Unreadable
+from pgsched.api.request_reading import ApiRequest
 from pgsched.domain.states import LIVE_STATUSES, STATUSES
 from pgsched.domain.target import Scheme, parse_target
-from pgsched.errors import NotFound
+from pgsched.errors import Conflict, PgschedError
 from pgsched.store import verbs
 from pgsched.store.admin import audit
 from pgsched.store.admin.audit import AuditFilter
@@ -24,6 +28,7 @@ from pgsched.store.ends import dependencies
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.rows import Execution
+from pgsched.store.schedule.edits import changes_of, edit, read
 
 _MOST_CHANGES = 50
 Sorted = Annotated[str | None, QueryParameter(name="sort")]
@@ -31,7 +36,7 @@ Sorted = Annotated[str | None, QueryParameter(name="sort")]
 
 @shows("/executions", scope="read")
 async def show_executions(
-    request: Request[Any, Any, Any], database: Pooled, sort: Sorted = None, after: Text = None
+    request: ApiRequest, database: Pooled, sort: Sorted = None, after: Text = None
 ) -> Response[Any]:
     asked, chosen = filled(request.query_params, OF_EXECUTIONS), statuses_in(request.query_params.getall("status", []))
     wanted = execution_filter(asked, chosen)
@@ -43,22 +48,19 @@ async def show_executions(
         request,
         "executions.html",
         rows=found.items,
-        more=link_to(request, after=cursor(found.next)) if found.next else None,
         asked=asked,
         chosen=chosen,
         statuses=STATUSES,
         words_of=words_of,
         order=order,
-        begins=not after,
+        **place(request, after, cursor(found.next)),
     )
 
 
 @shows("/executions/{execution_id:uuid}", scope="read")
-async def show_execution(request: Request[Any, Any, Any], execution_id: ExecutionId, database: Pooled) -> Response[Any]:
+async def show_execution(request: ApiRequest, execution_id: ExecutionId, database: Pooled) -> Response[Any]:
     async with database.connection() as connection:
-        row = await listings.get_execution(connection, execution_id)
-        if row is None:
-            raise NotFound(f"there is no execution {execution_id}, or it is not of a client that you may see")
+        row = existing("execution", execution_id, await listings.get_execution(connection, execution_id))
         known = Records(
             attempts=await listings.attempts_of(connection, row.id),
             dependencies=await dependencies.dependencies_of(connection, row.id),
@@ -81,6 +83,88 @@ async def show_execution(request: Request[Any, Any, Any], execution_id: Executio
         options=None if row.options is None else content(without_secrets(row.options)),
         result=None if row.result is None else content(row.result),
     )
+
+
+@does("/executions/{execution_id:uuid}/cancel", scope="schedule")
+async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: Actor) -> Response[Any]:
+    changed = await database.ask(verbs.cancel, execution_id, note=None, actor=actor)
+    return done(f"/executions/{execution_id}", "cancel", changed=changed)
+
+
+@does("/executions/{execution_id:uuid}/run-now", scope="schedule")
+async def run_execution_now(execution_id: ExecutionId, database: Pooled, actor: Actor) -> Response[Any]:
+    """Moves it to this instant."""
+    async with database.connection() as connection:
+        now = changes_of({"fire_at": await verbs.now(connection)})
+        await edit(connection, execution_id, now, actor=actor)
+    return done(f"/executions/{execution_id}", "reschedule")
+
+
+@shows("/executions/{execution_id:uuid}/edit", scope="schedule", form=True)
+async def show_execution_edit(request: ApiRequest, execution_id: ExecutionId, database: Pooled) -> Response[Any]:
+    row = await database.ask(read, execution_id)
+    if not is_editable(row):
+        raise Conflict(f"execution {execution_id} is a job's, or has begun: only what has not begun can be changed")
+    return _edit_form(request, row, _as_fields(row), version_of_execution(row))
+
+
+@does("/executions/{execution_id:uuid}/edit", scope="schedule")
+async def edit_execution_by_form(
+    request: ApiRequest, execution_id: ExecutionId, database: Pooled, actor: Actor
+) -> Response[Any]:
+    """Changes what differs from what the form was filled with, unless somebody else has changed it since."""
+    form = await sent(request)
+    version = form.get("version", "")
+    row = await database.ask(read, execution_id)
+    try:
+        changed = await database.ask(_edit, execution_id, form, version, actor)
+    except PgschedError as error:
+        given = {name: form.get(name, "") for name in _as_fields(row)}
+        return _edit_form(request, row, given, version, error)
+    return done(f"/executions/{execution_id}", "edit", changed=changed)
+
+
+def is_editable(row: Execution) -> bool:
+    """Whether it is a one-shot that has not begun."""
+    return row.status in {"scheduled", "held"} and not row.attempt and row.job_id is None
+
+
+async def _edit(connection: AsyncConnection[Any], id: UUID, form: Mapping[str, str], version: str, actor: str) -> bool:
+    async with connection.transaction():
+        await edit(connection, id, "{}")  # which locks it
+        row = await read(connection, id)
+        check_unchanged(version, version_of_execution(row))
+        changes = changes_of(_changes(row, form))
+        return await edit(connection, id, changes, note=form.get("note", "") or None, actor=actor)
+
+
+def _changes(row: Execution, form: Mapping[str, str]) -> dict[str, Any]:
+    """Raises Unreadable."""
+    found = edited(form, _as_fields(row), row.options)
+    if "fire_at" in found:
+        at = instant_in("fire_at", found.pop("fire_at"))
+        if at is None:
+            raise Unreadable("fire_at: write the instant at which it is to fire")
+        if at != instant_in("fire_at", field_of_instant(row.scheduled_for)):
+            found["fire_at"] = at
+    return found
+
+
+def _as_fields(row: Execution) -> dict[str, str]:
+    found = {"target": row.target, "fire_at": field_of_instant(row.scheduled_for)}
+    return found | as_fields(payload=row.payload, options=without_secrets(row.options), labels=row.labels)
+
+
+def _edit_form(
+    request: ApiRequest,
+    row: Execution,
+    fields: dict[str, str],
+    version: str,
+    fault: PgschedError | None = None,
+) -> Response[Any]:
+    is_old = version != version_of_execution(row)
+    shown: dict[str, Any] = {"row": row, "fields": fields, "version": version, "is_old": is_old}
+    return html(request, "execution_edit.html", fault=fault, **shown)
 
 
 def _request(row: Execution) -> str:

@@ -1,7 +1,10 @@
-"""What forms send: filters, of which an empty field asks for nothing, and fields of what is to be changed."""
+"""What forms and links send: filters, of which an empty field asks for nothing, and fields of what is to be changed."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from math import isfinite
 from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
 from uuid import UUID
@@ -10,60 +13,23 @@ import msgspec
 from litestar import Request
 from litestar.params import QueryParameter
 
+from pgsched.api.parameters import labels_in, with_its_plus
 from pgsched.api.problems import Unreadable
+from pgsched.domain.schedule import instant_of, read_instant
+from pgsched.domain.states import STATUSES, each_once
+from pgsched.domain.target import host_alone
+from pgsched.errors import InvalidInput, InvalidSchedule
+from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter
 
+OF_EXECUTIONS = ("client", "queue", "host", "key", "job", "label", "from", "to")
+OF_LETTERS = ("client", "host", "key", "job", "label", "reason", "status_code", "target", "from", "to")
 _MOST_FIELDS = 200
 _READ_AT_ONCE = 65_536
-_Struct = TypeVar("_Struct", bound=msgspec.Struct)
-
-Text = Annotated[str | None, QueryParameter()]
-"""A field of a filter; empty where nobody has written something."""
-
-
 _NAMES = frozenset({"client", "name", "key", "ordering_key"})
 """Fields that name something: a blank at an end may be a part of the name."""
-
-
-def cleared(**asked: str | None) -> dict[str, str]:
-    """What is not empty, without blanks around what is no name."""
-    return {name: found for name, text in asked.items() if (found := _trimmed(name, text or ""))}
-
-
-def _trimmed(name: str, text: str) -> str:
-    return text if name in _NAMES else text.strip()
-
-
-def label_lines(text: str | None) -> list[str] | None:
-    """``name=value``, several of them apart by commas."""
-    return [part.strip() for part in text.split(",") if part.strip()] if text else None
-
-
-def link_to(request: Request[Any, Any, Any], path: str | None = None, **changed: str | None) -> str:
-    """This page with other parameters, or another one with these; what is None is left out."""
-    kept = [
-        (name, value) for name, value in request.query_params.multi_items() if value and name not in {*changed, "done"}
-    ]
-    given = [(name, value) for name, value in changed.items() if value is not None]
-    return f"{path or request.url.path}?{urlencode([*kept, *given])}"
-
-
-def id_in(name: str, text: str | None) -> UUID | None:
-    """An id that somebody has typed. Raises Unreadable."""
-    if not text:
-        return None
-    try:
-        return UUID(text)
-    except ValueError:
-        raise Unreadable(f"{name}: {text[:50]!r} is no id") from None
-
-
-def whole_in(name: str, text: str | None) -> int | None:
-    """A whole number that somebody has typed. Raises Unreadable."""
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise Unreadable(f"{name}: {text[:50]!r} is no whole number")
-    return int(text)
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+Text = Annotated[str | None, QueryParameter()]
+"""A field of a filter; empty where nobody has written something."""
 
 
 async def read_form(request: Request[Any, Any, Any]) -> dict[str, str]:
@@ -94,11 +60,6 @@ async def sent(request: Request[Any, Any, Any]) -> dict[str, str]:
     return form
 
 
-def field_of(form: Mapping[str, str], name: str) -> str:
-    """A field that has to be filled in. Raises Unreadable."""
-    return named(name, form.get(name))
-
-
 def named(name: str, text: str | None) -> str:
     """What somebody has to have given. Raises Unreadable."""
     if not text:
@@ -114,3 +75,131 @@ def struct_of(kind: type[_Struct], form: Mapping[str, str], names: Sequence[str]
         return msgspec.convert(given, kind, strict=False)
     except msgspec.ValidationError as error:
         raise Unreadable(str(error).replace("`", ""), status=422) from None
+
+
+def link_to(request: Request[Any, Any, Any], path: str | None = None, **changed: str | None) -> str:
+    """This page with other parameters, or another one with these; what is None is left out."""
+    kept = [
+        (name, value) for name, value in request.query_params.multi_items() if value and name not in {*changed, "done"}
+    ]
+    given = [(name, value) for name, value in changed.items() if value is not None]
+    return f"{path or request.url.path}?{urlencode([*kept, *given])}"
+
+
+def place(request: Request[Any, Any, Any], after: str | None, next: object) -> dict[str, Any]:
+    """Where a page is in its listing, which has more from ``next`` on, or None."""
+    return {"begins": not after, "more": None if next is None else link_to(request, after=str(next))}
+
+
+def cleared(**asked: str | None) -> dict[str, str]:
+    """What is not empty, without blanks around what is no name."""
+    return {name: found for name, text in asked.items() if (found := _trimmed(name, text or ""))}
+
+
+def _trimmed(name: str, text: str) -> str:
+    return text if name in _NAMES else text.strip()
+
+
+def filled(given: Mapping[str, Any], names: Sequence[str]) -> dict[str, str]:
+    """Those of the fields that are filled in."""
+    return cleared(**{name: str(given.get(name) or "") for name in names})
+
+
+def statuses_in(chosen: Sequence[str]) -> tuple[str, ...]:
+    """The statuses that are ticked. Raises Unreadable."""
+    if unknown := [one for one in chosen if one not in STATUSES]:
+        raise Unreadable(f"status: {unknown[0][:50]!r} is none of {', '.join(STATUSES)}")
+    return each_once(chosen)
+
+
+def execution_filter(asked: Mapping[str, str], statuses: Sequence[str]) -> ExecutionFilter:
+    """Raises Unreadable."""
+    return ExecutionFilter(
+        statuses=each_once(statuses),
+        client=asked.get("client"),
+        queue=asked.get("queue"),
+        host=host_in(asked.get("host")),
+        key=asked.get("key"),
+        job=id_in("job", asked.get("job")),
+        start=instant_in("from", asked.get("from")),
+        end=instant_in("to", asked.get("to")),
+        labels=labels_of(asked),
+    )
+
+
+def letter_filter(asked: Mapping[str, str]) -> DeadLetterFilter:
+    """Raises Unreadable."""
+    return DeadLetterFilter(
+        client=asked.get("client"),
+        target=asked.get("target"),
+        host=host_in(asked.get("host")),
+        job=id_in("job", asked.get("job")),
+        key=asked.get("key"),
+        start=instant_in("from", asked.get("from")),
+        end=instant_in("to", asked.get("to")),
+        reason=asked.get("reason"),
+        status_code=code_in(asked.get("status_code")),
+        labels=labels_of(asked),
+    )
+
+
+def labels_of(asked: Mapping[str, str]) -> dict[str, str] | None:
+    """``name=value``, several of them apart by commas. Raises Unreadable."""
+    return labels_in([part.strip() for part in asked.get("label", "").split(",") if part.strip()])
+
+
+def host_in(text: str | None) -> str | None:
+    """A host, which is looked for without a port. Raises Unreadable where there is one."""
+    try:
+        return None if text is None else host_alone(text)
+    except InvalidInput as error:
+        raise Unreadable(f"host: {error}") from None
+
+
+def id_in(name: str, text: str | None) -> UUID | None:
+    """An id that somebody has typed. Raises Unreadable."""
+    if not text:
+        return None
+    try:
+        return UUID(text)
+    except ValueError:
+        raise Unreadable(f"{name}: {text[:50]!r} is no id") from None
+
+
+def whole_in(name: str, text: str | None) -> int | None:
+    """A whole number that somebody has typed. Raises Unreadable."""
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise Unreadable(f"{name}: {text[:50]!r} is no whole number")
+    return int(text)
+
+
+def code_in(text: str | None) -> int | None:
+    """A status of HTTP that somebody has typed. Raises Unreadable."""
+    if text is None:
+        return None
+    if not (len(text) == 3 and text.isascii() and text.isdigit() and 100 <= int(text) <= 599):
+        raise Unreadable(f"status_code: {text[:50]!r} is no status from 100 to 599")
+    return int(text)
+
+
+def number_in(name: str, text: str | None, otherwise: float) -> float:
+    """A number that somebody has written. Raises Unreadable."""
+    if not text:
+        return otherwise
+    with suppress(ValueError):
+        if isfinite(found := float(text)):
+            return found
+    raise Unreadable(f"{name}: {text[:50]!r} is no number")
+
+
+def instant_in(name: str, text: str | None) -> datetime | None:
+    """An instant that somebody has written, in UTC where it has no offset. Raises Unreadable."""
+    if not text:
+        return None
+    try:
+        found = read_instant(with_its_plus(text.strip()))
+        return instant_of(found if found.utcoffset() is not None else found.replace(tzinfo=UTC), name)
+    except (ValueError, InvalidSchedule):
+        raise Unreadable(f"{name}: {text[:50]!r} is no instant: write 2026-03-01T09:00, in UTC") from None

@@ -1,30 +1,40 @@
-"""*Jobs*: found by what they have, each with its next instants and how its last runs ended; and their week."""
+"""*Jobs*: found by what they have, each with its next instants and how its last runs ended; and their week.
+
+A job is paused, resumed, run at once, cancelled, or edited with a look at what that changes.
+"""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from litestar import Request, Response
+from litestar import Response
+from psycopg import AsyncConnection
 
+from pgsched.api.entity_tags import version_of_job
 from pgsched.api.jobs import next_instants
-from pgsched.api.pages.content import content, without_secrets
-from pgsched.api.pages.filters import filled, host_in, instant_in
-from pgsched.api.pages.forms import Text, label_lines, link_to
-from pgsched.api.pages.gate_words import words_of
+from pgsched.api.pages.content import as_fields, content, edited, without_secrets
+from pgsched.api.pages.forms import Text, filled, host_in, instant_in, labels_of, link_to, place, sent
+from pgsched.api.pages.holders import words_of
+from pgsched.api.pages.pausing import changes
 from pgsched.api.pages.rendering import html
-from pgsched.api.pages.routing import shows
+from pgsched.api.pages.routing import check_unchanged, does, done, existing, shows
 from pgsched.api.pages.week import Day, days_of, week_of
-from pgsched.api.parameters import JobId, Pooled, cursor, labels_in, position
+from pgsched.api.parameters import Actor, JobId, Pooled, cursor, position
+from pgsched.api.request_reading import ApiRequest
+from pgsched.domain.duration import format_duration
 from pgsched.domain.states import JOB_STATES
-from pgsched.errors import InvalidInput, InvalidSchedule, NotFound
+from pgsched.errors import InvalidInput, InvalidSchedule, PgschedError
 from pgsched.responses import job_of, jobs_of
 from pgsched.store import verbs
 from pgsched.store.bulk import operations
+from pgsched.store.jobs import edits
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.rows import MOST_OUTCOMES, ExecutionFilter, JobFilter, JobRow
+from pgsched.store.lookup.rows import MOST_OUTCOMES, EditPreview, ExecutionFilter, JobFilter, JobRow
 
+_SHOWN = 10
+"""Instants before and after an edit."""
 _FIELDS = ("client", "key", "job_state", "host", "label")
 _RUNS, _BACKFILLS, _COMING = 20, 5, 5
 _IN_A_WEEK = 5_000
@@ -33,7 +43,7 @@ _LONGEST = 0.1  # seconds for that
 
 
 @shows("/jobs", scope="read")
-async def show_jobs(request: Request[Any, Any, Any], database: Pooled, after: Text = None) -> Response[Any]:
+async def show_jobs(request: ApiRequest, database: Pooled, after: Text = None) -> Response[Any]:
     asked = filled(request.query_params, _FIELDS)
     wanted = _filter(asked)
     async with database.page() as connection:
@@ -45,17 +55,14 @@ async def show_jobs(request: Request[Any, Any, Any], database: Pooled, after: Te
         "jobs.html",
         jobs=jobs_of(found.items, last),
         fires=await asyncio.to_thread(_next_of, found.items, now),
-        more=link_to(request, after=cursor(found.next)) if found.next else None,
         asked=asked,
         states=JOB_STATES,
-        begins=not after,
+        **place(request, after, cursor(found.next)),
     )
 
 
 @shows("/jobs/week", scope="read")
-async def show_week(
-    request: Request[Any, Any, Any], database: Pooled, hour: Text = None, after: Text = None
-) -> Response[Any]:
+async def show_week(request: ApiRequest, database: Pooled, hour: Text = None, after: Text = None) -> Response[Any]:
     """Of as many jobs as can be looked at in the time for a page; of the others on the next one."""
     asked, chosen = filled(request.query_params, ("client", "key", "host", "label")), instant_in("hour", hour)
     wanted = _filter(asked | {"job_state": "active"})
@@ -63,26 +70,22 @@ async def show_week(
         found = await listings.list_definitions(connection, wanted, limit=_IN_A_WEEK, after=position(after or None))
         now = await verbs.now(connection)
     week = await asyncio.to_thread(week_of, found.items, now, chosen, within=_LONGEST)
-    following = week.after or found.next
     return html(
         request,
         "week.html",
         week=week,
         asked=asked,
         hour=chosen,
-        more=link_to(request, after=cursor(following)) if following else None,
         leads_to=lambda at: link_to(request, hour=f"{at:%Y-%m-%dT%H:%M}"),
         again=link_to(request),
-        begins=not after,
+        **place(request, after, cursor(week.after or found.next)),
     )
 
 
 @shows("/jobs/{job_id:uuid}", scope="read")
-async def show_job(request: Request[Any, Any, Any], job_id: JobId, database: Pooled) -> Response[Any]:
+async def show_job(request: ApiRequest, job_id: JobId, database: Pooled) -> Response[Any]:
     async with database.connection() as connection:
-        row = await listings.get_job(connection, job_id)
-        if row is None:
-            raise NotFound(f"there is no job {job_id}, or it is not of a client that you may see")
+        row = existing("job", job_id, await listings.get_job(connection, job_id))
         fires = await next_instants(connection, row, _COMING)
         runs = await listings.list_executions(connection, ExecutionFilter(job=job_id), limit=_RUNS, contents=False)
         last = await listings.last_outcomes(connection, [job_id], MOST_OUTCOMES)
@@ -103,12 +106,115 @@ async def show_job(request: Request[Any, Any, Any], job_id: JobId, database: Poo
     )
 
 
+@does("/jobs/{job_id:uuid}/cancel", scope="schedule")
+async def cancel_job_of_page(job_id: JobId, database: Pooled, actor: Actor) -> Response[Any]:
+    changed = await database.ask(verbs.cancel, job_id, note=None, actor=actor)
+    return done(f"/jobs/{job_id}", "cancel", changed=changed)
+
+
+@does("/jobs/{job_id:uuid}/trigger", scope="operate")
+async def run_job_now(job_id: JobId, database: Pooled, actor: Actor) -> Response[Any]:
+    await database.ask(verbs.trigger, job_id, actor=actor)
+    return done(f"/jobs/{job_id}", "trigger")
+
+
+_PAUSING: Any = {"field": "job_id", "page": "/jobs/{job_id}", "scope": "operate"}
+pause_job = changes(verbs.pause, "job", "/jobs/{job_id:uuid}/pause", "pause", **_PAUSING)
+resume_job = changes(verbs.resume, "job", "/jobs/{job_id:uuid}/resume", "resume", **_PAUSING)
+
+
+@shows("/jobs/{job_id:uuid}/edit", scope="schedule", form=True)
+async def show_job_edit(request: ApiRequest, job_id: JobId, database: Pooled) -> Response[Any]:
+    row = existing("job", job_id, await database.ask(listings.get_job, job_id))
+    return _form(request, row, _as_fields(row), version_of_job(row.updated_at))
+
+
+@does("/jobs/{job_id:uuid}/edit", scope="schedule")
+async def edit_job_by_form(request: ApiRequest, job_id: JobId, database: Pooled, actor: Actor) -> Response[Any]:
+    """First shows when it would fire; then saves what was looked at, unless somebody else has changed it since."""
+    form = await sent(request)
+    row = existing("job", job_id, await database.ask(listings.get_job, job_id))
+    version = form.get("version", "")
+    given = {name: form.get(name, "") for name in _as_fields(row) if name in form}
+    try:
+        check_unchanged(version, version_of_job(row.updated_at))
+        changes = _changes(row, form)
+        match form.get("do"):
+            case "preview":
+                text = edits.changes_of(changes)
+                async with database.computing():
+                    shown = await database.ask(edits.preview_job, job_id, text, start=None, count=_SHOWN)
+                return _form(request, row, given, version, preview=shown, changed=sorted(changes))
+            case "save":
+                force = form.get("force") == "on"
+                changed = await database.ask(_save, job_id, changes, version, actor=actor, force=force)
+                return done(f"/jobs/{job_id}", "edit", changed=changed)
+    except PgschedError as error:
+        return _form(request, row, given, version, fault=error)
+    return _form(request, row, given, version)
+
+
+async def _save(
+    connection: AsyncConnection[Any], job_id: UUID, changes: dict[str, Any], version: str, *, actor: str, force: bool
+) -> bool:
+    async with connection.transaction():
+        there = await edits.locked_version(connection, job_id)
+        if there is not None:
+            check_unchanged(version, version_of_job(there))
+        return await edits.edit_job(connection, job_id, edits.changes_of(changes), actor=actor, force=force)
+
+
+def _as_fields(row: JobRow) -> dict[str, str]:
+    plain = {
+        "target": row.target,
+        "cron": row.cron or "",
+        "every": "" if row.every is None else format_duration(row.every),
+        "timezone": row.timezone,
+    }
+    if row.cron:
+        plain |= {"gap": row.gap, "overlap": row.overlap}
+    options = None if row.options is None else without_secrets(row.options)
+    return plain | as_fields(payload=row.payload, options=options, rules=row.rules, labels=row.labels)
+
+
+def _changes(row: JobRow, form: Mapping[str, str]) -> dict[str, Any]:
+    """By the names that ``pgsched.edit`` has for them. Raises Unreadable."""
+    found = edited(form, _as_fields(row), row.options)
+    if found.get("cron") or found.get("every"):  # the one that is given takes the other's place
+        found = {name: value for name, value in found.items() if value or name not in {"cron", "every"}}
+    return found
+
+
+def _form(
+    request: ApiRequest,
+    row: JobRow,
+    fields: dict[str, str],
+    version: str,
+    *,
+    preview: EditPreview | None = None,
+    changed: list[str] | None = None,
+    fault: PgschedError | None = None,
+) -> Response[Any]:
+    return html(
+        request,
+        "job_edit.html",
+        job=job_of(row),
+        fields=fields,
+        before=_as_fields(row),
+        version=version,
+        is_old=version != version_of_job(row.updated_at),
+        preview=preview,
+        changed=changed or [],
+        fault=fault,
+    )
+
+
 def _filter(asked: dict[str, str]) -> JobFilter:
     """Raises InvalidInput, Unreadable."""
     chosen = asked.get("job_state")
     if chosen not in {None, *JOB_STATES}:
         raise InvalidInput(f"there is no state {chosen!r}: choose one of {', '.join(JOB_STATES)}")
-    labels = labels_in(label_lines(asked.get("label")))
+    labels = labels_of(asked)
     named = {name: asked.get(name) for name in ("client", "key")}
     return JobFilter(state=chosen, labels=labels, host=host_in(asked.get("host")), **named)
 

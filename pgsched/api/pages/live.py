@@ -1,15 +1,17 @@
 """What the page *now* shows: one look for all who watch, and the last ten minutes of them for its charts."""
 
-import asyncio
 import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import NamedTuple
+
+from litestar.di import NamedDependency
 
 from pgsched.api.access import check_everywhere
+from pgsched.api.cached import Cached
 from pgsched.api.connection_pool import Database
-from pgsched.api.pages.cached import Cached
 from pgsched.domain.api_key import Grant
 from pgsched.store import verbs
 from pgsched.store.admin.worker_listing import FormerWorker, former_workers
@@ -21,6 +23,8 @@ MOST_LETTERS = 1_000
 """So many of the newest dead letters are looked at."""
 _MOST_LOST = 20
 """So many of the workers that left last are looked at."""
+LATE = 10.0
+"""Seconds for which something may be due and not begun before it counts as late."""
 _LATELY = timedelta(hours=1)
 _FORGOTTEN = 30.0
 """Seconds after which nobody is taken to watch any more, and what was seen is no series with what comes."""
@@ -36,40 +40,34 @@ class Moment:
     late: float
 
 
+class Troubles(NamedTuple):
+    """How many dead letters nobody has dealt with, counted among the newest; and the workers that were lost within an
+    hour, the last first."""
+
+    letters: int
+    lost: Sequence[FormerWorker]
+
+
 class LiveView:
     """Looks when somebody asks, and not more often than every second and a half. ``database`` acts for all clients."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._turn = asyncio.Lock()
         self._now: Now | None = None
-        self._shown: Shown | None = None
         self._at = float("-inf")
+        self._latest = Cached(self._look, seconds=_EVERY)
         self._moments: deque[Moment] = deque(maxlen=int(_SPAN / _EVERY))
-        self._letters = Cached(self._count_letters, seconds=_KEPT)
-        self._lost = Cached(self._find_lost, seconds=_KEPT)
+        self._troubles = Cached(self._find_troubles, seconds=_KEPT)
 
-    async def look(self, grant: Grant) -> tuple[Shown, Sequence[Moment]]:
-        """The lines of now, and the moments before. Raises Refused, Unavailable."""
+    async def look(self, grant: Grant) -> tuple[Shown, Sequence[Moment], Troubles]:
+        """The lines of now, the moments before, and what people have to see to. Raises Refused, Unavailable."""
         check_everywhere(grant)
-        return await self._latest()
-
-    async def letters(self, grant: Grant) -> int:
-        """How many dead letters nobody has dealt with, counted among the newest; no older than ten seconds. Raises
-        Refused, Unavailable."""
-        check_everywhere(grant)
-        return await self._letters.get()
-
-    async def lost(self, grant: Grant) -> Sequence[FormerWorker]:
-        """The workers that were lost within an hour, the last first; no older than ten seconds. Raises Refused,
-        Unavailable."""
-        check_everywhere(grant)
-        return await self._lost.get()
+        return await self._latest.get(), list(self._moments), await self._troubles.get()
 
     async def clients(self, grant: Grant) -> Sequence[Edge]:
         """What clients have due and in hand; of those that the grant is not for, without their names. Raises
         Unavailable."""
-        shown, _ = await self._latest()
+        shown = await self._latest.get()
         allowed = grant.clients
         if allowed is None:
             return shown.clients
@@ -78,35 +76,26 @@ class LiveView:
     async def held_clients(self, grant: Grant) -> Sequence[str]:
         """The clients of which a limit, a hold or a failing target keeps something back, as far as the grant is for
         them. Raises Unavailable."""
-        shown, _ = await self._latest()
+        shown = await self._latest.get()
         found = {client for line in shown.gates if line.held and (client := line.client) is not None}
         return sorted(found if grant.clients is None else found.intersection(grant.clients))
 
-    async def _latest(self) -> tuple[Shown, Sequence[Moment]]:
-        async with self._turn:
-            if self._shown is None or time.monotonic() - self._at >= _EVERY:
-                await self._look()
-            assert self._shown is not None
-            return self._shown, list(self._moments)
-
-    async def _count_letters(self) -> int:
+    async def _find_troubles(self) -> Troubles:
         async with self._database.glance() as connection:
-            return await open_letters(connection, most=MOST_LETTERS)
-
-    async def _find_lost(self) -> Sequence[FormerWorker]:
-        async with self._database.glance() as connection:
+            letters = await open_letters(connection, most=MOST_LETTERS)
             now = await verbs.now(connection)
             left = await former_workers(connection, limit=_MOST_LOST)
-        return [one for one in left if one.lost_since is not None and now - one.lost_since < _LATELY]
+        lost = [one for one in left if one.lost_since is not None and now - one.lost_since < _LATELY]
+        return Troubles(letters=letters, lost=lost)
 
-    async def _look(self) -> None:
+    async def _look(self) -> Shown:
         async with self._database.glance() as connection:
             now = await look(connection)
         asked = time.monotonic()
         if asked - self._at > _FORGOTTEN:
             self._now = None
             self._moments.clear()
-        self._shown = shown = lines_of(now, self._now)
+        shown = lines_of(now, self._now)
         if self._now is not None:
             self._moments.append(
                 Moment(
@@ -117,3 +106,7 @@ class LiveView:
                 )
             )
         self._now, self._at = now, asked
+        return shown
+
+
+Live = NamedDependency[LiveView]

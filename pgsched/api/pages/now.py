@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from litestar import Request, Response
+from litestar import Response
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 from litestar.response import Redirect
@@ -10,56 +10,53 @@ from litestar.response import Redirect
 from pgsched.api.access import grant_of
 from pgsched.api.doctor import Doctor
 from pgsched.api.pages.charts import chart
-from pgsched.api.pages.client_states import LATE
 from pgsched.api.pages.database import PAGES_OF_CHECKS
 from pgsched.api.pages.forecast import HourForecast
 from pgsched.api.pages.holders import holder_of
-from pgsched.api.pages.live import MOST_LETTERS, LiveView
+from pgsched.api.pages.live import LATE, MOST_LETTERS, Live, LiveView
 from pgsched.api.pages.rendering import HEADERS, html
 from pgsched.api.pages.routing import shows
 from pgsched.api.pages.throughput import SPANS, ThroughputCharts
+from pgsched.api.request_reading import ApiRequest
 from pgsched.domain.api_key import Grant
 
 _KEPT, _MOST_FINDINGS = 25.0, 5
-Live = NamedDependency[LiveView]
 Charted = NamedDependency[ThroughputCharts]
 Forecasted = NamedDependency[HourForecast]
 Back = Annotated[Literal["1h", "6h", "24h"], QueryParameter(name="span")]
 
 
 @shows("/", scope="read")
-async def show_now(
-    request: Request[Any, Any, Any], live: Live, throughput: Charted, forecast: Forecasted, span: Back = "1h"
-) -> Response[Any]:
-    """It is about all clients; whoever may see some has the executions of these as the first page. The coming hour is
-    shown as far as it has been counted: the page asks for the rest."""
+async def show_now(request: ApiRequest, live: Live, throughput: Charted, span: Back = "1h") -> Response[Any]:
+    """It is about all clients; whoever may see some has the executions of these as the first page. The page asks for
+    the coming hour, which may take a moment to count."""
     if grant_of(request).clients is not None:
         return Redirect("/executions", status_code=303, headers=HEADERS)
     past = await throughput.look(grant_of(request), span)
     of_now = await _of(live, grant_of(request))
-    return html(request, "now.html", past=past, spans=SPANS, coming=forecast.known(), **of_now)
+    return html(request, "now.html", past=past, spans=SPANS, **of_now)
 
 
 @shows("/now", scope="read", everywhere=True)
-async def show_now_alone(request: Request[Any, Any, Any], live: Live) -> Response[Any]:
+async def show_now_alone(request: ApiRequest, live: Live) -> Response[Any]:
     """The part of the page that is asked for every two seconds."""
     return html(request, "now_part.html", **await _of(live, grant_of(request)))
 
 
 @shows("/now/past", scope="read", everywhere=True)
-async def show_past(request: Request[Any, Any, Any], throughput: Charted, span: Back = "1h") -> Response[Any]:
+async def show_past(request: ApiRequest, throughput: Charted, span: Back = "1h") -> Response[Any]:
     """The part about the hours before, which is asked for twice a minute."""
     return html(request, "throughput_part.html", past=await throughput.look(grant_of(request), span))
 
 
 @shows("/now/coming", scope="read", everywhere=True)
-async def show_coming(request: Request[Any, Any, Any], forecast: Forecasted) -> Response[Any]:
-    """The part about the coming hour, which is asked for until all of it has been counted, then twice a minute."""
+async def show_coming(request: ApiRequest, forecast: Forecasted) -> Response[Any]:
+    """The part about the coming hour, which is asked for twice a minute."""
     return html(request, "forecast_part.html", coming=await forecast.look(grant_of(request)))
 
 
 @shows("/now/findings", scope="admin", everywhere=True)
-async def show_findings(request: Request[Any, Any, Any], doctor: NamedDependency[Doctor]) -> Response[Any]:
+async def show_findings(request: ApiRequest, doctor: NamedDependency[Doctor]) -> Response[Any]:
     """The part with what the doctor finds to be wrong, for those who may see it; no older than half a minute. While
     the checks are being made, what is shown stays."""
     report = await doctor.glance(grant_of(request), kept=_KEPT)
@@ -70,14 +67,14 @@ async def show_findings(request: Request[Any, Any, Any], doctor: NamedDependency
 
 
 async def _of(live: LiveView, grant: Grant) -> dict[str, Any]:
-    shown, moments = await live.look(grant)
+    shown, moments, troubles = await live.look(grant)
     at = [moment.at for moment in moments]
     rates = [line.ended for line in shown.queues if line.ended is not None]
     return {
         "shown": shown,
-        "letters": await live.letters(grant),
+        "letters": troubles.letters,
         "most_letters": MOST_LETTERS,
-        "lost": await live.lost(grant),
+        "lost": troubles.lost,
         "due": sum(line.edge.due for line in shown.queues),
         "in_hand": sum(line.edge.in_hand for line in shown.queues),
         "cut": any(line.edge.cut for line in shown.queues),

@@ -2,46 +2,36 @@
 
 from typing import Any
 
-from litestar import Request, Response
+from litestar import Response
 from litestar.params import FromPath
 
 from pgsched.api.pages.forms import sent, struct_of
+from pgsched.api.pages.pausing import changes
 from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import does, done, shows
 from pgsched.api.parameters import Actor, Pooled
 from pgsched.api.queues import QueueSettings
+from pgsched.api.request_reading import ApiRequest
 from pgsched.store import verbs
 from pgsched.store.admin import queues
 from pgsched.store.lookup.overview import queue_states
 
 
 @shows("/queues", scope="read")
-async def show_queues(request: Request[Any, Any, Any], database: Pooled) -> Response[Any]:
+async def show_queues(request: ApiRequest, database: Pooled) -> Response[Any]:
     async with database.page() as connection:
         rows = await queues.all_queues(connection)
         stalls = {one.name: one.stall for one in await queue_states(connection) if one.stall}
     return html(request, "queues.html", rows=rows, stalls=stalls)
 
 
-@does("/queues/{name:str}/pause", scope="admin", everywhere=True)
-async def pause_queue_of_page(
-    request: Request[Any, Any, Any], name: FromPath[str], database: Pooled, actor: Actor
-) -> Response[Any]:
-    form = await sent(request)
-    changed = await database.ask(verbs.pause, "queue", name, note=form.get("note") or None, actor=actor)
-    return done("/queues", "pause", changed=changed)
-
-
-@does("/queues/{name:str}/resume", scope="admin", everywhere=True)
-async def resume_queue_of_page(name: FromPath[str], database: Pooled, actor: Actor) -> Response[Any]:
-    changed = await database.ask(verbs.resume, "queue", name, note=None, actor=actor)
-    return done("/queues", "resume", changed=changed)
+_PAUSING: Any = {"field": "name", "page": "/queues", "scope": "admin", "everywhere": True}
+pause_queue = changes(verbs.pause, "queue", "/queues/{name:str}/pause", "pause", **_PAUSING)
+resume_queue = changes(verbs.resume, "queue", "/queues/{name:str}/resume", "resume", **_PAUSING)
 
 
 @does("/queues/{name:str}/settings", scope="admin", everywhere=True)
-async def set_queue_of_page(
-    request: Request[Any, Any, Any], name: FromPath[str], database: Pooled, actor: Actor
-) -> Response[Any]:
+async def set_queue_of_page(request: ApiRequest, name: FromPath[str], database: Pooled, actor: Actor) -> Response[Any]:
     """Sets the fields that the form has; an empty one is the default."""
     settings = struct_of(QueueSettings, await sent(request), ("weight", "max_waiting"))
     changed = await database.ask(queues.set_queue, name, settings.changes(), actor=actor)

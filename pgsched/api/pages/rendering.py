@@ -13,9 +13,11 @@ from markupsafe import Markup, escape
 from pgsched.api.access import grant_of
 from pgsched.api.pages.content import content, field_of_instant, in_line
 from pgsched.api.parameters import with_its_plus
+from pgsched.api.problems import status_of
 from pgsched.domain.duration import format_duration
 from pgsched.domain.schedule import read_instant
 from pgsched.domain.target import without_port
+from pgsched.errors import PgschedError
 from pgsched.version import __version__
 
 POLICY = (
@@ -52,15 +54,24 @@ _DONE = {
 }
 
 
-def html(request: Request[Any, Any, Any], template: str, *, status: int = 200, **shown: Any) -> Response[str]:
-    """Renders a page. In the template, ``may`` has the viewer's scopes, and ``administers`` says whether they see
-    the pages about all clients."""
+def html(
+    request: Request[Any, Any, Any],
+    template: str,
+    *,
+    status: int | None = None,
+    fault: PgschedError | None = None,
+    **shown: Any,
+) -> Response[str]:
+    """Renders a page, with the status of the ``fault`` that it tells, if there is one. In the template, ``may`` has the
+    viewer's scopes, and ``administers`` says whether they see the pages about all clients."""
     grant = grant_of(request)
+    if status is None:
+        status = 200 if fault is None else status_of(fault)
     text = (
         _environment()
         .get_template(template)
         .render(
-            may=grant.scopes if not request.app.state.read_only else grant.scopes & {"read"},
+            may=grant.scopes if not request.app.state.parts.is_read_only else grant.scopes & {"read"},
             sees_all=grant.clients is None,
             administers=grant.clients is None and "admin" in grant.scopes,
             who=grant.subject,
@@ -69,6 +80,7 @@ def html(request: Request[Any, Any, Any], template: str, *, status: int = 200, *
             done=_done(request),
             release=__version__,
             now=datetime.now(UTC),
+            fault=None if fault is None else str(fault),
             **shown,
         )
     )

@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import quote
+from uuid import UUID
 
 from litestar import Request, Response, get, post
 from litestar.exceptions import HTTPException
@@ -14,8 +15,9 @@ from pgsched.api.pages.rendering import HEADERS, html
 from pgsched.api.pages.session import local, sign_in_url
 from pgsched.api.problems import Unreadable, status_of
 from pgsched.domain.api_key import Scope
-from pgsched.errors import PgschedError, Unauthenticated
+from pgsched.errors import NotFound, PgschedError, Unauthenticated
 
+_Row = TypeVar("_Row")
 _Method = TypeVar("_Method", bound=HTTPRouteHandler)
 
 
@@ -51,9 +53,11 @@ def check_unchanged(read: str, there: str) -> None:
         )
 
 
-def status_for(error: PgschedError) -> int:
-    """The status of a page that says so."""
-    return error.status if isinstance(error, Unreadable) else status_of(error)
+def existing(what: str, id: UUID, row: _Row | None) -> _Row:
+    """The row of this id. Raises NotFound."""
+    if row is None:
+        raise NotFound(f"there is no {what} {id}, or it is not of a client that you may see")
+    return row
 
 
 def refused(request: Request[Any, Any, Any], error: PgschedError) -> Response[Any]:
@@ -67,7 +71,7 @@ def refused(request: Request[Any, Any, Any], error: PgschedError) -> Response[An
     if isinstance(error, Unauthenticated):
         return Redirect(sign_in_url(request), status_code=303, headers=HEADERS)
     template = "refused_part.html" if is_part else "refused.html"
-    return html(request, template, status=status_for(error), detail=str(error))
+    return html(request, template, status=status_of(error), detail=str(error))
 
 
 def refused_by_litestar(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:

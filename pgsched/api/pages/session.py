@@ -38,29 +38,17 @@ def cookie_in(connection: ASGIConnection[Any, Any, Any, Any], name: str) -> str:
     return said
 
 
-def cookie(request: Request[Any, Any, Any], key: str) -> Cookie:
-    """Keeps the key for half a day; an empty one forgets it."""
+def cookie(request: Request[Any, Any, Any], value: str, name: str = COOKIE) -> Cookie:
+    """Keeps a key for half a day, or for ten minutes what a sign-in began with; an empty value forgets it."""
+    secure, kept = is_secure(request), _KEPT if name == COOKIE else _AWAY
     return Cookie(
-        key=cookie_name(request, COOKIE),
-        value=key,
-        max_age=_KEPT if key else 0,
+        key=cookie_name(request, name),
+        value=value,
+        max_age=kept if value else 0,
         httponly=True,
-        secure=is_secure(request),
+        secure=secure,
         samesite="lax",  # a link in a mail or an alert leads to the page; forms of other sites are refused
-        path="/",
-    )
-
-
-def begun_cookie(request: Request[Any, Any, Any], begun: str) -> Cookie:
-    """Keeps for ten minutes what a sign-in at a provider began with; an empty one forgets it."""
-    return Cookie(
-        key=cookie_name(request, BEGUN),
-        value=begun,
-        max_age=_AWAY if begun else 0,
-        httponly=True,
-        secure=is_secure(request),
-        samesite="lax",
-        path="/" if is_secure(request) else "/sign-in",
+        path="/" if secure or name == COOKIE else "/sign-in",
     )
 
 

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from pgsched.api.access import check_everywhere
+from pgsched.api.cached import Cached
 from pgsched.api.connection_pool import Database
-from pgsched.api.pages.cached import Cached
 from pgsched.api.pages.charts import Chart, chart
 from pgsched.domain.api_key import Grant
 from pgsched.store import verbs

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from litestar import Request, Response
+from litestar import Response
 
-from pgsched.api.pages.forms import sent
+from pgsched.api.pages.pausing import changes
 from pgsched.api.pages.rendering import html
-from pgsched.api.pages.routing import does, done, shows
-from pgsched.api.parameters import Actor, Pooled
+from pgsched.api.pages.routing import shows
+from pgsched.api.parameters import Pooled
+from pgsched.api.request_reading import ApiRequest
 from pgsched.api.workers import WorkerNumber
 from pgsched.errors import NotFound
 from pgsched.store import verbs
@@ -20,7 +21,7 @@ _MOST, _MOST_FORMER = 50, 20
 
 
 @shows("/workers", scope="admin", everywhere=True)
-async def show_workers(request: Request[Any, Any, Any], database: Pooled) -> Response[Any]:
+async def show_workers(request: ApiRequest, database: Pooled) -> Response[Any]:
     async with database.page() as connection:
         rows = await worker_listing.all_workers(connection)
         former = await worker_listing.former_workers(connection, limit=_MOST_FORMER)
@@ -43,7 +44,7 @@ def _serving(queues: Sequence[QueueState], rows: Sequence[WorkerRow]) -> dict[st
     return {queue.name: [row.id for row in begin if queue.name in row.queues] for queue in queues}
 
 
-def _left(request: Request[Any, Any, Any], _error: Exception, former: Sequence[FormerWorker] = ()) -> Response[Any]:
+def _left(request: ApiRequest, _error: Exception, former: Sequence[FormerWorker] = ()) -> Response[Any]:
     return html(request, "worker_left.html", status=404, worker=request.path_params["worker"], former=former)
 
 
@@ -51,7 +52,7 @@ _OF_ONE: Any = {"scope": "admin", "everywhere": True, "exception_handlers": {Not
 
 
 @shows("/workers/{worker:int}", **_OF_ONE)
-async def show_worker(request: Request[Any, Any, Any], worker: WorkerNumber, database: Pooled) -> Response[Any]:
+async def show_worker(request: ApiRequest, worker: WorkerNumber, database: Pooled) -> Response[Any]:
     async with database.page() as connection:
         try:
             row = await worker_listing.get_worker(connection, worker)
@@ -61,16 +62,6 @@ async def show_worker(request: Request[Any, Any, Any], worker: WorkerNumber, dat
     return html(request, "worker.html", row=row, held=held)
 
 
-@does("/workers/{worker:int}/drain", **_OF_ONE)
-async def drain_worker_of_page(
-    request: Request[Any, Any, Any], worker: WorkerNumber, database: Pooled, actor: Actor
-) -> Response[Any]:
-    note = (await sent(request)).get("note") or None
-    changed = await database.ask(verbs.pause, "worker", str(worker), note=note, actor=actor)
-    return done(f"/workers/{worker}", "drain", changed=changed)
-
-
-@does("/workers/{worker:int}/resume", **_OF_ONE)
-async def resume_worker_of_page(worker: WorkerNumber, database: Pooled, actor: Actor) -> Response[Any]:
-    changed = await database.ask(verbs.resume, "worker", str(worker), note=None, actor=actor)
-    return done(f"/workers/{worker}", "resume", changed=changed)
+_PAUSING: Any = _OF_ONE | {"field": "worker", "page": "/workers/{worker}"}
+drain_worker = changes(verbs.pause, "worker", "/workers/{worker:int}/drain", "drain", **_PAUSING)
+resume_worker = changes(verbs.resume, "worker", "/workers/{worker:int}/resume", "resume", **_PAUSING)
