@@ -10,7 +10,7 @@ from pgsched.cli.answer_tables import Answer
 from pgsched.cli.command_decorators import database_command
 from pgsched.cli.configuration import DEFAULT_FILE
 from pgsched.cli.options import actor_option
-from pgsched.domain.declaration import DeclaredJob, checked
+from pgsched.domain.declared_job import DeclaredJob, checked
 
 _COUNTED = ("added", "changed", "removed", "unchanged")
 

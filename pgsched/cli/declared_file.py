@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from pgsched.domain.declaration import DeclaredJob, declared_in
+from pgsched.domain.declared_job import DeclaredJob, declared_in
 from pgsched.errors import InvalidInput
 from pgsched.extras import extra
 from pgsched.settings import load

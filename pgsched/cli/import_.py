@@ -14,7 +14,7 @@ from pgsched.cli.crontab import CrontabEntry, LeftOut, lines_of
 from pgsched.cli.crontab_command import address_of, calls, name_of, words_of
 from pgsched.cli.reply import Reply, json_option
 from pgsched.domain.body import check_body
-from pgsched.domain.declaration import declared_in
+from pgsched.domain.declared_job import declared_in
 from pgsched.domain.headers import check_header
 from pgsched.domain.options import METHODS
 from pgsched.errors import InvalidInput, InvalidOptions, PgschedError

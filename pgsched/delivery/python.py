@@ -23,7 +23,7 @@ from pgsched.delivery.reporting import HandlerReports, Reporter, beating
 from pgsched.delivery.slots import NoFreeSlot
 from pgsched.delivery.threads import Threads
 from pgsched.domain.capability import handler_of
-from pgsched.domain.declaration import DeclaredJob, JobTerms, checked
+from pgsched.domain.declared_job import DeclaredJob, JobTerms, checked
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import Options
 from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Succeeded, Undeliverable, escaped

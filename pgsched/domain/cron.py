@@ -18,7 +18,7 @@ from functools import lru_cache
 from pgsched.domain.cron_days import first_day
 from pgsched.domain.cron_expression import FIRST_WALL_TIME, Expression, read
 from pgsched.domain.duration import SECOND
-from pgsched.domain.zone import LAST_YEAR, OffsetSpan, spans, zone_named
+from pgsched.domain.time_zone import LAST_YEAR, OffsetSpan, spans, zone_named
 from pgsched.errors import InvalidSchedule
 
 _SOME_DAY = datetime(2026, 1, 1, tzinfo=UTC)

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from functools import lru_cache
 
 from pgsched.domain.cron_fields import DAY_OF_MONTH, DAY_OF_WEEK, MONTH, number_of, values_in, values_of
-from pgsched.domain.zone import HORIZON_YEARS
+from pgsched.domain.time_zone import HORIZON_YEARS
 
 _COUNTED = re.compile(r"L(?:-(?P<before>[1-9]|[12]\d|30))?|(?:L|(?P<near>\d{1,2}))(?P<weekday>W)", re.ASCII)
 _IN_WEEK = re.compile(r"(?P<day>\d|[A-Z]{3})#(?P<nth>[1-5])|L(?P<last>\d)", re.ASCII)

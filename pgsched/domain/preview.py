@@ -6,8 +6,8 @@ from typing import Any, Unpack
 
 from pgsched.domain.job_rules import parse_rules
 from pgsched.domain.recurrence import Recurrence, recurrence
-from pgsched.domain.request import check_request
 from pgsched.domain.schedule import Fire, ScheduleParts, from_parts
+from pgsched.domain.schedule_request import check_request
 
 
 def preview(

@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 
 from pgsched.domain.duration import MICROSECOND, NO_TIME
-from pgsched.domain.instant_counts import Missed
 from pgsched.domain.job_rules import OnMissed, OnOverlap, Rules
+from pgsched.domain.occurrences import Missed
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.schedule import write_instant
 
@@ -32,7 +32,7 @@ class SkippedRange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reckoning:
+class InstantDecision:
     """Whether the claimed row runs; it is the first one skipped where not. ``successor`` is None at the job's end."""
 
     runs: bool
@@ -40,7 +40,7 @@ class Reckoning:
     successor: datetime | None = None
 
 
-def reckon(recurrence: Recurrence, rules: Rules, scheduled_for: datetime, now: datetime) -> Reckoning:
+def decide_instant(recurrence: Recurrence, rules: Rules, scheduled_for: datetime, now: datetime) -> InstantDecision:
     """What becomes of the row of ``scheduled_for``, claimed at ``now``, and what the job's next row is.
 
     An instant is too old when it lies more than ``catch_up`` back, not counting what jitter or a window allow. With
@@ -54,32 +54,32 @@ def reckon(recurrence: Recurrence, rules: Rules, scheduled_for: datetime, now: d
     if oldest is not None and scheduled_for < oldest:
         return _given_up(recurrence, rules, scheduled_for, oldest, now)
     if rules.on_missed is not OnMissed.LATEST or following is None or following > now:
-        return Reckoning(runs=True, successor=following)
+        return InstantDecision(runs=True, successor=following)
     passed = recurrence.missed(scheduled_for - MICROSECOND, now)
     assert passed is not None
     return _coalesced(recurrence, (), scheduled_for, passed.last)
 
 
-def reckon_late(recurrence: Recurrence, rules: Rules, scheduled_for: datetime, now: datetime) -> Reckoning:
+def decide_delayed(recurrence: Recurrence, rules: Rules, scheduled_for: datetime, now: datetime) -> InstantDecision:
     """The same for a row that had to wait for an earlier run, or that stands for instants that were missed.
 
     It runs, however late it is by now: a job whose rows are claimed later than its interval is long would else never
     run. With ``QUEUE_ONE`` nothing else was queued meanwhile; otherwise what passed has its turn next.
     """
     if rules.on_overlap is not OnOverlap.QUEUE_ONE:
-        return Reckoning(runs=True, successor=recurrence.next_instant(scheduled_for))
+        return InstantDecision(runs=True, successor=recurrence.next_instant(scheduled_for))
     passed = recurrence.missed(scheduled_for, now)
     if passed is None:
-        return Reckoning(runs=True, successor=recurrence.next_instant(scheduled_for))
-    return Reckoning(
+        return InstantDecision(runs=True, successor=recurrence.next_instant(scheduled_for))
+    return InstantDecision(
         runs=True, skipped=(SkippedRange.of(passed, "overlap"),), successor=recurrence.next_instant(passed.last)
     )
 
 
-def _counted_from_an_end(recurrence: Recurrence, scheduled_for: datetime) -> Reckoning:
+def _counted_from_an_end(recurrence: Recurrence, scheduled_for: datetime) -> InstantDecision:
     if recurrence.ends_at is None or scheduled_for < recurrence.ends_at:
-        return Reckoning(runs=True)
-    return Reckoning(
+        return InstantDecision(runs=True)
+    return InstantDecision(
         runs=False, skipped=(SkippedRange(first=scheduled_for, last=scheduled_for, count=1, reason="ends_at"),)
     )
 
@@ -93,11 +93,11 @@ def _oldest(rules: Rules, now: datetime) -> datetime | None:
 
 def _given_up(
     recurrence: Recurrence, rules: Rules, scheduled_for: datetime, oldest: datetime, now: datetime
-) -> Reckoning:
+) -> InstantDecision:
     skipped = (_range(recurrence, scheduled_for, oldest, "missed"),)
     successor = recurrence.next_instant(oldest - MICROSECOND)
     if rules.on_missed is not OnMissed.LATEST or successor is None or successor > now:
-        return Reckoning(runs=False, skipped=skipped, successor=successor)
+        return InstantDecision(runs=False, skipped=skipped, successor=successor)
     passed = recurrence.missed(oldest - MICROSECOND, now)
     assert passed is not None
     return _coalesced(recurrence, skipped, passed.first, passed.last)
@@ -105,12 +105,12 @@ def _given_up(
 
 def _coalesced(
     recurrence: Recurrence, skipped: tuple[SkippedRange, ...], first: datetime, latest: datetime
-) -> Reckoning:
+) -> InstantDecision:
     """One instant, the latest, stands for all from ``first`` on."""
     if first < latest:
         reason = f"coalesced_into {write_instant(latest)}"
         skipped = (*skipped, _range(recurrence, first, latest, reason))
-    return Reckoning(runs=False, skipped=skipped, successor=latest)
+    return InstantDecision(runs=False, skipped=skipped, successor=latest)
 
 
 def _range(recurrence: Recurrence, first: datetime, end: datetime, reason: str) -> SkippedRange:

@@ -12,7 +12,7 @@ from typing import TypedDict, TypeVar, assert_never
 
 from pgsched.domain.cron import Cron, Gap, Overlap, next_occurrence
 from pgsched.domain.duration import check_duration, length_of
-from pgsched.domain.spread import spread
+from pgsched.domain.jitter import resolve_hashes
 from pgsched.errors import InvalidSchedule
 
 _SUCH = "2026-03-01T09:00:00Z"
@@ -113,7 +113,7 @@ def from_parts(
 
     Exactly one of ``fire_at`` (ISO 8601 with offset), ``cron`` and ``every`` (a duration); ``timezone``, ``gap``
     and ``overlap`` go with cron only, ``anchor`` goes with every, and must. ``identity`` is what an ``H`` in cron is
-    drawn from (``spread``), and must be there for one. Raises InvalidSchedule otherwise.
+    drawn from (``resolve_hashes``), and must be there for one. Raises InvalidSchedule otherwise.
     """
     _check_combination({"fire_at": fire_at, "cron": cron, "every": every})
     _check_companions("cron", cron, {"timezone": timezone, "gap": gap, "overlap": overlap})
@@ -122,7 +122,7 @@ def from_parts(
         return Once(fire_at=instant_of(fire_at, "fire_at"))
     if cron is not None:
         return Cron(
-            expression=cron if identity is None else spread(cron, identity),
+            expression=cron if identity is None else resolve_hashes(cron, identity),
             timezone="UTC" if timezone is None else timezone,
             gap=_policy(Gap, gap, "gap"),
             overlap=_policy(Overlap, overlap, "overlap"),

@@ -12,7 +12,7 @@ from pgsched.domain.cron import Cron, shifts_to_opening, walls_in
 from pgsched.domain.cron_expression import DAY, Expression, read
 from pgsched.domain.duration import SECOND
 from pgsched.domain.schedule import Every, Once, Schedule
-from pgsched.domain.zone import OffsetSpan, spans
+from pgsched.domain.time_zone import OffsetSpan, spans
 
 _EPOCH = datetime(1970, 1, 1)
 _FIRST_DAY = _EPOCH.toordinal()

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import psycopg
 
-from pgsched.domain.zone import version_in_use
+from pgsched.domain.time_zone import version_in_use
 from pgsched.event_emitter import Events
 from pgsched.service import Service
 from pgsched.store.core.connect import Link

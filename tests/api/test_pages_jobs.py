@@ -10,7 +10,7 @@ import httpx
 import msgspec
 
 from pgsched.api.pages.week import days_of, week_of
-from pgsched.domain.definition import Definition
+from pgsched.domain.job_definition import Definition
 from pgsched.domain.recurrence import recurrence
 from tests.conftest import Connection
 from tests.store.store_arrange import call, column, finish, planned, schedule, value

@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from pgsched.domain.declaration import declared_in
+from pgsched.domain.declared_job import declared_in
 from tests.cli.conftest import Run
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import pgsched
 from pgsched.cli.declared_file import jobs_of
-from pgsched.domain.declaration import DeclaredJob, checked, declared_in
+from pgsched.domain.declared_job import DeclaredJob, checked, declared_in
 from pgsched.errors import Conflict, InvalidInput, InvalidSchedule, PgschedError
 from pgsched.store.core.text import encode
 from pgsched.store.core.transactions import transaction_async

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.domain.exclusion import Between, ExcludedDays, Pattern
+from pgsched.domain.excluded_times import Between, ExcludedDays, Pattern
 from pgsched.domain.job_rules import MOST_PATTERNS, Also, OnMissed, OnOverlap, Rules, parse_rules
 from pgsched.errors import InvalidSchedule
 

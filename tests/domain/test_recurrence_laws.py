@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pgsched.domain.job_rules import OnMissed, Rules, parse_rules
 from pgsched.domain.recurrence import Recurrence, recurrence
-from pgsched.domain.run_decisions import reckon
+from pgsched.domain.run_decisions import decide_instant
 from pgsched.errors import InvalidSchedule
 from tests.domain.drawn import Drawn, drawn
 
@@ -92,17 +92,17 @@ def test_each_instant_up_to_now_is_accounted_for_exactly_once(
     accounted, at = list[datetime](), instants[start]
     steps = 0
     while at <= now and steps < 60:
-        reckoning, steps = reckon(job, rules, at, now), steps + 1
-        for part in reckoning.skipped:
+        decision, steps = decide_instant(job, rules, at, now), steps + 1
+        for part in decision.skipped:
             covered = [instant for instant in expected if part.first <= instant <= part.last]
             assert len(covered) == part.count
             accounted += covered
-        if reckoning.runs:
+        if decision.runs:
             accounted.append(at)
-        if reckoning.successor is None or reckoning.successor > now:
+        if decision.successor is None or decision.successor > now:
             break
-        assert reckoning.successor > at
-        at = reckoning.successor
+        assert decision.successor > at
+        at = decision.successor
     assert accounted == expected[: len(accounted)]
     assert steps == 60 or len(accounted) == len(expected)
 

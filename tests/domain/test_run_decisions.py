@@ -1,4 +1,4 @@
-"""Reckoning: what runs and what is skipped of the instants that passed, by each policy."""
+"""Claimed instants: what runs and what is skipped of the instants that passed, by each policy."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -7,57 +7,59 @@ import pytest
 
 from pgsched.domain.job_rules import parse_rules
 from pgsched.domain.recurrence import recurrence
-from pgsched.domain.run_decisions import Reckoning, SkippedRange, reckon
+from pgsched.domain.run_decisions import InstantDecision, SkippedRange, decide_instant
 
 NINE = datetime(2026, 3, 1, 9, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
-def _reckon(rules: dict[str, Any], late: timedelta, every: str = "1h") -> Reckoning:
+def _decide(rules: dict[str, Any], late: timedelta, every: str = "1h") -> InstantDecision:
     parsed = parse_rules(rules)
-    return reckon(recurrence(every=every, anchor=NINE, rules=parsed), parsed, NINE, NINE + late)
+    return decide_instant(recurrence(every=every, anchor=NINE, rules=parsed), parsed, NINE, NINE + late)
 
 
 @pytest.mark.parametrize("on_missed", ["latest", "all", "skip"])
 @pytest.mark.parametrize("late", [timedelta(milliseconds=-300), timedelta(0), timedelta(seconds=59)])
 def test_a_row_on_time_runs_and_the_next_instant_follows(on_missed: str, late: timedelta) -> None:
-    assert _reckon({"on_missed": on_missed}, late) == Reckoning(runs=True, successor=NINE + HOUR)
+    assert _decide({"on_missed": on_missed}, late) == InstantDecision(runs=True, successor=NINE + HOUR)
 
 
 def test_the_latest_instant_runs_for_all_that_were_passed_over() -> None:
     reason = "coalesced_into 2026-03-01T12:00:00Z"
     skipped = SkippedRange(first=NINE, last=NINE + 2 * HOUR, count=3, reason=reason)
-    expected = Reckoning(runs=False, skipped=(skipped,), successor=NINE + 3 * HOUR)
-    assert _reckon({}, 3 * HOUR) == expected
-    assert _reckon({}, 3.9 * HOUR) == expected
+    expected = InstantDecision(runs=False, skipped=(skipped,), successor=NINE + 3 * HOUR)
+    assert _decide({}, 3 * HOUR) == expected
+    assert _decide({}, 3.9 * HOUR) == expected
 
 
 def test_an_instant_that_nothing_followed_runs_however_late() -> None:
-    assert _reckon({}, 0.9 * HOUR) == Reckoning(runs=True, successor=NINE + HOUR)
-    assert _reckon({"ends_at": "2026-03-01T10:00:00Z"}, 100 * HOUR) == Reckoning(runs=True)
+    assert _decide({}, 0.9 * HOUR) == InstantDecision(runs=True, successor=NINE + HOUR)
+    assert _decide({"ends_at": "2026-03-01T10:00:00Z"}, 100 * HOUR) == InstantDecision(runs=True)
 
 
 def test_all_run_one_after_the_other() -> None:
-    assert _reckon({"on_missed": "all"}, 100 * HOUR) == Reckoning(runs=True, successor=NINE + HOUR)
+    assert _decide({"on_missed": "all"}, 100 * HOUR) == InstantDecision(runs=True, successor=NINE + HOUR)
 
 
 def test_what_is_skipped_when_missed_may_be_a_minute_late() -> None:
     missed = SkippedRange(first=NINE, last=NINE + HOUR, count=2, reason="missed")
-    expected = Reckoning(runs=False, skipped=(missed,), successor=NINE + 2 * HOUR)
-    assert _reckon({"on_missed": "skip"}, 1.5 * HOUR) == expected
-    assert _reckon({"on_missed": "skip"}, 2 * HOUR + timedelta(minutes=1)) == expected
-    assert _reckon({"on_missed": "skip", "catch_up": "2h"}, 1.5 * HOUR) == Reckoning(runs=True, successor=NINE + HOUR)
+    expected = InstantDecision(runs=False, skipped=(missed,), successor=NINE + 2 * HOUR)
+    assert _decide({"on_missed": "skip"}, 1.5 * HOUR) == expected
+    assert _decide({"on_missed": "skip"}, 2 * HOUR + timedelta(minutes=1)) == expected
+    assert _decide({"on_missed": "skip", "catch_up": "2h"}, 1.5 * HOUR) == InstantDecision(
+        runs=True, successor=NINE + HOUR
+    )
 
 
 def test_what_is_too_old_to_be_caught_up_with_is_missed_and_the_rest_runs() -> None:
     missed = SkippedRange(first=NINE, last=NINE + 2 * HOUR, count=3, reason="missed")
-    assert _reckon({"on_missed": "all", "catch_up": "2h"}, 4.5 * HOUR) == Reckoning(
+    assert _decide({"on_missed": "all", "catch_up": "2h"}, 4.5 * HOUR) == InstantDecision(
         runs=False, skipped=(missed,), successor=NINE + 3 * HOUR
     )
 
 
 def test_what_is_too_old_is_missed_and_the_latest_runs_for_the_rest() -> None:
-    assert _reckon({"catch_up": "2h"}, 4.5 * HOUR) == Reckoning(
+    assert _decide({"catch_up": "2h"}, 4.5 * HOUR) == InstantDecision(
         runs=False,
         skipped=(
             SkippedRange(first=NINE, last=NINE + 2 * HOUR, count=3, reason="missed"),
@@ -71,7 +73,7 @@ def test_what_is_too_old_is_missed_and_the_latest_runs_for_the_rest() -> None:
 
 def test_where_all_is_too_old_the_next_instant_is_in_the_future() -> None:
     missed = SkippedRange(first=NINE, last=NINE + 4 * HOUR, count=5, reason="missed")
-    assert _reckon({"catch_up": "5m"}, 4.5 * HOUR) == Reckoning(
+    assert _decide({"catch_up": "5m"}, 4.5 * HOUR) == InstantDecision(
         runs=False, skipped=(missed,), successor=NINE + 5 * HOUR
     )
 
@@ -79,37 +81,37 @@ def test_where_all_is_too_old_the_next_instant_is_in_the_future() -> None:
 def test_a_job_that_ended_meanwhile_has_no_successor() -> None:
     rules = {"catch_up": "5m", "ends_at": "2026-03-01T11:00:00Z"}
     missed = SkippedRange(first=NINE, last=NINE + HOUR, count=2, reason="missed")
-    assert _reckon(rules, 4.5 * HOUR) == Reckoning(runs=False, skipped=(missed,))
+    assert _decide(rules, 4.5 * HOUR) == InstantDecision(runs=False, skipped=(missed,))
 
 
 @pytest.mark.parametrize("spread", [{"jitter": "10m"}, {"window": "10m"}])
 def test_what_jitter_and_windows_allow_is_not_late(spread: dict[str, Any]) -> None:
     late = timedelta(minutes=10, seconds=30)
-    assert _reckon({"on_missed": "skip", **spread}, late) == Reckoning(runs=True, successor=NINE + HOUR)
-    assert not _reckon({"on_missed": "skip", **spread}, late + timedelta(minutes=1)).runs
+    assert _decide({"on_missed": "skip", **spread}, late) == InstantDecision(runs=True, successor=NINE + HOUR)
+    assert not _decide({"on_missed": "skip", **spread}, late + timedelta(minutes=1)).runs
 
 
 def test_after_completion_the_row_runs_and_its_successor_is_not_known_yet() -> None:
-    assert _reckon({"after_completion": True}, 100 * HOUR) == Reckoning(runs=True)
+    assert _decide({"after_completion": True}, 100 * HOUR) == InstantDecision(runs=True)
 
 
 def test_after_completion_a_row_that_the_run_before_has_put_past_the_end_does_not_run() -> None:
     rules = parse_rules({"after_completion": True, "ends_at": "2026-03-01T09:30:00Z"})
     past = SkippedRange(first=NINE + HOUR, last=NINE + HOUR, count=1, reason="ends_at")
-    found = reckon(recurrence(every="1h", anchor=NINE, rules=rules), rules, NINE + HOUR, NINE + HOUR)
-    assert found == Reckoning(runs=False, skipped=(past,))
+    found = decide_instant(recurrence(every="1h", anchor=NINE, rules=rules), rules, NINE + HOUR, NINE + HOUR)
+    assert found == InstantDecision(runs=False, skipped=(past,))
 
 
 def test_a_row_that_its_edited_schedule_no_longer_names_is_reckoned_once() -> None:
     parsed = parse_rules({"catch_up": "1h"})
     job = recurrence(cron="0 12 * * *", rules=parsed)
     missed = SkippedRange(first=NINE, last=NINE, count=1, reason="missed")
-    assert reckon(job, parsed, NINE, NINE + 2 * HOUR) == Reckoning(
+    assert decide_instant(job, parsed, NINE, NINE + 2 * HOUR) == InstantDecision(
         runs=False, skipped=(missed,), successor=NINE + 3 * HOUR
     )
 
 
 def test_a_year_away_from_a_job_of_each_second_is_two_ranges() -> None:
-    reckoning = _reckon({"catch_up": "1d"}, timedelta(days=365), every="1s")
-    assert [part.count for part in reckoning.skipped] == [364 * 86_400, 86_400]
-    assert reckoning.successor == NINE + timedelta(days=365)
+    decision = _decide({"catch_up": "1d"}, timedelta(days=365), every="1s")
+    assert [part.count for part in decision.skipped] == [364 * 86_400, 86_400]
+    assert decision.successor == NINE + timedelta(days=365)

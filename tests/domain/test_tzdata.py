@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pgsched.domain.zone import version_in_use
+from pgsched.domain.time_zone import version_in_use
 
 
 def a_place(directory: Path, **files: str) -> str:

@@ -25,7 +25,7 @@ from pgsched.delivery.exchange import Malformed
 from pgsched.delivery.head_repair import HeadRepair
 from pgsched.domain.api_key import ANYBODY, Grant
 from pgsched.domain.body import check_body
-from pgsched.domain.declaration import declared_in
+from pgsched.domain.declared_job import declared_in
 from pgsched.domain.job_rules import parse_rules
 from pgsched.domain.oidc import FromClaim, Provider, parse_providers
 from pgsched.domain.options import parse_options

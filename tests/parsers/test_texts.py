@@ -25,14 +25,14 @@ from pgsched.delivery.url import parse_url
 from pgsched.domain.api_key import Token
 from pgsched.domain.duration import format_duration, length_of, parse_duration, parse_shift
 from pgsched.domain.event_position import Position
-from pgsched.domain.exclusion import parse_exclusion
+from pgsched.domain.excluded_times import parse_exclusion
+from pgsched.domain.jitter import resolve_hashes
 from pgsched.domain.notification import parse_notice
 from pgsched.domain.schedule import from_parts, instant_of, next_instant
 from pgsched.domain.secret import parse_signing_secret
-from pgsched.domain.spread import spread
 from pgsched.domain.target import parse_target
+from pgsched.domain.time_zone import zone_named
 from pgsched.domain.trace import traceparent_in
-from pgsched.domain.zone import zone_named
 from pgsched.errors import (
     InvalidInput,
     InvalidSchedule,
@@ -78,7 +78,7 @@ READERS: list[tuple[Read, type[Exception], list[str]]] = [
     (parse_shift, InvalidSchedule, ["-1h", "PT5S", "-P1D"]),
     (length_of, InvalidSchedule, ["PT0S", "0s", "5m"]),
     (_cron, InvalidSchedule, ["*/5 9-17 * * MON-FRI", "0 0 L * *", "H H(0-7) * * *", "@daily", "0 30 2 15W * *"]),
-    (lambda text: spread(text, "shop"), InvalidSchedule, ["H H * * *", "H/10 H(0-7)/2 1,H * *"]),
+    (lambda text: resolve_hashes(text, "shop"), InvalidSchedule, ["H H * * *", "H/10 H(0-7)/2 1,H * *"]),
     (lambda text: instant_of(text, "fire_at"), InvalidSchedule, ["2026-03-01T09:00:00Z", "2026-W09-7T09+01:00"]),
     (zone_named, InvalidSchedule, ["Europe/Berlin", "Etc/GMT+5", "../../etc/passwd", "posix/UTC", "UTC"]),
     (parse_exclusion, InvalidSchedule, ["2026-12-25", "2026-12-24/2026-12-31", "* 0-6 * * SAT,SUN",

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import msgspec
 
-from pgsched.domain.definition import Definition
+from pgsched.domain.job_definition import Definition
 from pgsched.domain.recurrence import Recurrence
 from pgsched.errors import InvalidSchedule
 

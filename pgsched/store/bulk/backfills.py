@@ -12,7 +12,7 @@ import orjson
 from psycopg import AsyncConnection
 from psycopg.rows import tuple_row
 
-from pgsched.domain.definition import Definition
+from pgsched.domain.job_definition import Definition
 from pgsched.domain.recurrence import Recurrence
 from pgsched.store.core.query import one
 from pgsched.store.core.sql import statement

@@ -1,7 +1,7 @@
 """Decides what to do with the claimed rows of jobs, and finds the jobs that were changed in the middle of the claim.
 
 To read rules, and to search for instants that are few, takes up to some hundredths of a second a job. A claim spends
-little more than that on all that have rules, the plainest first; the rest is put off, and reckoned a moment later.
+little more than that on all that have rules, the plainest first; the rest is put off, and decided a moment later.
 
 Whoever changes a job locks it, and passes over a row that a claim holds. So either the claim has the job first, and the
 change finds the job carried on; or the change does, and the claim leaves the job alone: the row runs, and what comes
@@ -16,7 +16,7 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.job_rules import Rules
-from pgsched.domain.run_decisions import Reckoning, SkippedRange
+from pgsched.domain.run_decisions import InstantDecision, SkippedRange
 from pgsched.errors import InvalidSchedule
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import Tokens, Uuids, to_datetime, to_instant
@@ -26,7 +26,7 @@ from pgsched.store.jobs.definitions import ClaimedDefinition
 _SECONDS, _SECONDS_OF_RULES = 0.1, 0.03  # of computing
 
 
-class ReckonedChanges(NamedTuple):
+class DecidedChanges(NamedTuple):
     """The rows whose jobs were changed since they were planned, with what a job had missed when it was cancelled; and
     those whose jobs somebody else has locked, so that nothing can be said of them."""
 
@@ -34,10 +34,10 @@ class ReckonedChanges(NamedTuple):
     locked: frozenset[bytes]
 
 
-NOTHING_CHANGED = ReckonedChanges({}, frozenset())
+NOTHING_CHANGED = DecidedChanges({}, frozenset())
 
 
-class Reckoned(NamedTuple):
+class DecidedRow(NamedTuple):
     """A claimed row with what becomes of it, as long as its job is not changed at this moment.
 
     Where it simply runs, the instant of its successor as a wire count, or None.
@@ -46,31 +46,31 @@ class Reckoned(NamedTuple):
     row: ClaimedExecution
     definition: ClaimedDefinition
     rules: Rules
-    reckoning: Reckoning | int | None
+    decision: InstantDecision | int | None
 
     @property
     def changes_its_job(self) -> bool:
         """Whether the job is written to where the row runs, be it that the row is the last."""
-        found, rules = self.reckoning, self.rules
-        successor = found.successor if isinstance(found, Reckoning) else found
+        found, rules = self.decision, self.rules
+        successor = found.successor if isinstance(found, InstantDecision) else found
         return successor is None or rules.max_runs is not None or rules.after_completion
 
     def is_behind(self, now: int) -> bool:
         """Whether further instants have passed."""
-        found = self.reckoning
-        if not isinstance(found, Reckoning):
+        found = self.decision
+        if not isinstance(found, InstantDecision):
             return False
         return bool(found.skipped) or (found.successor is not None and to_instant(found.successor) <= now)
 
 
-async def reckon_rows(
+async def decide_rows(
     connection: AsyncConnection[Any],
     rows: Iterable[ClaimedExecution],
     definitions: Mapping[bytes, ClaimedDefinition],
     now: int,
-) -> tuple[list[Reckoned], list[ClaimedExecution]]:
+) -> tuple[list[DecidedRow], list[ClaimedExecution]]:
     """What becomes of the rows whose jobs make sense, and the rows that there is no time for; all others run."""
-    found, left = list[Reckoned](), list[ClaimedExecution]()
+    found, left = list[DecidedRow](), list[ClaimedExecution]()
     known = [(row, definition) for row in rows if (definition := definitions.get(row.id))]
     known.sort(key=lambda one: one[1].weight)
     until, are_plain = time.thread_time() + _SECONDS, True
@@ -81,20 +81,20 @@ async def reckon_rows(
             left.append(row)
             continue
         try:
-            reckoning = definition.reckoned(row, now) if definition.revision == row.plan else None
-            found.append(Reckoned(row, definition, definition.parsed(), reckoning))
+            decision = definition.decided(row, now) if definition.revision == row.plan else None
+            found.append(DecidedRow(row, definition, definition.parsed(), decision))
         except (InvalidSchedule, OverflowError) as error:
             # It was valid when it was planned; rules of time zones change. The others of this claim go on.
             await mark_invalid(connection, definition.id, row.plan, error)
     return found, left
 
 
-async def changed_since(connection: AsyncConnection[Any], reckoned: Sequence[Reckoned], now: int) -> ReckonedChanges:
+async def changed_since(connection: AsyncConnection[Any], decided: Sequence[DecidedRow], now: int) -> DecidedChanges:
     """Locks the jobs of which more is asked than a successor, those that nobody else has locked.
 
     Where nothing has passed since the row's instant there is no need to look: its successor is not inserted.
     """
-    behind = {one.definition.raw_id: one for one in reckoned if _is_to_be_looked_at(one, now)}
+    behind = {one.definition.raw_id: one for one in decided if _is_to_be_looked_at(one, now)}
     if not behind:
         return NOTHING_CHANGED
     jobs, revisions = zip(*sorted((id, one.row.plan or 0) for id, one in behind.items()), strict=True)
@@ -108,14 +108,14 @@ async def changed_since(connection: AsyncConnection[Any], reckoned: Sequence[Rec
         if not unchanged
     }
     held = {id for id, _, _ in found}
-    return ReckonedChanges(changed, frozenset(one.row.id for id, one in behind.items() if id not in held))
+    return DecidedChanges(changed, frozenset(one.row.id for id, one in behind.items() if id not in held))
 
 
-def _is_to_be_looked_at(one: Reckoned, now: int) -> bool:
+def _is_to_be_looked_at(one: DecidedRow, now: int) -> bool:
     return one.definition.revision != one.row.plan or one.changes_its_job or one.is_behind(now)
 
 
-def _missed(one: Reckoned, cancelled: int) -> SkippedRange | None:
+def _missed(one: DecidedRow, cancelled: int) -> SkippedRange | None:
     missed = one.definition.recurrence().missed(to_datetime(one.row.scheduled_for), to_datetime(cancelled))
     if missed is None:
         return None

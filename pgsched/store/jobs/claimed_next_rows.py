@@ -1,10 +1,10 @@
 """Plans the next rows of recurring jobs in the transaction that claims the present ones, and decides which of these
 run.
 
-Each claimed row is first reckoned with, for instants may have passed since it was planned
+What becomes of each claimed instant is decided first, for others may have passed since it was planned
 (``domain.run_decisions``). Of those that would run, the ones that are not to overlap are held against the runs of
 their job that are not over: they are skipped, or wait for that run's end, or end it. What runs or is skipped has
-its successor inserted; what waits has none, since its next claim reckons anew. So a job has one waiting row at any
+its successor inserted; what waits has none, since its next claim decides anew. So a job has one waiting row at any
 time, however much it is behind.
 
 Nothing here waits for a lock that a client can hold. A row whose job, or whose earlier run, somebody else has locked is
@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 from psycopg import AsyncConnection
 
+from pgsched.domain.after_rule import LookAgain, SkipRun, WaitFor
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.predecessor import LookAgain, SkipRun, WaitFor
-from pgsched.domain.run_decisions import OverlapDecision, Reckoning, decide_overlap
+from pgsched.domain.run_decisions import InstantDecision, OverlapDecision, decide_overlap
 from pgsched.store.core.wire import LONG_AGO, to_instant
-from pgsched.store.jobs.claimed_job_rows import Reckoned, ReckonedChanges, changed_since, reckon_rows
+from pgsched.store.jobs.claimed_job_rows import DecidedChanges, DecidedRow, changed_since, decide_rows
 from pgsched.store.jobs.definitions import Definitions, fires_late
 from pgsched.store.jobs.earlier import as_planned, cancel_earlier, earlier_runs, early_rows, queue
 from pgsched.store.jobs.predecessors import decide_after, queue_after
@@ -68,15 +68,15 @@ async def plan_successors(
     rows = list({row.job_id: row for row in latest}.values())
     definitions = await known.of_rows(connection, rows)
     decisions = Decisions(again=again)
-    reckoned, left = await reckon_rows(connection, rows, definitions, now)
+    decided, left = await decide_rows(connection, rows, definitions, now)
     for row in left:
         decisions.idle.add(row.id)
         decisions.locked.append(PutOff(row, row.fire_at <= row.scheduled_for))
-    changed = await changed_since(connection, reckoned, now)
-    for one in reckoned:
+    changed = await changed_since(connection, decided, now)
+    for one in decided:
         if one.row.id in changed.locked:
             decisions.put_off(one.row, one.rules)
-    runs = [run for one in reckoned if (run := _run_of(decisions, one, changed, now))]
+    runs = [run for one in decided if (run := _run_of(decisions, one, changed, now))]
     runs = await _after_others(connection, decisions, runs)
     await _let_run(connection, decisions, await _unhindered(connection, decisions, runs))
     await write(connection, decisions)
@@ -94,22 +94,22 @@ async def _put_off_early(connection: AsyncConnection[Any], decisions: Decisions,
             decisions.put_off(run.row, run.rules, "waits: its instant is still to come", until=run.row.start)
 
 
-def _run_of(decisions: Decisions, one: Reckoned, changed: ReckonedChanges, now: int) -> Run | None:
+def _run_of(decisions: Decisions, one: DecidedRow, changed: DecidedChanges, now: int) -> Run | None:
     """The run that a claimed row means; None where it does not run."""
-    row, definition, rules, reckoned = one
+    row, definition, rules, decided = one
     if row.id in changed.locked:
         return None
     if row.id in changed.rows:
         missed = changed.rows[row.id]
         return Run(row, definition, rules, None, passed=() if missed is None else (missed,), changed=True)
-    if not isinstance(reckoned, Reckoning):
-        return Run(row, definition, rules, reckoned)
-    successor = None if reckoned.successor is None else to_instant(reckoned.successor)
-    if reckoned.runs:
+    if not isinstance(decided, InstantDecision):
+        return Run(row, definition, rules, decided)
+    successor = None if decided.successor is None else to_instant(decided.successor)
+    if decided.runs:
         earliest = row.fire_at if fires_late(row, rules) else LONG_AGO
-        return Run(row, definition, rules, successor, earliest, reckoned.skipped)
+        return Run(row, definition, rules, successor, earliest, decided.skipped)
     # What runs instead has its turn now, whenever it was to start: it fires late, at this moment.
-    decisions.skip(Run(row, definition, rules, successor, now + 1), reckoned.skipped)
+    decisions.skip(Run(row, definition, rules, successor, now + 1), decided.skipped)
     return None
 
 

@@ -14,10 +14,10 @@ from uuid import UUID
 import msgspec
 from psycopg import AsyncConnection
 
-from pgsched.domain.declaration import DeclaredJob
+from pgsched.domain.declared_job import DeclaredJob
+from pgsched.domain.jitter import identity_of
 from pgsched.domain.preview import preview
 from pgsched.domain.schedule import Fire
-from pgsched.domain.spread import identity_of
 from pgsched.errors import Conflict
 from pgsched.store import verbs
 from pgsched.store.core.query import rows

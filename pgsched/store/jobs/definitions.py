@@ -14,14 +14,14 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.domain.bounded_cache import Memo
-from pgsched.domain.definition import Definition
 from pgsched.domain.duration import MICROSECOND
 from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.jitter import resolve_hashes
+from pgsched.domain.job_definition import Definition
 from pgsched.domain.job_rules import Rules
 from pgsched.domain.recurrence import Recurrence
-from pgsched.domain.run_decisions import Reckoning, reckon, reckon_late
+from pgsched.domain.run_decisions import InstantDecision, decide_delayed, decide_instant
 from pgsched.domain.schedule import from_parts, next_instant
-from pgsched.domain.spread import spread
 from pgsched.errors import InvalidSchedule
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import Uuids, to_datetime, to_instant
@@ -47,8 +47,8 @@ class ClaimedDefinition(Definition):
         if self.cron is None:
             return self
         try:
-            return replace(self, cron=spread(self.cron, self.identity))
-        except InvalidSchedule:  # raised again, and dealt with, by ``reckoned``
+            return replace(self, cron=resolve_hashes(self.cron, self.identity))
+        except InvalidSchedule:  # raised again, and dealt with, by ``decided``
             return self
 
     def recurrence(self) -> Recurrence:
@@ -71,7 +71,7 @@ class ClaimedDefinition(Definition):
         second = instant - instant % 1_000_000  # without the fraction, all within a second share one search
         return _following(self.cron or "", self.timezone, self.gap, self.overlap, second)
 
-    def reckoned(self, row: ClaimedExecution, now: int) -> Reckoning | int | None:
+    def decided(self, row: ClaimedExecution, now: int) -> InstantDecision | int | None:
         """What becomes of the row and what follows: where it simply runs, the next instant as a count, or None.
 
         Raises InvalidSchedule.
@@ -83,8 +83,8 @@ class ClaimedDefinition(Definition):
         rules = self.parsed()
         nominal, moment = to_datetime(row.scheduled_for), to_datetime(now)
         if fires_late(row, rules):
-            return reckon_late(self.recurrence(), rules, nominal, moment)
-        return reckon(self.recurrence(), rules, nominal, moment)
+            return decide_delayed(self.recurrence(), rules, nominal, moment)
+        return decide_instant(self.recurrence(), rules, nominal, moment)
 
 
 def fires_late(row: ClaimedExecution, rules: Rules) -> bool:

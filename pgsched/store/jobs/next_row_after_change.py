@@ -15,8 +15,8 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.definition import Definition
 from pgsched.domain.duration import MICROSECOND
+from pgsched.domain.job_definition import Definition
 from pgsched.domain.job_rules import NO_RULES
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.run_decisions import SkippedRange

@@ -1,4 +1,4 @@
-"""Looks for the runs of other jobs after which claimed rows come, and has these wait (``domain.predecessor``)."""
+"""Looks for the runs of other jobs after which claimed rows come, and has these wait (``domain.after_rule``)."""
 
 from datetime import datetime
 from typing import Any
@@ -6,9 +6,9 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
+from pgsched.domain.after_rule import After, Decision, Other, OtherRun, WaitFor, decide
 from pgsched.domain.duration import MICROSECOND
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.predecessor import After, Decision, Other, OtherRun, WaitFor, decide
 from pgsched.errors import InvalidSchedule
 from pgsched.store import internal
 from pgsched.store.core.sql import statement, statement_in

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.definition import Definition
+from pgsched.domain.job_definition import Definition
 from pgsched.errors import InvalidSchedule
 from pgsched.store.core.culprits import Culprit, by_halves, is_a_lock
 from pgsched.store.core.query import column, first, rows

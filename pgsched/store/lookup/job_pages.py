@@ -5,7 +5,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from pgsched.domain.definition import Definition
+from pgsched.domain.job_definition import Definition
 from pgsched.store.lookup.clauses import SortOrder, calling, equal, in_state, labelled, row_of, table
 from pgsched.store.lookup.rows import JobFilter, JobRow
 

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.definition import Definition
+from pgsched.domain.job_definition import Definition
 from pgsched.store.core.query import first, rows
 from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters, reasons_of_dead_letters

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import orjson
 
-from pgsched.domain.definition import Definition
+from pgsched.domain.job_definition import Definition
 from pgsched.domain.schedule import Fire
 
 Json = Any

@@ -7,8 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from pgsched.domain.duration import length_of
-from pgsched.domain.request import check_request
 from pgsched.domain.schedule import instant_of
+from pgsched.domain.schedule_request import check_request
 from pgsched.errors import InvalidInput, InvalidSchedule
 from pgsched.store.core.text import check_no_bytes, check_text, encode
 

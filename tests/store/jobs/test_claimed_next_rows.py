@@ -9,7 +9,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from pgsched.domain.spread import spread
+from pgsched.domain.jitter import resolve_hashes
 from pgsched.errors import InvalidSchedule
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.sql import statement, statement_in
@@ -251,7 +251,7 @@ async def test_a_successor_that_another_is_writing_is_waited_for(
 
 
 async def test_a_hashed_minute_is_the_same_each_time(db: Session, worker: Connection) -> None:
-    minute = int(spread("H * * * *", "default/nightly").split()[0])
+    minute = int(resolve_hashes("H * * * *", "default/nightly").split()[0])
     hashed = job(db, cron="H * * * *", key="nightly")
     planned_row(db, hashed, BEGAN.replace(minute=minute))
     await claim(worker)

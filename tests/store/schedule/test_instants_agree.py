@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pgsched.client.requests import Call
 from pgsched.delivery.http import parse_retry_after
-from pgsched.domain.exclusion import parse_exclusion
+from pgsched.domain.excluded_times import parse_exclusion
 from pgsched.domain.schedule import instant_of
 from pgsched.errors import InvalidSchedule
 from tests.store.store_arrange import Connection, column, value

@@ -1,4 +1,4 @@
--- Backfills: bulk operations that run a range of instants of a job that have passed. Workers reckon the instants and plan a row for each.
+-- Backfills: bulk operations that run a range of instants of a job that have passed. Workers compute the instants and plan a row for each.
 
 create or replace function pgsched_internal.check_backfill(filter jsonb, locks boolean) returns text language plpgsql volatile as $$
 declare

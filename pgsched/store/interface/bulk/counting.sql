@@ -67,7 +67,7 @@ begin
   elsif action in ('replay', 'discard') then
     select c.* into matched, complete from pgsched_internal.count_dead_letters(filter, clients, until) c;
   elsif action = 'backfill' then
-    complete := false;  -- only Python reckons the instants of a job
+    complete := false;  -- only Python computes the instants of a job
   else
     select count(*), true into matched, complete from pgsched_internal.jobs_named(action, filter, clients);
   end if;

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsched.domain.cron import Cron
+from pgsched.domain.jitter import identity_of, resolve_hashes
 from pgsched.domain.schedule import from_parts
-from pgsched.domain.spread import identity_of, spread
 from pgsched.errors import InvalidSchedule
 
 FORMS = [
@@ -26,20 +26,20 @@ FORMS = [
     "expression", ["0 9 * * THU", "@hourly", "30 2 * MAR SUN", "", "H * *", "H * * * * * *", "0 9 * * WED,THU"]
 )
 def test_what_has_no_h_is_left_as_it_is(expression: str) -> None:
-    assert spread(expression, "default/nightly") == expression
+    assert resolve_hashes(expression, "default/nightly") == expression
 
 
 @given(st.sampled_from(FORMS), st.text(max_size=50))
 def test_whatever_the_identity_it_is_a_schedule_and_always_the_same(expression: str, identity: str) -> None:
-    found = spread(expression, identity)
+    found = resolve_hashes(expression, identity)
     assert "H" not in found
     assert Cron(expression=found)
-    assert spread(expression, identity) == found
-    assert spread(found, identity) == found
+    assert resolve_hashes(expression, identity) == found
+    assert resolve_hashes(found, identity) == found
 
 
 def test_a_fleet_is_spread_over_all_minutes_and_hours() -> None:
-    jobs = [spread("H H * * *", f"payments/job-{n}").split() for n in range(6000)]
+    jobs = [resolve_hashes("H H * * *", f"payments/job-{n}").split() for n in range(6000)]
     minutes, hours = Counter(job[0] for job in jobs), Counter(job[1] for job in jobs)
     assert len(minutes) == 60
     assert len(hours) == 24
@@ -49,7 +49,7 @@ def test_a_fleet_is_spread_over_all_minutes_and_hours() -> None:
 
 @given(st.text(max_size=50))
 def test_a_value_is_within_its_range(identity: str) -> None:
-    low, hour, day, _, _ = spread("H(20-30) H H * *", identity).split()
+    low, hour, day, _, _ = resolve_hashes("H(20-30) H H * *", identity).split()
     assert 20 <= int(low) <= 30
     assert 0 <= int(hour) <= 23
     assert 1 <= int(day) <= 28
@@ -57,7 +57,7 @@ def test_a_value_is_within_its_range(identity: str) -> None:
 
 @given(st.text(max_size=50))
 def test_a_step_begins_with_one_of_its_first_values(identity: str) -> None:
-    start, rest = spread("H/15 * * * *", identity).split()[0].split("-")
+    start, rest = resolve_hashes("H/15 * * * *", identity).split()[0].split("-")
     assert 0 <= int(start) < 15
     assert rest == "59/15"
 
@@ -82,7 +82,7 @@ def test_a_step_begins_with_one_of_its_first_values(identity: str) -> None:
 )
 def test_what_a_field_does_not_have_is_refused(expression: str, says: str) -> None:
     with pytest.raises(InvalidSchedule, match=says):
-        spread(expression, "default/nightly")
+        resolve_hashes(expression, "default/nightly")
 
 
 def test_without_an_identity_h_stands_for_nothing() -> None:
@@ -93,7 +93,7 @@ def test_without_an_identity_h_stands_for_nothing() -> None:
 def test_a_schedule_is_made_for_an_identity() -> None:
     mine, yours = (from_parts(cron="H H * * *", identity=identity) for identity in ("default/mine", "default/yours"))
     assert mine != yours
-    assert mine == from_parts(cron=spread("H H * * *", "default/mine"))
+    assert mine == from_parts(cron=resolve_hashes("H H * * *", "default/mine"))
 
 
 def test_a_job_is_known_by_its_key_or_its_id() -> None:
@@ -103,6 +103,6 @@ def test_a_job_is_known_by_its_key_or_its_id() -> None:
 
 @given(st.integers(1, 59), st.text(max_size=50))
 def test_a_step_of_any_length_is_a_schedule_whoever_the_job_is(step: int, identity: str) -> None:
-    assert Cron(expression=spread(f"H/{step} * * * *", identity))
-    assert Cron(expression=spread(f"0 H(0-9)/{min(step, 9)} * * *", identity))
-    assert Cron(expression=spread(f"0 0 * H/{min(step, 11)} H/{min(step, 6)}", identity))
+    assert Cron(expression=resolve_hashes(f"H/{step} * * * *", identity))
+    assert Cron(expression=resolve_hashes(f"0 H(0-9)/{min(step, 9)} * * *", identity))
+    assert Cron(expression=resolve_hashes(f"0 0 * H/{min(step, 11)} H/{min(step, 6)}", identity))

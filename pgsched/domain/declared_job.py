@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import Any, TypedDict
 
-from pgsched.domain.request import check_request
+from pgsched.domain.schedule_request import check_request
 from pgsched.domain.target import parse_target
 from pgsched.errors import InvalidInput, InvalidSchedule, PgschedError
 

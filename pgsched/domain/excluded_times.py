@@ -12,7 +12,7 @@ from pgsched.domain.cron_expression import DAY, whole_minutes
 from pgsched.domain.duration import LONGEST, MICROSECOND, ONE_DAY
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.seconds_of_day import matching, within
-from pgsched.domain.zone import spans
+from pgsched.domain.time_zone import spans
 from pgsched.errors import InvalidSchedule
 
 _BEGINS_WITH_A_DATE = re.compile(r"\d{4}-\d", re.ASCII)

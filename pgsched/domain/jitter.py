@@ -25,7 +25,7 @@ def identity_of(client: str, key: str | None, id: object) -> str:
     return f"{client}/{key or id}"
 
 
-def spread(expression: str, identity: str) -> str:
+def resolve_hashes(expression: str, identity: str) -> str:
     """The expression with a number, a range or a step in place of each ``H``; the same ones for the same identity.
 
     ``H`` is one value of the field (of days of the month, one that every month has), ``H(a-b)`` one from a to b,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.domain.request import check_request
+from pgsched.domain.schedule_request import check_request
 from pgsched.errors import InvalidSchedule
 from tests.invalid_schedules import INVALID_RULES
 

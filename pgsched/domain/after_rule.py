@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from pgsched.domain.headers import shown
 from pgsched.domain.schedule import write_instant
-from pgsched.domain.zone import zone_named
+from pgsched.domain.time_zone import zone_named
 from pgsched.errors import InvalidSchedule
 
 _EXAMPLE = 'write an object such as {"job": "import", "same": "day", "on_failure": "skip", "on_none": "run"}'

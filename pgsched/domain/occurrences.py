@@ -8,10 +8,10 @@ from itertools import groupby
 
 from pgsched.domain.cron import Cron
 from pgsched.domain.duration import MICROSECOND, ONE_DAY
-from pgsched.domain.exclusion import Excluded
+from pgsched.domain.excluded_times import Excluded
 from pgsched.domain.schedule import Every, Schedule
 from pgsched.domain.seconds_of_day import firing, within
-from pgsched.domain.zone import LAST_YEAR
+from pgsched.domain.time_zone import LAST_YEAR
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _END = datetime(LAST_YEAR, 1, 1, tzinfo=UTC)
