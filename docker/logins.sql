@@ -1,5 +1,5 @@
 -- A login for each kind of process, none of them a superuser. The image of PostgreSQL runs this once, as its superuser, in
--- the new database, and room.sql after it; elsewhere run it with psql: psql "$SUPERUSER_URL" --file docker/logins.sql
+-- the new database, and public_revokes.sql after it; elsewhere run it with psql: psql "$SUPERUSER_URL" --file docker/logins.sql
 -- Roles belong to the whole server: for a further database of it, run this there too, with the same passwords.
 \set ON_ERROR_STOP on
 \getenv migrator_password MIGRATOR_PASSWORD

@@ -98,7 +98,7 @@ async def recheck(connection: AsyncConnection[Any], jobs: Sequence[UUID], *, old
             job.id: job for job in await rows(connection, Definition, "jobs/zoned_jobs_to_recheck", jobs=list(jobs))
         }
         moves = []
-        for row in await rows(connection, SimpleNamespace, "jobs/waiting", jobs=list(taken)):
+        for row in await rows(connection, SimpleNamespace, "jobs/planned_rows", jobs=list(taken)):
             job = taken[row.job_id]
             becomes = await asyncio.to_thread(_next, job, row.accounted)
             if becomes != row.scheduled_for:
