@@ -10,8 +10,7 @@ What happens on each failure:
 - the peer closes a used connection before it has said anything: it had done so before the request reached it, or it did
   not take the request. The exchange is sent once more, on a fresh connection; a second time it has failed.
 - the peer closes before the head of the answer is complete, or says what has no status: the exchange has failed.
-- the parser refuses the head: it is read once more in a form it takes (``head_repair``), and the connection is not used
-  again.
+- the parser refuses the head: its first line decides (``malformed_head``), and the connection is not used again.
 - anything after the head is complete: its status decides, and the connection is not used again.
 - the exchange is cancelled or expires: the connection is aborted, with whatever is unread on it.
 """
@@ -24,7 +23,7 @@ from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrad
 
 from pgsched.delivery.error_text import LENGTHS, TOLD
 from pgsched.delivery.exchange import Dropped, Exchange, Malformed
-from pgsched.delivery.head_repair import LONGEST_HEAD, MOST_HEADERS, HeadRepair
+from pgsched.delivery.malformed_head import LONGEST_HEAD, MalformedHead
 from pgsched.domain.outcome import LONGEST_ERROR
 
 if TYPE_CHECKING:
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
 
 LONGEST_BODY = 65_536
 """Bytes of an answer's body that are read at most."""
+MOST_HEADERS = 256
+"""Header lines an answer may have."""
 
 _LONGEST_ANSWER = LONGEST_HEAD + 2 * LONGEST_BODY  # on the wire, where chunks have heads of their own
 _KEPT = 4 * LONGEST_ERROR  # four bytes are the most a character takes
@@ -58,11 +59,10 @@ class Connection(asyncio.Protocol):
         "_keep",
         "_line",
         "_loop",
+        "_malformed_head",
         "_owner",
         "_parser",
         "_pieces",
-        "_repair",
-        "_repaired",
         "_state",
         "_transport",
         "_used",
@@ -77,11 +77,15 @@ class Connection(asyncio.Protocol):
         self._heard: Exchange  # the exchange of the data that is being parsed
         self._transport: asyncio.Transport
         self._state = ConnectionState.NEW
-        self._used = self._keep = self._repaired = False
-        self._repair: HeadRepair | None = None
+        self._used = self._keep = False
+        self._malformed_head: MalformedHead | None = None
         self._line = bytearray()  # what has come of a line of the head, each piece of which would cost as much as all
         self._pieces = 0
-        self._parser = self._new_parser()
+        self._parser = HttpResponseParser(self)
+        # What a target did counts, also where its lines end or its header values look a little odd.
+        self._parser.set_dangerous_leniencies(
+            lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
+        )
 
     def start(self, exchange: Exchange) -> None:
         """Sends the request. The answer ends the exchange."""
@@ -131,19 +135,19 @@ class Connection(asyncio.Protocol):
         else:
             exchange.received += len(data)
         try:
-            if self._repair is not None and not self._repaired:
-                self._feed_repair(exchange, data)
+            if self._malformed_head is not None:
+                self._read_malformed(self._malformed_head, exchange, data)
             elif exchange.received > LONGEST_HEAD and not exchange.status:
                 self._feed_head(exchange, data)
             else:
                 self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade, Malformed) as error:
-            if not self._begin_repair(exchange, data, error):
+            if not self._read_anyway(exchange, data, error):
                 return
         if exchange.complete:
             self._finish(exchange)
         elif not exchange.status:
-            if self._repair is None:
+            if self._malformed_head is None:
                 exchange.head = exchange.head or bytearray()
                 exchange.head += data
         else:
@@ -220,37 +224,25 @@ class Connection(asyncio.Protocol):
             raise Malformed(f"its head is over {LONGEST_HEAD} bytes")
         self._parser.feed_data(data[room:])
 
-    def _new_parser(self) -> HttpResponseParser:
-        parser = HttpResponseParser(self)
-        # What a target did counts, also where its lines end or its header values look a little odd.
-        parser.set_dangerous_leniencies(
-            lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
-        )
-        return parser
-
-    def _begin_repair(self, exchange: Exchange, data: bytes, error: Exception) -> bool:
-        """Reads a head that the parser refused once more, repaired; False where that ended the connection."""
+    def _read_anyway(self, exchange: Exchange, data: bytes, error: Exception) -> bool:
+        """Goes on with a head that the parser has refused; False where that ended the connection."""
         is_final = isinstance(error, (HttpParserCallbackError, Malformed))
-        if exchange.status or self._repair is not None or is_final:
+        if exchange.status or self._malformed_head is not None or is_final:
             self.discard(_malformed(error))
             return False
-        self._repair = HeadRepair()
+        self._malformed_head = MalformedHead()
         try:
-            self._feed_repair(exchange, bytes(exchange.head or b"") + data)
-        except (HttpParserError, HttpParserUpgrade, Malformed) as final:
-            self.discard(_malformed(final))
+            self._read_malformed(self._malformed_head, exchange, bytes(exchange.head or b"") + data)
+        except Malformed as final:
+            self.discard(final)
             return False
         return True
 
-    def _feed_repair(self, exchange: Exchange, data: bytes) -> None:
-        """Has the repaired head parsed once it is complete."""
-        assert self._repair is not None
-        repaired = self._repair.feed(data)
-        if repaired is not None:
-            self._repaired, exchange.headers = True, 0
-            exchange.reason, exchange.retry_after, exchange.told = b"", None, None
-            self._parser = self._new_parser()
-            self._parser.feed_data(repaired)
+    def _read_malformed(self, malformed: MalformedHead, exchange: Exchange, data: bytes) -> None:
+        head = malformed.feed(data)
+        if head is not None:
+            exchange.status, exchange.reason, exchange.retry_after = head
+            exchange.told, exchange.complete = None, True
 
     def _finish(self, exchange: Exchange) -> None:
         all_sent = len(exchange.request) <= _SMALL_REQUEST or not self._transport.get_write_buffer_size()

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from pgsched.delivery.connection import LONGEST_BODY
-from pgsched.delivery.head_repair import LONGEST_HEAD, MOST_HEADERS
+from pgsched.delivery.connection import LONGEST_BODY, MOST_HEADERS
+from pgsched.delivery.malformed_head import LONGEST_HEAD
 from pgsched.domain.options import Options
 from pgsched.domain.outcome import Failed, Outcome, Succeeded
 from tests.delivery.peer import OK, Wire, peer, saying

@@ -22,7 +22,7 @@ from pgsched.api.request_reading import read_body
 from pgsched.client.events import EventStream
 from pgsched.client.requests import Call
 from pgsched.delivery.exchange import Malformed
-from pgsched.delivery.head_repair import HeadRepair
+from pgsched.delivery.malformed_head import MalformedHead
 from pgsched.domain.api_key import ANYBODY, Grant
 from pgsched.domain.body import check_body
 from pgsched.domain.declared_job import declared_in
@@ -292,11 +292,10 @@ _HEAD = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length : 3\r\nRetry-Aft
 
 @thoroughly
 @given(garbled(_HEAD, "HTTP/1.1 103 Early\n\nHTTP/1.0 503\r\nTransfer-Encoding: gzip, chunked\n\n"))
-def test_a_head_is_mended_or_malformed(text: str) -> None:
+def test_a_malformed_head_has_a_status_or_is_refused(text: str) -> None:
     received = text.encode("latin-1", "replace")
     with suppress(Malformed):
-        mended = HeadRepair().feed(received)
-        if mended is not None:
-            head = mended.partition(b"\r\n\r\n")[0]
-            assert HeadRepair().feed(mended) is not None
-            assert all(b"\n" not in line and b"\r" not in line for line in head.split(b"\r\n"))
+        head = MalformedHead().feed(received)
+        if head is not None:
+            assert 200 <= head.status <= 999
+            assert all(b"\n" not in part and b"\r" not in part for part in (head.reason, head.retry_after or b""))
