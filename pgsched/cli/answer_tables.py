@@ -3,7 +3,9 @@
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeVar
+from uuid import UUID
 
 from pgsched.cli.reply import Reply, listing, table
 from pgsched.errors import InvalidInput
@@ -31,6 +33,13 @@ class Answer:
 def changed(is_changed: bool, done: str, otherwise: str, **what: Any) -> Answer:
     """The answer of a command that makes something so, and says whether it was not so before."""
     return Answer({**what, "changed": is_changed}, done if is_changed else otherwise)
+
+
+def edited(id: UUID, is_changed: bool, fire_at: datetime | None, fires: str) -> Answer:
+    """The answer of a command that edits something, which ``fires`` at this instant now."""
+    following = f", {fires} {fire_at.isoformat()}" if fire_at else ""
+    text = f"changed{following}" if is_changed else "was so before"
+    return Answer({"id": id, "changed": is_changed, "fire_at": fire_at}, text)
 
 
 def shown(row: Any) -> Answer:

@@ -1,7 +1,7 @@
 """Whom a command asks: the database, or the API at an address.
 
-Commands are written once, for a backend: ``over_database.OverDatabase`` and ``over_api.OverApi``, the client of the
-SDK, have the methods that they call, and answer with the same types.
+Commands are written once, for a backend: ``DatabaseBackend`` and ``ApiBackend``, the client of the SDK, have the
+methods that they call, and answer with the same types.
 """
 
 import os
@@ -48,7 +48,7 @@ def asking(flags: Mapping[str, Any], api: str | None, actor: str | None = None) 
         return _asking_database(flags, actor)
     if actor is not None:
         raise InvalidInput("--actor does not go with --api: the audit log names whose key it is; leave it out")
-    from pgsched.cli.over_api import ask_api
+    from pgsched.cli.api_backend import ask_api
 
     return lambda question: ask_api(address, os.environ.get(API_KEY), question)
 
@@ -71,7 +71,7 @@ def _address(flags: Mapping[str, Any], api: str | None) -> str | None:
 
 def _asking_database(flags: Mapping[str, Any], actor: str | None) -> Ask:
     from pgsched.cli.database import ask
-    from pgsched.cli.over_database import OverDatabase
+    from pgsched.cli.database_backend import DatabaseBackend
 
     settings = with_database(load_settings(flags))
-    return lambda question: ask(settings, lambda connection: question(OverDatabase(connection, settings, actor)))
+    return lambda question: ask(settings, lambda connection: question(DatabaseBackend(connection, settings, actor)))

@@ -7,14 +7,23 @@ from uuid import UUID
 
 import click
 
-from pgsched.cli.answer_tables import Answer, changed, fill
+from pgsched.cli.answer_tables import Answer, changed, changes_in, edited, fill
 from pgsched.cli.command_decorators import command
 from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.id_or_key import of_one
 from pgsched.cli.import_ import import_
-from pgsched.cli.job_edits import edit
-from pgsched.cli.options import actor_option, many_option, note_and_actor, only_client, page_options, sort_option
-from pgsched.cli.parameters import host_name, label
+from pgsched.cli.options import (
+    actor_option,
+    many_option,
+    note_and_actor,
+    only_client,
+    ordering_key_option,
+    page_options,
+    payload_option,
+    recurrence_options,
+    sort_option,
+)
+from pgsched.cli.parameters import host_name, instant, label
 from pgsched.cli.preview import preview
 from pgsched.cli.reply import listing, table
 from pgsched.domain.states import JOB_STATES
@@ -22,11 +31,12 @@ from pgsched.responses import Job
 from pgsched.store.lookup.rows import MOST_OUTCOMES
 
 _COLUMNS = ("id", "client", "key", "state", "schedule", "target", "labels", "reason")
+_CLEARABLE = ("payload", "options", "rules", "labels", "ordering-key", "timezone", "gap", "overlap", "anchor")
 
 jobs = CommandGroup("jobs")
 
 
-for _command in (edit, preview, import_):
+for _command in (preview, import_):
     jobs.add_command(_command)
 
 
@@ -63,6 +73,28 @@ async def show(backend: Any, id: UUID) -> Answer:
     job = await backend.get_job(id)
     found = _shown(job)
     return Answer(found, listing({**found, "schedule": _summary(job)}))
+
+
+@command(jobs)
+@of_one("job")
+@click.option("--target", metavar="TARGET", help="Target to call.")
+@recurrence_options(is_new=False)
+@click.option("--anchor", type=instant, metavar="INSTANT", help="Instant that --every starts from.")
+@payload_option
+@many_option("--option", "All delivery options it has.")
+@many_option("--rule", "All rules it has.")
+@many_option("--label", "All labels it has.", label)
+@click.option("--queue", metavar="NAME", help="Queue to put it in.")
+@ordering_key_option
+@click.option(
+    "--clear", type=click.Choice(_CLEARABLE), multiple=True, help="Remove this, or reset it to its default; repeatable."
+)
+@click.option("--force", is_flag=True, help="Edit it although it is declared elsewhere; the next apply reverts this.")
+@actor_option
+async def edit(backend: Any, id: UUID, force: bool, **given: Any) -> Answer:
+    """Change the given parts of a job. Its waiting execution changes at once; one that runs does not."""
+    is_changed, planned = await backend.change_job(id, changes_in(given, "--cron '0 9 * * *'"), force=force)
+    return edited(id, is_changed, planned, "fires next at")
 
 
 @command(jobs)

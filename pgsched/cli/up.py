@@ -5,6 +5,7 @@ import dataclasses
 import importlib
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -19,7 +20,6 @@ from pgsched.cli.child import api_program
 from pgsched.cli.configuration import EVERYTHING, load_settings, settings_options
 from pgsched.cli.data_directory import Ownership, owned
 from pgsched.cli.database import explained
-from pgsched.cli.free_port import with_free_port
 from pgsched.cli.logins import instead_of_superuser, own_logins
 from pgsched.cli.logs import Relay, decided
 from pgsched.cli.migrate import bring_up
@@ -31,7 +31,7 @@ from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.supervisor import Supervisor
 from pgsched.cli.welcome import Welcome, embedded_psql, plain_psql
 from pgsched.embedded import EmbeddedPostgres
-from pgsched.errors import InvalidSettings
+from pgsched.errors import Conflict, InvalidSettings
 from pgsched.extras import missing
 from pgsched.settings import Settings
 from pgsched.store.core.pooler import check_sessions
@@ -53,7 +53,7 @@ def up(reply: Reply, /, **flags: Any) -> None:
         signal.signal(stop, lambda number, _: sys.exit(128 + number))
     if find_spec("litestar") is None:  # the API is a process of its own, which would say so late
         raise InvalidSettings(missing("server", by="pgsched up"))
-    settings = with_free_port(load_settings(flags, delivers=True))
+    settings = _with_free_port(load_settings(flags, delivers=True))
     embedded = settings.database_url is None
     if embedded:
         with owned(Path(settings.data_dir)) as ownership, _api_begun() as begun:
@@ -61,6 +61,24 @@ def up(reply: Reply, /, **flags: Any) -> None:
     else:
         with _api_begun() as begun:
             _run_given(settings, reply, begun)
+
+
+def _with_free_port(settings: Settings) -> Settings:
+    """The settings with a port that can be listened on; 0 becomes a free one.
+
+    Raises Conflict when the port is taken, InvalidSettings when the host is not an address of this machine.
+    """
+    host, port = settings.host, settings.port
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+            return dataclasses.replace(settings, port=probe.getsockname()[1])
+    except socket.gaierror as error:
+        raise InvalidSettings(f"host {host!r} is not an address: {error.strerror}") from None
+    except OSError as error:
+        raise Conflict(f"cannot listen on {host} port {port}: {error.strerror}; choose another --port") from None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -21,12 +21,12 @@ from pgsched.store.lookup.rows import Event, Execution
 _Found = TypeVar("_Found")
 
 
-def ask_api(address: str, key: str | None, question: Callable[["OverApi"], Awaitable[_Found]]) -> _Found:
+def ask_api(address: str, key: str | None, question: Callable[["ApiBackend"], Awaitable[_Found]]) -> _Found:
     """Asks the API with the key. Raises InvalidInput for what is no address or no key, Unavailable, and what the API
     refuses."""
 
     async def run() -> _Found:
-        async with OverApi(address, api_key=key) as api:
+        async with ApiBackend(address, api_key=key) as api:
             return await question(api)
 
     try:
@@ -38,7 +38,7 @@ def ask_api(address: str, key: str | None, question: Callable[["OverApi"], Await
         ) from error
 
 
-class OverApi(AsyncClient):
+class ApiBackend(AsyncClient):
     """The API, as commands ask it."""
 
     async def identify(self, kind: Kind, name: str, client: str | None = None) -> UUID:

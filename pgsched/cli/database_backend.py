@@ -1,0 +1,326 @@
+"""Commands over the database: on one connection, the methods of the SDK's client that commands call, with the same
+answers, and what they ask beside those.
+
+Listings are imported where they are asked for, since they bring SQLAlchemy along.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+from uuid import UUID
+
+import msgspec
+from psycopg import AsyncConnection
+
+from pgsched.cli.why import Around
+from pgsched.domain.duration import length_of
+from pgsched.domain.event_position import Position
+from pgsched.domain.id_or_key import id_or_key
+from pgsched.domain.states import each_once
+from pgsched.errors import InvalidInput, NotFound
+from pgsched.responses import (
+    DeadLetterDetail,
+    ExecutionDetail,
+    Job,
+    JobDetail,
+    Page,
+    Scheduled,
+    job_detail,
+    job_of,
+    jobs_of,
+    page_of,
+    with_attempts,
+)
+from pgsched.sealing import KeyRing
+from pgsched.settings import Settings
+from pgsched.store import verbs
+from pgsched.store.admin import audit, clients, queues, secrets, worker_listing
+from pgsched.store.bulk import operations
+from pgsched.store.bulk.values import Action, BulkAsked
+from pgsched.store.core.lock_table import find_room
+from pgsched.store.ends import dependencies
+from pgsched.store.gates import blocked_keys, limits, sidelined_targets
+from pgsched.store.lookup.events import horizon, list_events
+from pgsched.store.lookup.named import Kind, id_of
+from pgsched.store.lookup.rows import (
+    DeadLetter,
+    DeadLetterFilter,
+    EditPreview,
+    Event,
+    EventFilter,
+    Execution,
+    ExecutionFilter,
+    JobFilter,
+    filter_json,
+)
+from pgsched.store.schedule import calls
+from pgsched.store.schedule.schedule_parameters import order_of
+
+_Found = TypeVar("_Found")
+_Method = Callable[..., Awaitable[_Found]]
+
+
+def _asks(question: Callable[..., Awaitable[_Found]]) -> _Method[_Found]:
+    """A function of the store that looks something up, as a method."""
+
+    async def ask(self: "DatabaseBackend", *given: Any) -> _Found:
+        return await question(self._connection, *given)
+
+    return ask
+
+
+def _does(verb: Callable[..., Awaitable[_Found]]) -> _Method[_Found]:
+    """A function of the store that changes something, as a method; the actor does it."""
+
+    async def do(self: "DatabaseBackend", *given: Any, **named: Any) -> _Found:
+        return await verb(self._connection, *given, actor=self._actor, **named)
+
+    return do
+
+
+def _switches(verb: Callable[..., Awaitable[bool]], kind: verbs.PausedKind) -> _Method[bool]:
+    """Pauses or resumes what has this name or number, as a method."""
+
+    async def switch(self: "DatabaseBackend", name: object, **given: Any) -> bool:
+        return await verb(self._connection, kind, str(name), **given, actor=self._actor)
+
+    return switch
+
+
+def _lists(
+    question: Callable[..., Awaitable[list[_Found]]],
+    place: Callable[[_Found], object],
+    *,
+    read: Callable[[Any], Any] = lambda after: after,
+) -> _Method[Page[_Found]]:
+    """A function of the store that finds what comes after a place, as a method that answers with a page. ``read`` makes
+    the place of what a page before has named."""
+
+    async def ask(self: "DatabaseBackend", *given: Any, limit: int, after: Any = None, **wanted: Any) -> Page[_Found]:
+        found = await question(self._connection, *given, limit=limit + 1, after=read(after), **wanted)
+        return page_of(found, limit, place)
+
+    return ask
+
+
+def _place(after: str | None) -> UUID | None:
+    """The place where a page ended. Raises InvalidInput."""
+    try:
+        return None if after is None else UUID(after)
+    except ValueError:
+        raise InvalidInput(f"--after is {after!r}: copy it from next of the page before") from None
+
+
+class DatabaseBackend:
+    """A connection, the command's settings, and who does what is done: the login where that is None."""
+
+    def __init__(self, connection: AsyncConnection[Any], settings: Settings, actor: str | None) -> None:
+        self._connection, self._settings, self._actor = connection, settings, actor
+
+    pause, resume = _switches(verbs.pause, "job"), _switches(verbs.resume, "job")
+    trigger = _does(verbs.trigger)
+    discard = _does(verbs.discard)
+    get_bulk = _asks(operations.get_detail)
+    list_bulk = _lists(operations.list_operations, lambda row: row.id, read=_place)
+    stop_bulk = _does(verbs.stop_bulk)
+    list_clients = _lists(clients.all_clients, lambda row: row.client)
+    get_client = _asks(clients.get_client)
+    change_client = _does(clients.set_client)
+    hold_client, release_client = _switches(verbs.pause, "client"), _switches(verbs.resume, "client")
+    drop_client = _does(verbs.drop_client)
+    drop_signing_secret = _does(verbs.drop_signing_secret)
+    list_queues = _asks(queues.all_queues)
+    get_queue = _asks(queues.get_queue)
+    change_queue = _does(queues.set_queue)
+    pause_queue, resume_queue = _switches(verbs.pause, "queue"), _switches(verbs.resume, "queue")
+    drop_queue = _does(verbs.drop_queue)
+    list_workers = _asks(worker_listing.all_workers)
+    get_worker = _asks(worker_listing.get_worker)
+    drain_worker, resume_worker = _switches(verbs.pause, "worker"), _switches(verbs.resume, "worker")
+    list_limits = _lists(limits.all_limits, lambda row: f"{row.kind}:{row.name}")
+    drop_limit = _does(verbs.drop_limit)
+    list_sidelined = _lists(sidelined_targets.sidelined, lambda row: row.gate)
+    sideline, restore = _switches(verbs.pause, "target"), _switches(verbs.resume, "target")
+    list_blocked = _lists(blocked_keys.blocked_keys, lambda row: row.execution_id, read=_place)
+    list_secrets = _lists(secrets.all_secrets, lambda row: row.name)
+    drop_secret = _does(verbs.drop_secret)
+
+    async def identify(self, kind: Kind, name: str, client: str | None = None) -> UUID:
+        """The id of what is named by its id or its key."""
+        return await id_of(self._connection, kind, id_or_key(name), None if client is None else [client])
+
+    async def schedule(self, target: str, **given: Any) -> Scheduled:
+        order = order_of(target, given | {"payload": _text_of(given.get("payload"))})
+        placed = await calls.schedule(self._connection, order)
+        kind: Any = "job" if order.when.recurs else "execution"
+        return Scheduled(id=placed.id, kind=kind, outcome=placed.outcome, fire_at=placed.fire_at)
+
+    async def list_jobs(
+        self, *, sort: str, limit: int, after: str | None, last_outcomes: int = 0, **wanted: Any
+    ) -> Page[Job]:
+        how = _window(sort, limit, after)
+        found = await self._listings.list_jobs(self._connection, JobFilter(**wanted), **how)
+        last = await self._listings.last_outcomes(self._connection, [row.id for row in found.items], last_outcomes)
+        items = jobs_of(found.items, last) if last_outcomes else list(map(job_of, found.items))
+        return _page(found, items)
+
+    async def get_job(self, id: UUID) -> JobDetail:
+        """With the instant of the row that it waits with."""
+        row = await self._listings.get_job(self._connection, id)
+        if row is None:
+            raise NotFound(f"there is no job {id}; see pgsched jobs list, and pgsched executions list for one-shots")
+        planned, _ = await self._listings.planned_instant(self._connection, id)
+        return job_detail(row, planned)
+
+    async def change_job(self, id: UUID, changes: Mapping[str, Any], *, force: bool) -> tuple[bool, datetime | None]:
+        """Whether anything is different now, and when it fires next."""
+        from pgsched.store.jobs import edits
+
+        asked = edits.changes_of(changes)
+        is_changed = await edits.edit_job(self._connection, id, asked, actor=self._actor, force=force)
+        planned, _ = await self._listings.planned_instant(self._connection, id)
+        return is_changed, planned
+
+    async def preview_job(
+        self, id: UUID, changes: Mapping[str, Any], *, start: datetime | None, count: int
+    ) -> EditPreview:
+        from pgsched.store.jobs import edits
+
+        return await edits.preview_job(self._connection, id, edits.changes_of(changes), start=start, count=count)
+
+    async def cancel_job(self, id: UUID, *, note: str | None) -> bool:
+        if not await calls.is_job(self._connection, id):
+            raise NotFound(f"there is no job {id}; see pgsched jobs list, and pgsched executions cancel for one-shots")
+        return await verbs.cancel(self._connection, id, note=note, actor=self._actor)
+
+    async def list_executions(
+        self, *, sort: str, limit: int, after: str | None, status: Sequence[str] | None, **wanted: Any
+    ) -> Page[Execution]:
+        named = ExecutionFilter(statuses=each_once(status or ()), **wanted)
+        return _page(await self._listings.list_executions(self._connection, named, **_window(sort, limit, after)))
+
+    async def get_execution(self, id: UUID) -> ExecutionDetail:
+        row = await self._listings.get_execution(self._connection, id)
+        if row is None:
+            raise NotFound(f"there is no execution {id}; see pgsched executions list, and pgsched jobs list")
+        attempts = await self._listings.attempts_of(self._connection, id)
+        waits_for = await dependencies.waits_for(self._connection, id)
+        progress = await self._listings.progress_of(self._connection, row)
+        return with_attempts(ExecutionDetail, row, attempts=attempts, waits_for=waits_for, progress=progress)
+
+    async def around(self, row: Execution) -> Around:
+        is_pulled = row.queue is not None and await queues.is_pulled(self._connection, row.queue)
+        now, hold = await verbs.now(self._connection), await clients.find_hold(self._connection, row.client)
+        return Around(now=now, is_pulled=is_pulled, hold=hold)
+
+    async def cancel_execution(self, id: UUID, *, note: str | None) -> bool:
+        if await calls.is_job(self._connection, id):
+            raise NotFound(f"{id} is a job: use pgsched jobs cancel")
+        return await verbs.cancel(self._connection, id, note=note, actor=self._actor)
+
+    async def change_execution(
+        self, id: UUID, changes: Mapping[str, Any], *, note: str | None
+    ) -> tuple[bool, datetime | None]:
+        """Whether anything is different now, and when it fires."""
+        from pgsched.store.schedule.edits import changes_of, edit, read
+
+        is_changed = await edit(self._connection, id, changes_of(changes), note=note, actor=self._actor)
+        return is_changed, (await read(self._connection, id)).fire_at
+
+    async def bulk(
+        self,
+        action: Action,
+        *,
+        note: str | None,
+        dry_run: bool,
+        rate: float | None = None,
+        new_target: str | None = None,
+        fire_at: datetime | None = None,
+        shift: timedelta | None = None,
+        **wanted: Any,
+    ) -> BulkAsked:
+        given: Any = {"rate": rate, "target": new_target, "fire_at": fire_at, "shift": shift, "note": note}
+        asked = {"dry_run": dry_run, "actor": self._actor, **given}
+        return await operations.ask(self._connection, action, filter_json(wanted), **asked)
+
+    async def list_dead_letters(
+        self, *, state: str, sort: str, limit: int, after: str | None, **wanted: Any
+    ) -> Page[DeadLetter]:
+        how = {"state": state, **_window(sort, limit, after)}
+        return _page(await self._listings.list_dead_letters(self._connection, DeadLetterFilter(**wanted), **how))
+
+    async def get_dead_letter(self, id: UUID) -> DeadLetterDetail:
+        row = await self._listings.get_dead_letter(self._connection, id)
+        if row is None:
+            raise NotFound(f"there is no dead letter {id}; see pgsched dead-letters list --state all")
+        return with_attempts(DeadLetterDetail, row, attempts=await self._listings.attempts_of(self._connection, id))
+
+    async def replay(self, id: UUID, *, note: str | None = None, **changes: Any) -> UUID:
+        options = json.dumps(changes["options"]) if "options" in changes else None
+        given = {"target": changes.get("target"), "payload": _text_of(changes.get("payload")), "options": options}
+        return await verbs.replay(self._connection, id, **given, note=note, actor=self._actor)
+
+    async def list_events(
+        self, *, after: str | None, since: timedelta, limit: int, status: Sequence[str] | None, **wanted: Any
+    ) -> Page[Event]:
+        """Raises InvalidInput for a place that is none."""
+        now = await horizon(self._connection)
+        start = None if after else datetime.fromtimestamp(now.at, UTC) - since
+        position = Position.beginning(start) if start is not None else Position.parse(str(after))
+        position.check(now)
+        named = EventFilter(statuses=each_once(status or ()), **wanted)
+        items, end = await list_events(self._connection, named, position, now, limit=limit, since=start)
+        return Page(items=items, next=str(end))
+
+    async def unblock(self, client: str, ordering_key: str) -> bool:
+        return await verbs.resume(self._connection, "ordering_key", ordering_key, client=client, actor=self._actor)
+
+    async def change_limit(self, kind: str, name: str, amount: Mapping[str, Any]) -> bool:
+        asked = {"rate": None, "burst": None, "concurrency": None, **amount, "per": length_of(amount["per"])}
+        return await verbs.set_limit(self._connection, kind, name, **asked, actor=self._actor)
+
+    async def add_queue(self, name: str, *, pulled: bool, settings: Mapping[str, Any]) -> str | None:
+        """What to set if the server's lock table is too small for it."""
+        asked = {**settings, "pulled": True} if pulled else settings
+        await queues.create_queue(self._connection, name, asked, actor=self._actor)
+        return (await find_room(self._connection)).advice()
+
+    async def rotate_signing_secret(self, client: str, *, secret: str | None, keep_for: timedelta | None) -> str:
+        how: Any = {"secret": secret, "keep_for": clients.KEPT_FOR if keep_for is None else keep_for}
+        return await clients.rotate_signing_secret(self._connection, self._ring, client, **how, actor=self._actor)
+
+    async def store_secret(self, client: str, name: str, value: str, *, hosts: Sequence[str] | None) -> bool:
+        """False if it replaces another."""
+        return await secrets.put(self._connection, self._ring, client, name, value, hosts=hosts, actor=self._actor)
+
+    async def list_changes(self, *, limit: int, after: str | int | None, **wanted: Any) -> Page[audit.AuditEntry]:
+        how: Any = {"limit": limit + 1, "after": None if after is None else int(after)}
+        found = await audit.changes(self._connection, audit.AuditFilter(**wanted), **how)
+        return page_of(found, limit, lambda row: row.id)
+
+    @property
+    def _ring(self) -> KeyRing | None:
+        return KeyRing.parse(self._settings.secret_keys)
+
+    @property
+    def _listings(self) -> Any:
+        from pgsched.store.lookup import listings
+
+        return listings
+
+
+def _page(found: Any, items: list[Any] | None = None) -> Page[Any]:
+    """A page of a listing, with the place of the next as text."""
+    return Page(items=found.items if items is None else items, next=None if found.next is None else str(found.next))
+
+
+def _text_of(payload: msgspec.Raw | None) -> str | None:
+    """JSON text, as it was given."""
+    return None if payload is None else bytes(payload).decode()
+
+
+def _window(sort: str, limit: int, after: str | None) -> dict[str, Any]:
+    from pgsched.store.lookup.clauses import SortOrder
+
+    return {"limit": limit, "after": _place(after), "order": SortOrder(sort)}
