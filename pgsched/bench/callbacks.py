@@ -1,7 +1,7 @@
 """`pgsched bench callbacks`: how fast HTTP callbacks are claimed, delivered to a local receiver and settled.
 
-The same callbacks are sent in the same run by the delivery client alone and by a bare protocol, with no database. What
-the workers can do is told for each second of CPU that they spend: server and receiver run beside them.
+The same callbacks are sent in the same run by the delivery client alone, with no database. What the workers can do is
+told for each second of CPU that they spend: server and receiver run beside them.
 """
 
 import time
@@ -33,7 +33,7 @@ def run_callbacks(
     seed: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Count callbacks by the bare protocol, by the delivery client alone, and by workers; each arrives exactly once.
+    """Count callbacks by the delivery client alone, and by workers; each arrives exactly once.
 
     ``receiver_was_the_limit`` tells of the workers' run; the figures a second of CPU hold all the same.
     """
@@ -52,11 +52,9 @@ def _round(
     processes: int,
     progress: Progress,
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, bare in (("bare_protocol", True), ("client_alone", False)):
-        alone = call_alone(receiver, count=count, processes=processes, bare=bare)
-        progress(f"{name.replace('_', ' ')}: {alone['rate']}/s, {alone['per_cpu_second']} a second of CPU")
-        found |= {f"{name}_{figure}": value for figure, value in alone.items()}
+    alone = call_alone(receiver, count=count, processes=processes)
+    progress(f"client alone: {alone['rate']}/s, {alone['per_cpu_second']} a second of CPU")
+    found = {f"client_alone_{figure}": value for figure, value in alone.items()}
     whole = _measure(connection, url, receiver, count, processes)
     progress(f"workers: {whole['rate']}/s, {whole['per_cpu_second']} a second of CPU")
     return whole | found | {"ratio_to_client_alone": round(whole["per_cpu_second"] / alone["per_cpu_second"], 3)}

@@ -97,7 +97,7 @@ def drain(database_url: str | None, as_json: bool, **asked: Any) -> None:
 @ROUNDS
 @on_server
 def callbacks(database_url: str | None, as_json: bool, **asked: Any) -> None:
-    """Deliver HTTP callbacks to a local receiver, compared with the delivery client alone and a bare protocol."""
+    """Deliver HTTP callbacks to a local receiver, compared with the delivery client alone."""
     from pgsched.bench.callbacks import run_callbacks
 
     tell(run_callbacks(database_url, progress=progress, **asked), as_json)

@@ -49,4 +49,3 @@ def test_every_callback_arrives_once_by_each_of_the_senders(server: EmbeddedPost
     result = run_callbacks(server.url, count=500, processes=2)
     assert result["per_cpu_second"] > 0
     assert result["client_alone_per_cpu_second"] > 0
-    assert result["bare_protocol_per_cpu_second"] > 0
