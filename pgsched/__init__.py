@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from pgsched.client import schedule_many_async as schedule_many_async
     from pgsched.client import schedule_outcome as schedule_outcome
     from pgsched.client import schedule_outcome_async as schedule_outcome_async
-    from pgsched.delivery.handler_exceptions import Fail as Fail
-    from pgsched.delivery.handler_exceptions import Retry as Retry
-    from pgsched.delivery.handler_exceptions import Snooze as Snooze
+    from pgsched.delivery.exceptions import Fail as Fail
+    from pgsched.delivery.exceptions import Retry as Retry
+    from pgsched.delivery.exceptions import Snooze as Snooze
     from pgsched.delivery.handlers import Context as Context
     from pgsched.delivery.python import App as App
 
@@ -30,11 +30,11 @@ _HOMES = {
     "AsyncClient": "pgsched.client",
     "Client": "pgsched.client",
     "Context": "pgsched.delivery.handlers",
-    "Fail": "pgsched.delivery.handler_exceptions",
+    "Fail": "pgsched.delivery.exceptions",
     "Placed": "pgsched.client",
-    "Retry": "pgsched.delivery.handler_exceptions",
+    "Retry": "pgsched.delivery.exceptions",
     "Scheduled": "pgsched.client",
-    "Snooze": "pgsched.delivery.handler_exceptions",
+    "Snooze": "pgsched.delivery.exceptions",
     "schedule": "pgsched.client",
     "schedule_async": "pgsched.client",
     "schedule_many": "pgsched.client",

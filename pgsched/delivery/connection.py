@@ -27,7 +27,7 @@ from pgsched.delivery.malformed_head import LONGEST_HEAD, MalformedHead
 from pgsched.domain.outcome import LONGEST_ERROR
 
 if TYPE_CHECKING:
-    from pgsched.delivery.origin_slots import OriginSlots
+    from pgsched.delivery.pool import OriginSlots
 
 LONGEST_BODY = 65_536
 """Bytes of an answer's body that are read at most."""

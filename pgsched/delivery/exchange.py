@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pgsched.delivery.channel import OutcomeException, describe
+from pgsched.delivery.exceptions import OutcomeException, describe
 from pgsched.domain.outcome import Failed
 
 if TYPE_CHECKING:

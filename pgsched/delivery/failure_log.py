@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pgsched.delivery.channel import cause_of, cut, declared, describe, members_of
+from pgsched.delivery.exceptions import cause_of, cut, declared, describe, members_of
 from pgsched.delivery.own_context import own_context
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.gate import host_of

@@ -6,7 +6,7 @@ from contextlib import _AsyncGeneratorContextManager, _GeneratorContextManager
 from types import AsyncGeneratorType, GeneratorType
 from typing import Any
 
-from pgsched.delivery.channel import FinalFailure
+from pgsched.delivery.exceptions import FinalFailure
 from pgsched.domain.encoding import encode_json
 from pgsched.domain.outcome import Succeeded
 

@@ -17,10 +17,10 @@ from functools import lru_cache
 
 import orjson
 
-from pgsched.delivery.channel import outcome_of
 from pgsched.delivery.credentials import Credentials, GetSecret, no_secrets
 from pgsched.delivery.egress import Egress
 from pgsched.delivery.error_text import in_plain_text, leads_to
+from pgsched.delivery.exceptions import outcome_of
 from pgsched.delivery.exchange import DeliveryFailed, Exchange
 from pgsched.delivery.opener import Opener
 from pgsched.delivery.pool import Pool

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from pgsched.delivery.channel import outcome_of
+from pgsched.delivery.exceptions import outcome_of
 from pgsched.domain.capability import KAFKA
 from pgsched.domain.execution import ClaimedExecution, instant_text, uuid_text
 from pgsched.domain.options import Options

@@ -7,7 +7,7 @@ does.
 from collections.abc import Callable
 from functools import partial
 
-from pgsched.delivery.channel import FinalFailure, outcome_of
+from pgsched.delivery.exceptions import FinalFailure, outcome_of
 from pgsched.delivery.slots import Slots, alone
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import Options

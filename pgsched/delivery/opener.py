@@ -14,9 +14,9 @@ from collections import deque
 from collections.abc import Callable
 from itertools import zip_longest
 
-from pgsched.delivery.channel import OutcomeException, describe
 from pgsched.delivery.connection import Connection
 from pgsched.delivery.egress import AddressInfo, AddressRefused, Egress
+from pgsched.delivery.exceptions import OutcomeException, describe
 from pgsched.delivery.exchange import DeliveryFailed
 from pgsched.delivery.resolver import Resolver
 from pgsched.delivery.slots import alone

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints, is_typeddict
 
 import msgspec
 
-from pgsched.delivery.channel import FinalFailure
+from pgsched.delivery.exceptions import FinalFailure
 from pgsched.domain.outcome import LONGEST_ERROR
 from pgsched.errors import InvalidInput
 

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Protocol
 
-from pgsched.delivery.channel import OutcomeException
+from pgsched.delivery.exceptions import OutcomeException
 from pgsched.domain.encoding import encode_json
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.outcome import Failed, escaped, json_text

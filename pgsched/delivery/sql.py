@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 
 import psycopg
 
-from pgsched.delivery.channel import outcome_of
+from pgsched.delivery.exceptions import outcome_of
 from pgsched.delivery.slots import Slots, alone
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import Options

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from pgsched.delivery import certificates
-from pgsched.delivery.certificates import Certificates
+from pgsched.delivery import credentials
+from pgsched.delivery.credentials import Certificates
 from pgsched.delivery.exchange import DeliveryFailed
 from pgsched.delivery.tls import certificate_contexts, certified_context, trusting_context
 from pgsched.domain.options import ClientCertificate, Options, parse_options
@@ -163,7 +163,7 @@ async def test_many_calls_make_one(monkeypatch: pytest.MonkeyPatch) -> None:
         made.append(certificate)
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
-    monkeypatch.setattr(certificates, "certified_context", making)
+    monkeypatch.setattr(credentials, "certified_context", making)
     found = Certificates(Kept(mine=BOTH))
     contexts = await asyncio.gather(
         *(found.context(ClientCertificate("mine"), "shop", "bank.example") for _ in range(20))
@@ -182,8 +182,8 @@ async def test_a_client_has_a_few_in_memory_and_takes_none_from_others(monkeypat
     async def named(client: str, name: str, host: str) -> str:
         return f"{client}/{name}"
 
-    monkeypatch.setattr(certificates, "certified_context", making)
-    monkeypatch.setattr(certificates, "_MOST", 10)
+    monkeypatch.setattr(credentials, "certified_context", making)
+    monkeypatch.setattr(credentials, "_MOST", 10)
     found = Certificates(named)
     await found.context(ClientCertificate("own"), "shop", "bank.example")
     for number in range(40):

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.delivery.channel import MOST_MEMBERS, declared
-from pgsched.delivery.handler_exceptions import Fail, Retry, Snooze
+from pgsched.delivery.exceptions import MOST_MEMBERS, Fail, Retry, Snooze, declared
 from pgsched.delivery.python import App
 from pgsched.delivery.threads import Threads
 from pgsched.domain.outcome import Failed, Outcome, Postponed

@@ -13,7 +13,7 @@ from pgsched.delivery import pool
 from pgsched.delivery.connection import Connection
 from pgsched.delivery.exchange import Exchange
 from pgsched.delivery.http import HttpChannel
-from pgsched.delivery.origin_slots import OriginSlots, PoolState
+from pgsched.delivery.pool import OriginSlots, PoolState
 from pgsched.delivery.slots import NoFreeSlot
 from pgsched.delivery.url import Origin
 from pgsched.domain.options import Options

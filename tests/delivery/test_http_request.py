@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsched.delivery.channel import FinalFailure
+from pgsched.delivery.exceptions import FinalFailure
 from pgsched.delivery.request import compose
 from pgsched.delivery.signature import sign
 from pgsched.delivery.url import Origin, parse_url

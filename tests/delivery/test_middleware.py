@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from pgsched.delivery.exceptions import Retry
 from pgsched.delivery.failure_log import FailureLog
-from pgsched.delivery.handler_exceptions import Retry
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App, PythonChannel
 from pgsched.delivery.threads import Threads

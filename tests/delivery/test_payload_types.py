@@ -9,7 +9,7 @@ import msgspec
 import pydantic
 import pytest
 
-from pgsched.delivery.channel import FinalFailure
+from pgsched.delivery.exceptions import FinalFailure
 from pgsched.delivery.handlers import Handler
 from pgsched.domain.outcome import Failed
 from pgsched.errors import InvalidInput

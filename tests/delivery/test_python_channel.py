@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from pgsched.delivery.exceptions import Fail, Retry, Snooze
 from pgsched.delivery.failure_log import FailureLog
-from pgsched.delivery.handler_exceptions import Fail, Retry, Snooze
 from pgsched.delivery.handler_transaction import TransactionalCompletion
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App, PythonChannel

@@ -16,7 +16,7 @@ import msgspec
 import pydantic
 import pytest
 
-from pgsched.delivery.handler_exceptions import Snooze
+from pgsched.delivery.exceptions import Snooze
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
 from pgsched.delivery.threads import Threads

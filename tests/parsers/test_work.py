@@ -24,7 +24,7 @@ from pgsched.cli import crontab, crontab_command
 from pgsched.client.events import EventStream
 from pgsched.delivery.connection import Connection
 from pgsched.delivery.exchange import Exchange
-from pgsched.delivery.origin_slots import OriginSlots, PoolState
+from pgsched.delivery.pool import OriginSlots, PoolState
 from pgsched.delivery.redaction import redacted
 from pgsched.delivery.url import Origin
 from pgsched.domain.notification import parse_notice

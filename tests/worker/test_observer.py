@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.delivery.handler_exceptions import Fail, Retry
+from pgsched.delivery.exceptions import Fail, Retry
 from pgsched.delivery.python import App
 from pgsched.event_emitter import Events
 from pgsched.observer import BatchClaimed, BatchDelivered, BatchSettled, Observer

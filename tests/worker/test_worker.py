@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgsched.delivery.handler_exceptions import Fail, Retry
+from pgsched.delivery.exceptions import Fail, Retry
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
 from pgsched.worker.leased_claims import new_token

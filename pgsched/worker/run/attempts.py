@@ -13,7 +13,8 @@ from datetime import timedelta
 import psycopg
 
 from pgsched.batched_lookups import Batched
-from pgsched.delivery.channel import Channel, describe
+from pgsched.delivery.channel import Channel
+from pgsched.delivery.exceptions import describe
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.slots import NoFreeSlot
 from pgsched.domain.execution import KEPT_BACK, ClaimedExecution

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from pgsched.delivery.exceptions import Fail, Retry
 from pgsched.delivery.failure_log import LONGEST_TRACEBACK, FailureLog, Raised
-from pgsched.delivery.handler_exceptions import Fail, Retry
 from pgsched.delivery.python import App
 from pgsched.delivery.threads import THREAD_NAME
 from pgsched.event_emitter import Events, logging_listener

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from pgsched.delivery.handler_exceptions import Snooze
+from pgsched.delivery.exceptions import Snooze
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
 from tests.worker.conftest import Connection, Running, until, until_history, value
