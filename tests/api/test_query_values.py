@@ -1,6 +1,7 @@
 """What no query parameter can mean is answered with a clean refusal, by each route and each page."""
 
 import inspect
+from collections import Counter
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -131,12 +132,14 @@ async def test_a_query_that_is_not_utf_8_is_refused(
 async def test_no_value_of_a_parameter_breaks_a_route(
     keyed: httpx.AsyncClient, page_app: Litestar, db: Connection
 ) -> None:
-    wrong = {}
-    for path, name, value in [
-        (path, name, value) for path, names in await _requests(page_app, db, keyed) for name in names for value in _ODD
-    ]:
-        if (status := await _asked(keyed, path, name, value)) >= 500:
-            wrong[path, name, value[:50]] = status
+    """A route is sent every second value of each parameter; the next that has the parameter, the others."""
+    wrong, met = {}, Counter[str]()
+    for path, names in await _requests(page_app, db, keyed):
+        for name in names:
+            for value in _ODD[met[name] % 2 :: 2]:
+                if (status := await _asked(keyed, path, name, value)) >= 500:
+                    wrong[path, name, value[:50]] = status
+            met[name] += 1
     assert not wrong, "\n".join(map(str, wrong.items()))
 
 

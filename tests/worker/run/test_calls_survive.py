@@ -19,7 +19,7 @@ from pgsched.worker_process import run_worker
 from tests.processes import CONTEXT
 from tests.worker.call_arrange import LOGIN, make_client
 
-COUNT, WORKERS = 1500, 2
+COUNT, WORKERS = 900, 2
 _TIRELESS = '{"max_attempts": 1000, "backoff": {"initial": "20ms", "maximum": "200ms"}}'
 _SLOW = """
 set role billing;
@@ -84,10 +84,10 @@ def _ordeal(server: EmbeddedPostgres, workers: list[Any], rng: random.Random) ->
         time.sleep(rng.uniform(0.1, 0.4))
         calling = _calling(server.url)
         victims = [worker for worker in workers if worker.pid in calling]
-        if kills < 8 and victims:
+        if kills < 5 and victims:
             kills += 1
             _replace(workers, rng.choice(victims), server.url)
-            if kills % 2 == 0 and restarts < 3:
+            if kills % 2 == 0 and restarts < 2:
                 restarts += 1
                 _crash(server.url) if restarts == 2 else server.restart()
         for worker in list(workers):
