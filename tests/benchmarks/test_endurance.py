@@ -11,13 +11,13 @@ from tests.benchmarks.waiting import run_waiting
 
 
 def test_recurring_jobs_leave_one_row_each_behind(server: EmbeddedPostgres) -> None:
-    result = run_recurring(server.url, count=1_000, processes=2)
+    result = run_recurring(server.url, count=500, processes=1)
     assert result["one_shot_rate"] > 0
     assert result["recurring_rate"] > 0
 
 
 def test_a_fleet_that_is_due_at_one_second_runs_and_is_planned_anew(server: EmbeddedPostgres) -> None:
-    assert run_fleet(server.url, jobs=1_000, processes=2, lead=5.0)["rate"] > 0
+    assert run_fleet(server.url, jobs=500, processes=1, lead=5.0)["rate"] > 0
 
 
 def test_the_phases_of_a_held_snapshot_are_accounted_for(server: EmbeddedPostgres) -> None:

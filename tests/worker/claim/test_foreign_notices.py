@@ -14,6 +14,7 @@ PAYLOADS = [
     "3@-99999999999999999999999", "3@-999999999999999999", "1@--5", "²@²", "3@" + "9" * 5000, "99999999999@1", "stop ²",
     "stop " + "0" * 5000, "plan", "clients", "queues", "gates", "turns", "release", "bulk", "",
 ]  # fmt: skip
+MANY = "select pgsched.schedule('python:nothing', key => %s || '-' || n) from generate_series(1, 20) n"
 ECHO = "select pg_notify('pgsched_worker_' || instance, '') from pgsched.workers"
 
 
@@ -39,17 +40,17 @@ def app_that_does_nothing() -> App:
     return app
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
 async def test_a_forged_notification_stops_nothing(
-    db: Connection, stranger: Connection, running: Running, recorder: Recorder, payload: str
+    db: Connection, stranger: Connection, running: Running, recorder: Recorder
 ) -> None:
     async with running(app_that_does_nothing(), poll_interval=POLL):
         await db.execute("select pgsched.schedule('python:nothing')")
         await until_history(db, 1)
-        for _ in range(3):
-            await stranger.execute("select pg_notify('pgsched_wake', %s)", [payload])
-        await db.execute("select pgsched.schedule('python:nothing', key => n::text) from generate_series(1, 20) n")
-        await until_history(db, 21)
+        for number, payload in enumerate(PAYLOADS, 1):
+            for _ in range(3):
+                await stranger.execute("select pg_notify('pgsched_wake', %s)", [payload])
+            await db.execute(MANY.encode(), [number])
+            await until_history(db, 1 + 20 * number)
     assert not recorder.named("listener.lost")
     assert not recorder.named("service.failed")
 

@@ -27,8 +27,9 @@ DEFAULTS = {
 TOOK = "select extract(epoch from finished_at - scheduled_for)::float8 from pgsched.history where status = 'expired'"
 
 
-@pytest.mark.parametrize("whose", DEFAULTS)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("way", "whose"), [*((way, "its own") for way in WAYS), ("a limit", "its client's"), ("a hold", "its queue's")]
+)
 async def test_what_is_held_expires_on_time(running: Running, db: Connection, way: str, whose: str) -> None:
     app = App()
 

@@ -135,12 +135,15 @@ LEFT: list[tuple[str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("left", "is_there"), LEFT, ids=[left.split("(")[0] for left, _ in LEFT])
-async def test_a_handler_s_session_keeps_nothing_of_the_one_before(
-    db: Connection, running: Running, left: str, is_there: str
-) -> None:
-    seen, processes = await _seen_by_the_next(db, running, lambda c: c.execute(left.encode()), is_there)
-    assert (seen, len(processes)) == (False, 1)
+async def test_a_handler_s_session_keeps_nothing_of_the_one_before(db: Connection, running: Running) -> None:
+    async def leave(connection: Session) -> None:
+        for left, _ in LEFT:
+            await connection.execute(left.encode())
+
+    is_there = ", ".join(f"({condition})" for _, condition in LEFT)
+    seen, processes = await _seen_by_the_next(db, running, leave, f"select array[{is_there}]")
+    there = dict(zip([left for left, _ in LEFT], seen, strict=True))
+    assert (there, len(processes)) == (dict.fromkeys(there, False), 1)
 
 
 async def _seen_by_the_next(

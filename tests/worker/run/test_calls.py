@@ -20,26 +20,25 @@ async def test_a_function_is_called_as_its_clients_role_and_its_result_is_kept(
     assert await value(billing, "select count(*) from pgsched.executions") == 0
 
 
-@pytest.mark.parametrize(
-    ("returns", "body", "result"),
-    [
-        ("void", "begin end", None),
-        ("integer", "begin return null; end", None),
-        ("integer", "begin return 3; end", 3),
-        ("record", "declare r record; begin select 1 as a, 'x' as b into r; return r; end", {"a": 1, "b": "x"}),
-        ("setof integer", "begin end", None),
-    ],
-)
-async def test_whatever_a_function_returns_is_its_result_as_json(
-    billing: Connection, running: Running, returns: str, body: str, result: Any
-) -> None:
-    await define(
-        billing, f"create function billing.act(payload jsonb) returns {returns} language plpgsql as $$ {body} $$"
-    )
+RETURNED: list[tuple[str, str, Any]] = [
+    ("void", "begin end", None),
+    ("integer", "begin return null; end", None),
+    ("integer", "begin return 3; end", 3),
+    ("record", "declare r record; begin select 1 as a, 'x' as b into r; return r; end", {"a": 1, "b": "x"}),
+    ("setof integer", "begin end", None),
+]
+
+
+async def test_whatever_a_function_returns_is_its_result_as_json(billing: Connection, running: Running) -> None:
+    function = "create function billing.act_{}(payload jsonb) returns {} language plpgsql as $$ {} $$"
+    for number, (returns, body, _) in enumerate(RETURNED):
+        await define(billing, function.format(number, returns, body))
     async with running(sql_login=LOGIN):
-        await schedule(billing, "sql:billing.act")
-        await until_history(billing, 1)
-    assert await value(billing, "select result from pgsched.history") == result
+        for number in range(len(RETURNED)):
+            await schedule(billing, f"sql:billing.act_{number}")
+        await until_history(billing, len(RETURNED))
+    found = await billing.execute("select result from pgsched.history order by target")
+    assert [row[0] for row in await found.fetchall()] == [result for _, _, result in RETURNED]
 
 
 async def test_a_function_knows_its_execution_attempt_instant_and_client(billing: Connection, running: Running) -> None:

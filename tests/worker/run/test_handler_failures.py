@@ -175,25 +175,28 @@ ODD: dict[str, Callable[[], Exception]] = {
 }
 
 
-@pytest.mark.parametrize("kind", ODD)
 @pytest.mark.parametrize("is_async", [True, False])
 async def test_an_exception_without_end_is_a_failure_like_any_other(
-    db: Connection, running: Running, recorder: Recorder, kind: str, is_async: bool
+    db: Connection, running: Running, recorder: Recorder, is_async: bool
 ) -> None:
-    app, make = App(), ODD[kind]
+    app = App()
 
-    def work() -> None:
-        raise make()
+    def work(payload: str) -> None:
+        raise ODD[payload]()
 
-    async def work_async() -> None:
-        raise make()
+    async def work_async(payload: str) -> None:
+        raise ODD[payload]()
 
-    app.handler("work")(work_async if is_async else work)
+    for kind in ODD:
+        app.handler(kind.replace(" ", "_"))(work_async if is_async else work)
     async with running(app):
-        await db.execute("select pgsched.schedule('python:work', options => %s::jsonb)", [ONCE])
-        await until_history(db, 1, status="failed")
-        told = await recorder.wait_for("handler.failed")
-    assert len(str(told["traceback"])) <= LONGEST_TRACEBACK
+        for kind in ODD:
+            schedule = "select pgsched.schedule(%s, to_jsonb(%s::text), options => %s::jsonb)"
+            await db.execute(schedule.encode(), [f"python:{kind.replace(' ', '_')}", kind, ONCE])
+        await until_history(db, len(ODD), status="failed")
+    told = recorder.named("handler.failed")
+    assert len(told) == len(ODD)
+    assert max(len(str(one["traceback"])) for one in told) <= LONGEST_TRACEBACK
 
 
 def test_an_exception_is_asked_once_what_it_says(recorder: Recorder) -> None:

@@ -183,17 +183,20 @@ async def test_an_end_that_cannot_be_recorded_is_parked_with_the_reason(
     assert row[2:] == (None, 0, True)
 
 
+LOCK = "select from pgsched.jobs where key = 'mine' for update"
+
+
 @pytest.mark.parametrize(
-    "statement",
+    ("statement", "rules"),
     [
-        "select from pgsched.jobs where key = 'mine' for update",
-        "select pgsched.edit(id, '{\"every\": \"2h\"}') from pgsched.jobs where key = 'mine'",
-        "select pgsched.pause('job', id::text) from pgsched.jobs where key = 'mine'",
-        "update pgsched.jobs set labels = '{}' where key = 'mine'",
+        (LOCK, "{}"),
+        (LOCK, '{"max_runs": 5}'),
+        (LOCK, '{"after_completion": true}'),
+        (LOCK, '{"on_overlap": "queue_one"}'),
+        ("select pgsched.edit(id, '{\"every\": \"2h\"}') from pgsched.jobs where key = 'mine'", '{"max_runs": 5}'),
+        ("select pgsched.pause('job', id::text) from pgsched.jobs where key = 'mine'", '{"after_completion": true}'),
+        ("update pgsched.jobs set labels = '{}' where key = 'mine'", "{}"),
     ],
-)
-@pytest.mark.parametrize(
-    "rules", ["{}", '{"max_runs": 5}', '{"after_completion": true}', '{"on_overlap": "queue_one"}']
 )
 async def test_jobs_are_carried_on_beside_one_that_somebody_has_locked(
     db: Connection, holder: Connection, running: Running, statement: str, rules: str
