@@ -37,7 +37,7 @@ class CommonParts:
         self.lineage, self.links = Lineage(), list[Link]()
         # Rare single statements share one connection. Renewals have their own, so that they never wait behind one of
         # these.
-        self.chores, self.renewing = self.link("upkeep"), self.link("renew", raw=False)
+        self.chores, self.renewing = self.link("upkeep"), self.link("renew")
         self.clock, self.in_hand, self.definitions = DatabaseClock(), InHand(), Definitions()
         self.vault = Vault(self.link("secrets", raw=False, seldom=True), KeyRing.parse(settings.secret_keys))
         self.known_settings = KnownSettings(self.chores, self.events, self.vault.open_signing)

@@ -20,7 +20,7 @@ from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.gates import gates, ordering
 from pgsched.store.jobs.definitions import Definitions
-from pgsched.store.live import looking
+from pgsched.store.live import reaping
 from pgsched.store.live.executions import Lease
 from pgsched.store.pull import pull_upkeep
 from pgsched.store.pull.pull_upkeep import Passing
@@ -138,7 +138,7 @@ class PulledQueues(Service):
         partitions = partitions_from(self._queues)
         if (ended_by := self._ended_by()) is not None:
             marks = dict.fromkeys(partitions, LONG_AGO)
-            lost, _ = await looking.expired(connection, marks, _DEPTH, ended_by=ended_by)
+            lost, _ = await reaping.expired(connection, marks, _DEPTH, ended_by=ended_by)
             if lost and (count := await pull_upkeep.reap(connection, lost, depth=_DEPTH, ended_by=ended_by)):
                 self.events.emit("lease.reaped", returned=count, failed=0, workers="")
         if await ordering.anybody_waits(connection):

@@ -18,7 +18,7 @@ from pgsched.store.admin import workers
 from pgsched.store.admin.workers import RegisteredWorker
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO
-from pgsched.store.live import looking
+from pgsched.store.live import reaping
 from pgsched.store.live.reaping import ReapRange, reap_others
 from pgsched.store.live.set_aside import SetAside
 from pgsched.store.pull import pull_upkeep
@@ -202,7 +202,7 @@ class Reaper(Service):
         marks = {partition: self._marks.get(partition, LONG_AGO) for partition in self._assignment.partitions_to_reap}
         if not marks:
             return
-        found = await looking.expired(connection, marks, _EDGE, ended_by=ended_by)
+        found = await reaping.expired(connection, marks, _EDGE, ended_by=ended_by)
         self._marks = found.read_to
         if found.expired:
             await self._prove(await self._watching.get())

@@ -17,7 +17,7 @@ from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.culprits import is_of_a_row
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.jobs.definitions import Definitions
-from pgsched.store.live import claim_without_culprits, executions, looking, unanswered_claims
+from pgsched.store.live import claim_culprits, executions, looking, reaping
 from pgsched.store.live.executions import NOTHING_CLAIMED, Admit, Claimed, Lease, Share
 from pgsched.store.live.looking import RowFilter
 from pgsched.store.live.set_aside import SetAside
@@ -149,7 +149,7 @@ class LeasedClaims:
                 return await self.claim(shares, ahead, row_filter=row_filter.plainly())
             answer = NOTHING_CLAIMED
             if not row_filter.is_by_priority:
-                answer = await claim_without_culprits.claim_despite(
+                answer = await claim_culprits.claim_despite(
                     error, connection, lease, shares, now=now, admit=admit, row_filter=row_filter
                 )
         self.answered(lease, answer.taken, statements=answer.statements, at_once=at_once)
@@ -165,7 +165,7 @@ class LeasedClaims:
                 self._looking_for = list(self._unanswered)
                 self._marks, self._locked = dict.fromkeys(self.assignment.partitions, LONG_AGO), {}
             tokens, connection = self._looking_for, await self.link.get()
-            found = await unanswered_claims.release_claims(connection, self._marks, tokens, depth=_PART)
+            found = await reaping.release_claims(connection, self._marks, tokens, depth=_PART)
             self._marks, self._locked = found.read_to, {**found.locked, **self._locked}
             parts -= 1
             if self._marks:

@@ -19,6 +19,7 @@ from pgsched.store.live import beginnings, executions, reaping
 from pgsched.store.live.edited_meanwhile import Recall, recall
 from pgsched.store.live.executions import Group, Lease, Share
 from pgsched.store.live.reaping import ReapRange
+from pgsched.store.live.settling import still_leased
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.known_gates import GateCounts
 from pgsched.worker.settle.batch import Batch
@@ -111,7 +112,7 @@ def worker(
 async def is_as_it_was(actor: Actor, row: ClaimedExecution, admission: Admission) -> bool:
     """Whether a row may begin, as its worker finds out that was told of a change."""
     connection, group = actor.connection, Group.of([row])
-    if not await executions.still_leased(connection, group):
+    if not await still_leased(connection, {row.partition: group}):
         return False
     stricter = admission.known_gates.read(await gates.standing(connection))
     if stricter.intersection(admission.known_gates.gates_of(row)):

@@ -14,7 +14,7 @@ from psycopg import AsyncCursor
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.partitions import queue_of
 from pgsched.store.core.connect import Connection
-from pgsched.store.core.sql import statement, statement_among, statement_in, statement_over, together
+from pgsched.store.core.sql import statement_among, statement_in, statement_over, together
 from pgsched.store.core.wire import LONG_AGO, Instant, Tokens, Uuids
 from pgsched.store.ends.deferred import with_own_tokens
 from pgsched.store.jobs.claimed_next_rows import NOTHING_PLANNED, plan_successors
@@ -54,8 +54,8 @@ class Lease:
 
 class Claimed(NamedTuple):
     """What a claim took, those of it that run, and the earliest successor it planned in each partition (wire count);
-    ``sure_until`` is that of its lease, ``parked`` what it could not do (``store.live.claim_without_culprits``),
-    and ``statements`` how many took them, with begin and commit."""
+    ``sure_until`` is that of its lease, ``parked`` what it could not do (``store.live.claim_culprits``), and
+    ``statements`` how many took them, with begin and commit."""
 
     taken: list[ClaimedExecution]
     rows: list[ClaimedExecution]
@@ -300,9 +300,3 @@ async def renew(connection: Connection, partition: int, group: Group, lease: tim
     parameters = {**group.parameters(), "lease": lease}
     cursor = await connection.execute(statement_in("live/renew", partition), parameters, binary=True)
     return cursor.rowcount
-
-
-async def still_leased(connection: Connection, group: Group) -> set[bytes]:
-    """Which of these rows are still held under these tokens."""
-    cursor = await connection.execute(statement("live/still_leased"), group.parameters())
-    return {row[0] if isinstance(row[0], bytes) else row[0].bytes for row in await cursor.fetchall()}

@@ -1,5 +1,5 @@
 """Which rows claims and looks read, and looks at what waits, which lock nothing: the earliest instant, a part of a
-backlog, leases that ran out.
+backlog.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,8 +8,8 @@ from typing import Any, LiteralString, NamedTuple
 
 from pgsched.domain.partitions import queue_of
 from pgsched.store.core.connect import Connection
-from pgsched.store.core.sql import statement, statement_among, statement_over, together
-from pgsched.store.core.wire import FAR_OFF, LONG_AGO, Instant, Instants, Uuids
+from pgsched.store.core.sql import statement_among, statement_over, together
+from pgsched.store.core.wire import FAR_OFF, LONG_AGO, Instant, Uuids
 
 _FILLING = 0.1  # writers notify until half of the queue is used
 
@@ -154,20 +154,3 @@ async def peek(
         cursor = await connection.execute(text, parameters, binary=True)
         found |= {row[0]: WaitingRange(*row[1:]) for row in await cursor.fetchall() if row[0] in spans}
     return found
-
-
-class DueEdge(NamedTuple):
-    """Part of what is due: the partitions in which a lease ran out there, and where the part ends in those that have
-    more behind it (wire count)."""
-
-    expired: list[int]
-    read_to: dict[int, int]
-
-
-async def expired(connection: Connection, lows: Mapping[int, int], depth: int, *, ended_by: float) -> DueEdge:
-    """Where leases had run out by a moment of the database, as far as the next ``depth`` due rows of each partition
-    tell, from behind its mark on."""
-    parameters = {"partitions": list(lows), "lows": Instants(lows.values()), "depth": depth, "ended_by": ended_by}
-    cursor = await connection.execute(statement("live/expired"), parameters, binary=True)
-    rows = await cursor.fetchall()
-    return DueEdge([row[0] for row in rows if row[1]], {row[0]: row[2] for row in rows if row[2] is not None})

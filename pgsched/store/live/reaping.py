@@ -1,13 +1,13 @@
-"""Taking rows back from workers that are lost, and what ran out; without those for whose sake it fails."""
+"""Taking rows back: from workers that are lost, where leases ran out, and from claims whose answers never came."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.culprits import by_halves, is_a_lock, is_of_a_row
 from pgsched.store.core.sql import statement
-from pgsched.store.core.wire import Instant
+from pgsched.store.core.wire import Instant, Instants, Tokens
 from pgsched.store.live.set_aside import SetAside, park
 
 
@@ -81,3 +81,42 @@ async def _lock(connection: Connection, where: ReapRange, owners: Sequence[int],
     }  # fmt: skip
     cursor = await connection.execute(statement("live/lost_rows"), parameters, binary=True)
     return {row[0]: row[1] for row in await cursor.fetchall()}
+
+
+class DueEdge(NamedTuple):
+    """Part of what is due: the partitions in which a lease ran out there, and where the part ends in those that have
+    more behind it (wire count)."""
+
+    expired: list[int]
+    read_to: dict[int, int]
+
+
+async def expired(connection: Connection, lows: Mapping[int, int], depth: int, *, ended_by: float) -> DueEdge:
+    """Where leases had run out by a moment of the database, as far as the next ``depth`` due rows of each partition
+    tell, from behind its mark on."""
+    parameters = {"partitions": list(lows), "lows": Instants(lows.values()), "depth": depth, "ended_by": ended_by}
+    cursor = await connection.execute(statement("live/expired"), parameters, binary=True)
+    rows = await cursor.fetchall()
+    return DueEdge([row[0] for row in rows if row[1]], {row[0]: row[2] for row in rows if row[2] is not None})
+
+
+class HandedBack(NamedTuple):
+    """The marks from which to go on where there may be more, and those from which to look once more for what somebody
+    had locked; wire counts by partition."""
+
+    read_to: dict[int, int]
+    locked: dict[int, int]
+
+
+async def release_claims(
+    connection: Connection, lows: Mapping[int, int], tokens: Sequence[int], *, depth: int
+) -> HandedBack:
+    """Hands back what claims took whose answers never came, of the next ``depth`` due rows of each partition from
+    behind its mark on."""
+    parameters = {"partitions": list(lows), "lows": Instants(lows.values()), "tokens": Tokens(tokens), "depth": depth}
+    cursor = await connection.execute(statement("live/release_claim"), parameters, binary=True)
+    rows = await cursor.fetchall()
+    return HandedBack(
+        {row[0]: row[1] for row in rows if row[1] is not None},
+        {row[0]: row[2] - 1 for row in rows if row[2] is not None},
+    )

@@ -26,7 +26,6 @@ LOOK_AGAIN = 0.05
 """Seconds for which a look at the others' partitions counts."""
 SMALLEST_SHARE = 16
 _AT_ONCE = 4  # partitions of other workers that one claim helps with
-_MOST_PUT_OFF = 1_000
 
 
 class Front:
@@ -118,7 +117,6 @@ class Horizon:
         self.due: dict[int, int] = {}
         self._taken: dict[int, int] = {}
         self._heard: dict[int, int] = {}
-        self._put_off: set[int] = set()  # instants until which rows were put off: they are claimed then, not later
         self._forgot = False
         self.looked_at = float("-inf")
         """When all partitions were last looked at (monotonic)."""
@@ -202,17 +200,9 @@ class Horizon:
             else:
                 self.due.pop(partition, None)
                 emptied.append(partition)
-        if len(answer.rows) < len(answer.taken):
-            self._note_put_off(answer)
         self._add(answer.planned)
         self._add(self._heard)
         return emptied
-
-    def _note_put_off(self, answer: Claimed) -> None:
-        if len(self._put_off) > _MOST_PUT_OFF:
-            self._put_off.clear()
-        running = {row.id for row in answer.rows}
-        self._put_off.update(row.start for row in answer.taken if row.id not in running)
 
     def _mark(self, partition: int, instant: int) -> None:
         """Sets the mark, unless everything was forgotten after the statement was sent."""
@@ -262,8 +252,6 @@ class Horizon:
     def gathering_pause(self, partition: int, claimed_at: float) -> float:
         """Seconds for which rows that are not due soon may gather before they are claimed together; the last claim was
         at that monotonic moment."""
-        if self.due[partition] - self.ahead in self._put_off:
-            return 0.0
         slack = self.due[partition] - self._clock.now() - self.ahead // 4
         since = time.monotonic() - claimed_at
         return min(slack / 1e6, self.ahead / 2e6 - since) if slack > 0 else 0.0

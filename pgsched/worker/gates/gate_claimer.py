@@ -24,7 +24,7 @@ from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.culprits import by_halves, is_of_a_row
 from pgsched.store.ends.deferred import with_own_tokens
 from pgsched.store.gates import gates
-from pgsched.store.live import claim_without_culprits
+from pgsched.store.live import claim_culprits
 from pgsched.store.live.executions import Lease
 from pgsched.worker.gates.admission import LATEST, SOONEST, Admission, from_now
 from pgsched.worker.gates.capabilities import Capabilities
@@ -153,7 +153,7 @@ class GateClaimer(Claiming):
             here.due = time.monotonic() + _TRY_AGAIN
             await self.leases.give_back()
             connection, lease = await self._link.get(), self.leases.ask(timedelta(0))
-            parked = await claim_without_culprits.sift_held(
+            parked = await claim_culprits.sift_held(
                 connection,
                 lease,
                 name,

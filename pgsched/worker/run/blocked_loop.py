@@ -32,7 +32,7 @@ from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import blocked_loop, executions
 from pgsched.store.live.executions import Group
-from pgsched.store.live.unanswered_claims import release_claims
+from pgsched.store.live.reaping import release_claims
 from pgsched.worker.assignment import RENEWALS, Assignment
 from pgsched.worker.in_hand import InHand, Tenure
 from pgsched.worker.leased_claims import SURE

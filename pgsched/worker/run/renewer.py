@@ -22,6 +22,7 @@ from pgsched.store.gates import ordering
 from pgsched.store.live import executions
 from pgsched.store.live.edited_meanwhile import Recall, recall
 from pgsched.store.live.executions import Group
+from pgsched.store.live.settling import still_leased
 from pgsched.worker.assignment import RENEWALS, Assignment
 from pgsched.worker.leased_claims import SURE
 from pgsched.worker.run.dispatcher import Dispatcher
@@ -108,7 +109,8 @@ class Renewer(Service):
 
     async def _check(self, connection: Connection, rows: Sequence[ClaimedExecution]) -> None:
         unbegun, asked_at = self._dispatcher.unbegun, time.monotonic()
-        leased = await executions.still_leased(connection, Group.of(rows))
+        groups = {partition: Group.of(some) for partition, some in by_partition(rows).items()}
+        leased = await still_leased(connection, groups)
         gone = [row for row in rows if row.id not in leased]
         self._dispatcher.drop({row.id for row in gone})
         if ordered := [row.id for row in gone if row.ordering_key is not None]:

@@ -12,7 +12,7 @@ import pytest
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection, connect
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO, microseconds, to_instant
-from pgsched.store.live import claim_without_culprits, executions, looking
+from pgsched.store.live import claim_culprits, executions, looking
 from pgsched.store.live.executions import Claimed, Group, Lease, Share
 from pgsched.store.live.looking import ALL_ROWS, InstantRange, RowFilter
 from tests.store.store_arrange import TARGET, call, column, counts, on_job, row, schedule, value
@@ -241,7 +241,7 @@ async def claim_carefully(connection: Connection, lease: Lease, shares: list[Sha
     try:
         return await executions.claim(connection, lease, shares, **named)
     except psycopg.Error as error:
-        return await claim_without_culprits.claim_despite(error, connection, lease, shares, **named)
+        return await claim_culprits.claim_despite(error, connection, lease, shares, **named)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from pgsched.domain.options import DEFAULT_ATTEMPTS
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO, microseconds
-from pgsched.store.live import executions, looking
+from pgsched.store.live import executions, reaping
 from pgsched.store.live.executions import Lease, Share
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import column, counts, reap, row, run_out, schedule, status, value
@@ -141,7 +141,7 @@ async def test_several_are_taken_back_at_once(db: Session, worker: Connection) -
 async def test_partitions_with_a_lease_that_ran_out_are_found(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, seconds=-1)
     await leased(db, worker, ordering_key="another", seconds=30)
-    assert (await looking.expired(worker, EDGES, 100, ended_by=time.time())).expired == [partition_of(db, id)]
+    assert (await reaping.expired(worker, EDGES, 100, ended_by=time.time())).expired == [partition_of(db, id)]
 
 
 async def test_only_so_many_due_rows_are_looked_at(db: Session, worker: Connection) -> None:
@@ -153,15 +153,15 @@ async def test_only_so_many_due_rows_are_looked_at(db: Session, worker: Connecti
         " where id = %s",
         [id],
     )
-    assert (await looking.expired(worker, EDGES, 2, ended_by=time.time())).expired == []
-    assert (await looking.expired(worker, EDGES, 3, ended_by=time.time())).expired == [partition_of(db, id)]
+    assert (await reaping.expired(worker, EDGES, 2, ended_by=time.time())).expired == []
+    assert (await reaping.expired(worker, EDGES, 3, ended_by=time.time())).expired == [partition_of(db, id)]
 
 
 async def test_a_part_that_is_full_says_where_it_ends(db: Session, worker: Connection) -> None:
     ids = [schedule(db, fire_at=f"20{year}-01-01Z", ordering_key="together", client="payments") for year in (19, 20)]
     partition, instants = partition_of(db, ids[0]), [microseconds(datetime(y, 1, 1, tzinfo=UTC)) for y in (2019, 2020)]
-    assert (await looking.expired(worker, EDGES, 1, ended_by=time.time())).read_to == {partition: instants[0]}
-    assert (await looking.expired(worker, {partition: instants[0]}, 1, ended_by=time.time())).read_to == {
+    assert (await reaping.expired(worker, EDGES, 1, ended_by=time.time())).read_to == {partition: instants[0]}
+    assert (await reaping.expired(worker, {partition: instants[0]}, 1, ended_by=time.time())).read_to == {
         partition: instants[1]
     }
-    assert (await looking.expired(worker, {partition: instants[1]}, 1, ended_by=time.time())).read_to == {}
+    assert (await reaping.expired(worker, {partition: instants[1]}, 1, ended_by=time.time())).read_to == {}

@@ -9,7 +9,7 @@ import pytest
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO
-from pgsched.store.live import executions, unanswered_claims
+from pgsched.store.live import executions, reaping
 from pgsched.store.live.executions import Finished, Group, Lease, Share
 from tests.store.store_arrange import TARGET, column, counts, row, schedule, status, value
 from tests.store.store_arrange import Connection as Session
@@ -209,9 +209,9 @@ async def test_a_released_row_is_as_if_it_had_not_been_claimed(db: Session, work
 async def test_claims_whose_answer_was_lost_are_handed_back(db: Session, worker: Connection) -> None:
     found = await one(db, worker)
     edge = dict.fromkeys(range(16), LONG_AGO)
-    assert await unanswered_claims.release_claims(worker, edge, [99], depth=100) == ({}, {})
+    assert await reaping.release_claims(worker, edge, [99], depth=100) == ({}, {})
     assert value(db, "select count(*) from pgsched.executions where lease_token is not null") == 1
-    assert await unanswered_claims.release_claims(worker, edge, [found.token], depth=100) == ({}, {})
+    assert await reaping.release_claims(worker, edge, [found.token], depth=100) == ({}, {})
     assert status(db, UUID(bytes=found.id)) == "scheduled"
 
 
@@ -224,10 +224,10 @@ async def test_what_somebody_has_locked_is_passed_over_and_the_rest_is_handed_ba
     tokens = [mine.token, other.token]
     with psycopg.connect(store_url) as holder:
         holder.execute("select from pgsched.executions where id = %s for update", [UUID(bytes=mine.id)])
-        found = await unanswered_claims.release_claims(worker, edge, tokens, depth=100)
+        found = await reaping.release_claims(worker, edge, tokens, depth=100)
         assert (found.read_to, list(found.locked)) == ({}, [mine.partition])
         assert status(db, UUID(bytes=other.id)) == "scheduled"
-    assert await unanswered_claims.release_claims(worker, found.locked, tokens, depth=100) == ({}, {})
+    assert await reaping.release_claims(worker, found.locked, tokens, depth=100) == ({}, {})
     assert status(db, UUID(bytes=mine.id)) == "scheduled"
 
 

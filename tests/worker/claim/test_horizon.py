@@ -204,10 +204,3 @@ async def test_polling_before_the_first_look_runs_what_it_claims(
         worker.parts.supply.claimer.poll()
         await until_history(db, 500, seconds=10)
     assert len(calls) == 500
-
-
-def test_what_was_put_off_until_an_instant_is_claimed_then(horizon: Horizon) -> None:
-    horizon.due[1] = NOW + AHEAD
-    assert horizon.gathering_pause(1, time.monotonic()) > 0
-    horizon.claimed([Share(1, NOW, 10)], Claimed([row(NOW)], [], {1: NOW + AHEAD}))
-    assert horizon.gathering_pause(1, time.monotonic()) == 0
