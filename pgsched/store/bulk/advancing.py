@@ -1,24 +1,62 @@
 """Carries out bulk operations: chunk by chunk, each in a transaction that notes how far it came.
 
-So a crash between two chunks loses and doubles nothing, however many workers there are.
+So a crash between two chunks loses and doubles nothing, however many workers there are. The rows of a backfill are
+planned no more than ``AHEAD`` of their pace before they fire: whatever else becomes due goes between them, and little
+is left to take back when it is cancelled.
 """
 
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncConnection
 
+from pgsched.domain.recurrence import Recurrence
 from pgsched.store import internal, verbs
-from pgsched.store.bulk.backfill_chunks import ENDED_BY, plan_chunk
+from pgsched.store.bulk.backfills import MICROSECOND, Range, instants_in, recurrence_of
 from pgsched.store.bulk.values import Active, Chunk
 from pgsched.store.core.culprits import reason_of
-from pgsched.store.core.query import rows
+from pgsched.store.core.query import column, rows
 from pgsched.store.core.sql import statement
 
 MOST = 50
 """How many rows a chunk changes. Each has a subtransaction, and more of them than PostgreSQL keeps at hand would cost
 every other session."""
 _PLANNED = 250
+AHEAD = timedelta(seconds=2)
+NOTHING = Chunk(0, more=False, finished=False)
+_ENDED_BY = "pgsched"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """A backfill in hand, its pace, and what is in its way."""
+
+    id: UUID
+    job_id: UUID
+    starts_at: datetime
+    ends_at: datetime
+    reached_at: datetime | None
+    rate: float
+    total: int | None
+    now: datetime
+    paced_until: datetime
+    job_state: str
+    behind: bool
+
+    @property
+    def room(self) -> int:
+        """How many rows may be planned now; at least one, once the last is near."""
+        lead = self.paced_until - self.now
+        found = max(0, int(self.rate * (AHEAD - lead).total_seconds()))
+        return max(1, found) if lead <= AHEAD / 2 else found
+
+    def instants_after(self, recurrence: Recurrence, most: int) -> list[datetime]:
+        """The next instants that are not accounted for yet."""
+        after = self.starts_at - MICROSECOND if self.reached_at is None else self.reached_at
+        return [at for at in recurrence.instants(after, most) if at < self.ends_at]
 
 
 async def active(connection: AsyncConnection[Any]) -> list[Active]:
@@ -36,7 +74,57 @@ async def advance(connection: AsyncConnection[Any], one: Active) -> Chunk:
 async def give_up(connection: AsyncConnection[Any], id: UUID, error: Exception) -> bool:
     """Stops an operation that cannot go on, with the reason; whether it did."""
     async with connection.transaction():
-        if not await verbs.stop_bulk(connection, id, actor=ENDED_BY):
+        if not await verbs.stop_bulk(connection, id, actor=_ENDED_BY):
             return False
         await connection.execute(statement("bulk/note_reason"), {"operation": id, "reason": reason_of(error)})
     return True
+
+
+async def plan_chunk(connection: AsyncConnection[Any], id: UUID, *, most: int) -> Chunk:
+    """Accounts for at most ``most`` instants of a backfill, in one transaction.
+
+    Plans nothing while the rows planned before are still ahead, while other rows of the partition are late, and where
+    another worker has the backfill in hand. Raises InvalidSchedule, or OverflowError, where the schedule of its job
+    makes no sense any more.
+    """
+    async with connection.transaction():
+        found = await rows(connection, Taken, "bulk/take_backfill", operation=id)
+        if not found:
+            return NOTHING
+        [taken] = found
+        if taken.job_state == "cancelled":
+            await verbs.stop_bulk(connection, id, actor=_ENDED_BY)
+            return NOTHING._replace(finished=True)
+        if taken.reached_at == taken.ends_at:
+            ended = await connection.execute(statement("bulk/finish_backfill"), {"operation": id})
+            return NOTHING._replace(finished=ended.rowcount == 1)
+        if taken.behind or not taken.room:
+            return NOTHING
+        return await _plan(connection, taken, await recurrence_of(connection, taken.job_id), most)
+
+
+async def _plan(connection: AsyncConnection[Any], taken: Taken, recurrence: Recurrence, most: int) -> Chunk:
+    asked = await asyncio.to_thread(taken.instants_after, recurrence, most)
+    run = set(await column(connection, "bulk/taken_instants", job=taken.job_id, instants=asked))
+    fresh = [at for at in asked if at not in run]
+    chosen = fresh[: taken.room]
+    covered = asked if len(chosen) == len(fresh) else [at for at in asked if at <= chosen[-1]]
+    fires = [taken.paced_until + timedelta(seconds=place / taken.rate) for place in range(len(chosen))]
+    plan = {"job": taken.job_id, "instants": chosen, "fires": fires}
+    planned = (await connection.execute(statement("bulk/plan_backfill"), plan)).rowcount
+    total = taken.total
+    if total is None:
+        wanted = Range(job_id=taken.job_id, start=taken.starts_at, end=taken.ends_at)
+        total = await asyncio.to_thread(instants_in, recurrence, wanted)
+    await connection.execute(
+        statement("bulk/advance_backfill"),
+        {
+            "operation": taken.id,
+            "reached_at": covered[-1] if covered else taken.ends_at,
+            "paced_until": taken.paced_until + timedelta(seconds=len(chosen) / taken.rate),
+            "done": planned,
+            "skipped": len(covered) - planned,
+            "total": total,
+        },
+    )
+    return Chunk(planned, more=len(fresh) < taken.room, finished=False)

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from pgsched.store.bulk import backfill_chunks, operations
+from pgsched.store.bulk import advancing, operations
 from pgsched.store.bulk.values import BulkDetail, Chunk
 from pgsched.store.core import connect
 from pgsched.store.core.wire import LONG_AGO
@@ -22,7 +22,7 @@ def start(db: Connection, job: UUID, *, hours: int = 24, rate: float = 10) -> UU
 
 
 async def plan(planning: connect.Connection, id: UUID, *, most: int = 250) -> Chunk:
-    return await backfill_chunks.plan_chunk(planning, id, most=most)
+    return await advancing.plan_chunk(planning, id, most=most)
 
 
 async def progress(planning: connect.Connection, id: UUID) -> BulkDetail:

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from pgsched.event_emitter import Events, Field
-from pgsched.store.bulk.backfill_chunks import NOTHING
+from pgsched.store.bulk.advancing import NOTHING
 from pgsched.store.core import connect
 from pgsched.store.core.connect import Link
 from pgsched.store.live import executions
