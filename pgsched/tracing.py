@@ -1,6 +1,5 @@
 """Whether spans are recorded. OpenTelemetry is imported only where they are."""
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from pgsched.errors import InvalidSettings
@@ -11,26 +10,13 @@ if TYPE_CHECKING:
     from pgsched.spans import Spans
 
 
-class Tracing:
-    """Records spans for ``service`` where the setting ``tracing`` says so.
+def recording(settings: Settings, service: str) -> "Spans | None":
+    """What records spans for ``service``, where the setting ``tracing`` says so.
 
     Raises InvalidSettings where OpenTelemetry is not installed, or refuses its variables.
     """
-
-    def __init__(self, settings: Settings, service: str) -> None:
-        self.spans = _start(service) if settings.tracing else None
-
-    def scheduling(self, traceparent: str | None, target: str) -> AbstractContextManager[str | None]:
-        """A span about the block, if any. Gives the ``traceparent`` of what is scheduled in it."""
-        return nullcontext(traceparent) if self.spans is None else self.spans.scheduling(traceparent, target)
-
-    def close(self) -> None:
-        """Sends what is left, for a few seconds."""
-        if self.spans is not None:
-            self.spans.close()
-
-
-def _start(service: str) -> "Spans":
+    if not settings.tracing:
+        return None
     with extra("tracing", by="tracing"):
         from pgsched.spans import Spans
     try:

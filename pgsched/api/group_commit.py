@@ -10,6 +10,8 @@ neither do keys of the API, as whose the database takes a statement.
 
 import asyncio
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import psycopg
@@ -19,7 +21,6 @@ from pgsched.domain.api_key import Grant
 from pgsched.store.schedule import calls
 from pgsched.store.schedule.calls import Placed
 from pgsched.store.schedule.schedule_parameters import Order
-from pgsched.tracing import Tracing
 
 _MOST, _MOST_CHARACTERS, _LARGE = 100, 1 << 20, 1 << 16
 _APART_FOR = 1.0
@@ -105,12 +106,14 @@ class GroupCommit:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """What a request that schedules is given. It is one dependency because Litestar resolves several in tasks of their
-    own, which took a third of the time of such a request."""
+    """What a request that schedules is given; ``span`` begins one where spans are recorded.
+
+    It is one dependency because Litestar resolves several in tasks of their own, which took a third of the time of such
+    a request."""
 
     database: Database
     group_commit: GroupCommit
-    tracing: Tracing
+    span: Callable[[str | None, str], AbstractContextManager[str]] | None
 
 
 def _is_plain(order: Order) -> bool:

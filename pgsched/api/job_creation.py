@@ -1,6 +1,7 @@
 """POST /v1/jobs: a one-shot goes with those that arrive beside it; for a job there is one transaction in which it is
 also planned."""
 
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import msgspec
@@ -139,7 +140,7 @@ async def create(
     if not (idempotency_key or "").isascii():  # a header says nothing of how it is encoded
         raise Unreadable.parameter("Idempotency-Key", "not ASCII: give the key in the body")
     parent = None if traceparent is None else traceparent_in(traceparent)
-    with intake.tracing.scheduling(parent, data.target) as trace:
+    with nullcontext(parent) if intake.span is None else intake.span(parent, data.target) as trace:
         order = order_in(data, idempotency_key, trace)
         if order.when.recurs:
             answer = await intake.database.ask(_place_job, order)

@@ -28,7 +28,7 @@ from pgsched.event_emitter import Events
 from pgsched.extras import extra
 from pgsched.sealing import KeyRing
 from pgsched.settings import Settings, is_loopback
-from pgsched.tracing import Tracing
+from pgsched.tracing import recording
 
 
 class Parts:
@@ -43,7 +43,7 @@ class Parts:
         authentication = Authentication(database, is_open=is_loopback(settings.host), bearer=bearer)
         browsers = Browsers(settings)
         self.guard = Guard(authentication, browsers, only_shown=self.is_read_only)
-        self._group_commit, self._tracing = GroupCommit(), Tracing(settings, "pgsched-api")
+        self._group_commit, self._spans = GroupCommit(), recording(settings, "pgsched-api")
         self.feed, self.requests = Feed(database, events), RequestCounts()
         ring = KeyRing.parse(settings.secret_keys)
         self._doctor = Doctor(everything, database_url, ring)
@@ -79,7 +79,8 @@ class Parts:
             await self.feed.stop()
             await self._doctor.stop()
             await self._database.close()
-            await asyncio.to_thread(self._tracing.close)
+            if self._spans is not None:
+                await asyncio.to_thread(self._spans.close)
             if compiled is not None:
                 await compiled
 
@@ -88,7 +89,8 @@ class Parts:
         return self._database.acting(grant_of(request))
 
     def _taking_in(self, request: Request[Any, Any, Any]) -> Intake:
-        return Intake(self.acting(request), self._group_commit, self._tracing)
+        span = None if self._spans is None else self._spans.scheduling
+        return Intake(self.acting(request), self._group_commit, span)
 
 
 def _always(part: object) -> Provide:

@@ -13,7 +13,7 @@ from pgsched.delivery.handler_transaction import TransactionalCompletion
 from pgsched.delivery.isolation import Isolation, StartChild
 from pgsched.delivery.threads import Threads
 from pgsched.scheduler.common_parts import CommonParts
-from pgsched.tracing import Tracing
+from pgsched.tracing import recording
 from pgsched.worker.run.attempts import Beginnings, Equipment
 from pgsched.worker.run.channels import Surroundings, make_channels
 from pgsched.worker.run.payloads import Payloads
@@ -65,7 +65,7 @@ class Deliveries:
             isolation=Isolation(start, common.events, is_shared=is_shared) if start else None,
         )
         self.channels = make_channels(settings, common.url, common.app, surroundings)
-        self.tracing = Tracing(settings, "pgsched-worker")
+        self.spans = recording(settings, "pgsched-worker")
 
     def capabilities(self) -> frozenset[str]:
         """What this worker can deliver at the moment; an application may register handlers later."""
@@ -91,15 +91,16 @@ class Deliveries:
             with contextlib.suppress(psycopg.Error, OSError):
                 await part.close()
         self.threads.shutdown()
-        await asyncio.to_thread(self.tracing.close)
+        if self.spans is not None:
+            await asyncio.to_thread(self.spans.close)
 
     def _traced(self) -> Channel:
         """The channels, their attempts spans of a trace where these are recorded."""
-        if self.tracing.spans is None:
+        if self.spans is None:
             return self.channels
         from pgsched.delivery.tracing_channel import TracingChannel  # with a library that nobody else needs
 
-        return TracingChannel(self.channels, self.tracing.spans)
+        return TracingChannel(self.channels, self.spans)
 
     def _spent(self) -> None:
         """Drains the process, because no thread is left for functions that are not async."""

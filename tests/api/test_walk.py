@@ -15,7 +15,7 @@ from tests.api.access_arrange import make_key
 from tests.conftest import Connection
 from tests.walks import TIMES, listed, visited
 
-MOST = 24
+MOST = 22
 
 
 @asynccontextmanager

@@ -26,7 +26,7 @@ from pgsched.client.trace import current_traceparent
 from pgsched.delivery.python import App
 from pgsched.errors import InvalidSettings
 from pgsched.settings import Settings
-from pgsched.tracing import Tracing
+from pgsched.tracing import recording
 from tests.api.serving import serving
 from tests.delivery.receiver import Request, answering, receiving
 from tests.worker.conftest import Connection, Running, until_history, value
@@ -198,7 +198,7 @@ def test_a_variable_that_opentelemetry_cannot_read_is_named(
 ) -> None:
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "-1")
     with pytest.raises(InvalidSettings, match="OpenTelemetry refuses its variables"):
-        Tracing(Settings(tracing=True), "pgsched-worker")
+        recording(Settings(tracing=True), "pgsched-worker")
 
 
 def test_without_opentelemetry_nothing_of_it_is_imported_and_tracing_says_what_to_install() -> None:
@@ -208,10 +208,10 @@ def test_without_opentelemetry_nothing_of_it_is_imported_and_tracing_says_what_t
         import pgsched.scheduler, pgsched.api.app
         from pgsched.client.trace import current_traceparent
         from pgsched.settings import Settings
-        from pgsched.tracing import Tracing
-        assert current_traceparent() is None and Tracing(Settings(), "x").spans is None
+        from pgsched.tracing import recording
+        assert current_traceparent() is None and recording(Settings(), "x") is None
         try:
-            Tracing(Settings(tracing=True), "x")
+            recording(Settings(tracing=True), "x")
         except Exception as error:
             print(error)"""
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
