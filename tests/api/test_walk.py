@@ -15,7 +15,7 @@ from tests.api.access_arrange import make_key
 from tests.conftest import Connection
 from tests.walks import TIMES, listed, visited
 
-MOST = 22
+MOST = 20
 
 
 @asynccontextmanager
