@@ -1,8 +1,7 @@
-"""Targets: what an execution calls, as one URI. The database refuses the same texts for the same reasons."""
+"""Targets: what an execution calls, as one URI. The database has refused others (``interface/core/targets.sql``)."""
 
 import ipaddress
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -49,28 +48,20 @@ class Target:
 
 @lru_cache(maxsize=4096)
 def parse_target(text: str) -> Target:
-    """Parses a target. Raises InvalidTarget with what to write instead."""
-    if not text:
-        raise InvalidTarget("the target is missing: write one such as https://shop.example/settle")
-    if len(text) > LONGEST:
-        raise InvalidTarget(f"the target is longer than {LONGEST} characters: put the data into the payload")
-    if re.search(r"\s", text):
-        raise InvalidTarget(f"the target {_shown(text)} contains white space: percent-encode it, as in /a%20b")
-    prefix, colon, rest = text.partition(":")
+    """The parts of a target. Raises InvalidTarget for what ``check_target`` of the database refuses, which says in more
+    detail what to write instead."""
+    prefix, _, rest = text.partition(":")
     scheme = prefix.lower()
-    if not colon or scheme not in _SCHEMES:
-        raise InvalidTarget(
-            f"the target {_shown(text)} has no scheme that pgsched can call: write one of "
-            "https://host/path, python:name, sql:schema.function, notify:channel, queue: or kafka:topic"
-        )
-    if scheme not in _URL_SCHEMES and prefix != scheme:
-        raise InvalidTarget(f"the scheme of {_shown(text)} must be in lower case: write {scheme}:{rest[:100]}")
-    if scheme == Scheme.NOTIFY and rest.lower().startswith("pgsched"):
-        raise InvalidTarget(f"the channel {_shown(rest)} is pgsched's own: write one that does not begin with pgsched")
-    if scheme in _URL_SCHEMES:
-        name, port = _http(text, rest)
-        return Target(scheme=Scheme(scheme), text=text, name=name, port=port)
-    return Target(scheme=Scheme(scheme), text=text, name=_PARSERS[Scheme(scheme)](text, rest))
+    form = _FORMS.get(scheme) if scheme in _URL_SCHEMES or prefix == scheme else None
+    found = form.fullmatch(rest) if form is not None and len(text) <= LONGEST else None
+    if found is None:
+        raise _cannot_be_called(text)
+    if scheme not in _URL_SCHEMES:
+        return Target(scheme=Scheme(scheme), text=text, name=rest)
+    port = None if found["port"] is None else int(found["port"])
+    if port is not None and not 1 <= port <= 65535:
+        raise _cannot_be_called(text)
+    return Target(scheme=Scheme(scheme), text=text, name=canonical_host(found["host"]), port=port)
 
 
 def canonical_host(host: str) -> str:
@@ -113,64 +104,33 @@ def host_alone(host: str) -> str:
     return host
 
 
-def _http(text: str, rest: str) -> tuple[str, int | None]:
-    authority = re.split(r"[/?#]", rest.removeprefix("//"), maxsplit=1)[0]
-    if not rest.startswith("//") or not authority or authority.startswith(":"):
-        raise InvalidTarget(f"the target {_shown(text)} names no host: write https://host[:port]/path")
-    if "@" in authority:
-        raise InvalidTarget(
-            'the target carries a user or password: put credentials into options, {"headers": {"Authorization": "…"}}'
-        )
-    if "#" in text:
-        raise InvalidTarget("the target has a fragment, which is never sent: leave out # and what follows it")
-    found = _URL.fullmatch(rest)
-    if found is None:
-        raise InvalidTarget(
-            f"the target {_shown(text)} is not a URL that can be called: write https://host[:port]/path, "
-            "percent-encoded ASCII, a name with other letters in punycode, as xn--bcher-kva.example"
-        )
-    port = None if found["port"] is None else int(found["port"])
-    if port is not None and not 1 <= port <= 65535:
-        raise InvalidTarget(
-            f"the target's port {port} is not from 1 to 65535: write one such as https://host:8443/path"
-        )
-    return canonical_host(found["host"]), port
-
-
-def _named(pattern: str, needs: str) -> Callable[[str, str], str]:
-    compiled = re.compile(pattern, re.ASCII)
-
-    def parse(text: str, rest: str) -> str:
-        if compiled.fullmatch(rest) is None:
-            raise InvalidTarget(f"the target {_shown(text)} is incomplete or malformed: {needs}")
-        return rest
-
-    return parse
+def _cannot_be_called(text: str) -> InvalidTarget:
+    shown = "" if "@" in text else f" {_shown(text)}"  # it may have a password
+    return InvalidTarget(
+        f"the target{shown} cannot be called: write one of https://host/path without a user, python:name, "
+        "sql:schema.function, notify:channel, queue: or kafka:topic"
+    )
 
 
 def _shown(text: str) -> str:
     return repr(text if len(text) <= 100 else text[:100] + "…")
 
 
-_SCHEMES = frozenset(Scheme)
 _URL_SCHEMES = frozenset({Scheme.HTTP, Scheme.HTTPS})
 _USUAL_PORTS = frozenset({None, 80, 443})
 _URL = re.compile(
-    r"//(?P<host>[A-Za-z0-9](?:(?:[A-Za-z0-9_-]|\.(?!\.))*[A-Za-z0-9.])?|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?(?:[/?][!-~]*)?"
+    r"//(?P<host>[A-Za-z0-9](?:(?:[A-Za-z0-9_-]|\.(?!\.))*[A-Za-z0-9.])?|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?(?:[/?][!-\"$-~]*)?"
 )
 _WITH_PORT = re.compile(r"(?P<host>[^:]+|\[[^]]*\]):[0-9]{1,5}")
 _ENDS_IN_NUMBER = re.compile(r"(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$")  # to a resolver such a name is an address
 _IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?!$)|$)){4}")
 _IPV4_COMPATIBLE = ipaddress.IPv6Network("::/96")
-_PARSERS: dict[Scheme, Callable[[str, str], str]] = {
-    Scheme.PYTHON: _named(
-        r"[A-Za-z_][A-Za-z0-9_.:-]{0,199}", "write python:send_email, the name given to @app.handler"
-    ),
-    Scheme.SQL: _named(
-        r"[A-Za-z_][A-Za-z0-9_$]*\.[A-Za-z_][A-Za-z0-9_$]*",
-        "write a function with its schema, such as sql:billing.settle",
-    ),
-    Scheme.NOTIFY: _named(r"[a-z_][a-z0-9_]{0,62}", "write a channel in lower case, as LISTEN takes it: notify:orders"),
-    Scheme.QUEUE: _named(r"", "write queue: alone, and name the queue beside it"),
-    Scheme.KAFKA: _named(r"[A-Za-z0-9._-]{1,249}", "write a topic, such as kafka:orders"),
+_FORMS: dict[str, re.Pattern[str]] = {
+    Scheme.HTTP: _URL,
+    Scheme.HTTPS: _URL,
+    Scheme.PYTHON: re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,199}"),
+    Scheme.SQL: re.compile(r"[A-Za-z_][A-Za-z0-9_$]*\.[A-Za-z_][A-Za-z0-9_$]*"),
+    Scheme.NOTIFY: re.compile(r"(?!pgsched)[a-z_][a-z0-9_]{0,62}"),
+    Scheme.QUEUE: re.compile(""),
+    Scheme.KAFKA: re.compile(r"[A-Za-z0-9._-]{1,249}"),
 }

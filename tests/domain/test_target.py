@@ -1,7 +1,7 @@
 import pytest
 
 from pgsched.domain.gate import host_of
-from pgsched.domain.target import Scheme, parse_target, without_port
+from pgsched.domain.target import Scheme, canonical_host, parse_target, without_port
 from pgsched.errors import InvalidTarget
 
 GOOD = [
@@ -34,35 +34,35 @@ def test_a_target_says_what_is_called_and_how(text: str, scheme: Scheme, name: s
 
 
 BAD = [
-    ("", "write one such as https://"),
-    ("shop.example", "write one of https://host/path, python:name"),
-    ("ftp://shop.example", "write one of https://host/path, python:name"),
-    ("javascript:alert(1)", "write one of https://host/path, python:name"),
-    ("https:", "names no host: write https://host"),
-    ("https:///settle", "names no host"),
-    ("https://:8080/", "names no host"),
-    ("https://?a=b", "names no host"),
-    ("https://user:secret@shop.example/", "put credentials into options"),
-    ("https://token@shop.example/", "put credentials into options"),
-    ("https://shop.example/a#b", "fragment"),
-    ("https://shop.example#b", "fragment"),
-    ("https://shop.example/a b", "white space"),
-    (" https://shop.example/", "white space"),
-    ("https://shop.example/\n", "white space"),
-    ("https://shöp.example/", "percent-encoded ASCII"),
-    ("https://shop.example/ä", "percent-encoded ASCII"),
-    ("https://-shop.example/", "not a URL"),
-    ("https://shop.example:/", "not a URL"),
-    ("https://shop.example:http/", "not a URL"),
-    ("https://shop.example\\@evil.example/", "user or password"),
-    ("https://shop.example:0/", "port 0 is not from 1 to 65535"),
-    ("https://shop.example:65536/", "port 65536 is not from 1 to 65535"),
-    ("https://shop.example/" + "x" * 2048, "longer than 2048"),
-    ("http://shop..example/", "not a URL"),
-    ("http://shop.example../", "not a URL"),
-    ("https://b\u00fccher.example/", "punycode"),
+    "",
+    "shop.example",
+    "ftp://shop.example",
+    "javascript:alert(1)",
+    "https:",
+    "https:///settle",
+    "https://:8080/",
+    "https://?a=b",
+    "https://user:secret@shop.example/",
+    "https://token@shop.example/",
+    "https://shop.example/a#b",
+    "https://shop.example#b",
+    "https://shop.example/a b",
+    " https://shop.example/",
+    "https://shop.example/\n",
+    "https://shöp.example/",
+    "https://shop.example/ä",
+    "https://-shop.example/",
+    "https://shop.example:/",
+    "https://shop.example:http/",
+    "https://shop.example\\@evil.example/",
+    "https://shop.example:0/",
+    "https://shop.example:65536/",
+    "https://shop.example/" + "x" * 2048,
+    "http://shop..example/",
+    "http://shop.example../",
+    "https://b\u00fccher.example/",
     *(
-        (f"http://{host}/", "four decimal numbers")
+        f"http://{host}/"
         for host in (
             "127.1",
             "127.0.1",
@@ -85,34 +85,49 @@ BAD = [
             "[::1.2.3.256]",
         )
     ),
-    ("http://[::ffff:7f00:2]/", "write 127.0.0.2"),
-    ("http://[::FFFF:127.0.0.2]/", "write 127.0.0.2"),
-    ("http://[::7f00:2]:80/", "write 127.0.0.2"),
-    ("http://[::127.0.0.2]/", "write 127.0.0.2"),
-    ("http://[0:0:0:0:0:0:0:1]/", "write [::1]"),
-    ("http://[::0001]/", "write [::1]"),
-    ("http://[2001:db8:0:0:1::1]/", "write [2001:db8::1:0:0:1]"),
-    ("http://[64:ff9b::1.2.3.4]/", "write [64:ff9b::102:304]"),
-    ("python:", "write python:send_email"),
-    ("python:send email", "white space"),
-    ("python:1st", "write python:send_email"),
-    ("PYTHON:work", "write python:work"),
-    ("sql:settle", "sql:billing.settle"),
-    ("sql:billing.settle(1)", "sql:billing.settle"),
-    ("notify:", "notify:orders"),
-    ("notify:pgsched_wake", "pgsched's own"),
-    ("notify:PgSched", "pgsched's own"),
-    ("notify:Orders", "in lower case, as LISTEN takes it"),
-    ("queue:orders", "write queue: alone"),
-    ("kafka:", "kafka:orders"),
+    "http://[::ffff:7f00:2]/",
+    "http://[::FFFF:127.0.0.2]/",
+    "http://[::7f00:2]:80/",
+    "http://[::127.0.0.2]/",
+    "http://[0:0:0:0:0:0:0:1]/",
+    "http://[::0001]/",
+    "http://[2001:db8:0:0:1::1]/",
+    "http://[64:ff9b::1.2.3.4]/",
+    "python:",
+    "python:send email",
+    "python:1st",
+    "PYTHON:work",
+    "sql:settle",
+    "sql:billing.settle(1)",
+    "notify:",
+    "notify:pgsched_wake",
+    "notify:PgSched",
+    "notify:Orders",
+    "queue:orders",
+    "kafka:",
 ]
 
 
-@pytest.mark.parametrize(("text", "says"), BAD)
-def test_a_target_that_cannot_be_called_is_refused_with_what_to_write(text: str, says: str) -> None:
-    with pytest.raises(InvalidTarget) as refused:
+@pytest.mark.parametrize("text", BAD)
+def test_a_target_that_cannot_be_called_is_refused(text: str) -> None:
+    with pytest.raises(InvalidTarget, match="write"):
         parse_target(text)
-    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("host", "meant"),
+    [
+        ("[::ffff:7f00:2]", "127.0.0.2"),
+        ("[::127.0.0.2]", "127.0.0.2"),
+        ("[::0001]", "[::1]"),
+        ("[2001:db8:0:0:1::1]", "[2001:db8::1:0:0:1]"),
+        ("[64:ff9b::1.2.3.4]", "[64:ff9b::102:304]"),
+    ],
+)
+def test_an_address_is_refused_with_its_only_form(host: str, meant: str) -> None:
+    with pytest.raises(InvalidTarget) as refused:
+        canonical_host(host)
+    assert str(refused.value).endswith(f"write {meant}")
 
 
 SPELLINGS = [

@@ -29,7 +29,7 @@ def test_what_python_takes_the_database_takes(db: Connection) -> None:
 
 
 def test_what_python_refuses_the_database_refuses(db: Connection) -> None:
-    for target, _ in BAD:
+    for target in BAD:
         with pytest.raises(psycopg.DatabaseError) as refusal:
             db.execute("select pgsched_internal.check_target(%s)", [target])
         assert refusal.value.sqlstate == "PS001"
@@ -38,7 +38,7 @@ def test_what_python_refuses_the_database_refuses(db: Connection) -> None:
 def test_a_column_takes_and_refuses_the_same_targets(db: Connection) -> None:
     for target, _, _ in GOOD:
         assert value(db, "select %s::pgsched_internal.target", [target]) == target
-    for target, _ in BAD:
+    for target in BAD:
         with pytest.raises(psycopg.DatabaseError):
             db.execute("select %s::pgsched_internal.target", [target])
 
