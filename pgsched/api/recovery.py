@@ -18,7 +18,7 @@ from pgsched.api.routing import acts, problems, reads
 from pgsched.domain.duration import length_of
 from pgsched.store import verbs
 from pgsched.store.admin import installation_settings, recovery
-from pgsched.store.admin.ending_recovery import Policy, ReleasedInstallation
+from pgsched.store.admin.ending_recovery import HoldPolicy, ReleasedInstallation
 from pgsched.store.admin.recovery import Called, Overdue, OverdueExecution
 
 _WITHIN = 15.0
@@ -59,9 +59,9 @@ class ReleasePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ] = []
     note: Annotated[str, Meta(max_length=1000, description="Reason, for the audit log.")] | None = None
 
-    def policy(self, actor: str) -> Policy:
+    def policy(self, actor: str) -> HoldPolicy:
         age = None if self.skip_older_than is None else length_of(self.skip_older_than)
-        return Policy(skip_older_than=age, rate=self.rate, held=self.hold_clients, note=self.note, actor=actor)
+        return HoldPolicy(skip_older_than=age, rate=self.rate, held=self.hold_clients, note=self.note, actor=actor)
 
 
 @reads("/recovery", "Preview what fires once the installation is released", scope="admin", everywhere=True)

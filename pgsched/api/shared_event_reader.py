@@ -36,14 +36,14 @@ _encoder = msgspec.json.Encoder()
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EncodedEvent:
     """An event as it is sent to whoever wants it."""
 
     event: Event
     frame: bytes
 
     @classmethod
-    def of(cls, event: Event) -> "Told":
+    def of(cls, event: Event) -> "EncodedEvent":
         return cls(event, b"id: %s\ndata: %s\n\n" % (event.cursor.encode(), _encoder.encode(event)))
 
 
@@ -51,7 +51,7 @@ class Told:
 class FeedPage:
     """What comes after a position, of these clients, and where one stands then."""
 
-    told: list[Told]
+    told: list[EncodedEvent]
     end: Position
     clients: Clients
     span: int = 0
@@ -126,7 +126,9 @@ class Feed:
             found = await ends.read_events(
                 connection, position, horizon, clients=clients, limit=_OWN_PAGE, span=span or ends.SPAN
             )
-        return FeedPage(told=[Told.of(event) for event in found.items], end=found.end, clients=clients, span=found.span)
+        return FeedPage(
+            told=[EncodedEvent.of(event) for event in found.items], end=found.end, clients=clients, span=found.span
+        )
 
     async def _look_on(self) -> None:
         pause = _EVERY
@@ -159,7 +161,7 @@ class Feed:
             clients = self._clients()
             database = self._database.acting(Grant(subject="", clients=clients, scopes=frozenset()))
             found = await database.ask(ends.read_events, position, now, clients=clients, limit=_PAGE, span=span)
-            page = FeedPage(told=[Told.of(event) for event in found.items], end=found.end, clients=clients)
+            page = FeedPage(told=[EncodedEvent.of(event) for event in found.items], end=found.end, clients=clients)
             self._keep(position, page)
             self._position = position = found.end
             span, complete = found.span, found.complete

@@ -9,7 +9,9 @@ from pgsched.cli.command_decorators import database_command
 from pgsched.cli.reply import table
 from pgsched.store.lookup import forecast as coming
 
-_ADVICE = "Spread what is too much: give jobs a jitter or a window, and one-shots other instants; or run more workers."
+_ADVICE = (
+    "Percentiles what is too much: give jobs a jitter or a window, and one-shots other instants; or run more workers."
+)
 
 
 @database_command()

@@ -14,7 +14,7 @@ from pgsched.errors import InvalidInput
 from pgsched.settings import Settings
 from pgsched.store import internal, verbs
 from pgsched.store.admin import installation_settings, recovery
-from pgsched.store.admin.ending_recovery import Policy, ReleasedInstallation
+from pgsched.store.admin.ending_recovery import HoldPolicy, ReleasedInstallation
 from pgsched.store.core.transactions import lending
 
 _BY_CLIENT = ("client", "queue", "executions", "in_hand", "of_jobs", "an_hour_late", "a_day_late", "oldest")
@@ -47,8 +47,8 @@ async def recover(connection: Any, settings: Settings, hold: bool, release: bool
     """
     await internal.check_in(connection)
     said = {"note": given.pop("note"), "actor": given.pop("actor")}
-    policy = Policy(**given, **said)
-    if not release and policy != Policy(**said):
+    policy = HoldPolicy(**given, **said)
+    if not release and policy != HoldPolicy(**said):
         raise InvalidInput("--skip-older-than, --rate and --hold-client say how to release: add --release")
     if hold and release:
         raise InvalidInput("hold it, or release it: not both")

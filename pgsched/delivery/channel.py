@@ -30,7 +30,7 @@ class Channel(Protocol):
         ...
 
 
-class Undelivered:
+class MissingChannel:
     """The channel of targets that this worker has no channel for."""
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
@@ -59,7 +59,7 @@ class Channels:
     ) -> None:
         self.capabilities, self._allowed = capabilities, allowed
         self._distinct = (http, python, *(others or {}).values())
-        self._undelivered = Undelivered()
+        self._undelivered = MissingChannel()
         self._by_scheme: dict[str, Channel] = {Scheme.HTTP: http, Scheme.HTTPS: http, Scheme.PYTHON: python}
         self._by_scheme.update(others or {})
 

@@ -51,7 +51,7 @@ class _Step:
         self.is_over = False
 
 
-class Traces:
+class Leftovers:
     """Tells of attempts in an event loop whether they have left anything in their task, which had the same variables
     when each of them began. Most have not; they are told by ``step``, the step under way if an attempt has begun in it:
     it goes on, and there are no variables."""

@@ -18,7 +18,7 @@ from pgsched.delivery.handler_results import DONE, FinishedInLoop, finished, suc
 from pgsched.delivery.handlers import Handler, checked_clients, checked_heartbeat
 from pgsched.delivery.isolation import LOSSES, Isolation
 from pgsched.delivery.middleware import Middleware, is_async
-from pgsched.delivery.own_context import Traces, leave_task, own_context
+from pgsched.delivery.own_context import Leftovers, leave_task, own_context
 from pgsched.delivery.reporting import HandlerReports, Reporter, beating
 from pgsched.delivery.slots import NoFreeSlot
 from pgsched.delivery.threads import Threads
@@ -173,7 +173,7 @@ class PythonChannel:
     ) -> None:
         self._handlers, self._completion, self._threads = app.handlers, completion, threads
         self._failures, self._tracebacks = failures, tracebacks
-        self._reports, self._traces, self._isolation = reports, Traces(), isolation
+        self._reports, self._traces, self._isolation = reports, Leftovers(), isolation
 
     async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
         """One call of the handler. The caller ends it by cancelling when the deadline has passed. Raises NoFreeSlot

@@ -23,7 +23,7 @@ from pgsched.store.jobs.definitions import Definitions
 from pgsched.store.live import reaping
 from pgsched.store.live.executions import Lease
 from pgsched.store.pull import pull_upkeep
-from pgsched.store.pull.pull_upkeep import Passing
+from pgsched.store.pull.pull_upkeep import PullHandOver
 from pgsched.worker.assignment import Assignment
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.leased_claims import new_token
@@ -112,7 +112,7 @@ class PulledQueues(Service):
             ahead=_AHEAD,
             definitions=self._definitions,
         )
-        what = Passing(queue, low, _BATCH)
+        what = PullHandOver(queue, low, _BATCH)
         passed, parked = await pull_upkeep.pass_on_without(await self._link.get(), lease, what, now=self._clock.now())
         for one in parked:
             self.events.emit("execution.parked", execution=one.id.hex(), how=one.how, reason=one.reason)

@@ -34,7 +34,7 @@ _PAUSE_BETWEEN_PARTS = 0.02
 _NO_WORKER = 0  # no worker has this number; it stands for leases that ran out
 
 
-class Walk:
+class TakeBackWalk:
     """Reads the due rows of partitions once, in the order of their instants, and takes back what it can.
 
     It takes back the rows that these owners have leased, and those whose lease had run out by a given time.
@@ -97,7 +97,7 @@ class Reaper(Service):
         self.liveness = Liveness()
         self._declared: set[int] = set()
         self._lost: dict[int, float] = {}
-        self._walks: dict[int, Walk] = {}
+        self._walks: dict[int, TakeBackWalk] = {}
         self._marks: dict[int, int] = {}
         self._ran_out: tuple[float, float, list[int]] | None = None
 
@@ -161,14 +161,14 @@ class Reaper(Service):
                 worker.id in self._declared or now - self._lost[worker.id] >= _HELP_AFTER
             ):
                 served = partitions_from(worker.served)
-                self._walks[worker.id] = Walk([worker.id], served, ended_by=0.0, depth=_EDGE)
+                self._walks[worker.id] = TakeBackWalk([worker.id], served, ended_by=0.0, depth=_EDGE)
 
-    def _still_holds(self, id: int, walk: Walk) -> bool:
+    def _still_holds(self, id: int, walk: TakeBackWalk) -> bool:
         """Whether leases are still known to have run out by the moment that was taken for it: if the clock has been set
         back since, leases that were made after that end before that moment, too."""
         return id == _NO_WORKER and self.liveness.is_steady_since(walk.begun_at)
 
-    async def _finish(self, id: int, walk: Walk) -> None:
+    async def _finish(self, id: int, walk: TakeBackWalk) -> None:
         connection = await self._link.get()
         if id != _NO_WORKER:
             await workers.forget(connection, [id])
@@ -192,7 +192,7 @@ class Reaper(Service):
                 self._ran_out = None
             elif time.monotonic() - found_at >= CATCH_UP:
                 self._ran_out = None
-                self._walks[_NO_WORKER] = Walk([], partitions, ended_by=ended_by, depth=_EDGE)
+                self._walks[_NO_WORKER] = TakeBackWalk([], partitions, ended_by=ended_by, depth=_EDGE)
                 self.wake()
         elif self._edges.is_due and (by := self.liveness.ended_by()) is not None:
             async with self._edges.work_on(self._link) as connection:

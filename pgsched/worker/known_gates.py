@@ -13,7 +13,7 @@ from pgsched.domain.gate import CIRCUIT, CLIENT, HOST, KEY, circuits_of, host_of
 from pgsched.domain.options import parse_options
 from pgsched.domain.partitions import queue_of
 from pgsched.errors import InvalidInput
-from pgsched.store.gates.gates import Standing
+from pgsched.store.gates.gates import KnownGate
 
 _Limits = tuple[float, float, float]
 """How many a second and at once, and until when it is shut, negated: each lets less pass the less it is."""
@@ -32,7 +32,7 @@ class KnownGates:
         self._limits: dict[str, _Limits] = {}
         self._by_key = self._by_host = False
 
-    def read(self, gates: Iterable[Standing]) -> frozenset[str]:
+    def read(self, gates: Iterable[KnownGate]) -> frozenset[str]:
         """Takes the gates that there are now. Returns those that let less pass than before."""
         gates, before, self.loaded = list(gates), self._limits, True
         self.names = frozenset(gate.name for gate in gates)

@@ -114,7 +114,7 @@ async def is_as_it_was(actor: Actor, row: ClaimedExecution, admission: Admission
     connection, group = actor.connection, Group.of([row])
     if not await still_leased(connection, {row.partition: group}):
         return False
-    stricter = admission.known_gates.read(await gates.standing(connection))
+    stricter = admission.known_gates.read(await gates.known_gates(connection))
     if stricter.intersection(admission.known_gates.gates_of(row)):
         await executions.release(connection, row.partition, group)
         return False
@@ -135,7 +135,7 @@ async def claim(
 ) -> list[ClaimedExecution]:
     """Leases what is due and may begin; stands before the commit for a while."""
     connection = actor.connection
-    admission.known_gates.read(await gates.standing(connection))
+    admission.known_gates.read(await gates.known_gates(connection))
 
     async def admit(_: object, rows: list[ClaimedExecution]) -> list[ClaimedExecution]:
         passed = await admission.admit(connection, rows)
@@ -173,7 +173,7 @@ async def record(actor: Actor, row: ClaimedExecution, ends: str) -> bool:
 
 async def note_use(connection: Connection, number: int, admission: Admission) -> None:
     """Writes how many a worker has in hand of those that passed gates, as its gate_claimer does."""
-    names = {standing.name for standing in await gates.standing(connection)}
+    names = {standing.name for standing in await gates.known_gates(connection)}
     await gates.note_use(connection, number, {name: admission.counts.running[name] for name in names})
 
 

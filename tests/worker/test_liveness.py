@@ -19,7 +19,7 @@ from pgsched.event_emitter import Events
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from pgsched.store.admin.migrate import migrate
-from pgsched.upkeep.reaper import Walk
+from pgsched.upkeep.reaper import TakeBackWalk
 from tests.installed import find_bin_dir
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
@@ -137,7 +137,7 @@ async def test_leases_that_are_being_taken_back_as_run_out_are_left_once_the_clo
         await db.execute("update pgsched.workers set expires_at = now() + interval '1 hour'")
         ahead = await value(db, "select extract(epoch from now() + interval '1 hour')::float8")
         reaper = judge.parts.upkeep.reaper
-        reaper._walks[0] = Walk([], judge.parts.assignment.partitions, ended_by=ahead, depth=1000)
+        reaper._walks[0] = TakeBackWalk([], judge.parts.assignment.partitions, ended_by=ahead, depth=1000)
         reaper.liveness.interrupt()
         await seen_since(judge, 4)
         slow.go.set()

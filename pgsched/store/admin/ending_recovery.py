@@ -33,7 +33,7 @@ class ReleasedInstallation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class HoldPolicy:
     """What is done before workers go on."""
 
     skip_older_than: timedelta | None = None

@@ -23,8 +23,8 @@ from pgsched.store.doctor.finding import (
     BOUNDS,
     Bounds,
     Check,
+    CheckContext,
     Finding,
-    Ground,
     Report,
     Status,
     error,
@@ -87,7 +87,7 @@ async def make(
     """Makes one check, on a connection that is lent to it."""
     try:
         async with asyncio.timeout(_EACH + _CANCELLING), asyncio.timeout(_EACH), lend() as connection:
-            found = await _look(check, Ground(connection=connection, url=url, ring=ring, bounds=bounds))
+            found = await _look(check, CheckContext(connection=connection, url=url, ring=ring, bounds=bounds))
     except TimeoutError:
         found = [_unmade(f"it took longer than {_EACH:g} seconds")]
     except Exception as failure:  # whatever is wrong with one check, the others are made
@@ -95,7 +95,7 @@ async def make(
     return [_plain(one, name) for one in found]
 
 
-async def _look(check: Check, ground: Ground) -> list[Finding]:
+async def _look(check: Check, ground: CheckContext) -> list[Finding]:
     try:
         async with ground.connection.transaction():
             await ground.connection.execute(DOCTOR_LOCALLY)

@@ -73,7 +73,7 @@ BOUNDS = Bounds()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
+class CheckContext:
     """What a check has: a connection in a transaction, the address where more connections may be made, the keys of
     secrets, and the bounds."""
 
@@ -87,7 +87,7 @@ class Ground:
         return await rows(self.connection, SimpleNamespace, name, **parameters)
 
 
-Check = Callable[[Ground], Awaitable[Sequence[Finding]]]
+Check = Callable[[CheckContext], Awaitable[Sequence[Finding]]]
 
 
 def error(seen: str, *, why: str, do: str) -> Finding:

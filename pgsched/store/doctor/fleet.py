@@ -4,12 +4,12 @@ from types import SimpleNamespace
 
 from pgsched.store.admin.installation_settings import get_installation
 from pgsched.store.admin.workers import RegisteredWorker, watch
-from pgsched.store.doctor.finding import Finding, Ground, counted, error, note, seconds_in, warning
+from pgsched.store.doctor.finding import CheckContext, Finding, counted, error, note, seconds_in, warning
 from pgsched.store.lookup import overview
 from pgsched.version import __version__
 
 
-async def workers(ground: Ground) -> list[Finding]:
+async def workers(ground: CheckContext) -> list[Finding]:
     """Workers that are lost, drained, or frozen: still there, and silent for longer than they may be."""
     bounds = ground.bounds
     found = [fault for worker in await watch(ground.connection) if (fault := _fault_of(worker))]
@@ -53,7 +53,7 @@ def _drained(worker: RegisteredWorker) -> Finding:
     )
 
 
-async def recovery(ground: Ground) -> list[Finding]:
+async def recovery(ground: CheckContext) -> list[Finding]:
     """Whether the installation is held for recovery."""
     state = await get_installation(ground.connection)
     if state.held_since is None:
@@ -69,7 +69,7 @@ async def recovery(ground: Ground) -> list[Finding]:
     ]
 
 
-async def releases(ground: Ground) -> list[Finding]:
+async def releases(ground: CheckContext) -> list[Finding]:
     """Workers of different releases, or of another one than this."""
     found = sorted({worker.release for worker in await overview.living_workers(ground.connection)})
     if len(found) > 1:
@@ -91,7 +91,7 @@ async def releases(ground: Ground) -> list[Finding]:
     return []
 
 
-async def queues(ground: Ground) -> list[Finding]:
+async def queues(ground: CheckContext) -> list[Finding]:
     """Queues that nobody serves, or that are paused."""
     late = {one.queue: one.seconds for one in await overview.late_queues(ground.connection)}
     found = [
@@ -118,7 +118,7 @@ def _stall(queue: overview.QueueState, late: float | None) -> Finding:
     )
 
 
-async def handlers(ground: Ground) -> list[Finding]:
+async def handlers(ground: CheckContext) -> list[Finding]:
     """Handlers and kinds of targets that executions wait for, and no living worker has."""
     return [
         error(

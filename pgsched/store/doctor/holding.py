@@ -7,7 +7,17 @@ from typing import Any
 from psycopg import AsyncConnection
 
 from pgsched.store.core.query import column, rows, value
-from pgsched.store.doctor.finding import Finding, Ground, counted, error, identifier, literal, note, seconds_in, warning
+from pgsched.store.doctor.finding import (
+    CheckContext,
+    Finding,
+    counted,
+    error,
+    identifier,
+    literal,
+    note,
+    seconds_in,
+    warning,
+)
 
 _CLEANS = (
     "While it is there, the server cleans up behind nobody in this database: tables grow, and claims become slower."
@@ -53,7 +63,7 @@ def _open_since(one: Holder, seconds: float | None) -> Holder:
     return replace(one, seconds=seconds, at_least=seconds is not None)
 
 
-async def horizon(ground: Ground) -> list[Finding]:
+async def horizon(ground: CheckContext) -> list[Finding]:
     """Who keeps the server from cleaning up: sessions, prepared transactions, standbys and slots, also of other
     databases."""
     here = ground.connection.info.dbname
@@ -67,7 +77,7 @@ async def horizon(ground: Ground) -> list[Finding]:
     return [*held, _unseen(len(hidden), ground)] if hidden else held
 
 
-def _unseen(sessions: int, ground: Ground) -> Finding:
+def _unseen(sessions: int, ground: CheckContext) -> Finding:
     login = ground.connection.info.user
     return note(
         f"{counted(sessions, 'session')} of other logins in a transaction: since when is not shown to {login}",
@@ -76,7 +86,7 @@ def _unseen(sessions: int, ground: Ground) -> Finding:
     )
 
 
-def _is_long(one: Holder, ground: Ground, here: str) -> bool:
+def _is_long(one: Holder, ground: CheckContext, here: str) -> bool:
     """Of another database only what has written counts, and what is old by any measure."""
     bounds = ground.bounds
     if one.kind == "prepared transaction" and (one.seconds or 0.0) >= bounds.prepared:
@@ -118,7 +128,7 @@ def _held(one: Holder, here: str) -> Finding:
     return warning(seen, why=why, do=do)
 
 
-async def lock_waits(ground: Ground) -> list[Finding]:
+async def lock_waits(ground: CheckContext) -> list[Finding]:
     """Sessions of the database that have waited for a lock for some seconds, and those for which writers would wait."""
     bounds = ground.bounds
     given = {"seconds": bounds.waits_for_lock, "most": bounds.most}
@@ -135,7 +145,7 @@ async def lock_waits(ground: Ground) -> list[Finding]:
     ]
 
 
-def _locked(one: SimpleNamespace, ground: Ground) -> Finding:
+def _locked(one: SimpleNamespace, ground: CheckContext) -> Finding:
     if one.seconds is None:
         login = ground.connection.info.user
         return note(
@@ -165,7 +175,7 @@ def _end(pids: list[int]) -> str:
     return f"See what that session does, and end it if need be: select pg_terminate_backend({pids[0]})."
 
 
-async def slow_statements(ground: Ground) -> list[Finding]:
+async def slow_statements(ground: CheckContext) -> list[Finding]:
     """Statements of pgsched that take long, now or, where pg_stat_statements is there, on the average."""
     bounds = ground.bounds
     now = await ground.rows("doctor/slow_statements", seconds=bounds.statement, most=bounds.most)
@@ -183,7 +193,7 @@ async def slow_statements(ground: Ground) -> list[Finding]:
     return found + await _slow_on_the_average(ground)
 
 
-async def _slow_on_the_average(ground: Ground) -> list[Finding]:
+async def _slow_on_the_average(ground: CheckContext) -> list[Finding]:
     if await value(ground.connection, "doctor/find_statistics") is None:
         return []
     bounds = ground.bounds

@@ -12,12 +12,12 @@ from pgsched.store.core.pooler import has_sessions, is_pooled
 from pgsched.store.core.query import value
 from pgsched.store.core.session_settings import KEPT_ALIVE
 from pgsched.store.core.sql import statement
-from pgsched.store.doctor.finding import Finding, Ground, error, note, seconds_in, warning
+from pgsched.store.doctor.finding import CheckContext, Finding, error, note, seconds_in, warning
 
 _HEARD_WITHIN = 3.0
 
 
-async def pooler(ground: Ground) -> list[Finding]:
+async def pooler(ground: CheckContext) -> list[Finding]:
     """Whether the address leads to a pooler, and whether workers could use it."""
     if ground.url is None:
         return []
@@ -51,7 +51,7 @@ async def pooler(ground: Ground) -> list[Finding]:
     ]
 
 
-async def round_trip(ground: Ground) -> list[Finding]:
+async def round_trip(ground: CheckContext) -> list[Finding]:
     """Whether a notification arrives, and how soon."""
     if ground.url is None:
         return []
@@ -92,7 +92,7 @@ async def _heard(connection: AsyncConnection, word: str, before: float) -> float
     return None
 
 
-async def clock(ground: Ground) -> list[Finding]:
+async def clock(ground: CheckContext) -> list[Finding]:
     """Whether this machine's clock is the database's: the one place where its time of day is asked for."""
     before = time.time()
     theirs = (await value(ground.connection, "core/clock")).timestamp()

@@ -7,11 +7,11 @@ from pgsched.store.admin.schema_revisions import is_served, mismatch
 from pgsched.store.core.fitness import READ_ONLY, DatabaseSettings, problem_of
 from pgsched.store.core.lock_table import OPEN, find_room
 from pgsched.store.core.query import column, first, value
-from pgsched.store.doctor.finding import Finding, Ground, error, note, warning
+from pgsched.store.doctor.finding import CheckContext, Finding, error, note, warning
 from pgsched.version import __version__
 
 
-async def settings(ground: Ground) -> list[Finding]:
+async def settings(ground: CheckContext) -> list[Finding]:
     """Settings of the database with which pgsched cannot be in it, and whether it takes writes."""
     await ground.connection.execute("do 'begin end'")
     row = await first(ground.connection, "core/database_settings")
@@ -36,7 +36,7 @@ async def settings(ground: Ground) -> list[Finding]:
     return []
 
 
-async def revision(ground: Ground) -> list[Finding]:
+async def revision(ground: CheckContext) -> list[Finding]:
     """Whether tables and functions are those of this release."""
     _, is_there, _ = await first(ground.connection, "doctor/server") or ("", False, False)
     found = await column(ground.connection, "admin/revisions") if is_there else []
@@ -57,7 +57,7 @@ async def revision(ground: Ground) -> list[Finding]:
     ]
 
 
-async def drift(ground: Ground) -> list[Finding]:
+async def drift(ground: CheckContext) -> list[Finding]:
     """What of the schema is not as it was made, since somebody has changed it by hand."""
     told = [_behind(one) for one in await ground.rows("doctor/sequences_behind")]
     found = await ground.rows("doctor/drift")
@@ -112,7 +112,7 @@ def _some(names: list[str]) -> str:
     return f"{', '.join(names[:_SHOWN])}{more}"
 
 
-async def indexes(ground: Ground) -> list[Finding]:
+async def indexes(ground: CheckContext) -> list[Finding]:
     """Indexes that were not built to their end."""
     return [
         error(
@@ -124,7 +124,7 @@ async def indexes(ground: Ground) -> list[Finding]:
     ]
 
 
-async def roles(ground: Ground) -> list[Finding]:
+async def roles(ground: CheckContext) -> list[Finding]:
     """Roles that are missing, and roles and logins that may do more than they should."""
     names = list(ROLES)
     there = await column(ground.connection, "admin/roles_among", names=names)
@@ -159,7 +159,7 @@ def _listed(words: str) -> str:
     return ", ".join(words.split())
 
 
-async def room_for_locks(ground: Ground) -> list[Finding]:
+async def room_for_locks(ground: CheckContext) -> list[Finding]:
     """Whether the server's table of locks has room, and who may fill it."""
     advice = (await find_room(ground.connection)).advice()
     found = []

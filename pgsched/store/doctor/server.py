@@ -3,12 +3,12 @@
 from types import SimpleNamespace
 
 from pgsched.store.core.query import value
-from pgsched.store.doctor.finding import Finding, Ground, error, seconds_in, warning
+from pgsched.store.doctor.finding import CheckContext, Finding, error, seconds_in, warning
 
 _FULL = 0.5  # of the queue of notifications: from here on it may be full in minutes
 
 
-async def write_ahead_log(ground: Ground) -> list[Finding]:
+async def write_ahead_log(ground: CheckContext) -> list[Finding]:
     """What has the server keep its write-ahead log, until the disk is full: slots, and an archive that fails."""
     bounds = ground.bounds
     slots = await ground.rows("doctor/retained_log", most=bounds.most)
@@ -42,7 +42,7 @@ def _retained(one: SimpleNamespace) -> Finding:
     )
 
 
-async def connections(ground: Ground) -> list[Finding]:
+async def connections(ground: CheckContext) -> list[Finding]:
     """How many connections are left of the server's, the database's and the logins' bounds."""
     bounds = ground.bounds
     found = await ground.rows("doctor/connections", share=bounds.of_connections, most=bounds.most)
@@ -62,7 +62,7 @@ async def connections(ground: Ground) -> list[Finding]:
     ]
 
 
-async def notifications(ground: Ground) -> list[Finding]:
+async def notifications(ground: CheckContext) -> list[Finding]:
     """How full the server's queue of notifications is, which all of its databases share."""
     used = float(await value(ground.connection, "doctor/notification_queue"))
     if used < ground.bounds.of_notifications:
@@ -78,7 +78,7 @@ async def notifications(ground: Ground) -> list[Finding]:
     ]
 
 
-async def wraparound(ground: Ground) -> list[Finding]:
+async def wraparound(ground: CheckContext) -> list[Finding]:
     """Databases of the server that come near to where it takes no more writes, and our sequences to their end."""
     bounds = ground.bounds
     found = await ground.rows("doctor/wraparound", share=bounds.of_wraparound, most=bounds.most)
@@ -103,7 +103,7 @@ def _used_up(one: SimpleNamespace) -> Finding:
     )
 
 
-async def autovacuum(ground: Ground) -> list[Finding]:
+async def autovacuum(ground: CheckContext) -> list[Finding]:
     """Settings of the server and of tables by which nothing would clean up behind claims and settles."""
     found = await ground.rows("doctor/vacuuming", most=ground.bounds.most)
     ways = {
@@ -126,7 +126,7 @@ async def autovacuum(ground: Ground) -> list[Finding]:
     ]
 
 
-async def dead_rows(ground: Ground) -> list[Finding]:
+async def dead_rows(ground: CheckContext) -> list[Finding]:
     """Tables of pgsched that are mostly dead rows."""
     bounds = ground.bounds
     found = await ground.rows("doctor/dead_rows", bound=bounds.dead_rows, most=bounds.most)

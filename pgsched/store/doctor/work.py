@@ -2,7 +2,7 @@
 
 from pgsched.store import internal
 from pgsched.store.core.query import first, value
-from pgsched.store.doctor.finding import Finding, Ground, counted, error, note, seconds_in, warning
+from pgsched.store.doctor.finding import CheckContext, Finding, counted, error, note, seconds_in, warning
 from pgsched.store.lookup import overview, throughput
 from pgsched.store.lookup.overview import days_ahead
 
@@ -12,7 +12,7 @@ _MORE_WORKERS = (
 )
 
 
-async def late(ground: Ground) -> list[Finding]:
+async def late(ground: CheckContext) -> list[Finding]:
     """Queues whose oldest due execution is late, though somebody serves them."""
     there = {queue.name: queue for queue in await overview.queue_states(ground.connection)}
     found = []
@@ -31,7 +31,7 @@ async def late(ground: Ground) -> list[Finding]:
     return found[: ground.bounds.most]
 
 
-async def objectives(ground: Ground) -> list[Finding]:
+async def objectives(ground: CheckContext) -> list[Finding]:
     """Clients whose objective the last hour has missed. A few late attempts of a handful are no miss."""
     missed = [
         one
@@ -49,7 +49,7 @@ async def objectives(ground: Ground) -> list[Finding]:
     ]
 
 
-async def jobs(ground: Ground) -> list[Finding]:
+async def jobs(ground: CheckContext) -> list[Finding]:
     """Jobs that wait for a planner, and jobs that cannot be planned."""
     bounds = ground.bounds
     unplanned, invalid = await first(
@@ -80,7 +80,7 @@ def _up_to(count: int) -> str:
     return "1,000 jobs or more have" if count >= 1000 else f"{counted(count, 'job')} {'has' if count == 1 else 'have'}"
 
 
-async def changes(ground: Ground) -> list[Finding]:
+async def changes(ground: CheckContext) -> list[Finding]:
     """Bulk operations that are not carried on."""
     bounds = ground.bounds
     found = await ground.rows("doctor/standing_still", seconds=bounds.stands_still, most=bounds.most)
@@ -96,7 +96,7 @@ async def changes(ground: Ground) -> list[Finding]:
     ]
 
 
-async def days(ground: Ground) -> list[Finding]:
+async def days(ground: CheckContext) -> list[Finding]:
     """For how many days ahead history has its partitions, whether any were missing, and whether old ones are kept."""
     found = []
     ahead, parent = await days_ahead(ground.connection)
@@ -133,7 +133,7 @@ async def days(ground: Ground) -> list[Finding]:
     return found
 
 
-async def secrets(ground: Ground) -> list[Finding]:
+async def secrets(ground: CheckContext) -> list[Finding]:
     """Secrets that no key of secret_keys opens."""
     if not (found := await internal.sealed_with(ground.connection)):
         return []

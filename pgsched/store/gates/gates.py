@@ -16,7 +16,7 @@ from pgsched.store.live.executions import Lease
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class KnownGate:
     """A gate that stands: the events a second that it lets pass and how many may be in hand, infinite where that is not
     limited; the first partition of the queue that it is for; and until when somebody has shut it, in microseconds since
     1970."""
@@ -28,9 +28,9 @@ class Standing:
     shut_until: int | None = None
 
 
-async def standing(connection: Connection) -> list[Standing]:
+async def known_gates(connection: Connection) -> list[KnownGate]:
     """All gates there are."""
-    return await rows(connection, Standing, "gates/gates")
+    return await rows(connection, KnownGate, "gates/gates")
 
 
 async def holding(connection: Connection, *, after: str, most: int) -> list[str]:

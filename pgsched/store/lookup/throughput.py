@@ -23,7 +23,7 @@ MOST_ITEMS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
+class Percentiles:
     """Seconds: half of the attempts, and 99 percent of them, took no longer; null where there were none."""
 
     p50: float | None
@@ -46,8 +46,8 @@ class Done:
     skipped: int
     attempts: int
     failed_attempts: int
-    lateness: Spread
-    duration: Spread
+    lateness: Percentiles
+    duration: Percentiles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +154,6 @@ async def _done(connection: AsyncConnection[Any], statement: str, span: Span, **
     return [Done(**row | {name: _spread(row[name]) for name in ("lateness", "duration")}) for row in found]
 
 
-def _spread(counts: Sequence[int | None]) -> Spread:
+def _spread(counts: Sequence[int | None]) -> Percentiles:
     known = [count or 0 for count in counts]
-    return Spread(p50=quantile(known, 0.5), p99=quantile(known, 0.99))
+    return Percentiles(p50=quantile(known, 0.5), p99=quantile(known, 0.99))

@@ -25,7 +25,7 @@ from pgsched.store.live.set_aside import SetAside
 _PLANNED = ("planned",)
 
 
-class Passing(NamedTuple):
+class PullHandOver(NamedTuple):
     """Of which queue, by its first partition; from which instant on (wire count), and how many of each partition."""
 
     queue: int
@@ -38,7 +38,7 @@ async def queues(connection: AsyncConnection[Any], *, worker: int) -> list[int]:
     return await column(connection, "pull/pulled_queues", worker=worker)
 
 
-async def pass_on(connection: AsyncConnection[Any], lease: Lease, what: Passing, *, now: int) -> int:
+async def pass_on(connection: AsyncConnection[Any], lease: Lease, what: PullHandOver, *, now: int) -> int:
     """Plans what follows the planned rows that are due, and leaves these to the consumers; how many rows it read."""
     try:
         return await _pass_on(connection, lease, what, now, again=False)
@@ -47,7 +47,7 @@ async def pass_on(connection: AsyncConnection[Any], lease: Lease, what: Passing,
 
 
 async def pass_on_without(
-    connection: AsyncConnection[Any], lease: Lease, what: Passing, *, now: int
+    connection: AsyncConnection[Any], lease: Lease, what: PullHandOver, *, now: int
 ) -> tuple[int, list[SetAside]]:
     """The same, without the rows for whose sake it fails; those that were parked."""
     try:
@@ -73,7 +73,7 @@ def _partitions(queue: int) -> tuple[int, ...]:
     return tuple(partitions_of(queue))
 
 
-async def _pass_on(connection: AsyncConnection[Any], lease: Lease, what: Passing, now: int, *, again: bool) -> int:
+async def _pass_on(connection: AsyncConnection[Any], lease: Lease, what: PullHandOver, now: int, *, again: bool) -> int:
     partitions = _partitions(what.queue)
     parameters: dict[str, Any] = {
         "owner": lease.owner,

@@ -17,7 +17,7 @@ from pgsched.worker.assignment import Assignment
 from pgsched.worker.circuits import Circuits
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.gates.capabilities import Capabilities
-from pgsched.worker.gates.gate_timers import Held
+from pgsched.worker.gates.gate_timers import GateTimer
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.known_gates import GateCounts, KnownGates
 from pgsched.worker.known_settings import KnownSettings
@@ -48,7 +48,7 @@ class Admission:
         self.known_gates, self._capabilities = known_gates, capabilities
         self._circuits, self._known_settings = circuits, known_settings
         self._ahead = ahead
-        self.holding: dict[str, Held] = {}
+        self.holding: dict[str, GateTimer] = {}
         self.counts = GateCounts()
         self.has_news: Signal[[]] = Signal()
         self.admitted = 0
@@ -132,7 +132,7 @@ class Admission:
             if busy and id not in held:
                 held[id] = min(busy, key=self.known_gates.width)
         for name in locked.busy:
-            self.holding.setdefault(name, Held()).due = time.monotonic() + LATEST
+            self.holding.setdefault(name, GateTimer()).due = time.monotonic() + LATEST
         return self._with_own(locked.gates)
 
     async def read(self, connection: Connection, names: Iterable[str]) -> dict[str, Gate]:
@@ -176,7 +176,7 @@ class Admission:
 
     def _hold_at(self, name: str, appointment: Appointment, now: int) -> None:
         if name not in self.holding:
-            held = self.holding[name] = Held()
+            held = self.holding[name] = GateTimer()
             ahead = JUST_IN_TIME if appointment.idle else AHEAD
             held.due = from_now(held.look_at(appointment.start, ahead) - now, LATEST)
         if appointment.idle:

@@ -28,7 +28,7 @@ from pgsched.store.live import claim_culprits
 from pgsched.store.live.executions import Lease
 from pgsched.worker.gates.admission import LATEST, SOONEST, Admission, from_now
 from pgsched.worker.gates.capabilities import Capabilities
-from pgsched.worker.gates.gate_timers import Held, Round
+from pgsched.worker.gates.gate_timers import GateTimer, Round
 from pgsched.worker.leased_claims import Claiming, LeasedClaims
 from pgsched.worker.run.dispatcher import Dispatcher
 
@@ -75,7 +75,7 @@ class GateClaimer(Claiming):
         """Claims from these gates, too: they are no rows of the table, and hold executions that this worker can
         deliver."""
         for name in names:
-            self._admission.holding.setdefault(name, Held())
+            self._admission.holding.setdefault(name, GateTimer())
         self.wake()
 
     async def turn(self) -> float:
@@ -99,7 +99,7 @@ class GateClaimer(Claiming):
         if time.monotonic() - self._read_at < _READ_EVERY:
             return
         known_gates = self._admission.known_gates
-        stricter = known_gates.read(await gates.standing(await self._chores.get()))
+        stricter = known_gates.read(await gates.known_gates(await self._chores.get()))
         self._read_at = time.monotonic()
         if stricter:  # what was claimed before that is for the next claim to look at
             self._dispatcher.unbegun.recall(lambda row: not stricter.isdisjoint(known_gates.gates_of(row)))
@@ -117,7 +117,7 @@ class GateClaimer(Claiming):
         else:
             found, self._seen, self._seen_to = [*self._seen], set(), ""
         found = [*filter(is_table_gate, found), *self._capabilities.holding]
-        self._admission.holding = {name: self._admission.holding.get(name) or Held() for name in found}
+        self._admission.holding = {name: self._admission.holding.get(name) or GateTimer() for name in found}
         self._looked_at = time.monotonic()
 
     def _recount(self) -> None:
@@ -143,7 +143,7 @@ class GateClaimer(Claiming):
             await gates.note_use(connection, self._assignment.number, use)
         self._admission.counts.changed |= busy
 
-    async def _feed_on(self, name: str, here: Held) -> None:
+    async def _feed_on(self, name: str, here: GateTimer) -> None:
         """Feeds from a gate. Where a row makes that fail, the row is set aside and the next turn feeds without it."""
         try:
             await self._feed(name, here)
@@ -170,7 +170,7 @@ class GateClaimer(Claiming):
         self._admission.gates_of(rows)
         await with_own_tokens(connection, rows)
 
-    async def _feed(self, name: str, here: Held) -> None:
+    async def _feed(self, name: str, here: GateTimer) -> None:
         """Claims as many rows as a gate has room for. They pass, or wait at a wider gate that holds others back."""
         connection = await self._link.get()
         lease = self.leases.ask(timedelta(0))
@@ -213,7 +213,7 @@ class GateClaimer(Claiming):
         left = self._capabilities.left_in(self._assignment.open)
         return await gates.claim_held(connection, lease, name, self._assignment.open, batch=batch, left=left)
 
-    def _due_after(self, gate: Gate, here: Held, ahead: int) -> float:
+    def _due_after(self, gate: Gate, here: GateTimer, ahead: int) -> float:
         now = self._clock.now()
         latest = _READ_EVERY if gate.concurrency is None or gate.shut_until is not None else LATEST
         return from_now(here.look_at(gate.earliest(now), ahead) - now, latest)
@@ -235,7 +235,7 @@ class GateClaimer(Claiming):
         found = {id: [other for other in names if other in wider] for id, names in wanted.items()}
         return {id: min(others, key=width) for id, others in found.items() if others}
 
-    async def _room_at(self, connection: Connection, name: str, here: Held) -> tuple[Gate, int, int]:
+    async def _room_at(self, connection: Connection, name: str, here: GateTimer) -> tuple[Gate, int, int]:
         """The gate as it stands, how far ahead to feed from it, and how many rows it may let pass until then."""
         found = await self._admission.read(connection, [name, *here.beside])
         gate = found.pop(name, None) or Gate(name=name, running=self._admission.counts.running[name])

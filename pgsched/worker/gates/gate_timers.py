@@ -14,7 +14,7 @@ _MOST_SPARE = 100
 
 
 @dataclass(slots=True, kw_only=True)
-class Held:
+class GateTimer:
     """When to feed from a gate next (monotonic seconds), and what earlier turns found out about the rows that it
     holds."""
 

@@ -46,7 +46,7 @@ _DEPTH = 1000  # of the due rows of a partition, in which a claim's rows are loo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hand:
+class RowsInHand:
     """The rows that the dispatcher has in hand, for a thread beside the loop."""
 
     tenure: Tenure
@@ -92,7 +92,7 @@ class StandIn:
         self._given_up: list[ClaimedExecution] | None = None
         self._is_released = self._is_over = False
 
-    def step(self, hand: Hand, since: float, culprit: ClaimedExecution | None, until: float | None) -> None:
+    def step(self, hand: RowsInHand, since: float, culprit: ClaimedExecution | None, until: float | None) -> None:
         """Does what is due. The loop has stood still since ``since`` (monotonic), blocked by the attempt at
         ``culprit``, which has time until ``until``. An unknown culprit has as much time as a lease lasts."""
         if since != self._since:
@@ -125,7 +125,7 @@ class StandIn:
         self._renew_at = self._not_before = float("-inf")
         self._is_released = self._is_over = False
 
-    async def _do_next(self, hand: Hand, culprit: ClaimedExecution | None, *, is_over: bool) -> None:
+    async def _do_next(self, hand: RowsInHand, culprit: ClaimedExecution | None, *, is_over: bool) -> None:
         connection, now, given_up = await self._link.get(), time.monotonic(), self._given_up or []
         if not self._is_released:
             await self._release(connection, given_up)

@@ -28,10 +28,10 @@ from pgsched.service import Signal
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import AttemptPace, Tenure
 from pgsched.worker.run.attempts import Attempts, Equipment, ended_by_drain
-from pgsched.worker.run.blocked_loop import Hand
+from pgsched.worker.run.blocked_loop import RowsInHand
 from pgsched.worker.run.lanes import Lane, LaneWatch, Watchdog
 from pgsched.worker.run.not_begun import Unbegun
-from pgsched.worker.run.upcoming import Rounds, Upcoming
+from pgsched.worker.run.upcoming import StartOrder, Upcoming
 from pgsched.worker.run.waiting import Postponing, Waiting
 
 _ROWS_BEFORE_YIELDING = 128
@@ -62,7 +62,7 @@ class Dispatcher:
         self._events, self._payloads, self.shares, self._waiting = events, payloads, shares, Waiting(self._resume)
         self._postponing = Postponing(self._waiting, self._settle, events)
         self.tenure = Tenure()
-        self._rounds = Rounds(lambda: shares.wanted)
+        self._rounds = StartOrder(lambda: shares.wanted)
         self._ready = self._rounds.now
         self._upcoming = Upcoming(clock, ahead=ahead, due=self._rounds.add, rung=self._wake_lane)
         self.unbegun = Unbegun(
@@ -86,7 +86,7 @@ class Dispatcher:
 
     def start(self) -> None:
         self._upcoming.start()
-        hand = Hand(tenure=self.tenure, in_hand=self.in_hand, unbegun=self.unbegun)
+        hand = RowsInHand(tenure=self.tenure, in_hand=self.in_hand, unbegun=self.unbegun)
         self._watch.start(self._lanes, hand, self._look)
         self._context = context_of_lanes()
         for lane in self._lanes:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.event_emitter import Events
-from pgsched.worker.run.blocked_loop import Hand, StandIn
+from pgsched.worker.run.blocked_loop import RowsInHand, StandIn
 from pgsched.worker.run.process_exit import ExitStatus, ProcessExit
 
 _WATCH_EVERY, _IDLE_EVERY = 0.05, 0.5
@@ -86,11 +86,11 @@ class Watchdog:
         self._turned_at = self._told_of = float("inf")
         self._closing = threading.Event()
         self._lanes: Sequence[Lane] = ()
-        self._hand: Hand | None = None
+        self._hand: RowsInHand | None = None
         self.culprit: ClaimedExecution | None = None
         """The row whose handler blocked the loop when it was last found blocked."""
 
-    def start(self, lanes: Sequence[Lane] = (), hand: Hand | None = None) -> None:
+    def start(self, lanes: Sequence[Lane] = (), hand: RowsInHand | None = None) -> None:
         """Watches the running loop, in which these lanes deliver the rows in hand."""
         self._lanes, self._hand = lanes, hand
         self._turned_at = time.monotonic()
@@ -171,10 +171,10 @@ class LaneWatch:
         self.has_work = asyncio.Event()
         """To be set when rows come into hand. While there are none it only shows now and then that the loop turns."""
         self._lanes: Sequence[Lane] = ()
-        self._hand: Hand
+        self._hand: RowsInHand
         self._look: Callable[[float], None]
 
-    def start(self, lanes: Sequence[Lane], hand: Hand, look: Callable[[float], None]) -> None:
+    def start(self, lanes: Sequence[Lane], hand: RowsInHand, look: Callable[[float], None]) -> None:
         """Looks after these lanes in the running loop. ``look`` is called each time, with the seconds that all attempts
         under way have taken together."""
         self._lanes, self._hand, self._look = lanes, hand, look

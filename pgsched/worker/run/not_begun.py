@@ -23,7 +23,7 @@ from pgsched.domain.options import DEFAULT_OPTIONS
 from pgsched.domain.outcome import Released
 from pgsched.service import Signal
 from pgsched.worker.in_hand import InHand
-from pgsched.worker.run.upcoming import Rounds, Upcoming
+from pgsched.worker.run.upcoming import StartOrder, Upcoming
 from pgsched.worker.run.waiting import Settle, Waiting
 
 Wanted = Callable[[ClaimedExecution], bool]
@@ -37,7 +37,7 @@ class Unbegun:
 
     def __init__(
         self,
-        rounds: Rounds,
+        rounds: StartOrder,
         upcoming: Upcoming,
         waiting: Waiting,
         *,

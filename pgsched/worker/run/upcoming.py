@@ -88,7 +88,7 @@ class Upcoming:
         self.set_alarm()
 
 
-class Rounds:
+class StartOrder:
     """The order in which due rows start. Lanes take rows from ``now``; whoever takes the last one begins the next round
     if rows are left ``behind`` for it, by client. ``is_wanted`` says whether there are several clients."""
 

@@ -1,8 +1,8 @@
 """Sends a batch of outcomes: all at once, or warily, where somebody has locked a row of it or one cannot be settled.
 
 A client's open transaction may lock rows that are in hand, and jobs whose outcomes are counted. No other outcome waits
-for that: ``Wary`` settles only rows that it can lock at once, and the rest is tried again later. A row that the
-database refuses to settle is first settled without its answer, and if that fails, too, it is set aside
+for that: ``LockAvoidingSettle`` settles only rows that it can lock at once, and the rest is tried again later. A
+row that the database refuses to settle is first settled without its answer, and if that fails, too, it is set aside
 (``store.live.set_aside``).
 """
 
@@ -94,7 +94,7 @@ async def settle(connection: Connection, batch: Batch, *, turns: bool = True) ->
     return settled
 
 
-class Wary:
+class LockAvoidingSettle:
     """Settles those rows of a batch that nobody else has locked."""
 
     def __init__(self, connection: Connection, batch: Batch) -> None:

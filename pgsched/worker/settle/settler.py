@@ -45,7 +45,7 @@ from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.known_settings import KnownSettings
 from pgsched.worker.settle.batch import Batch
-from pgsched.worker.settle.batch_sending import SettleReport, Turn, Wary, let_turns, settle
+from pgsched.worker.settle.batch_sending import LockAvoidingSettle, SettleReport, Turn, let_turns, settle
 from pgsched.worker.settle.counting import MEASURED, MEASURED_IN_A_BATCH, Measured, Weighing, ended_in
 
 SETTLING_PATIENCE: LiteralString = "50ms"
@@ -220,7 +220,7 @@ class Settler(Service):
         connection, started = await self._link.get(), time.monotonic()
         settled = await self._settle_all(connection, batch) if started >= self._wary_until else None
         if settled is None:
-            settled = await Wary(connection, batch).settle()
+            settled = await LockAvoidingSettle(connection, batch).settle()
             self._keep_apart(settled)
             self._locked.add(batch.only(settled.locked))
             batch = batch.only({id for id, _ in batch.rows()} - settled.locked)
@@ -261,7 +261,7 @@ class Settler(Service):
             return self._again.pause
         async with self._again.work_on(self._link) as connection:
             batch, started = self._locked, time.monotonic()
-            settled = await Wary(connection, batch).settle()
+            settled = await LockAvoidingSettle(connection, batch).settle()
             settled.fires += await let_turns(connection, self._turns)
             self._keep_apart(settled)
             self._locked = batch.only(settled.locked)

@@ -11,7 +11,7 @@ from pgsched.store.core.lock_table import public_revokes
 from pgsched.store.core.transactions import lending
 from pgsched.store.doctor import examination
 from pgsched.store.doctor.examination import CHECKS, examine
-from pgsched.store.doctor.finding import Finding, Ground, Report, literal, warning
+from pgsched.store.doctor.finding import CheckContext, Finding, Report, literal, warning
 from tests.conftest import Connection
 from tests.databases import login_as
 from tests.store.doctor.doctor_arrange import make_days, register, session_of_the_worker, slowed
@@ -64,20 +64,20 @@ async def test_a_database_without_pgsched_is_told_to_be_migrated_and_nothing_mor
 
 
 async def test_a_check_that_fails_or_hangs_or_breaks_the_connection_ends_no_other(database_url: str) -> None:
-    async def fails(ground: Ground) -> list[Finding]:
+    async def fails(ground: CheckContext) -> list[Finding]:
         await ground.connection.execute("select 1 / 0")
         return []
 
-    async def hangs(ground: Ground) -> list[Finding]:
+    async def hangs(ground: CheckContext) -> list[Finding]:
         await ground.connection.execute("set local statement_timeout = '20ms'")
         await ground.connection.execute("select pg_sleep(60)")
         return []
 
-    async def breaks(ground: Ground) -> list[Finding]:
+    async def breaks(ground: CheckContext) -> list[Finding]:
         await ground.connection.execute("select pg_terminate_backend(pg_backend_pid())")
         return []
 
-    async def is_wrong(ground: Ground) -> list[Finding]:
+    async def is_wrong(ground: CheckContext) -> list[Finding]:
         raise KeyError("no such thing")
 
     checks = {"fails": fails, "hangs": hangs, "breaks": breaks, "is wrong": is_wrong, "settings": CHECKS["settings"]}
@@ -117,7 +117,7 @@ async def test_a_login_without_rights_is_warned_that_it_sees_nothing(
 async def test_names_that_others_have_given_are_text_and_no_more(database_url: str) -> None:
     name = "o'k"
 
-    async def names(ground: Ground) -> list[Finding]:
+    async def names(ground: CheckContext) -> list[Finding]:
         return [warning("a\nerror: b\x1b[2J", why="postgresql://u:secret@h/d", do=f"rollback prepared {literal(name)}")]
 
     [found] = (await _report(database_url, checks={"names": names})).findings
@@ -131,7 +131,7 @@ async def test_a_server_that_falls_silent_is_told_within_a_bound(
     monkeypatch.setattr(examination, "_EACH", 0.3)
     monkeypatch.setattr(examination, "_ALL", 0.2)
 
-    async def falls_silent(ground: Ground) -> list[Finding]:
+    async def falls_silent(ground: CheckContext) -> list[Finding]:
         network.delay = 3600.0
         await ground.connection.execute("select 1")
         return []

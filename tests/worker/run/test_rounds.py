@@ -1,7 +1,7 @@
 """Several clients' rows start in rounds: whoever has hundreds in hand does not keep the others waiting."""
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.worker.run.upcoming import Rounds
+from pgsched.worker.run.upcoming import StartOrder
 
 
 def row(client: str, number: int) -> ClaimedExecution:
@@ -12,7 +12,7 @@ def row(client: str, number: int) -> ClaimedExecution:
     )  # fmt: skip
 
 
-def started(rounds: Rounds) -> list[str]:
+def started(rounds: StartOrder) -> list[str]:
     """Whose rows start, one after another, as lanes take them."""
     found = []
     while rounds.now:
@@ -22,8 +22,8 @@ def started(rounds: Rounds) -> list[str]:
     return found
 
 
-def filled(*counts: tuple[str, int], wanted: bool = True) -> Rounds:
-    rounds = Rounds(lambda: wanted)
+def filled(*counts: tuple[str, int], wanted: bool = True) -> StartOrder:
+    rounds = StartOrder(lambda: wanted)
     for client, count in counts:
         for number in range(count):
             rounds.add(row(client, number))
