@@ -64,9 +64,7 @@ view pgsched.sidelined with (security_invoker=true)
 view pgsched.status with (security_invoker=true)
 view pgsched.undeliverable with (security_invoker=true)
 view pgsched_internal.ended with (security_invoker=true)
-view pgsched_internal.ended_status with (security_invoker=true)
 view pgsched_internal.live with (security_invoker=true)
-view pgsched_internal.live_status with (security_invoker=true)
 
 -- columns
 column pgsched.attempts.01 finished_at timestamp with time zone not null
@@ -405,32 +403,6 @@ column pgsched_internal.ended.22 last_scheduled_for timestamp with time zone
 column pgsched_internal.ended.23 held_by text
 column pgsched_internal.ended.24 labels jsonb
 column pgsched_internal.ended.25 waits jsonb
-column pgsched_internal.ended_status.01 id uuid
-column pgsched_internal.ended_status.02 client_id text
-column pgsched_internal.ended_status.03 key text
-column pgsched_internal.ended_status.04 job_id uuid
-column pgsched_internal.ended_status.05 queue text
-column pgsched_internal.ended_status.06 status pgsched.execution_status
-column pgsched_internal.ended_status.07 target text
-column pgsched_internal.ended_status.08 payload jsonb
-column pgsched_internal.ended_status.09 scheduled_for timestamp with time zone
-column pgsched_internal.ended_status.10 fire_at timestamp with time zone
-column pgsched_internal.ended_status.11 attempt smallint
-column pgsched_internal.ended_status.12 created_at timestamp with time zone
-column pgsched_internal.ended_status.13 finished_at timestamp with time zone
-column pgsched_internal.ended_status.14 status_code smallint
-column pgsched_internal.ended_status.15 result jsonb
-column pgsched_internal.ended_status.16 reason text
-column pgsched_internal.ended_status.17 options jsonb
-column pgsched_internal.ended_status.18 ordering_key text
-column pgsched_internal.ended_status.19 lease_owner integer
-column pgsched_internal.ended_status.20 lease_expires_at timestamp with time zone
-column pgsched_internal.ended_status.21 instants bigint
-column pgsched_internal.ended_status.22 last_scheduled_for timestamp with time zone
-column pgsched_internal.ended_status.23 held_by text
-column pgsched_internal.ended_status.24 labels jsonb
-column pgsched_internal.ended_status.25 waits jsonb
-column pgsched_internal.ended_status.26 partition smallint
 column pgsched_internal.ends_to_mark.01 execution_id uuid not null
 column pgsched_internal.ends_to_mark.02 after_id uuid not null
 column pgsched_internal.ends_to_mark.03 noted_at timestamp with time zone not null default clock_timestamp()
@@ -529,32 +501,6 @@ column pgsched_internal.live.22 last_scheduled_for timestamp with time zone
 column pgsched_internal.live.23 held_by text
 column pgsched_internal.live.24 labels jsonb
 column pgsched_internal.live.25 waits jsonb
-column pgsched_internal.live_status.01 id uuid
-column pgsched_internal.live_status.02 client_id text
-column pgsched_internal.live_status.03 key text
-column pgsched_internal.live_status.04 job_id uuid
-column pgsched_internal.live_status.05 queue text
-column pgsched_internal.live_status.06 status pgsched.execution_status
-column pgsched_internal.live_status.07 target text
-column pgsched_internal.live_status.08 payload jsonb
-column pgsched_internal.live_status.09 scheduled_for timestamp with time zone
-column pgsched_internal.live_status.10 fire_at timestamp with time zone
-column pgsched_internal.live_status.11 attempt smallint
-column pgsched_internal.live_status.12 created_at timestamp with time zone
-column pgsched_internal.live_status.13 finished_at timestamp with time zone
-column pgsched_internal.live_status.14 status_code smallint
-column pgsched_internal.live_status.15 result jsonb
-column pgsched_internal.live_status.16 reason text
-column pgsched_internal.live_status.17 options jsonb
-column pgsched_internal.live_status.18 ordering_key text
-column pgsched_internal.live_status.19 lease_owner integer
-column pgsched_internal.live_status.20 lease_expires_at timestamp with time zone
-column pgsched_internal.live_status.21 instants bigint
-column pgsched_internal.live_status.22 last_scheduled_for timestamp with time zone
-column pgsched_internal.live_status.23 held_by text
-column pgsched_internal.live_status.24 labels jsonb
-column pgsched_internal.live_status.25 waits jsonb
-column pgsched_internal.live_status.26 partition smallint
 column pgsched_internal.locks.01 name text not null
 column pgsched_internal.orderings.01 partition smallint not null
 column pgsched_internal.results_to_record.01 id uuid not null default gen_random_uuid()
@@ -2328,8 +2274,6 @@ grant select on pgsched_internal.ended to pgsched_api
 grant select on pgsched_internal.ended to pgsched_client
 grant select on pgsched_internal.ended to pgsched_reader
 grant select on pgsched_internal.ended to pgsched_worker
-grant select on pgsched_internal.ended_status to pgsched_client
-grant select on pgsched_internal.ended_status to pgsched_worker
 grant select on pgsched_internal.facts to pgsched_api
 grant select on pgsched_internal.facts to pgsched_reader
 grant select on pgsched_internal.former_workers to pgsched_api
@@ -2344,8 +2288,6 @@ grant select on pgsched_internal.live to pgsched_api
 grant select on pgsched_internal.live to pgsched_client
 grant select on pgsched_internal.live to pgsched_reader
 grant select on pgsched_internal.live to pgsched_worker
-grant select on pgsched_internal.live_status to pgsched_client
-grant select on pgsched_internal.live_status to pgsched_worker
 grant select on pgsched_internal.secrets to pgsched_worker
 grant select on pgsched_internal.signing_secrets to pgsched_worker
 grant select, update on pgsched.bulk_operations to pgsched_worker
@@ -2545,7 +2487,6 @@ comment on pgsched_internal.end_if_late(smallint,uuid) is 'Whether an execution 
 comment on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says whether its last attempt took place. False, and nothing done, where somebody has locked what else it writes.'
 comment on pgsched_internal.end_overdue(integer) is 'Ends executions that a gate holds beyond their relevant_for or deadline, so many at a time; how many.'
 comment on pgsched_internal.ended is 'Executions that have ended, as the views of statuses show them.'
-comment on pgsched_internal.ended_status is 'Those that have ended.'
 comment on pgsched_internal.ended_under(pgsched_internal.keys,text,text,text,smallint) is 'The execution that succeeded under a key within the retention, which answers for it; null where there is none.'
 comment on pgsched_internal.executions_inserted() is 'Refuses the one-shots of an insert statement whose queue is full, and wakes the workers for its near-term rows.'
 comment on pgsched_internal.expire_dead_letters(integer) is 'Deletes dead letters that have expired and whose day of history is gone, no more than so many; returns how many.'
@@ -2621,7 +2562,6 @@ comment on pgsched_internal.length_of(text) is 'How long an option says, such as
 comment on pgsched_internal.let_next(smallint,text,text,boolean) is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind one; the instant at which it fires, or null.'
 comment on pgsched_internal.live is 'Executions that wait or are in hand, as the views of statuses show them.'
 comment on pgsched_internal.live_execution(smallint,uuid) is 'An execution that waits or runs, in the partition where it lives; null where it does not live there. Locks no row.'
-comment on pgsched_internal.live_status is 'Those that wait or are in hand.'
 comment on pgsched_internal.lock_dead_letter(uuid,boolean) is 'Locks a dead letter that is the caller''s and has not expired, or what was skipped since one before it had no success; PS010 or PS011 otherwise.'
 comment on pgsched_internal.lock_editable(uuid,jsonb) is 'A one-shot of a client that the session acts for, locked, which can be changed in this way; PS010 or PS011 otherwise.'
 comment on pgsched_internal.lock_execution(uuid) is 'A live execution of a client that the session acts for, locked while it waits; null for one that is unknown, foreign or over.'

@@ -113,7 +113,7 @@ begin
   grant select, insert on pgsched.attempts to pgsched_worker;
   grant insert on pgsched_internal.counts_to_roll_up to pgsched_worker;
   grant update (sealed) on pgsched_internal.secrets, pgsched_internal.signing_secrets to pgsched_worker;
-  grant select on pgsched.clients, pgsched_internal.signing_secrets, pgsched_internal.secrets, pgsched.schema_version, pgsched.installation, pgsched.status, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.live_status, pgsched_internal.ended_status, pgsched.dead_letters,
+  grant select on pgsched.clients, pgsched_internal.signing_secrets, pgsched_internal.secrets, pgsched.schema_version, pgsched.installation, pgsched.status, pgsched_internal.live, pgsched_internal.ended, pgsched.dead_letters,
     pgsched.sidelined, pgsched.undeliverable, pgsched.rollups, pgsched.minutes to pgsched_worker;
   grant select, update (worker) on pgsched_internal.draining to pgsched_worker;
   grant select (id, subject, clients, scopes, created_at, expires_at, last_used_at, revoked_at, former_until, rate, burst) on pgsched_internal.api_keys to pgsched_worker;
@@ -227,8 +227,7 @@ begin
   grant usage on schema pgsched, pgsched_internal to pgsched_client;
   grant select on pgsched.status, pgsched.dead_letters, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.rollups, pgsched.minutes, pgsched.progress, pgsched.dependencies,
     pgsched.bulk_operations, pgsched.audit_log, pgsched.schema_version to pgsched_client;
-  grant select on pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.live_status,
-    pgsched_internal.ended_status to pgsched_client;
+  grant select on pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended to pgsched_client;
   -- Not the token: with it a result could be forged.
   grant select (fire_at, scheduled_for, start_at, created_at, lease_expires_at, id, job_id, lease_owner, plan, uncounted, partition, attempt, awaited, at_head,
     client_id, target, payload, options, key, ordering_key, gate, consumer, reason, labels, waits) on pgsched.executions to pgsched_client;

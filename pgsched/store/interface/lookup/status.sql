@@ -52,9 +52,7 @@ select k.id, k.client_id, k.key, k.job_id, k.partition, k.status, k.target, k.pa
   from pgsched_internal.kept_dead_letters k;
 comment on view pgsched_internal.ended is 'Executions that have ended, as the views of statuses show them.';
 
--- The same with the queue's name and with what keeps a row from beginning: over all of them, over those that live and over those
--- that ended. Who knows where one is asks one half, with the partition or the day: asked of the whole, the half that has nothing
--- would lock all its tables. A row in hand keeps the reason of the try before, which says nothing of this one.
+-- The same with the queue's name and with what keeps a row from beginning. A row in hand keeps the reason of the try before, which says nothing of this one.
 create or replace view pgsched.status with (security_invoker = true) as
 select s.id, s.client_id, s.key, s.job_id, q.name as queue, s.status, s.target, s.payload, s.scheduled_for, s.fire_at, s.attempt,
        s.created_at, s.finished_at, s.status_code, s.result,
@@ -65,25 +63,6 @@ select s.id, s.client_id, s.key, s.job_id, q.name as queue, s.status, s.target, 
        s.ordering_key, s.lease_owner, s.lease_expires_at, s.instants, s.last_scheduled_for, s.held_by, s.labels, s.waits
   from (select * from pgsched_internal.live union all select * from pgsched_internal.ended) s left join pgsched.queues q on q.first_partition = pgsched_internal.first_partition_of(s.partition);
 comment on view pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.';
-
-create or replace view pgsched_internal.live_status with (security_invoker = true) as
-select s.id, s.client_id, s.key, s.job_id, q.name as queue, s.status, s.target, s.payload, s.scheduled_for, s.fire_at, s.attempt,
-       s.created_at, s.finished_at, s.status_code, s.result,
-       case when s.status = 'running' then null
-            when s.status in ('scheduled', 'retrying')
-            then coalesce((select pgsched_internal.stalls()) ->> pgsched_internal.first_partition_of(s.partition)::text, s.reason)
-            else s.reason end as reason, s.options,
-       s.ordering_key, s.lease_owner, s.lease_expires_at, s.instants, s.last_scheduled_for, s.held_by, s.labels, s.waits, s.partition
-  from pgsched_internal.live s left join pgsched.queues q on q.first_partition = pgsched_internal.first_partition_of(s.partition);
-comment on view pgsched_internal.live_status is 'Those that wait or are in hand.';
-
-create or replace view pgsched_internal.ended_status with (security_invoker = true) as
-select s.id, s.client_id, s.key, s.job_id, q.name as queue, s.status, s.target, s.payload, s.scheduled_for, s.fire_at, s.attempt,
-       s.created_at, s.finished_at, s.status_code, s.result,
-       s.reason as reason, s.options,
-       s.ordering_key, s.lease_owner, s.lease_expires_at, s.instants, s.last_scheduled_for, s.held_by, s.labels, s.waits, s.partition
-  from pgsched_internal.ended s left join pgsched.queues q on q.first_partition = pgsched_internal.first_partition_of(s.partition);
-comment on view pgsched_internal.ended_status is 'Those that have ended.';
 
 create or replace function pgsched_internal.may_see(client text) returns boolean language sql stable as $$
   select pgsched_internal.acts_for(client)
@@ -96,15 +75,17 @@ comment on function pgsched_internal.may_see(text) is 'Whether the session may r
 create or replace function pgsched_internal.status_by_id(id uuid) returns setof pgsched.status
   language plpgsql volatile rows 1 set enable_seqscan = off as $$
 declare
-  question constant text := (
-    select format('select %s from pgsched_internal.%%s s where pgsched_internal.may_see(s.client_id) and s.id = $1 and ',
-                  string_agg('s.' || a.attname, ', ' order by a.attnum))
-      from pg_attribute a where a.attrelid = 'pgsched.status'::regclass and a.attnum > 0);
+  question constant text := 'select s.id, s.client_id, s.key, s.job_id, q.name, s.status, s.target, s.payload, s.scheduled_for, s.fire_at,'
+    ' s.attempt, s.created_at, s.finished_at, s.status_code, s.result, case when s.status = ''running'' then null'
+    ' when s.status in (''scheduled'', ''retrying'') then coalesce(pgsched_internal.stalls() ->> pgsched_internal.first_partition_of(s.partition)::text, s.reason)'
+    ' else s.reason end, s.options, s.ordering_key, s.lease_owner, s.lease_expires_at, s.instants, s.last_scheduled_for, s.held_by, s.labels, s.waits'
+    ' from pgsched_internal.%s s left join pgsched.queues q on q.first_partition = pgsched_internal.first_partition_of(s.partition)'
+    ' where pgsched_internal.may_see(s.client_id) and s.id = $1 and ';
   home constant smallint := pgsched_internal.partition_with(id);
   ended pgsched.history;
 begin
   if home is not null then
-    return query execute format(question, 'live_status') || format('s.partition = %s', home) using id;
+    return query execute format(question, 'live') || format('s.partition = %s', home) using id;
     if found then
       return;
     end if;
@@ -114,7 +95,7 @@ begin
     select k.* into ended from pgsched_internal.kept_dead_letters k where k.id = status_by_id.id;
   end if;
   if ended.id is not null then
-    return query execute format(question, 'ended_status') || format('s.finished_at = %L limit 1', ended.finished_at) using id;
+    return query execute format(question, 'ended') || format('s.finished_at = %L limit 1', ended.finished_at) using id;
   end if;
 end $$;
 comment on function pgsched_internal.status_by_id(uuid) is 'The row of pgsched.status that an execution has; called by pgsched.status_of.';
