@@ -38,7 +38,7 @@ def a_later_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     place = tmp_path / "migrations"
     shutil.copytree(schema_revisions.migrations_dir(), place)
     newest = repr(schema_revisions.expected_revision())
-    (place / "versions" / "9999_later.py").write_text(_LATER.replace("revisions.expected_revision()", newest))
+    (place / "versions" / "9999_later.py").write_text(_LATER.replace("schema_revisions.expected_revision()", newest))
     for module in (schema_revisions, migrating):
         monkeypatch.setattr(module, "migrations_dir", lambda: place)
     _forget()
