@@ -1,4 +1,7 @@
-"""Checks that the parts of a scheduling request fit together."""
+"""Checks that the parts of a scheduling request fit together.
+
+As ``check_request`` of the database does for SQL. It is done here as well for the reasons in ``domain/job_rules.py``.
+"""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
