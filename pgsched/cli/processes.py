@@ -84,7 +84,7 @@ def worker(
     if isolated:
         _serve_isolated(settings)
         return
-    from pgsched.worker.run.channels import ways_out
+    from pgsched.scheduler.channels import ways_out
 
     ways_out(settings)  # here, so that it is said once and not by each process
     reply: Reply = context.obj

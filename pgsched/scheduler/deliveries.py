@@ -12,10 +12,10 @@ from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.handler_transaction import TransactionalCompletion
 from pgsched.delivery.isolation import Isolation, StartChild
 from pgsched.delivery.threads import Threads
+from pgsched.scheduler.channels import make_channels
 from pgsched.scheduler.common_parts import CommonParts
 from pgsched.tracing import recording
 from pgsched.worker.run.attempts import Beginnings, Equipment
-from pgsched.worker.run.channels import Surroundings, make_channels
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.process_exit import ProcessExit
 from pgsched.worker.run.reports import Reports
@@ -53,18 +53,14 @@ class Deliveries:
         self.beginnings = Beginnings(common.link("begin", seldom=True))
         self.reports = Reports(common.link("reports", raw=False, seldom=True))
         start = containment.start_child
-        surroundings = Surroundings(
-            known_settings=common.known_settings,
-            vault=common.vault,
-            clock=common.clock,
-            circuits=common.circuits,
+        self.channels = make_channels(
+            common,
             completion=self.completion,
             threads=self.threads,
             failures=self.failures,
             reports=self.reports,
             isolation=Isolation(start, common.events, is_shared=is_shared) if start else None,
         )
-        self.channels = make_channels(settings, common.url, common.app, surroundings)
         self.spans = recording(settings, "pgsched-worker")
 
     def capabilities(self) -> frozenset[str]:

@@ -22,7 +22,7 @@ from pgsched.store.core.culprits import Culprit, by_halves, is_a_brief_lock, is_
 from pgsched.store.core.sql import statement, statement_among, statement_in
 from pgsched.store.core.wire import Instant, Uuids
 from pgsched.store.live import executions
-from pgsched.store.live.executions import Admit, Claimed, ClaimTerms, Lease, Share
+from pgsched.store.live.executions import Admit, Claimed, Lease, Share
 from pgsched.store.live.looking import ALL_ROWS, RowFilter
 from pgsched.store.live.set_aside import SetAside, park
 
@@ -53,7 +53,7 @@ async def claim_despite(
     parked: list[SetAside] = []
     for _ in range(_TRIES):
         if not is_a_brief_lock(error):
-            parked += await _sift(connection, lease, shares, ClaimTerms(now, admit, row_filter, again=True))
+            parked += await _sift(connection, lease, shares, row_filter, now=now, admit=admit)
             refused = tuple(one.id for one in parked if one.how == "left")
             row_filter = replace(row_filter, refused=(*row_filter.refused, *refused)) if refused else row_filter
         try:
@@ -89,18 +89,25 @@ async def sift_held(
     return await sift(connection, lock, try_out)
 
 
-async def _sift(connection: Connection, lease: Lease, shares: Sequence[Share], terms: ClaimTerms) -> list[SetAside]:
+async def _sift(
+    connection: Connection,
+    lease: Lease,
+    shares: Sequence[Share],
+    row_filter: RowFilter,
+    *,
+    now: int,
+    admit: Admit | None,
+) -> list[SetAside]:
     async def lock() -> list[RowPlace]:
         places: list[RowPlace] = []
         for share in shares:
-            named = terms.row_filter.parameters_in(share.partition)
-            places += await lock_due(
-                connection, lease, [share], terms.row_filter.clauses, named, terms.row_filter.order
-            )
+            named = row_filter.parameters_in(share.partition)
+            places += await lock_due(connection, lease, [share], row_filter.clauses, named, row_filter.order)
         return places
 
     async def attempt(places: Sequence[RowPlace]) -> None:
-        await executions.carry_on(connection, lease, await lease_rows(connection, lease, places), terms)
+        rows = await lease_rows(connection, lease, places)
+        await executions.carry_on(connection, lease, rows, now=now, admit=admit, again=True)
 
     return await sift(connection, lock, attempt, ahead=lease.ahead)
 

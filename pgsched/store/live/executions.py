@@ -79,49 +79,41 @@ async def claim(
     now: int,
     admit: Admit | None = None,
     row_filter: RowFilter = ALL_ROWS,
+    again: bool = False,
 ) -> Claimed:
     """Leases due rows of several partitions in one transaction; ``now`` is the database's time as a wire count.
 
     The jobs of recurring rows are carried on in the same transaction: when this returns, their successors stand, and
-    those of their rows that do not run are not among the rows. A claim that was cancelled leaves the connection in the
-    middle of it.
+    those of their rows that do not run are not among the rows. It is made ``again`` if somebody else had planned a
+    successor. A claim that was cancelled leaves the connection in the middle of it.
     """
-    terms = ClaimTerms(now, admit, row_filter)
-    try:
-        return await _claim(connection, lease, shares, terms)
-    except psycopg.errors.UniqueViolation:  # somebody else has planned a successor: rare, and all was rolled back
-        return await _claim(connection, lease, shares, terms._replace(again=True))
-
-
-class ClaimTerms(NamedTuple):
-    """At which time (wire count) a claim is made, which of its rows may start, whose rows it reads, and whether it is
-    made again, since somebody else had planned a successor."""
-
-    now: int
-    admit: Admit | None
-    row_filter: RowFilter
-    again: bool = False
-
-
-async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], terms: ClaimTerms) -> Claimed:
-    claims = _claims(lease, shares, terms.row_filter)
+    claims = _claims(lease, shares, row_filter)
     try:
         async with connection.pipeline() as pipeline:  # without a wait between begin and claim, plan and commit
             await connection.execute("begin")
             cursors = [await connection.execute(*one, binary=True) for one in claims]
             await pipeline.sync()
             taken = [row for cursor in cursors for row in map(_execution, await cursor.fetchall())]
-            running, planned = await carry_on(connection, lease, taken, terms)
+            running, planned = await carry_on(connection, lease, taken, now=now, admit=admit, again=again)
             await connection.execute("commit")
-    except Exception:
+    except Exception as error:
         with contextlib.suppress(psycopg.Error):
             await connection.rollback()
-        raise
-    return Claimed(taken, running, planned, statements=len(cursors) + 2)
+        if again or not isinstance(error, psycopg.errors.UniqueViolation):
+            raise
+    else:
+        return Claimed(taken, running, planned, statements=len(cursors) + 2)
+    return await claim(connection, lease, shares, now=now, admit=admit, row_filter=row_filter, again=True)
 
 
 async def carry_on(
-    connection: Connection, lease: Lease, taken: list[ClaimedExecution], terms: ClaimTerms
+    connection: Connection,
+    lease: Lease,
+    taken: list[ClaimedExecution],
+    *,
+    now: int,
+    admit: Admit | None,
+    again: bool,
 ) -> tuple[list[ClaimedExecution], dict[int, int]]:
     """What a claim does with the rows that it took, in its transaction: those that run, and what was planned."""
     running = taken
@@ -129,12 +121,12 @@ async def carry_on(
     planned = NOTHING_PLANNED
     if recurring:
         planned = await plan_successors(
-            connection, recurring, lease.definitions, now=terms.now, ahead=lease.ahead, again=terms.again
+            connection, recurring, lease.definitions, now=now, ahead=lease.ahead, again=again
         )
     if planned.idle or planned.restored:
         running = [planned.restored.get(row.id, row) for row in taken if row.id not in planned.idle]
-    if terms.admit:
-        running = await terms.admit(connection, running)
+    if admit:
+        running = await admit(connection, running)
     if any(map(_OPTIONS, running)):
         running = await with_own_tokens(connection, running)
     return running, planned.instants

@@ -3,7 +3,6 @@
 import json
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypedDict
 
 from pgsched.delivery.channel import Channels
@@ -14,19 +13,16 @@ from pgsched.delivery.isolation import Isolation
 from pgsched.delivery.kafka import KafkaChannel
 from pgsched.delivery.notify import NotifyChannel
 from pgsched.delivery.proxy import Proxy, parse_proxy
-from pgsched.delivery.python import App, PythonChannel
+from pgsched.delivery.python import PythonChannel
 from pgsched.delivery.sql import SqlChannel
 from pgsched.delivery.threads import Threads
 from pgsched.delivery.tls import certificate_contexts, trusting_context
 from pgsched.domain.capability import KAFKA, SQL
 from pgsched.domain.target import Scheme
+from pgsched.scheduler.common_parts import CommonParts
 from pgsched.settings import Settings
 from pgsched.store.core.role_sessions import Sessions
-from pgsched.worker.circuits import Circuits
-from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.known_settings import KnownSettings
 from pgsched.worker.run.reports import Reports
-from pgsched.worker.vault import Vault
 
 _CALLING, _NOTIFYING = 10, 4
 
@@ -49,63 +45,56 @@ def ways_out(settings: Settings) -> WaysOut:
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """The parts of a worker that its channels use."""
-
-    known_settings: KnownSettings
-    vault: Vault
-    clock: DatabaseClock
-    circuits: Circuits
-    completion: TransactionalCompletion
-    threads: Threads
-    failures: FailureLog
-    reports: Reports
-    isolation: Isolation | None = None
-
-
-def make_channels(settings: Settings, url: str, app: App, parts: Surroundings) -> Channels:
+def make_channels(
+    common: CommonParts,
+    *,
+    completion: TransactionalCompletion,
+    threads: Threads,
+    failures: FailureLog,
+    reports: Reports,
+    isolation: Isolation | None,
+) -> Channels:
     """Raises InvalidSettings for an invalid ``sql_login``, and for certificates that cannot be read."""
-    known_settings, is_shared = parts.known_settings, parts.known_settings.are_several
+    settings, known, url = common.settings, common.known_settings, common.url
     calling = Sessions(url, settings.sql_login, most=_CALLING)
     sql = SqlChannel(
-        calling, role_of=lambda client: known_settings.database_role(client) or settings.sql_role, is_shared=is_shared
+        calling,
+        role_of=lambda client: known.database_role(client) or settings.sql_role,
+        is_shared=known.are_several,
     )
     notifying = Sessions(url, "", most=_NOTIFYING, trusted=True)
-    notify = NotifyChannel(notifying, is_shared=is_shared, is_of_others=known_settings.is_of_others)
+    notify = NotifyChannel(notifying, is_shared=known.are_several, is_of_others=known.is_of_others)
     kafka = KafkaChannel(settings.kafka_brokers, json.loads(settings.kafka_config))
     found = {KAFKA: kafka.can_send, SQL: bool(settings.sql_role)}
+    python = PythonChannel(
+        common.app,
+        completion=completion,
+        threads=threads,
+        failures=failures,
+        tracebacks=settings.kept_traceback,
+        reports=reports,
+        isolation=isolation,
+    )
     return Channels(
-        http=_http(settings, parts),
-        python=_python(settings, app, parts),
+        http=_http(common),
+        python=python,
         others={Scheme.SQL: sql, Scheme.NOTIFY: notify, Scheme.KAFKA: kafka},
-        allowed=known_settings.channels,
+        allowed=known.channels,
         capabilities=frozenset(capability for capability, is_there in found.items() if is_there),
     )
 
 
-def _http(settings: Settings, parts: Surroundings) -> HttpChannel:
+def _http(common: CommonParts) -> HttpChannel:
+    settings = common.settings
     return HttpChannel(
         connections_per_host=settings.connections_per_host,
         concurrency=settings.concurrency,
         allow_private=settings.allow_private_targets,
-        secrets=parts.known_settings.signing_secrets,
-        now=parts.clock.epoch_seconds,
-        is_shared=parts.known_settings.are_several,
-        leaves_alone=parts.circuits.leaves_alone,
-        get_secret=parts.vault.secret,
+        secrets=common.known_settings.signing_secrets,
+        now=common.clock.epoch_seconds,
+        is_shared=common.known_settings.are_several,
+        leaves_alone=common.circuits.leaves_alone,
+        get_secret=common.vault.secret,
         authorities=settings.tls_authorities,
         **ways_out(settings),
-    )
-
-
-def _python(settings: Settings, app: App, parts: Surroundings) -> PythonChannel:
-    return PythonChannel(
-        app,
-        completion=parts.completion,
-        threads=parts.threads,
-        failures=parts.failures,
-        tracebacks=settings.kept_traceback,
-        reports=parts.reports,
-        isolation=parts.isolation,
     )
