@@ -90,7 +90,7 @@ async def test_a_row_that_no_worker_could_read_is_refused(db: Connection, statem
 
 async def test_an_edit_while_the_next_run_is_in_hand_goes_on_behind_it(db: Connection) -> None:
     job = await value(db, "select pgsched.schedule('python:x', every => '1 second', key => 'tick')")
-    await plan_jobs(db, batch=10)
+    await plan_jobs(db, batch=10, seconds=60)
     await db.execute(
         "update pgsched.executions set fire_at = now() + interval '0.2 s', scheduled_for = now() + interval '0.2 s', "
         "lease_token = 1, lease_owner = 1, lease_expires_at = now() + interval '1 minute', attempt = 1"
@@ -98,7 +98,7 @@ async def test_an_edit_while_the_next_run_is_in_hand_goes_on_behind_it(db: Conne
     in_hand = await value(db, "select scheduled_for from pgsched.executions")
     await db.execute("update pgsched.jobs set anchor = %s", [in_hand])
     await db.execute("select pgsched.schedule('python:y', every => '1 second', key => 'tick')")
-    await plan_jobs(db, batch=10)
+    await plan_jobs(db, batch=10, seconds=60)
     query = "select scheduled_for from pgsched.executions where job_id = %s and lease_token is null"
     assert await value(db, query, job) - in_hand == timedelta(seconds=1)
 

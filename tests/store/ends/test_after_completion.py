@@ -17,7 +17,7 @@ MINUTE = timedelta(minutes=1)
 async def scheduled(db: Session, worker: Connection, every: timedelta) -> UUID:
     """Again and again, so long after the end of each run; it is planned."""
     id = call(db, "schedule", target="python:x", every=every, key="sync", rules={"after_completion": True})
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert isinstance(id, UUID)
     return id
 
@@ -91,5 +91,5 @@ async def test_after_a_pause_the_interval_is_counted_from_its_end(db: Session, w
     id = await made(db, worker)
     call(db, "pause", kind="job", name=str(id))
     call(db, "resume", kind="job", name=str(id))
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert abs(until_next(db, id) - 2 * HOUR) < MINUTE

@@ -73,7 +73,7 @@ async def test_what_passed_before_a_pause_is_paused(db: Session, worker: Connect
     assert run.nominal == BEGAN
     call(db, "resume", kind="job", name=str(hourly))
     db.execute("update pgsched.jobs set updated_at = %s", [LATER])
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert account(db) == [(BEGAN + HOUR, BEGAN + 3 * HOUR, 3, "paused")]
     assert value(db, "select max(scheduled_for) from pgsched.executions") == BEGAN + 4 * HOUR
 
@@ -100,7 +100,7 @@ async def test_another_schedule_counts_from_the_claimed_row(db: Session, worker:
     hourly = overdue(db)
     edit: Change = lambda session: schedule(session, target="python:x", every="45 minutes", key="hourly")  # noqa: E731
     assert len(await claim_beside(db, worker, store_url, edit)) == 1
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert (waiting(db, hourly), account(db)) == ([BEGAN + timedelta(minutes=45)], [])
 
 
@@ -108,7 +108,7 @@ async def test_the_same_schedule_goes_on_from_the_claimed_row(db: Session, worke
     hourly = overdue(db)
     again: Change = lambda session: schedule(session, target="python:y", every="1 hour", key="hourly")  # noqa: E731
     assert len(await claim_beside(db, worker, store_url, again)) == 1
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert (waiting(db, hourly), account(db)) == ([BEGAN + HOUR], [])
 
 
@@ -135,7 +135,7 @@ async def test_a_run_counts_whose_job_was_paused_meanwhile(db: Session, worker: 
         == 1
     )
     call(db, "resume", kind="job", name=str(counted))
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert value(db, "select state::text from pgsched.jobs") == "finished"
 
 
@@ -146,7 +146,7 @@ async def test_a_row_that_was_passed_over_and_not_claimed_stands_for_itself_alon
     pass_over(db, store_url, lambda session: call(session, "pause", kind="job", name=str(hourly)))
     call(db, "resume", kind="job", name=str(hourly))
     db.execute("update pgsched.jobs set updated_at = %s", [LATER])
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     call(db, "pause", kind="job", name=str(hourly))
     passed, paused, due = account(db)
     assert passed == (BEGAN, None, None, "paused")

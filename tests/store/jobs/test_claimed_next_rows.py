@@ -285,7 +285,7 @@ async def test_a_definition_is_read_once_for_each_revision(
 async def test_rules_that_say_nothing_cost_no_more_than_none(
     db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(definitions, "reckon", None)  # datetimes, and all that rules may say
+    monkeypatch.setattr(definitions, "decide_instant", None)  # datetimes, and all that rules may say
     plain = job(db, rules={})
     planned_row(db, plain, BEGAN)
     await claim(worker)

@@ -19,10 +19,10 @@ pytestmark = pytest.mark.oldest_postgresql
 async def cancelled_ahead(db: Session, worker: Connection, **columns: Any) -> tuple[UUID, datetime]:
     """An hourly job whose next run is cancelled, and the instant of that; the job is planned."""
     hourly = job(db, planned_revision=0, key="hourly", anchor=BEGAN, **columns)
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     [instant] = waiting(db, hourly)
     call(db, "cancel", id=value(db, "select id from pgsched.executions where job_id = %s", [hourly]))
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert waiting(db, hourly) == [instant + HOUR]
     return hourly, instant
 
@@ -47,7 +47,7 @@ async def test_an_edit_does_not_bring_it_back(
     if "every" in changes:
         changes = changes | {"anchor": instant.isoformat()}
     call(db, "edit", id=hourly, changes=changes)
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert waiting(db, hourly) == [instant + later]
 
 
@@ -55,10 +55,10 @@ async def test_neither_a_pause_nor_scheduling_again_brings_it_back(db: Session, 
     hourly, instant = await cancelled_ahead(db, worker)
     call(db, "pause", kind="job", name=str(hourly))
     call(db, "resume", kind="job", name=str(hourly))
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert waiting(db, hourly) == [instant + HOUR]
     call(db, "schedule", target="python:y", cron="0 * * * *", key="hourly")
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert waiting(db, hourly) == [instant + HOUR]
 
 

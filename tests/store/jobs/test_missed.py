@@ -122,7 +122,7 @@ async def paused_for_an_hour(db: Session, **rules: object) -> UUID:
 
 async def test_a_pause_is_accounted_for_when_it_is_over(db: Session, worker: Connection) -> None:
     minutely = await paused_for_an_hour(db)
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     [(first, last, count, reason)] = account(db, minutely)
     assert (count, reason, last - first) == (60, "paused", timedelta(minutes=59))
     assert waiting(db, minutely) == [last + timedelta(minutes=1)]
@@ -153,7 +153,7 @@ async def test_what_is_skipped_is_no_run(db: Session, worker: Connection) -> Non
 
 async def test_a_job_that_has_run_as_often_as_it_may_is_not_planned_again(db: Session, worker: Connection) -> None:
     job(db, rules={"max_runs": 3}, runs=3, planned_revision=0)
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert row(db, "select state::text, reason from pgsched.jobs") == ("finished", "max_runs")
 
 

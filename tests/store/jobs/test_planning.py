@@ -64,17 +64,17 @@ async def settle(worker: Connection, run: ClaimedExecution) -> None:
 async def test_a_new_job_is_planned_from_its_making_however_late_that_is(db: Session, worker: Connection) -> None:
     made = some_minutes_ago(db)
     minutely = job(db, cron="* * * * *", accounted_to=made, planned_revision=0)
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert waiting(db, minutely) == [made + timedelta(seconds=30)]
 
 
 async def test_an_edited_job_is_planned_from_its_edit(db: Session, worker: Connection) -> None:
     minutely = schedule(db, cron="0 0 1 1 *", key="edited")
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     schedule(db, cron="* * * * *", key="edited")
     edited = some_minutes_ago(db)
     db.execute("update pgsched.jobs set accounted_to = %s", [edited])
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert waiting(db, minutely) == [edited + timedelta(seconds=30)]
 
 
@@ -82,7 +82,7 @@ async def test_what_an_edit_leaves_unplanned_goes_by_the_next_edit(db: Session, 
     made = some_minutes_ago(db)
     edited = job(db, cron="0 0 1 1 *", key="edited", accounted_to=made, planned_revision=0)
     schedule(db, cron="* * * * *", key="edited")
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert waiting(db, edited) == [made + timedelta(seconds=30)]
 
 
@@ -92,7 +92,7 @@ async def test_a_job_that_comes_back_is_planned_from_then_on(db: Session, worker
         db, cron="* * * * *", key="old", accounted_to=BEGAN, state=state, planned_revision=int(state == "finished")
     )
     schedule(db, cron="* * * * *", key="old")
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     [instant] = waiting(db, old)
     assert instant > value(db, "select updated_at from pgsched.jobs")
 
@@ -105,7 +105,7 @@ async def test_behind_a_cancelled_row_nothing_is_left_out_for_a_triggered_run(db
     [run] = [run for run in (await claim(worker, batch=1)).rows if not run.plan]
     await settle(worker, run)
     call(db, "cancel", id=waiting_id(db, late))
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert waiting(db, late) == [BEGAN + HOUR]
 
 
@@ -116,10 +116,10 @@ async def test_what_was_cancelled_ahead_does_not_come_back_with_the_end_of_a_pau
     tomorrow = value(db, "select date_trunc('day', pgsched.now(), 'UTC') + interval '1 day'").astimezone(UTC)
     planned_row(db, daily, tomorrow)
     call(db, "cancel", id=waiting_id(db, daily))
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     call(db, "pause", kind="job", name=str(daily))
     call(db, "resume", kind="job", name=str(daily))
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert waiting(db, daily) == [tomorrow + timedelta(days=1)]
     assert account(db, daily) == [(tomorrow, None, None, "cancelled", "cancelled")]
 
@@ -130,7 +130,7 @@ async def test_a_pause_goes_on_from_a_row_that_was_cancelled_before_it(db: Sessi
     call(db, "cancel", id=waiting_id(db, late))
     call(db, "pause", kind="job", name=str(late))
     call(db, "resume", kind="job", name=str(late))
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     cancelled, paused = account(db, late)
     assert cancelled == (BEGAN, None, None, "cancelled", "cancelled")
     assert (paused[0], paused[1]) == (BEGAN + HOUR, waiting(db, late)[0] - HOUR)
@@ -144,7 +144,7 @@ async def test_an_edit_counts_from_now_where_the_row_before_it_was_cancelled_ahe
     planned_row(db, yearly, value(db, "select date_trunc('year', pgsched.now()) + interval '1 year'"))
     call(db, "cancel", id=waiting_id(db, yearly))
     schedule(db, cron="* * * * *", key="yearly")
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert waiting(db, yearly)[0] <= value(db, "select pgsched.now()") + MINUTE
 
 
@@ -156,7 +156,7 @@ async def test_a_run_that_was_claimed_ahead_is_not_paused_too(db: Session, worke
     call(db, "pause", kind="job", name=str(secondly))
     call(db, "resume", kind="job", name=str(secondly))
     db.execute("update pgsched.jobs set updated_at = %s", [ahead + timedelta(seconds=2)])
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     paused = (ahead + timedelta(seconds=1), ahead + timedelta(seconds=2), 2, "skipped", "paused")
     assert account(db, secondly) == [paused]
     assert run.nominal == ahead
@@ -170,7 +170,7 @@ async def test_an_edit_plans_what_was_put_off_ahead_of_its_instant(db: Session, 
     planned_row(db, hourly, ahead)
     assert (await claim(worker, now=ahead, ahead=HOUR)).rows == []
     schedule(db, every="1 hour", key="hourly")
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert (waiting(db, hourly), account(db, hourly)) == ([ahead], [])
 
 
@@ -190,7 +190,7 @@ async def test_the_sweep_goes_on_from_the_last_instant_with_a_row(db: Session, w
     await claim(worker)
     db.execute("delete from pgsched.executions where lease_token is null")
     assert (await unplanned_jobs.repair_jobs(worker)).jobs == 1
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert waiting(db, broken) == [BEGAN + HOUR]
     assert row(db, "select state::text, planned_revision from pgsched.jobs") == ("active", 1)
 
@@ -210,7 +210,7 @@ async def test_the_sweep_does_not_run_again_what_went_through_a_gate_or_was_hand
     db.execute("delete from pgsched.executions where lease_token is null")
     assert (await unplanned_jobs.repair_jobs(worker)).jobs == 1
     assert value(db, "select accounted_to from pgsched.jobs") == BEGAN
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert waiting(db, broken) == [BEGAN + HOUR]
 
 
@@ -243,11 +243,11 @@ async def test_what_was_cancelled_ahead_stays_so_when_the_same_is_scheduled_agai
     db: Session, worker: Connection
 ) -> None:
     hourly = schedule(db, target="python:x", every="1 hour", key="hourly")
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     [first] = waiting(db, hourly)
     call(db, "cancel", id=value(db, "select id from pgsched.executions"))
     schedule(db, target="python:x", every="1 hour", key="hourly")
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert waiting(db, hourly) == [first + HOUR]
 
 
@@ -255,13 +255,13 @@ async def test_what_was_cancelled_ahead_stays_so_when_the_same_is_scheduled_agai
     db: Session, worker: Connection
 ) -> None:
     hourly = schedule(db, target="python:x", every="1 hour", key="hourly")
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     [first] = waiting(db, hourly)
     call(db, "cancel", id=value(db, "select id from pgsched.executions"))
     call(db, "pause", kind="job", name=str(hourly))
     schedule(db, target="python:x", every="1 hour", key="hourly")
     call(db, "resume", kind="job", name=str(hourly))
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert waiting(db, hourly) == [first + HOUR]
 
 
@@ -269,12 +269,12 @@ async def test_what_was_cancelled_ahead_stays_so_when_the_job_moves_to_another_q
     db: Session, worker: Connection
 ) -> None:
     hourly = schedule(db, target="python:x", every="1 hour", key="hourly")
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     [first] = waiting(db, hourly)
     call(db, "cancel", id=value(db, "select id from pgsched.executions"))
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     call(db, "edit", id=hourly, changes={"ordering_key": "elsewhere"})
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert waiting(db, hourly) == [first + HOUR]
 
 
@@ -285,10 +285,10 @@ async def test_a_pause_is_as_short_as_it_was_where_a_row_of_another_schedule_was
     planned_row(db, edited, value(db, "select date_trunc('year', pgsched.now()) + interval '1 year'"))
     call(db, "cancel", id=waiting_id(db, edited))
     schedule(db, cron="* * * * *", key="edited")
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     call(db, "pause", kind="job", name=str(edited))
     call(db, "resume", kind="job", name=str(edited))
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert waiting(db, edited)[0] <= value(db, "select pgsched.now()") + MINUTE
 
 
@@ -302,7 +302,7 @@ async def test_a_row_claimed_ahead_parts_what_was_paused(db: Session, worker: Co
         " accounted_to = %(at)s - interval '0.9 s', paused_at = %(at)s, updated_at = %(at)s + interval '2 s'",
         {"at": ahead, "rules": Jsonb({"also": [{"cron": "* * * * * *"}]})},
     )
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert account(db, edited) == [
         (BEGAN, None, None, "skipped", "paused"),
         (BEGAN + timedelta(seconds=1), ahead + timedelta(seconds=2), 4, "skipped", "paused"),
@@ -326,7 +326,7 @@ async def test_what_new_jobs_have_already_is_asked_once_for_all_of_them(
         job(db, planned_revision=0)
     with (tmp_path / "sent").open("w+b") as sent:
         worker.pgconn.trace(sent.fileno())
-        planned = await unplanned_jobs.plan_jobs(worker, batch=100)
+        planned = await unplanned_jobs.plan_jobs(worker, batch=100, seconds=60)
         worker.pgconn.untrace()
         sent.seek(0)
         told = sent.read()

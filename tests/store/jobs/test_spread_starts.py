@@ -37,7 +37,7 @@ async def claimed_late(
 ) -> ClaimedExecution:
     """The run of a job, an hour after its instant and so long after its start."""
     spread_job(db, {"jitter": "1h"}, options=Jsonb(options))
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     db.execute(
         "update pgsched.executions set scheduled_for = pgsched.now() - interval '1 hour',"
         " start_at = pgsched.now() - %s::interval, fire_at = pgsched.now() - %s::interval",
@@ -50,7 +50,7 @@ async def claimed_late(
 @pytest.mark.parametrize("rules", SPREADS, ids=str)
 async def test_a_planned_row_has_its_start(db: Session, worker: Connection, rules: dict[str, str]) -> None:
     spread_job(db, rules)
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     [(instant, fires, start)] = rows(db)
     assert start == fires
     assert instant < fires < instant + HOUR
@@ -59,7 +59,7 @@ async def test_a_planned_row_has_its_start(db: Session, worker: Connection, rule
 @pytest.mark.parametrize("rules", SPREADS, ids=str)
 async def test_a_successor_has_its_start(db: Session, worker: Connection, rules: dict[str, str]) -> None:
     spread_job(db, rules)
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     db.execute("update pgsched.executions set fire_at = pgsched.now()")
     assert len((await claim(worker)).rows) == 1
     [(instant, fires, start)] = rows(db)
@@ -69,7 +69,7 @@ async def test_a_successor_has_its_start(db: Session, worker: Connection, rules:
 
 async def test_a_row_that_starts_at_its_instant_has_no_other_start(db: Session, worker: Connection) -> None:
     job(db, planned_revision=0)
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert rows(db)[0][2] is None
     db.execute("update pgsched.executions set fire_at = pgsched.now()")
     [run] = (await claim(worker)).rows

@@ -83,7 +83,7 @@ async def test_an_edit_after_the_instant_keeps_a_run_that_remains(
     hourly, id, instant = between(db, {"jitter": "1h"})
     call(db, "edit", id=hourly, changes=changes)
     assert rows(db) == [(id, instant, True, False)]
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert rows(db) == [(id, instant, False, True)]
     assert value(db, "select ordering_key from pgsched.executions") == changes.get("ordering_key")
     assert value(db, "select count(*) from pgsched.history") == 0
@@ -93,7 +93,7 @@ async def test_what_is_held_is_found_wherever_planning_begins_anew(db: Session, 
     hourly, id, instant = between(db, {"jitter": "1h"})
     call(db, "edit", id=hourly, changes={"every": "30m"})
     db.execute("update pgsched.jobs set planned_revision = 0")
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert rows(db) == [(id, instant, False, True)]
 
 
@@ -104,7 +104,7 @@ async def test_a_job_scheduled_again_keeps_a_run_that_remains(db: Session, worke
     instant = value(db, "select date_trunc('minute', pgsched.now())")
     planned_row(db, minutely, instant, fire_at=now(db) + minutes(1))
     call(db, "schedule", target="python:y", cron="*/1 * * * *", rules={"jitter": "59s"}, key="minutely")
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert row(db, "select scheduled_for, target, plan from pgsched.executions") == (instant, "python:y", 2)
 
 
@@ -113,7 +113,7 @@ async def test_a_due_run_that_no_worker_has_claimed_outlives_an_edit(db: Session
     planned_row(db, hourly, BEGAN)
     call(db, "edit", id=hourly, changes={"rules": {"max_runs": 100, "on_missed": "all", "on_overlap": "allow"}})
     assert (await claim(worker)).rows == []
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     [run] = (await claim(worker)).rows
     assert run.nominal == BEGAN
     assert rows(db)[-1][1] == BEGAN + HOUR
@@ -128,7 +128,7 @@ async def test_a_run_that_waits_for_the_one_before_outlives_an_edit(db: Session,
     assert value(db, "select count(*) from pgsched.dependencies") == 1
     call(db, "edit", id=hourly, changes={"rules": {"on_overlap": "queue_one", "max_runs": 100}})
     assert value(db, "select count(*) from pgsched.dependencies") == 0
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert rows(db)[-1][1:] == (BEGAN + HOUR, False, True)
 
 
@@ -136,7 +136,7 @@ async def test_a_run_that_the_new_schedule_lacks_is_skipped(db: Session, worker:
     hourly, id, instant = between(db, {"jitter": "1h"})
     call(db, "edit", id=hourly, changes={"anchor": (instant + minutes(5)).isoformat()})
     edited = value(db, "select updated_at from pgsched.jobs")
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     found = row(db, "select id, scheduled_for, last_scheduled_for, status::text, reason from pgsched.history")
     assert found == (id, instant, edited, "skipped", "edited")
     assert [one[1:] for one in rows(db)] == [(instant + minutes(65), False, True)]
@@ -145,7 +145,7 @@ async def test_a_run_that_the_new_schedule_lacks_is_skipped(db: Session, worker:
 async def test_a_run_beyond_the_most_runs_is_skipped(db: Session, worker: Connection) -> None:
     hourly, id, _ = between(db, {"jitter": "1h"}, runs=3)
     call(db, "edit", id=hourly, changes={"rules": {"jitter": "1h", "max_runs": 3}})
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert row(db, "select id, reason from pgsched.history") == (id, "edited")
     assert value(db, "select state::text from pgsched.jobs") == "finished"
 
@@ -156,7 +156,7 @@ async def test_a_run_starts_after_a_short_pause(db: Session, worker: Connection,
     call(db, "pause", kind="job", name=str(hourly))
     assert rows(db) == [(id, instant, True, False)]
     call(db, "resume", kind="job", name=str(hourly))
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert rows(db) == [(id, instant, False, True)]
     earliest = instant if "window" in rules else now(db)  # a window's start is chosen anew, and may be at once
     assert value(db, "select fire_at >= %s from pgsched.executions", [earliest]) is True
@@ -172,7 +172,7 @@ async def test_an_instant_within_a_pause_runs_if_its_start_is_later(
     call(db, "pause", kind="job", name=str(hourly))
     db.execute("update pgsched.jobs set accounted_to = %s, paused_at = %s", [instant - 3 * HOUR, instant - 3 * HOUR])
     call(db, "resume", kind="job", name=str(hourly))
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert [one[1:] for one in rows(db)] == [(instant, False, True)]
     paused = row(db, "select scheduled_for, last_scheduled_for, instants, reason from pgsched.history")
     assert paused == (instant - 2 * HOUR, instant - HOUR, 2, "paused")
@@ -183,7 +183,7 @@ async def test_a_run_whose_start_a_pause_has_passed_is_skipped(db: Session, work
     call(db, "pause", kind="job", name=str(hourly))
     assert rows(db) == [(id, instant, True, False)]
     call(db, "resume", kind="job", name=str(hourly))
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert row(db, "select id, scheduled_for, status::text, reason from pgsched.history") == (
         id,
         instant,
@@ -208,7 +208,7 @@ async def test_several_changes_keep_a_run_that_remains(db: Session, worker: Conn
     call(db, "resume", kind="job", name=str(hourly))
     call(db, "edit", id=hourly, changes={"target": "python:y"})
     assert rows(db) == [(id, instant, True, False)]
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert rows(db) == [(id, instant, False, True)]
     assert value(db, "select count(*) from pgsched.history") == 0
 
@@ -226,7 +226,7 @@ async def test_a_run_that_is_held_can_be_cancelled(db: Session, worker: Connecti
     hourly, id, instant = between(db, {"jitter": "1h"})
     call(db, "edit", id=hourly, changes={"every": "30m"})
     call(db, "cancel", id=id)
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert [one[1:] for one in rows(db)] == [(instant + HOUR / 2, False, True)]
     assert row(db, "select id, status::text from pgsched.history") == (id, "cancelled")
 
@@ -238,9 +238,9 @@ async def test_what_somebody_has_in_hand_is_planned_when_he_is_done(
     call(db, "edit", id=hourly, changes={"every": "30m"})
     with psycopg.connect(store_url) as other:
         other.execute("select from pgsched.executions for update")
-        await unplanned_jobs.plan_jobs(worker, batch=10)
+        await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
         assert rows(db) == [(id, instant, True, False)]
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert rows(db) == [(id, instant, False, True)]
 
 
@@ -248,7 +248,7 @@ async def test_whoever_waits_for_a_run_that_remains_goes_on_waiting(db: Session,
     hourly, id, _ = between(db, {"jitter": "1h"})
     call(db, "schedule", target="python:y", after=[str(id)])
     call(db, "edit", id=hourly, changes={"ordering_key": "shop-7"})
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     assert row(db, "select awaited from pgsched.executions where id = %s", [id]) == (True,)
     assert value(db, "select after_id from pgsched.dependencies") == id
 

@@ -82,7 +82,7 @@ async def test_sql_refuses_each_at_once_or_once_it_is_planned(db: Session, worke
     assert others <= MEANT_IN_SQL
     taken = {name for name, error in refused.items() if error is None} - MEANT_IN_SQL
     db.execute("delete from pgsched.jobs where key = any (%s)", [[*MEANT_IN_SQL]])
-    while (await plan_jobs(worker, batch=10))[1]:
+    while (await plan_jobs(worker, batch=10, seconds=60))[1]:
         pass
     found = db.execute("select key, state::text, split_part(reason, ': ', 1) from pgsched.jobs").fetchall()
     assert sorted(found) == [(name, "invalid", InvalidSchedule.code) for name in sorted(taken)]
@@ -117,7 +117,7 @@ async def test_what_a_worker_found_invalid_is_listed_with_the_code(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     schedule(db, cron="0 0 30-31 2 *")
-    await plan_jobs(worker, batch=10)
+    await plan_jobs(worker, batch=10, seconds=60)
     async with serving(create_app(Settings(database_url=store_url))) as api:
         [found] = (await api.get("/v1/jobs?state=invalid")).json()["items"]
     assert found["reason"].startswith(f"{InvalidSchedule.code}: cron '0 0 30-31 2 *' never occurs")

@@ -18,7 +18,7 @@ async def scheduled(db: Session, worker: Connection, **changed: Any) -> UUID:
     given = {"target": "python:x", "every": HOUR, "key": "sync", **changed}
     id = call(db, "schedule", **given)
     assert isinstance(id, UUID)
-    await unplanned_jobs.plan_jobs(worker, batch=10)
+    await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60)
     return id
 
 
@@ -69,5 +69,5 @@ async def test_another_policy_for_clocks_is_planned_by(db: Session, worker: Conn
             " gap => 'skip', overlap => 'both')"
         )
         assert (await (await connection.execute("select count(*) from pgsched.executions")).fetchone()) == (0,)
-    assert (await unplanned_jobs.plan_jobs(worker, batch=10))[0] == 1
+    assert (await unplanned_jobs.plan_jobs(worker, batch=10, seconds=60))[0] == 1
     assert value(db, "select plan = revision from pgsched.executions e join pgsched.jobs j on j.id = e.job_id")
