@@ -1,5 +1,6 @@
 """``pgsched apply``: makes the jobs of the database those that an application and a file declare."""
 
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,12 @@ from pgsched.cli.answer_tables import Answer
 from pgsched.cli.command_decorators import database_command
 from pgsched.cli.configuration import DEFAULT_FILE
 from pgsched.cli.options import actor_option
-from pgsched.domain.declared_job import DeclaredJob, checked
+from pgsched.domain.declared_job import DeclaredJob, checked, declared_in
+from pgsched.errors import InvalidInput
+from pgsched.extras import extra
+from pgsched.settings import load
 
+_YAML = frozenset({".yaml", ".yml"})
 _COUNTED = ("added", "changed", "removed", "unchanged")
 
 
@@ -34,7 +39,6 @@ async def apply(
     actor: str | None,
 ) -> Answer:
     """Apply the recurring jobs that FILE (TOML or YAML) and an application declare, and show the difference."""
-    from pgsched.cli.declared_file import jobs_of
     from pgsched.store.jobs import declaring
 
     if file is None and app is None:
@@ -49,6 +53,19 @@ async def apply(
     text = "\n".join([*told, f"{name}: {summary}" + (" (dry run: nothing was written)" if dry_run else "")])
     shown = [_shown(change) for change in changes]
     return Answer({"name": name, "dry_run": dry_run, **counts, "changes": shown}, text, _left(changes))
+
+
+def jobs_of(file: Path) -> Sequence[DeclaredJob]:
+    """The jobs of a file. One of TOML may have settings beside them. Raises InvalidInput and InvalidSettings."""
+    if file.suffix.lower() in _YAML:
+        with extra("server", by="YAML"):
+            from pgsched.cli.declared_yaml import jobs_in
+        return declared_in(jobs_in(file), str(file))
+    load(flags={}, environment={}, file=file)
+    tables = tomllib.loads(file.read_text(encoding="utf-8-sig")).get("jobs")
+    if tables is None:
+        raise InvalidInput(f"{file} declares no jobs: write [[jobs]] above each, or jobs = [] for none")
+    return declared_in(tables, str(file))
 
 
 def _of_app(name: str) -> Sequence[DeclaredJob]:

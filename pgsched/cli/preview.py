@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -16,11 +16,8 @@ from pgsched.cli.reply import Reply, json_option, table
 from pgsched.domain.schedule import write_instant
 from pgsched.errors import InvalidInput
 
-
-class _Job(NamedTuple):
-    name: str | None
-    key: str | None
-    client: str | None
+_Named = tuple[str | None, str | None, str | None]
+"""A job by its id or key, by its key alone, and the client that has this."""
 
 
 @click.command()
@@ -58,7 +55,7 @@ def preview(
     flags = {name: given.pop(name) for name in (*DATABASE, "config")}
     given["rules"] = dict(given["rules"]) or None
     if name is not None or key is not None:
-        _preview_job(reply, asking(flags, api), _Job(name, key, client), after, count, given)
+        _preview_job(reply, asking(flags, api), (name, key, client), after, count, given)
         return
     if api is not None or client is not None:
         raise InvalidInput("--api and --client go with a job: a schedule is previewed without asking anybody")
@@ -68,7 +65,9 @@ def preview(
     reply.give({"next": _shown(fires)}, _text(fires))
 
 
-def _preview_job(reply: Reply, ask: Ask, job: _Job, after: datetime | None, count: int, given: dict[str, Any]) -> None:
+def _preview_job(
+    reply: Reply, ask: Ask, job: _Named, after: datetime | None, count: int, given: dict[str, Any]
+) -> None:
     for name in ("fire_at", "identity"):
         if given.pop(name) is not None:
             raise InvalidInput(f"--{name.replace('_', '-')} does not go with a job, which has its own: leave it out")

@@ -8,7 +8,6 @@ import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,12 +91,11 @@ def worker(
         if check:
             _check(settings, reply)
             return
-        part = _Part(supervised=supervised, count_into=count_into)
         with shown(settings) as metrics:
             if settings.processes > 1:
                 _supervise(settings, reply, metrics)
             else:
-                _work(settings, reply, part, metrics)
+                _work(settings, reply, metrics, supervised=supervised, count_into=count_into)
     except Unavailable as error:
         if not supervised:
             raise
@@ -115,15 +113,6 @@ def _check(settings: Settings, reply: Reply) -> None:
     reply.give({"workers": found}, f"alive: {', '.join(found)}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """The part of a process in a command of several: whether another keeps it running, and the directory into which it
-    counts."""
-
-    supervised: bool
-    count_into: Path | None
-
-
 @contextmanager
 def shown(settings: Settings) -> Iterator["MetricsPage | None"]:
     """Shows the metrics of worker processes, where that is set."""
@@ -136,17 +125,21 @@ def shown(settings: Settings) -> Iterator["MetricsPage | None"]:
         yield metrics
 
 
-def _work(settings: Settings, reply: Reply, part: _Part, metrics: "MetricsPage | None") -> None:
+def _work(
+    settings: Settings, reply: Reply, metrics: "MetricsPage | None", *, supervised: bool, count_into: Path | None
+) -> None:
+    """Works in this process. It may be one of several: then another keeps it running, and it counts into a directory
+    of that one."""
     from pgsched.cli.isolated import child_starter
     from pgsched.cli.load_app import load_app
     from pgsched.worker_process import run_worker
 
     _begin(settings)
     os.environ.pop("PGSCHED_SECRET_KEYS", None)  # it is in the settings; what handlers start is not to inherit it
-    orders = Orders(settings) if part.supervised else None
+    orders = Orders(settings) if supervised else None
     app = load_app(settings.app) if settings.app else None
-    count_into = metrics.directory if metrics else part.count_into
-    counting = Counting(Counters(), count_into) if count_into else None
+    into = metrics.directory if metrics else count_into
+    counting = Counting(Counters(), into) if into else None
     with explained():
         run_worker(
             settings,
@@ -156,7 +149,7 @@ def _work(settings: Settings, reply: Reply, part: _Part, metrics: "MetricsPage |
             start_child=child_starter(settings) if app else None,
             orders=orders,
             counting=counting,
-            waits=not part.supervised,  # who starts others again knows better
+            waits=not supervised,  # who starts others again knows better
         )
 
 

@@ -30,20 +30,6 @@ class Channel(Protocol):
         ...
 
 
-class MissingChannel:
-    """The channel of targets that this worker has no channel for."""
-
-    async def deliver(self, execution: ClaimedExecution, options: Options, deadline: float) -> Outcome:
-        """Leaves them to workers of a later release, which know schemes that this one does not."""
-        scheme = execution.target.partition(":")[0]
-        if scheme == Scheme.QUEUE:
-            return Failed(error=_NOT_PULLED, retryable=False)
-        return Undeliverable(capability=f"{scheme}:")
-
-    async def close(self) -> None:
-        """Nothing is held open."""
-
-
 class Channels:
     """All channels of a worker, itself a channel. ``capabilities`` are those that its settings give it, beside its
     handlers; ``allowed`` tells which a client may use, None for all."""
@@ -59,7 +45,6 @@ class Channels:
     ) -> None:
         self.capabilities, self._allowed = capabilities, allowed
         self._distinct = (http, python, *(others or {}).values())
-        self._undelivered = MissingChannel()
         self._by_scheme: dict[str, Channel] = {Scheme.HTTP: http, Scheme.HTTPS: http, Scheme.PYTHON: python}
         self._by_scheme.update(others or {})
 
@@ -69,8 +54,8 @@ class Channels:
         allowed = self._allowed(execution.client_id)
         if allowed is not None and _name(scheme) not in allowed and execution.target not in allowed:
             return _not_allowed(execution.client_id, _name(scheme), allowed)
-        channel = self._by_scheme.get(scheme) or self._by_scheme.get(scheme.lower(), self._undelivered)
-        return channel.deliver(execution, options, deadline)
+        channel = self._by_scheme.get(scheme) or self._by_scheme.get(scheme.lower())
+        return _undelivered(scheme) if channel is None else channel.deliver(execution, options, deadline)
 
     async def close(self) -> None:
         for channel in self._distinct:
@@ -86,3 +71,10 @@ async def _not_allowed(client: str, channel: str, allowed: frozenset[str]) -> Ou
     others = ", ".join(sorted(allowed))
     error = f"client {client!r} may not have {channel} targets called: its channels are {others}"
     return Failed(error=error, retryable=False)
+
+
+async def _undelivered(scheme: str) -> Outcome:
+    """Leaves it to workers of a later release, which know schemes that this one does not."""
+    if scheme == Scheme.QUEUE:
+        return Failed(error=_NOT_PULLED, retryable=False)
+    return Undeliverable(capability=f"{scheme}:")

@@ -16,8 +16,8 @@ only; ``Kit`` works without.
 from importlib.util import find_spec
 
 from pgsched.testing.kit import Kit
-from pgsched.testing.ran import Ran
 from pgsched.testing.scheduled import ScheduledCall
+from pgsched.testing.stepped import Ran
 
 if find_spec("pytest"):
     from pgsched.testing.fixtures import pgsched_app, pgsched_database_url, pgsched_kit

@@ -17,9 +17,8 @@ from pgsched.store.jobs import declaring
 from pgsched.testing import scheduled
 from pgsched.testing.clock import Clock
 from pgsched.testing.inline import inline
-from pgsched.testing.ran import Ran
 from pgsched.testing.scheduled import ANYTHING, Expected, ScheduledCall
-from pgsched.testing.stepped import SteppedWorker
+from pgsched.testing.stepped import Ran, SteppedWorker
 
 _MOST = 1_000
 _T = TypeVar("_T")

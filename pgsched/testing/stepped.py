@@ -5,12 +5,17 @@ and settler are those of every worker, and so are their statements. It claims no
 """
 
 import asyncio
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from pgsched.delivery.python import App
 from pgsched.domain.duration import NO_TIME
-from pgsched.domain.outcome import Undeliverable
+from pgsched.domain.encoding import decode_json
+from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.options import Options
+from pgsched.domain.outcome import Failed, Late, Outcome, Released, Succeeded, Undeliverable
 from pgsched.event_emitter import Events, Field
 from pgsched.scheduler.assembly import Assembly
 from pgsched.settings import Settings
@@ -20,9 +25,41 @@ from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.ends import dependencies
 from pgsched.store.live.executions import Share
-from pgsched.testing.ran import NotingSettler, Ran, is_attempt, ran
+from pgsched.worker.settle.settler import Settler
 
 _MOST = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """One attempt. ``status`` is what the execution is now: ``succeeded``, ``failed``, ``retrying`` and so on;
+    ``error`` is why the attempt failed, with the handler's ``traceback``, and ``result`` what the target answered."""
+
+    id: UUID
+    target: str
+    payload: Any
+    client: str
+    key: str | None
+    scheduled_for: datetime
+    attempt: int
+    status: str
+    result: Any = None
+    error: str | None = None
+    traceback: str | None = None
+
+    def __str__(self) -> str:
+        key = f" {self.key!r}" if self.key else ""
+        return f"{self.target}{key} (attempt {self.attempt}) {self.status}: {self.error}"
+
+
+class NotingSettler(Settler):
+    """A settler that keeps each row with its outcome, in the order in which they come."""
+
+    noted: list[tuple[ClaimedExecution, Outcome]]
+
+    def add(self, row: ClaimedExecution, options: Options, outcome: Outcome, seconds: float) -> None:
+        self.noted.append((row, outcome))
+        super().add(row, options, outcome, seconds)
 
 
 class SteppedWorker:
@@ -134,7 +171,29 @@ class SteppedWorker:
             self._refused.append(f"no handler for {', '.join(missed)}; the application's handlers are: {known}")
         if self._refused:
             raise AssertionError("\n".join(self._refused))
-        attempts = [(row, outcome) for row, outcome in self._noted if is_attempt(outcome)]
+        attempts = [(row, outcome) for row, outcome in self._noted if _is_attempt(outcome)]
         cursor = await connection.execute(statement("testing/ended"), {"ids": [row.uuid for row, _ in attempts]})
         became = {str(id): status for id, status in await cursor.fetchall()}
-        return [ran(row, outcome, status=became.get(row.uuid, "forgotten")) for row, outcome in attempts]
+        return [_ran(row, outcome, status=became.get(row.uuid, "forgotten")) for row, outcome in attempts]
+
+
+def _is_attempt(outcome: Outcome) -> bool:
+    """Whether the target was called."""
+    return not isinstance(outcome, Released | Undeliverable | Late)
+
+
+def _ran(row: ClaimedExecution, outcome: Outcome, *, status: str) -> Ran:
+    answered = outcome.result if isinstance(outcome, Succeeded) else None
+    return Ran(
+        id=UUID(bytes=row.id),
+        target=row.target,
+        payload=row.decode_payload(),
+        client=row.client_id,
+        key=row.key,
+        scheduled_for=row.nominal,
+        attempt=row.attempt,
+        status=status,
+        result=None if answered is None else decode_json(answered),
+        error=outcome.error if isinstance(outcome, Failed) else None,
+        traceback=outcome.traceback if isinstance(outcome, Failed) else None,
+    )

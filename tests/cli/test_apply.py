@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 import pgsched
-from pgsched.cli.declared_file import jobs_of
+from pgsched.cli.apply import jobs_of
 from pgsched.domain.declared_job import DeclaredJob, checked, declared_in
 from pgsched.errors import Conflict, InvalidInput, InvalidSchedule, PgschedError
 from pgsched.store.core.text import encode
