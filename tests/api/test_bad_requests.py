@@ -114,11 +114,11 @@ BAD = [
     of_payload("half a character in the payload", 400, "not JSON", b'"\\ud800"'),
     of_payload("NaN in the payload", 400, "not JSON", b"NaN"),
     of_payload("infinity in the payload", 400, "not JSON", b"[-Infinity]"),
-    of_payload("a number that no numeric holds", 422, "more than 10000 digits", b"1e400000"),
+    of_payload("a number that no numeric holds", 422, "write a smaller number", b"1e400000"),
     of_payload(
         "numbers that are long when written out",
         422,
-        "more than 10000 digits",
+        "over the limit of 1 MiB",
         b"[1e131000" + b",1e131000" * 9000 + b"]",
     ),
     of_payload("numbers that are long together", 422, "1 MiB", b"[1e300" + b",1e300" * 9000 + b"]"),
