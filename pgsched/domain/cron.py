@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
 
-from pgsched.domain.cron_days import first_day
 from pgsched.domain.cron_expression import FIRST_WALL_TIME, Expression, read
 from pgsched.domain.duration import SECOND
 from pgsched.domain.time_zone import LAST_YEAR, OffsetSpan, spans, zone_named
@@ -129,6 +128,6 @@ def _clock_face(local: datetime) -> str:
 
 @lru_cache(maxsize=16384)
 def _occurs(cron: Cron) -> bool:
-    if first_day(read(cron.expression).days, _SOME_DAY.date()) is None:
+    if not read(cron.expression).occurs(_SOME_DAY.year):
         return False
     return cron.timezone == "UTC" or next_occurrence(cron, _SOME_DAY) is not None

@@ -1,30 +1,48 @@
-"""The day fields of a cron expression, and the days of a year that they name."""
+"""The day fields of a cron expression: the days of a year that they name, and how they are written for croniter."""
 
 import re
 from calendar import monthrange
-from datetime import date, timedelta
+from datetime import date
 from functools import lru_cache
 
-from pgsched.domain.cron_fields import DAY_OF_MONTH, DAY_OF_WEEK, MONTH, number_of, values_in, values_of
-from pgsched.domain.time_zone import HORIZON_YEARS
+from pgsched.domain.cron_fields import DAY_OF_MONTH, DAY_OF_WEEK, MONTH, listed, number_of, values_in, values_of
 
 _COUNTED = re.compile(r"L(?:-(?P<before>[1-9]|[12]\d|30))?|(?:L|(?P<near>\d{1,2}))(?P<weekday>W)", re.ASCII)
 _IN_WEEK = re.compile(r"(?P<day>\d|[A-Z]{3})#(?P<nth>[1-5])|L(?P<last>\d)", re.ASCII)
 _FRIDAY = 4
+_SHAPES = [(first, length) for first in range(7) for length in range(28, 32)]
+"""Every month there is: the weekday that it begins with, Monday is 0, and how many days it has."""
+
+
+def days_of_month(field: str) -> str:
+    """A list for croniter; for W and L-3, which it cannot count, the days that they are in any month."""
+    found, last = 0, ""
+    for item in field.split(","):
+        if item == "L":
+            last = "L"
+        elif counted := _COUNTED.fullmatch(item):
+            found |= sum(1 << day for day in {_day_counted(counted, *shape) for shape in _SHAPES})
+        else:
+            found |= values_of(DAY_OF_MONTH, item)
+    return ",".join([*listed(found & -2), *last])
+
+
+def days_of_week(field: str) -> str:
+    """A list for croniter, which cannot join whole weekdays with L5 and 5#2: beside them they are first to fifth."""
+    weekdays, counted = 0, []
+    for item in field.split(","):
+        if found := _IN_WEEK.fullmatch(item):
+            day = number_of(DAY_OF_WEEK, found["day"] or found["last"], item)
+            counted.append(f"L{day}" if found["last"] else f"{day}#{found['nth']}")
+        else:
+            weekdays |= values_of(DAY_OF_WEEK, item)
+    whole = listed(weekdays)
+    return ",".join([*counted, *(f"{day}#{nth}" for day in whole for nth in range(1, 6))] if counted else whole)
 
 
 def names(days: str, day: date) -> bool:
     """Whether the three day fields ``days`` name the day."""
     return bool(days_of_year(days, day.year) >> day.toordinal() - date(day.year, 1, 1).toordinal() & 1)
-
-
-def first_day(days: str, since: date) -> date | None:
-    """The first day from ``since`` on that the three day fields name; None when there is none within 50 years."""
-    for year in range(since.year, since.year + HORIZON_YEARS + 1):
-        begin = max(date(year, 1, 1), since)
-        if left := days_of_year(days, year) >> (begin - date(year, 1, 1)).days:
-            return begin + timedelta(days=(left & -left).bit_length() - 1)
-    return None
 
 
 @lru_cache(maxsize=65536)

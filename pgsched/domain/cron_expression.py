@@ -1,18 +1,25 @@
 """Reads cron expressions, and finds the wall-clock times (without a zone) that match them.
 
-The grammar is pgsched's own, so that nothing is read as something else than its author meant. Times of the day are an
-int of 86,400 bits, one for each second: union, difference and counting are then one operation a day each, which is what
-makes a year of a job that fires each second countable in milliseconds.
+The grammar is pgsched's own, so that nothing is read as something else than its author meant. croniter finds the next
+time: it is given what the grammar has read, as lists of numbers.
+
+What is counted or excluded needs all times of a day: they are an int of 86,400 bits, one for each second: union,
+difference and counting are then one operation a day each, which is what makes a year of a job that fires each second
+countable in milliseconds.
 """
 
+import copy
 import re
 from dataclasses import dataclass, replace
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime
 from functools import lru_cache
 
-from pgsched.domain.cron_days import days_of_year, first_day, names
-from pgsched.domain.cron_fields import DAY_OF_MONTH, DAY_OF_WEEK, LIMITS, WEEKDAYS, refuse_item, values_in
-from pgsched.domain.duration import ONE_DAY
+from croniter import CroniterBadDateError, croniter
+
+from pgsched.domain.cron_days import days_of_month, days_of_week, days_of_year, names
+from pgsched.domain.cron_fields import DAY_OF_MONTH, DAY_OF_WEEK, LIMITS, WEEKDAYS, listed, refuse_item, values_in
+from pgsched.domain.duration import SECOND
+from pgsched.domain.time_zone import HORIZON_YEARS
 from pgsched.errors import InvalidSchedule
 
 FIRST_WALL_TIME = datetime(1970, 1, 1)
@@ -21,7 +28,6 @@ FIRST_WALL_TIME = datetime(1970, 1, 1)
 DAY = 86_400
 """Seconds."""
 
-_SOME_YEAR = 2026
 _ANY_SECOND = (1 << 60) - 1
 _LONGEST = 256
 _LONE_DAYS = re.compile(r"\dW|LW|#| \S*L|,\S*\*|\*\S*,")  # what they would mean beside the other day field, none agree
@@ -40,13 +46,23 @@ _MACROS = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expression:
     """The times of the day that an expression names, as the seconds, minutes and hours in it, a bit each; the days that
-    its three day fields name; and whether the times are fixed, or by elapsed time."""
+    its three day fields name; and whether the times are fixed, or by elapsed time.
+
+    ``written`` is what croniter reads to find its times; where it finds too many, only those on days that the fields
+    name are meant.
+    """
 
     seconds: int
     minutes: int
     hours: int
     days: str
     fixed: bool
+    written: str
+    finds_too_many: bool
+
+    def occurs(self, year: int) -> bool:
+        """Whether it names a day of the year, or of one of the 50 that follow."""
+        return any(days_of_year(self.days, one) for one in range(year, year + HORIZON_YEARS + 1))
 
     @property
     def in_day(self) -> int:
@@ -59,17 +75,24 @@ class Expression:
 
     def first_from(self, wall: datetime) -> datetime:
         """The first match at or after ``wall``, a whole second; datetime.max when there is none within 50 years."""
-        wall = max(wall, FIRST_WALL_TIME)
-        today = wall.date()
-        passed = wall.hour * 3600 + wall.minute * 60 + wall.second
-        if left := self.on(today) >> passed:
-            return wall + timedelta(seconds=_lowest(left))
-        day = first_day(self.days, today + ONE_DAY)
-        return datetime.max if day is None else datetime.combine(day, time()) + timedelta(seconds=_lowest(self.in_day))
+        times = copy.copy(_times(self.written))  # it keeps its position in itself, so it is never shared
+        before = max(wall, FIRST_WALL_TIME) - SECOND
+        last_year = before.year + HORIZON_YEARS
+        while before.year <= last_year:
+            try:
+                found: datetime = times.get_next(datetime, start_time=before)
+            except CroniterBadDateError:
+                break
+            if not self.finds_too_many or names(self.days, found):
+                return found
+            before = found.replace(hour=23, minute=59, second=59)
+        return datetime.max
 
 
-def _lowest(bits: int) -> int:
-    return (bits & -bits).bit_length() - 1
+@lru_cache(maxsize=16384)
+def _times(written: str) -> croniter:
+    """Made where it is used only, since that takes long; what is excluded, for one, is never looked for."""
+    return croniter(written, FIRST_WALL_TIME, second_at_beginning=True, implement_cron_bug=True)
 
 
 @lru_cache(maxsize=2048)
@@ -100,19 +123,31 @@ def read(expression: str) -> Expression:
     for name, field in named.items():
         if "" in field.split(","):
             refuse_item(name, field)
-    *times, _ = [values_in(name, field) for name, field in named.items() if name not in (DAY_OF_MONTH, DAY_OF_WEEK)]
+    *times, months = [
+        values_in(name, field) for name, field in named.items() if name not in (DAY_OF_MONTH, DAY_OF_WEEK)
+    ]
     in_month, _, in_week = fields[-3:]
-    days = " ".join(fields[-3:])
-    days_of_year(days, _SOME_YEAR)  # which refuses what its day fields cannot be
+    days = _starred(in_month, days_of_month(in_month)), _listed(months), _starred(in_week, days_of_week(in_week))
     if "*" not in (in_month, in_week) and _LONE_DAYS.search(f"{in_month} {in_week}"):
         raise InvalidSchedule(f"cron {expression!r}: W, #, L5 and lists with * need * as the other day field")
     return Expression(
         seconds=times[0] if len(fields) == 6 else 1,
         minutes=times[-2],
         hours=times[-1],
-        days=days,
+        days=" ".join(fields[-3:]),
         fixed=not fields[-5].startswith("*") and not fields[-4].startswith("*"),
+        written=" ".join([*map(_listed, times), *days]),
+        finds_too_many="W" in in_month or "L-" in in_month,
     )
+
+
+def _starred(field: str, days: str) -> str:
+    """The days, or the field itself where a ``*`` at its beginning says how the two day fields are joined."""
+    return field if field.startswith("*") and "," not in field else days
+
+
+def _listed(values: int) -> str:
+    return ",".join(listed(values))
 
 
 def _fields_of(expression: str) -> list[str]:

@@ -79,6 +79,11 @@ def values_in(name: str, field: str) -> int:
     return found
 
 
+def listed(values: int) -> list[str]:
+    """The values, a bit each, as numbers."""
+    return [str(value) for value in range(values.bit_length()) if values >> value & 1]
+
+
 def number_of(name: str, text: str, item: str) -> int:
     """The value that a number or a name stands for in this field; Sunday is 0."""
     number = _NAMES.get(name, {}).get(text, int(text) if text.isdigit() else -1)

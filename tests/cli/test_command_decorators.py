@@ -365,7 +365,7 @@ def test_the_entry_point_imports_nothing_heavy() -> None:
 
     code = (
         "import sys; import pgsched.cli.main; "
-        "print([name for name in ('psycopg', 'sqlalchemy', 'litestar', 'aiohttp') if name in sys.modules])"
+        "print([name for name in ('psycopg', 'sqlalchemy', 'litestar', 'aiohttp', 'croniter') if name in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
