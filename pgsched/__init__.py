@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from pgsched.client import schedule_many_async as schedule_many_async
     from pgsched.client import schedule_outcome as schedule_outcome
     from pgsched.client import schedule_outcome_async as schedule_outcome_async
-    from pgsched.delivery.exceptions import Fail as Fail
-    from pgsched.delivery.exceptions import Retry as Retry
-    from pgsched.delivery.exceptions import Snooze as Snooze
-    from pgsched.delivery.handlers import Context as Context
+    from pgsched.delivery.exception_outcomes import Fail as Fail
+    from pgsched.delivery.exception_outcomes import Retry as Retry
+    from pgsched.delivery.exception_outcomes import Snooze as Snooze
+    from pgsched.delivery.handler_call import Context as Context
     from pgsched.delivery.python import App as App
 
 _HOMES = {
     "App": "pgsched.delivery.python",
     "AsyncClient": "pgsched.client",
     "Client": "pgsched.client",
-    "Context": "pgsched.delivery.handlers",
-    "Fail": "pgsched.delivery.exceptions",
+    "Context": "pgsched.delivery.handler_call",
+    "Fail": "pgsched.delivery.exception_outcomes",
     "Placed": "pgsched.client",
-    "Retry": "pgsched.delivery.exceptions",
+    "Retry": "pgsched.delivery.exception_outcomes",
     "Scheduled": "pgsched.client",
-    "Snooze": "pgsched.delivery.exceptions",
+    "Snooze": "pgsched.delivery.exception_outcomes",
     "schedule": "pgsched.client",
     "schedule_async": "pgsched.client",
     "schedule_many": "pgsched.client",

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import psycopg
 
-from pgsched.delivery.exceptions import describe
+from pgsched.delivery.exception_outcomes import describe
 from pgsched.delivery.isolation import StartChild
 from pgsched.delivery.python import App
 from pgsched.delivery.threads import LoopsThreads

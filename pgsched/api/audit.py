@@ -7,7 +7,7 @@ from litestar.params import QueryParameter
 
 from pgsched.api.parameters import Limit, OnlyClient, Pooled
 from pgsched.api.routing import reads
-from pgsched.responses import Page, page_of
+from pgsched.api_responses import Page, page_of
 from pgsched.store.admin import audit
 from pgsched.store.admin.audit import AuditEntry, AuditFilter
 

@@ -17,7 +17,7 @@ from pgsched.api.quotas import RateLimits
 from pgsched.batched_lookups import Batched
 from pgsched.domain.api_key import ANYBODY, Grant, KnownKey, Token
 from pgsched.errors import PgschedError, Unauthenticated, Unavailable
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 
 _KEPT_FOR = 0.5
 _OLDEST = 0.9  # seconds that a look-up may have taken for its answer to count
@@ -106,7 +106,7 @@ class Authentication:
     async def _takes_anybody(self) -> bool:
         if self._is_open and time.monotonic() > self._open_until:
             asked = time.monotonic()
-            self._is_open = not await self._database.ask(internal.has_keys)
+            self._is_open = not await self._database.ask(internal_verbs.has_keys)
             self._open_until = asked + _KEPT_FOR
         return self._is_open
 
@@ -122,7 +122,9 @@ class Authentication:
 
     async def _ask(self, ids: Collection[str]) -> dict[str, _Kept]:
         asked = time.monotonic()
-        found = {key.id: _Kept.of(key, asked) for key in await self._database.ask(internal.look_up_keys, list(ids))}
+        found = {
+            key.id: _Kept.of(key, asked) for key in await self._database.ask(internal_verbs.look_up_keys, list(ids))
+        }
         if len(self._kept) > _MANY:
             self._kept = {id: kept for id, kept in self._kept.items() if asked - kept.asked < _KEPT_FOR}
         self._kept |= found
@@ -134,4 +136,4 @@ class Authentication:
         if now - self._noted.get(id, -_NOTED_EVERY) >= _NOTED_EVERY:
             self._noted = {known: at for known, at in self._noted.items() if now - at < _NOTED_EVERY} | {id: now}
             with suppress(PgschedError):
-                await self._database.ask(internal.note_key_use, id)
+                await self._database.ask(internal_verbs.note_key_use, id)

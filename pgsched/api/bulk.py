@@ -14,10 +14,10 @@ from pgsched.api.access import check_scope, grant_of
 from pgsched.api.parameters import Actor, After, Instant, Limit, OfJob, Pooled, cursor, position
 from pgsched.api.request_reading import ApiRequest
 from pgsched.api.routing import DRY_RUN, made_at, makes, reads, removes
+from pgsched.api_responses import Changed, Page, page_of
 from pgsched.domain.duration import parse_shift
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.states import LiveStatus
-from pgsched.responses import Changed, Page, page_of
 from pgsched.store import verbs
 from pgsched.store.bulk import operations
 from pgsched.store.bulk.values import Action, BulkAsked, BulkDetail, BulkOperation

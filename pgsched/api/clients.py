@@ -9,8 +9,8 @@ from msgspec import UNSET, Meta, UnsetType
 from pgsched.api.parameters import Actor, AfterName, ChangedSettings, Defaults, Duration, Limit, Pooled, Ring, Weight
 from pgsched.api.pausing import pausable
 from pgsched.api.routing import makes, reads, removes, replaces, sets
+from pgsched.api_responses import Page, page_of
 from pgsched.domain.duration import length_of
-from pgsched.responses import Page, page_of
 from pgsched.store import verbs
 from pgsched.store.admin import clients, secrets
 from pgsched.store.admin.clients import KEPT_FOR, ClientRow

@@ -29,9 +29,9 @@ from pgsched.api.parameters import (
     page,
 )
 from pgsched.api.routing import made_at, makes, reads, removes
+from pgsched.api_responses import Changed, DeadLetterDetail, Page, Replayed, with_attempts
 from pgsched.domain.states import LetterState
 from pgsched.errors import NotFound
-from pgsched.responses import Changed, DeadLetterDetail, Page, Replayed, with_attempts
 from pgsched.store import verbs
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter

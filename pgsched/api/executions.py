@@ -33,9 +33,9 @@ from pgsched.api.parameters import (
     page,
 )
 from pgsched.api.routing import acts, reads, reads_version, sets
+from pgsched.api_responses import Changed, ExecutionDetail, Page, with_attempts
 from pgsched.domain.states import ExecutionStatus, each_once
 from pgsched.errors import NotFound
-from pgsched.responses import Changed, ExecutionDetail, Page, with_attempts
 from pgsched.store import verbs
 from pgsched.store.ends import dependencies
 from pgsched.store.lookup import listings

@@ -11,10 +11,10 @@ from msgspec import Meta
 from pgsched.api.parameters import Actor, AfterName, Duration, Instant, OnlyClient, Pooled
 from pgsched.api.parameters import Limit as PageSize
 from pgsched.api.routing import acts, reads, removes, replaces
+from pgsched.api_responses import Page, page_of
 from pgsched.domain.duration import parse_duration
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.states import LimitKind
-from pgsched.responses import Page, page_of
 from pgsched.store import verbs
 from pgsched.store.gates import blocked_keys, limits, sidelined_targets
 from pgsched.store.gates.blocked_keys import BlockedKey

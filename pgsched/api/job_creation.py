@@ -18,9 +18,9 @@ from pgsched.api.jobs import next_instant
 from pgsched.api.parameters import Duration, Instant
 from pgsched.api.problems import Unreadable
 from pgsched.api.routing import makes
+from pgsched.api_responses import Scheduled
 from pgsched.domain.options import OPTIONS
 from pgsched.domain.trace import traceparent_in
-from pgsched.responses import Scheduled
 from pgsched.store.jobs.unplanned_jobs import plan_job
 from pgsched.store.lookup.listings import get_job
 from pgsched.store.schedule import calls

@@ -36,12 +36,12 @@ from pgsched.api.parameters import (
 )
 from pgsched.api.pausing import pausable
 from pgsched.api.routing import acts, made_at, makes, reads, reads_version, removes, sets
+from pgsched.api_responses import Changed, Job, JobDetail, Page, Preview, Triggered, job_detail, job_of, jobs_of
 from pgsched.domain.jitter import identity_of
 from pgsched.domain.preview import preview
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.states import JobState
 from pgsched.errors import InvalidSchedule, NotFound
-from pgsched.responses import Changed, Job, JobDetail, Page, Preview, Triggered, job_detail, job_of, jobs_of
 from pgsched.store import verbs
 from pgsched.store.jobs import edits
 from pgsched.store.lookup import listings

@@ -11,11 +11,11 @@ from msgspec import Meta
 
 from pgsched.api.parameters import Actor, AfterName, Duration, Instant, Limit, Pooled
 from pgsched.api.routing import acts, makes, reads, removes, replaces
+from pgsched.api_responses import Page, page_of
 from pgsched.domain.api_key import Scope
 from pgsched.domain.duration import length_of
 from pgsched.domain.schedule import instant_of
-from pgsched.responses import Page, page_of
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.admin import api_keys
 from pgsched.store.admin.api_keys import KeyRow
 
@@ -112,13 +112,15 @@ async def rotate_key(
 async def put_key_rate(key_id: KeyId, data: JSONBody[KeyRate], database: Pooled, actor: Actor) -> ApiKeyChanged:
     """Each API process counts separately, and applies the change within a second."""
     given = msgspec.structs.asdict(data)
-    return ApiKeyChanged(id=key_id, changed=await database.ask(internal.set_key_rate, key_id, **given, actor=actor))
+    return ApiKeyChanged(
+        id=key_id, changed=await database.ask(internal_verbs.set_key_rate, key_id, **given, actor=actor)
+    )
 
 
 @removes("/keys/{key_id:str}", "Revoke an API key", 404, scope="admin", everywhere=True)
 async def revoke_key(key_id: KeyId, database: Pooled, actor: Actor) -> ApiKeyChanged:
     """Within a second, every API process refuses it."""
-    return ApiKeyChanged(id=key_id, changed=await database.ask(internal.revoke_key, key_id, actor=actor))
+    return ApiKeyChanged(id=key_id, changed=await database.ask(internal_verbs.revoke_key, key_id, actor=actor))
 
 
 def _kept_by_nobody(location: str | None = None) -> dict[str, str]:

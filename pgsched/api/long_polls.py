@@ -18,11 +18,11 @@ from psycopg import AsyncConnection
 
 from pgsched.api.connection_pool import Database
 from pgsched.domain.notification import CHANNEL, parse_notice
-from pgsched.domain.partitions import queue_of
+from pgsched.domain.queue_partitions import queue_of
 from pgsched.domain.round_robin import Payers, Turns
 from pgsched.errors import PgschedError, Unavailable
 from pgsched.event_emitter import Events
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.core.listening import listen
 from pgsched.store.core.pooler import has_sessions
 from pgsched.store.core.session_settings import KEPT_ALIVE, KEPT_ALIVE_BY_THE_SERVER, pin
@@ -114,7 +114,7 @@ class LongPolls:
             queue.told.clear()
             due, started = None, time.monotonic()
             with contextlib.suppress(PgschedError):
-                due = await self._database.ask(internal.until_next, queue.name)
+                due = await self._database.ask(internal_verbs.until_next, queue.name)
             if due is not None and due <= 0:
                 queue.come()
             pause = _LOOK_EVERY if due is None or due <= 0 else min(due, _LOOK_EVERY)

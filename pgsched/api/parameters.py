@@ -14,11 +14,11 @@ from msgspec import UNSET, Meta
 
 from pgsched.api.connection_pool import Database
 from pgsched.api.problems import Fault, Unreadable
+from pgsched.api_responses import Page
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.states import Sort
 from pgsched.domain.target import host_alone
 from pgsched.errors import InvalidSchedule
-from pgsched.responses import Page
 from pgsched.sealing import KeyRing
 from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.rows import RowPage

@@ -102,7 +102,7 @@ def _identity(settings: Settings, events: Events) -> tuple[Bearer | None, Provid
     if not settings.takes_tokens:
         return None, Providers()
     with extra("oidc", by="oidc"):
-        from pgsched.api.bearer import BearerTokens
+        from pgsched.api.provider_tokens import BearerTokens
         from pgsched.api.sign_in import SignIns
     tokens = BearerTokens(settings, events)
     return tokens, SignIns(settings, tokens)

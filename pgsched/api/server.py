@@ -19,7 +19,7 @@ from pgsched.errors import InvalidSettings
 from pgsched.event_emitter import Events
 from pgsched.service import collect_seldom
 from pgsched.settings import Settings, is_loopback
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.core.session_settings import AS_API, locally
 from pgsched.store.core.transactions import transaction
 
@@ -98,7 +98,7 @@ def _check_keys(settings: Settings, events: Events) -> None:
     is away, it starts and takes none."""
     with contextlib.suppress(psycopg.Error), transaction(settings.database_url or "") as connection:
         connection.execute(locally(AS_API))
-        if connection.execute(internal.has_keys.text()).fetchone() == (True,):
+        if connection.execute(internal_verbs.has_keys.text()).fetchone() == (True,):
             return
         if settings.takes_tokens:
             return

@@ -22,12 +22,12 @@ from urllib.parse import quote, urlencode
 
 import httpx
 
-from pgsched.api.bearer import BearerTokens
 from pgsched.api.pages.provider import PendingSignIn, Providers
 from pgsched.api.provider_keys import Unusable, answered, asking, discovered
+from pgsched.api.provider_tokens import BearerTokens
 from pgsched.api.quotas import RateLimits
 from pgsched.delivery.tls import trusting_context
-from pgsched.domain.oidc import Provider, SignIn, may_be_asked, parse_providers
+from pgsched.domain.token_providers import Provider, SignIn, may_be_asked, parse_providers
 from pgsched.errors import InvalidSettings, Unauthenticated, Unavailable
 from pgsched.settings import Settings
 

@@ -11,8 +11,8 @@ from pgsched.api.parameters import INSTANT, OnlyClient, Pooled, bound
 from pgsched.api.problems import Unreadable
 from pgsched.api.request_reading import ApiRequest
 from pgsched.api.routing import reads
+from pgsched.api_responses import Stats
 from pgsched.domain.duration import format_duration, length_of
-from pgsched.responses import Stats
 from pgsched.store import verbs
 from pgsched.store.lookup import throughput
 from pgsched.store.lookup.throughput import LONGEST, By, Span, step_for

@@ -11,9 +11,9 @@ import uvloop
 from pgsched.bench.processes import answers_of
 from pgsched.bench.receiver import CallbackReceiver
 from pgsched.delivery.http import HttpChannel
+from pgsched.domain.attempt_outcome import Succeeded
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import parse_options
-from pgsched.domain.outcome import Succeeded
 
 CONNECTIONS = 100
 PAYLOAD = b'{"order": 42, "merchant": "abcdefghij"}'

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
+from pgsched.api_responses import Page
 from pgsched.cli.reply import Reply, listing, table
 from pgsched.errors import InvalidInput
-from pgsched.responses import Page
 
 _Row = TypeVar("_Row")
 _SECONDS = 5.0

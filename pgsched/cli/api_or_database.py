@@ -70,8 +70,8 @@ def _address(flags: Mapping[str, Any], api: str | None) -> str | None:
 
 
 def _asking_database(flags: Mapping[str, Any], actor: str | None) -> Ask:
-    from pgsched.cli.database import ask
     from pgsched.cli.database_backend import DatabaseBackend
+    from pgsched.cli.database_connection import ask
 
     settings = with_database(load_settings(flags))
     return lambda question: ask(settings, lambda connection: question(DatabaseBackend(connection, settings, actor)))

@@ -51,7 +51,7 @@ def database_command(
     """Makes an async function a command that needs the database; it is given the settings, too, if it wants."""
 
     def answer_of(question: Question, given: dict[str, Any]) -> Answer:
-        from pgsched.cli.database import ask
+        from pgsched.cli.database_connection import ask
 
         words = click.get_current_context().command_path.split()
         refuse_api(" ".join(["pgsched", *words[1:]]), given.pop("api"))

@@ -13,13 +13,7 @@ from uuid import UUID
 import msgspec
 from psycopg import AsyncConnection
 
-from pgsched.cli.why import Around
-from pgsched.domain.duration import length_of
-from pgsched.domain.event_position import Position
-from pgsched.domain.id_or_key import id_or_key
-from pgsched.domain.states import each_once
-from pgsched.errors import InvalidInput, NotFound
-from pgsched.responses import (
+from pgsched.api_responses import (
     DeadLetterDetail,
     ExecutionDetail,
     Job,
@@ -32,6 +26,12 @@ from pgsched.responses import (
     page_of,
     with_attempts,
 )
+from pgsched.cli.why import Around
+from pgsched.domain.duration import length_of
+from pgsched.domain.event_position import Position
+from pgsched.domain.id_or_key import id_or_key
+from pgsched.domain.states import each_once
+from pgsched.errors import InvalidInput, NotFound
 from pgsched.sealing import KeyRing
 from pgsched.settings import Settings
 from pgsched.store import verbs

@@ -21,7 +21,7 @@ from pgsched.delivery.handler_transaction import TransactionalCompletion
 from pgsched.delivery.isolation import Call, StartChild, framed
 from pgsched.delivery.python import PythonChannel
 from pgsched.delivery.threads import Threads
-from pgsched.domain.outcome import Failed, Outcome
+from pgsched.domain.attempt_outcome import Failed, Outcome
 from pgsched.event_emitter import Events
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Link

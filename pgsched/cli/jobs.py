@@ -7,6 +7,7 @@ from uuid import UUID
 
 import click
 
+from pgsched.api_responses import Job
 from pgsched.cli.answer_tables import Answer, changed, changes_in, edited, fill
 from pgsched.cli.command_decorators import command
 from pgsched.cli.command_group import CommandGroup
@@ -27,7 +28,6 @@ from pgsched.cli.parameters import host_name, instant, label
 from pgsched.cli.preview import preview
 from pgsched.cli.reply import listing, table
 from pgsched.domain.states import JOB_STATES
-from pgsched.responses import Job
 from pgsched.store.lookup.rows import MOST_OUTCOMES
 
 _COLUMNS = ("id", "client", "key", "state", "schedule", "target", "labels", "reason")

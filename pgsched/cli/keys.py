@@ -11,7 +11,7 @@ from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.options import actor_option, page_options
 from pgsched.cli.parameters import instant
 from pgsched.domain.api_key import SCOPES
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 
 _COLUMNS = ("id", "subject", "clients", "scopes", "expires_at", "last_used_at", "revoked_at", "rate", "burst")
 _ONCE = "it is shown this once: keep it where only its user reads it"
@@ -66,7 +66,7 @@ async def create(
 @page_options(str, "ID")
 async def list_keys(connection: Any, limit: int, after: str | None) -> Answer:
     """List the keys, including revoked ones."""
-    from pgsched.responses import page_of
+    from pgsched.api_responses import page_of
     from pgsched.store.admin import api_keys
 
     found = await api_keys.all_keys(connection, limit=limit + 1, after=after)
@@ -106,7 +106,7 @@ async def rotate(connection: Any, id: str, keep_for: str | None, actor: str | No
 async def limit(connection: Any, id: str, rate: int | None, burst: int | None, actor: str | None) -> Answer:
     """Limit a key's requests per second in each API process; without --rate, remove the limit."""
 
-    is_changed = await internal.set_key_rate(connection, id, rate=rate, burst=burst, actor=actor)
+    is_changed = await internal_verbs.set_key_rate(connection, id, rate=rate, burst=burst, actor=actor)
     return changed(is_changed, "set", "was so before", id=id)
 
 
@@ -116,4 +116,4 @@ async def limit(connection: Any, id: str, rate: int | None, burst: int | None, a
 async def revoke(connection: Any, id: str, actor: str | None) -> Answer:
     """Revoke a key: within a second, every API process refuses it."""
 
-    return changed(await internal.revoke_key(connection, id, actor=actor), "revoked", "was revoked before", id=id)
+    return changed(await internal_verbs.revoke_key(connection, id, actor=actor), "revoked", "was revoked before", id=id)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import psycopg
 
-from pgsched.cli.database import explained
+from pgsched.cli.database_connection import explained
 from pgsched.cli.reply import Reply
 from pgsched.errors import PgschedError
 from pgsched.store.admin.logins import Logins, is_superuser, let_act_as_api, make_logins

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
-from pgsched.cli.database import ask, explained
+from pgsched.cli.database_connection import ask, explained
 from pgsched.cli.reply import Reply, json_option
 from pgsched.errors import Refused
 from pgsched.settings import Settings

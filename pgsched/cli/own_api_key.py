@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pgsched.domain.api_key import SCOPES, Token
 from pgsched.own_files import write_own
 from pgsched.settings import Settings
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
@@ -20,7 +20,7 @@ _HEADER = "Authorization: Bearer "
 def own_key(settings: Settings) -> Path:
     """The file with the header, which its owner alone may read. Its key is for everything; another is made where the
     database does not take it. Raises PgschedError and OSError."""
-    from pgsched.cli.database import ask
+    from pgsched.cli.database_connection import ask
 
     file = Path(settings.data_dir) / "authorization"
     found = _token_in(file)
@@ -40,7 +40,7 @@ def _token_in(file: Path) -> Token | None:
 async def _made(connection: "AsyncConnection[Any]", found: Token | None) -> Token | None:
     from pgsched.store.admin import api_keys
 
-    known = await internal.look_up_keys(connection, [found.id]) if found else []
+    known = await internal_verbs.look_up_keys(connection, [found.id]) if found else []
     if found and any(found.fits(key.hash) and not key.revoked and key.expires_in is None for key in known):
         return None
     return await api_keys.create(connection, subject="pgsched up", clients=None, scopes=SCOPES, actor="pgsched up")

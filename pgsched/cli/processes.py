@@ -16,8 +16,8 @@ import click
 
 from pgsched.cli.child import Orders, counting_words, hear_settings, program, stop_when_orphaned
 from pgsched.cli.configuration import API, WORKER, load_settings, settings_options, with_database
-from pgsched.cli.database import explained
-from pgsched.cli.logs import Relay, begin_log, decided
+from pgsched.cli.database_connection import explained
+from pgsched.cli.log_setup import Relay, begin_log, decided
 from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.supervisor import Program, Supervisor
 from pgsched.errors import NotFound, Unavailable

@@ -12,7 +12,7 @@ from pgsched.cli.parameters import Number, duration
 from pgsched.cli.reply import table
 from pgsched.errors import InvalidInput
 from pgsched.settings import Settings
-from pgsched.store import internal, verbs
+from pgsched.store import internal_verbs, verbs
 from pgsched.store.admin import installation_settings, recovery
 from pgsched.store.admin.ending_recovery import HoldPolicy, ReleasedInstallation
 from pgsched.store.core.transactions import lending
@@ -45,7 +45,7 @@ async def recover(connection: Any, settings: Settings, hold: bool, release: bool
     Without --release or --hold, it changes nothing, except that it holds an installation whose workers last ran on
     another server. With --release, it holds the installation, applies the options, and then lets workers continue.
     """
-    await internal.check_in(connection)
+    await internal_verbs.check_in(connection)
     said = {"note": given.pop("note"), "actor": given.pop("actor")}
     policy = HoldPolicy(**given, **said)
     if not release and policy != HoldPolicy(**said):

@@ -13,7 +13,7 @@ import psycopg
 
 from pgsched.cli.api_or_database import api_option, refuse_api
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
-from pgsched.cli.database import explained
+from pgsched.cli.database_connection import explained
 from pgsched.cli.parameters import Number
 from pgsched.cli.reply import Reply, json_option, table
 from pgsched.event_emitter import printable

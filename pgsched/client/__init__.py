@@ -11,6 +11,13 @@
 What goes wrong is raised as one of ``pgsched.errors``, the same classes on both ways.
 """
 
+from pgsched.api_responses import DeadLetterDetail as DeadLetterDetail
+from pgsched.api_responses import ExecutionDetail as ExecutionDetail
+from pgsched.api_responses import Job as Job
+from pgsched.api_responses import JobDetail as JobDetail
+from pgsched.api_responses import JobSchedule as JobSchedule
+from pgsched.api_responses import Page as Page
+from pgsched.api_responses import Scheduled as Scheduled
 from pgsched.client.http import AsyncClient as AsyncClient
 from pgsched.client.http import Client as Client
 from pgsched.client.many import Ids as Ids
@@ -23,13 +30,6 @@ from pgsched.client.transaction import schedule_async as schedule_async
 from pgsched.client.transaction import schedule_outcome as schedule_outcome
 from pgsched.client.transaction import schedule_outcome_async as schedule_outcome_async
 from pgsched.domain.schedule import Fire as Fire
-from pgsched.responses import DeadLetterDetail as DeadLetterDetail
-from pgsched.responses import ExecutionDetail as ExecutionDetail
-from pgsched.responses import Job as Job
-from pgsched.responses import JobDetail as JobDetail
-from pgsched.responses import JobSchedule as JobSchedule
-from pgsched.responses import Page as Page
-from pgsched.responses import Scheduled as Scheduled
 from pgsched.store.admin.audit import AuditEntry as AuditEntry
 from pgsched.store.admin.clients import ClientRow as ClientRow
 from pgsched.store.admin.clients import SecretHint as SecretHint

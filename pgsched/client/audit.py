@@ -2,9 +2,9 @@
 
 from typing import TypedDict, Unpack
 
+from pgsched.api_responses import Page
 from pgsched.client.methods import method, pages
 from pgsched.client.requests import Call, Id, check_names, path
-from pgsched.responses import Page
 from pgsched.store.admin.audit import AuditEntry
 
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TypedDict, Unpack
 
+from pgsched.api_responses import Page
 from pgsched.client.methods import method, pages
 from pgsched.client.requests import Call, Id, Instant, between, check_names, identity, path, present
 from pgsched.domain.duration import format_shift
 from pgsched.domain.schedule import instant_of
-from pgsched.responses import Page
 from pgsched.store.bulk.values import Action, BulkAsked, BulkDetail, BulkOperation
 
 

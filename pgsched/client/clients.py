@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
+from pgsched.api_responses import Page
 from pgsched.client.methods import method, pages
 from pgsched.client.requests import Call, Length, body, check_names, path, present
-from pgsched.responses import Page
 from pgsched.store.admin.clients import ClientRow
 from pgsched.store.admin.secrets import SecretRow
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, TypedDict, Unpack
 from uuid import UUID
 
+from pgsched.api_responses import DeadLetterDetail, Page
 from pgsched.client.methods import method, pages
 from pgsched.client.requests import (
     Call,
@@ -18,7 +19,6 @@ from pgsched.client.requests import (
     present,
 )
 from pgsched.domain.states import Sort
-from pgsched.responses import DeadLetterDetail, Page
 from pgsched.store.lookup.rows import DeadLetter
 
 

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
 from uuid import UUID
 
+from pgsched.api_responses import Job, JobDetail, Page, Scheduled
 from pgsched.client.methods import method, pages
 from pgsched.client.requests import (
     Call,
@@ -19,7 +20,6 @@ from pgsched.client.requests import (
 )
 from pgsched.domain.schedule import Fire
 from pgsched.domain.states import Sort
-from pgsched.responses import Job, JobDetail, Page, Scheduled
 from pgsched.store.lookup.rows import EditPreview
 from pgsched.store.schedule.schedule_parameters import check_given, names_after
 

@@ -17,8 +17,8 @@ from functools import update_wrapper
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, overload
 
+from pgsched.api_responses import Page
 from pgsched.client.requests import Call
-from pgsched.responses import Page
 
 LARGEST = 500
 """Items of the pages that are read where all are asked for."""

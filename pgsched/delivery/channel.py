@@ -8,9 +8,9 @@ passes them to ``exceptions.outcome_of``, so that exceptions become outcomes in 
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
+from pgsched.domain.attempt_outcome import Failed, Outcome, Undeliverable
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import Options
-from pgsched.domain.outcome import Failed, Outcome, Undeliverable
 from pgsched.domain.target import Scheme
 
 _NOT_PULLED = "workers serve this queue, and queue: targets are for consumers: schedule them in a queue that is pulled"

@@ -24,7 +24,7 @@ from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrad
 from pgsched.delivery.error_text import LENGTHS, TOLD
 from pgsched.delivery.exchange import Dropped, Exchange, Malformed
 from pgsched.delivery.malformed_head import LONGEST_HEAD, MalformedHead
-from pgsched.domain.outcome import LONGEST_ERROR
+from pgsched.domain.attempt_outcome import LONGEST_ERROR
 
 if TYPE_CHECKING:
     from pgsched.delivery.pool import OriginSlots

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary
 
-from pgsched.delivery.exceptions import FinalFailure
+from pgsched.delivery.exception_outcomes import FinalFailure
 from pgsched.delivery.exchange import DeliveryFailed, Exchange
 from pgsched.delivery.redaction import redacted
 from pgsched.delivery.tls import certified_context

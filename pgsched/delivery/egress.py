@@ -11,7 +11,7 @@ import ipaddress
 import socket
 from typing import Any
 
-from pgsched.delivery.exceptions import FinalFailure
+from pgsched.delivery.exception_outcomes import FinalFailure
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]

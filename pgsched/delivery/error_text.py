@@ -4,7 +4,7 @@ import re
 import zlib
 
 from pgsched.delivery.exchange import Exchange
-from pgsched.domain.outcome import LONGEST_ERROR
+from pgsched.domain.attempt_outcome import LONGEST_ERROR
 
 _MOST_BYTES = 4 * LONGEST_ERROR  # four bytes are the most a character takes
 _WBITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}

@@ -4,8 +4,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pgsched.delivery.exceptions import OutcomeException, describe
-from pgsched.domain.outcome import Failed
+from pgsched.delivery.exception_outcomes import OutcomeException, describe
+from pgsched.domain.attempt_outcome import Failed
 
 if TYPE_CHECKING:
     from pgsched.delivery.connection import Connection

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pgsched.delivery.exceptions import cause_of, cut, declared, describe, members_of
+from pgsched.delivery.exception_outcomes import cause_of, cut, declared, describe, members_of
 from pgsched.delivery.own_context import own_context
+from pgsched.domain.attempt_outcome import Failed, Outcome
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.gate import host_of
-from pgsched.domain.outcome import Failed, Outcome
 from pgsched.event_emitter import Events, Field
 
 LONGEST_TRACEBACK = 6_000

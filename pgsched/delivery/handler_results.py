@@ -6,9 +6,9 @@ from contextlib import _AsyncGeneratorContextManager, _GeneratorContextManager
 from types import AsyncGeneratorType, GeneratorType
 from typing import Any
 
-from pgsched.delivery.exceptions import FinalFailure
+from pgsched.delivery.exception_outcomes import FinalFailure
+from pgsched.domain.attempt_outcome import Succeeded
 from pgsched.domain.encoding import encode_json
-from pgsched.domain.outcome import Succeeded
 
 LONGEST_RESULT = 1_048_576
 """Bytes of JSON a result may have."""

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pgsched.delivery.slots import Slots, alone
+from pgsched.domain.attempt_outcome import Failed, Outcome, Released
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import Options
-from pgsched.domain.outcome import Failed, Outcome, Released
 from pgsched.event_emitter import Events
 
 LOSSES = 2

@@ -16,11 +16,11 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from pgsched.delivery.exceptions import outcome_of
+from pgsched.delivery.exception_outcomes import outcome_of
+from pgsched.domain.attempt_outcome import Failed, Outcome, Succeeded, Undeliverable
 from pgsched.domain.capability import KAFKA
 from pgsched.domain.execution import ClaimedExecution, instant_text, uuid_text
 from pgsched.domain.options import Options
-from pgsched.domain.outcome import Failed, Outcome, Succeeded, Undeliverable
 from pgsched.domain.trace import own_traceparent
 from pgsched.errors import InvalidPayload
 

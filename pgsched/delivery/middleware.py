@@ -13,7 +13,7 @@ from pgsched.delivery.handler_results import finished
 from pgsched.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from pgsched.delivery.handlers import Context
+    from pgsched.delivery.handler_call import Context
 
 Middleware = Callable[["Context"], AbstractContextManager[Any] | AbstractAsyncContextManager[Any]]
 

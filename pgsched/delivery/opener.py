@@ -16,7 +16,7 @@ from itertools import zip_longest
 
 from pgsched.delivery.connection import Connection
 from pgsched.delivery.egress import AddressInfo, AddressRefused, Egress
-from pgsched.delivery.exceptions import OutcomeException, describe
+from pgsched.delivery.exception_outcomes import OutcomeException, describe
 from pgsched.delivery.exchange import DeliveryFailed
 from pgsched.delivery.resolver import Resolver
 from pgsched.delivery.slots import alone

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints, is_typeddict
 
 import msgspec
 
-from pgsched.delivery.exceptions import FinalFailure
-from pgsched.domain.outcome import LONGEST_ERROR
+from pgsched.delivery.exception_outcomes import FinalFailure
+from pgsched.domain.attempt_outcome import LONGEST_ERROR
 from pgsched.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -14,19 +14,19 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from pgsched.delivery.failure_log import FailureLog, Raised, traceback_of
+from pgsched.delivery.handler_call import Handler, checked_clients, checked_heartbeat
 from pgsched.delivery.handler_results import DONE, FinishedInLoop, finished, succeeded
-from pgsched.delivery.handlers import Handler, checked_clients, checked_heartbeat
 from pgsched.delivery.isolation import LOSSES, Isolation
 from pgsched.delivery.middleware import Middleware, is_async
 from pgsched.delivery.own_context import Leftovers, leave_task, own_context
 from pgsched.delivery.reporting import HandlerReports, Reporter, beating
 from pgsched.delivery.slots import NoFreeSlot
 from pgsched.delivery.threads import Threads
+from pgsched.domain.attempt_outcome import AlreadySettled, Failed, Outcome, Succeeded, Undeliverable, escaped
 from pgsched.domain.capability import handler_of
 from pgsched.domain.declared_job import DeclaredJob, JobTerms, checked
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import Options
-from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Succeeded, Undeliverable, escaped
 from pgsched.domain.target import Scheme, parse_target
 from pgsched.errors import InvalidInput
 

@@ -7,10 +7,10 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Protocol
 
-from pgsched.delivery.exceptions import OutcomeException
+from pgsched.delivery.exception_outcomes import OutcomeException
+from pgsched.domain.attempt_outcome import Failed, escaped, json_text
 from pgsched.domain.encoding import encode_json
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.outcome import Failed, escaped, json_text
 from pgsched.errors import InvalidInput
 
 LONGEST_CHECKPOINT = 65_536

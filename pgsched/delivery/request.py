@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import cast
 from urllib.parse import quote
 
-from pgsched.delivery.exceptions import FinalFailure
+from pgsched.delivery.exception_outcomes import FinalFailure
 from pgsched.delivery.signature import sign_by_each
 from pgsched.delivery.url import Url
 from pgsched.domain.body import Body

@@ -5,7 +5,7 @@ import ssl
 from functools import lru_cache
 from typing import NamedTuple
 
-from pgsched.delivery.exceptions import FinalFailure
+from pgsched.delivery.exception_outcomes import FinalFailure
 from pgsched.domain.target import Scheme, parse_target
 from pgsched.errors import InvalidTarget
 

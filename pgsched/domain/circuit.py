@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from pgsched.domain.outcome import LONGEST_RETRY_AFTER, Deferred, Failed, Outcome, Succeeded
+from pgsched.domain.attempt_outcome import LONGEST_RETRY_AFTER, Deferred, Failed, Outcome, Succeeded
 
 WINDOW = 10.0
 """Seconds over which attempts are counted."""

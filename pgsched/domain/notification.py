@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from uuid import UUID
 
-from pgsched.domain.partitions import PARTITION_BITS
+from pgsched.domain.queue_partitions import PARTITION_BITS
 
 CHANNEL = "pgsched_wake"
 MOST_ROWS = 512  # characters: one row for each partition of a queue, as the triggers tell

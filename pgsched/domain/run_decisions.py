@@ -12,7 +12,7 @@ from enum import Enum, auto
 
 from pgsched.domain.duration import MICROSECOND, NO_TIME
 from pgsched.domain.job_rules import OnMissed, OnOverlap, Rules
-from pgsched.domain.occurrences import Missed
+from pgsched.domain.occurrence_counts import Missed
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.schedule import write_instant
 

@@ -24,9 +24,9 @@ from pgsched.worker.assignment import Assignment
 from pgsched.worker.claim.listener import Hints, Listener
 from pgsched.worker.gates.capabilities import Capabilities
 from pgsched.worker.leased_claims import SURE
-from pgsched.worker.run.blocked_loop import StandIn
+from pgsched.worker.run.blocked_loop_stand_in import StandIn
 from pgsched.worker.run.dispatcher import Dispatcher
-from pgsched.worker.run.lanes import LaneWatch, Watchdog
+from pgsched.worker.run.lane_watchdog import LaneWatch, Watchdog
 from pgsched.worker.run.renewer import Renewer
 from pgsched.worker.run.shares import Shares
 from pgsched.worker.settle.counting import Minutes

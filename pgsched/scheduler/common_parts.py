@@ -14,7 +14,7 @@ from pgsched.sealing import KeyRing
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Link, signed
 from pgsched.store.core.lineage import Lineage
-from pgsched.store.jobs.definitions import Definitions
+from pgsched.store.jobs.definition_cache import Definitions
 from pgsched.worker.circuits import Circuits
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import InHand

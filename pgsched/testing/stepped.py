@@ -11,15 +11,15 @@ from typing import Any
 from uuid import UUID
 
 from pgsched.delivery.python import App
+from pgsched.domain.attempt_outcome import Failed, Late, Outcome, Released, Succeeded, Undeliverable
 from pgsched.domain.duration import NO_TIME
 from pgsched.domain.encoding import decode_json
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import Options
-from pgsched.domain.outcome import Failed, Late, Outcome, Released, Succeeded, Undeliverable
 from pgsched.event_emitter import Events, Field
 from pgsched.scheduler.assembly import Assembly
 from pgsched.settings import Settings
-from pgsched.store import internal, verbs
+from pgsched.store import internal_verbs, verbs
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import LONG_AGO
@@ -148,7 +148,7 @@ class SteppedWorker:
         """Ends what a gate held too long, and releases executions whose predecessors have ended; whether any were."""
         pending = await dependencies.pending(connection)
         is_overdue = pending.overdue_in is not None and pending.overdue_in <= 0
-        ended = await internal.end_overdue(connection, most=_MOST) if is_overdue else 0
+        ended = await internal_verbs.end_overdue(connection, most=_MOST) if is_overdue else 0
         if not pending.dependents:
             return bool(ended)
         noted, decided, _ = await dependencies.release(connection, most=_MOST)

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from pgsched.event_emitter import Events
 from pgsched.service import DutyCycle, Service
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.ends import dependencies
 
@@ -77,10 +77,10 @@ class Releaser(Service):
     async def _due(self, connection: Connection, results_in: float | None, overdue_in: float | None) -> float:
         """Does what is due by the clock; the seconds until something is again."""
         if results_in is not None and results_in <= 0:
-            await internal.record_results(connection, most=_MOST)
+            await internal_verbs.record_results(connection, most=_MOST)
             results_in = _APART
         if overdue_in is not None and overdue_in <= 0:
-            ended = await internal.end_overdue(connection, most=_MOST)
+            ended = await internal_verbs.end_overdue(connection, most=_MOST)
             overdue_in = _APART if ended else None  # what is left is locked
         next_in = min((at for at in (results_in, overdue_in) if at is not None), default=self._every)
         return min(self._every, max(next_in, _APART))
@@ -106,7 +106,9 @@ class Releaser(Service):
     async def _sweep(self) -> int:
         """Checks the next part of all predecessors, and starts over after the last one."""
         async with self._sweeping.work_on(self._link) as connection:
-            decided, self._swept_to = await internal.release_abandoned(connection, most=_MOST, after=self._swept_to)
+            decided, self._swept_to = await internal_verbs.release_abandoned(
+                connection, most=_MOST, after=self._swept_to
+            )
         if self._swept_to:
             self._sweeping.go_on()
         return decided

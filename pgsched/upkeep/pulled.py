@@ -13,13 +13,13 @@ from datetime import timedelta
 import psycopg
 
 from pgsched.domain.gate import CLIENT
-from pgsched.domain.partitions import partitions_from
+from pgsched.domain.queue_partitions import partitions_from
 from pgsched.event_emitter import Events
 from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.gates import gates, ordering
-from pgsched.store.jobs.definitions import Definitions
+from pgsched.store.jobs.definition_cache import Definitions
 from pgsched.store.live import reaping
 from pgsched.store.live.executions import Lease
 from pgsched.store.pull import pull_upkeep

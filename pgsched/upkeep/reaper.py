@@ -11,7 +11,7 @@ index; where a backlog stands before them, each look reads on from where the las
 import time
 from collections.abc import Iterable, Sequence
 
-from pgsched.domain.partitions import partitions_from
+from pgsched.domain.queue_partitions import partitions_from
 from pgsched.event_emitter import Events
 from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.admin import workers
@@ -22,7 +22,7 @@ from pgsched.store.live import reaping
 from pgsched.store.live.reaping import ReapRange, reap_others
 from pgsched.store.live.set_aside import SetAside
 from pgsched.store.pull import pull_upkeep
-from pgsched.upkeep.liveness import CATCH_UP, Liveness
+from pgsched.upkeep.lost_workers import CATCH_UP, Liveness
 from pgsched.worker.assignment import Assignment
 
 _EVERY = 1.0

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from pgsched.event_emitter import Events
 from pgsched.service import Service
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.core.connect import Link
 from pgsched.store.lookup import rollups
 from pgsched.worker.settle.counting import Minutes, with_everybody
@@ -40,5 +40,5 @@ class Rollups(Service):
         except BaseException:
             self._minutes.give_back(counted)
             raise
-        notes = await internal.roll_up_notes(connection, most=_MOST_NOTES)
+        notes = await internal_verbs.roll_up_notes(connection, most=_MOST_NOTES)
         return 0.0 if notes == _MOST_NOTES else _EVERY

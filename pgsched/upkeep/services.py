@@ -8,13 +8,13 @@ from pgsched.service import Service
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Link
 from pgsched.upkeep.bulk import Bulk
-from pgsched.upkeep.days import Days
 from pgsched.upkeep.dependent_releaser import Releaser
 from pgsched.upkeep.first_row_planner import Planner
 from pgsched.upkeep.full_queues import FullQueues
 from pgsched.upkeep.primaries import Primaries
 from pgsched.upkeep.pulled import PulledQueues
 from pgsched.upkeep.reaper import Reaper
+from pgsched.upkeep.retention import Days
 from pgsched.upkeep.rollups import Rollups
 from pgsched.upkeep.stuck_keys import StuckKeys
 from pgsched.upkeep.zones import Zones

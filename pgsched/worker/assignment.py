@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
 from pgsched.domain.capability import crews
-from pgsched.domain.partitions import partitions_from
+from pgsched.domain.queue_partitions import partitions_from
 from pgsched.service import Signal
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.admin import workers
 from pgsched.store.core.connect import Connection
 from pgsched.version import __version__
@@ -74,7 +74,7 @@ class Assignment:
 
     async def check_in(self, connection: Connection) -> None:
         """Notes that this worker is on this server. Closes all partitions where the installation is held."""
-        held, self._renewals = await internal.check_in(connection, known=self._renewals)
+        held, self._renewals = await internal_verbs.check_in(connection, known=self._renewals)
         self._note_hold(held)
 
     def _note_hold(self, found: str | None) -> None:

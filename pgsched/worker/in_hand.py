@@ -6,9 +6,9 @@ still, its machine was frozen, or the database was away. So each row is compared
 started, and nothing is claimed while it is uncertain whether the others count this worker among the living. Moments
 are of the monotonic clock.
 
-While the loop stands still a thread may give up what has not begun (``run.blocked_loop``). It first takes the rows'
-leases by ``give_up``. Whenever the loop goes on, it starts none of these rows before it has handed all of them back
-(``emptied``).
+While the loop stands still a thread may give up what has not begun (``run.blocked_loop_stand_in``). It first takes
+the rows' leases by ``give_up``. Whenever the loop goes on, it starts none of these rows before it has handed all of
+them back (``emptied``).
 """
 
 import time

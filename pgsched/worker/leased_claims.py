@@ -16,7 +16,7 @@ from pgsched.service import Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.culprits import is_of_a_row
 from pgsched.store.core.wire import LONG_AGO
-from pgsched.store.jobs.definitions import Definitions
+from pgsched.store.jobs.definition_cache import Definitions
 from pgsched.store.live import claim_culprits, executions, looking, reaping
 from pgsched.store.live.executions import NOTHING_CLAIMED, Admit, Claimed, Lease, Share
 from pgsched.store.live.looking import RowFilter

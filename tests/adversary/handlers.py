@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 import pgsched
-from pgsched.delivery.handlers import Context
+from pgsched.delivery.handler_call import Context
 
 app = pgsched.App()
 

@@ -18,7 +18,7 @@ from pgsched.domain.api_key import ANYBODY, NOBODY, Grant, Token
 from pgsched.errors import SchemaMismatch, TooManyRequests, Unauthenticated
 from pgsched.event_emitter import Events
 from pgsched.settings import Settings, is_loopback
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from tests.api.access_arrange import make_key
 from tests.api.serving import serving
 from tests.conftest import Connection
@@ -293,7 +293,7 @@ async def test_a_login_that_may_not_act_as_the_api_is_told_what_to_grant(db: Con
         await database.open()
         try:
             with pytest.raises(SchemaMismatch, match='grant pgsched_api to "pgsched_test_worker"'):
-                await database.ask(internal.has_keys)
+                await database.ask(internal_verbs.has_keys)
         finally:
             await database.close()
     finally:

@@ -17,7 +17,7 @@ from pgsched.cli.bench import COUNT, on_server, progress, tell
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.connect import Connection, connect
 from pgsched.store.jobs.claimed_next_rows import plan_successors
-from pgsched.store.jobs.definitions import Definitions
+from pgsched.store.jobs.definition_cache import Definitions
 from tests.benchmarks.measuring.life import PARTITIONS, Life
 from tests.benchmarks.measuring.meter import Call, Meter
 from tests.benchmarks.measuring.statements import PRELOADED

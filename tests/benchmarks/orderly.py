@@ -20,7 +20,7 @@ import psycopg
 
 from pgsched.bench.load import Progress
 from pgsched.cli.bench import COUNT, JSON, progress, tell, worker_processes
-from pgsched.delivery.exceptions import Retry
+from pgsched.delivery.exception_outcomes import Retry
 from pgsched.delivery.python import App
 from pgsched.embedded import EmbeddedPostgres
 from pgsched.settings import Settings

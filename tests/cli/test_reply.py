@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from pgsched.cli.logs import Printable
+from pgsched.cli.log_setup import Printable
 from pgsched.cli.reply import Reply, listing, table
 
 HARMFUL = "no\x1b[2J\x9b31m\u202e\u2028\n\r\U000e0001"

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from pgsched.delivery.http import HttpChannel
+from pgsched.domain.attempt_outcome import Outcome
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import Options
-from pgsched.domain.outcome import Outcome
 
 ID = bytes.fromhex("0198c0de000070008000000000000001")
 NOW = 1_790_000_000

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsched.delivery.http import outcome_of_answer, parse_retry_after
+from pgsched.domain.attempt_outcome import Failed, Succeeded
 from pgsched.domain.options import Options
-from pgsched.domain.outcome import Failed, Succeeded
 from tests.delivery.receiver import NOW
 
 

@@ -7,9 +7,9 @@ import hmac
 import orjson
 import pytest
 
+from pgsched.domain.attempt_outcome import Failed, Succeeded
 from pgsched.domain.body import body_of
 from pgsched.domain.options import Options
-from pgsched.domain.outcome import Failed, Succeeded
 from tests.delivery.receiver import NOW, calling, execution, receiving
 
 _EVERY_BYTE = bytes(range(256))

@@ -6,7 +6,7 @@ import zlib
 import pytest
 
 from pgsched.delivery.error_text import error_text
-from pgsched.domain.outcome import LONGEST_ERROR, Failed
+from pgsched.domain.attempt_outcome import LONGEST_ERROR, Failed
 from tests.delivery.receiver import answering, deliver, receiving
 
 _SAID = "no such café"

@@ -16,8 +16,8 @@ from pgsched.delivery.http import HttpChannel
 from pgsched.delivery.pool import OriginSlots, PoolState
 from pgsched.delivery.slots import NoFreeSlot
 from pgsched.delivery.url import Origin
+from pgsched.domain.attempt_outcome import Failed, Outcome, Succeeded
 from pgsched.domain.options import Options
-from pgsched.domain.outcome import Failed, Outcome, Succeeded
 from tests.delivery.patience import Patient
 from tests.delivery.peer import OK, Peer, Wire, peer, saying
 from tests.delivery.receiver import TLS, calling, execution, server_tls

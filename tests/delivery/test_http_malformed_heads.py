@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from pgsched.delivery.malformed_head import LONGEST_HEAD
+from pgsched.domain.attempt_outcome import Failed, Succeeded
 from pgsched.domain.options import Options
-from pgsched.domain.outcome import Failed, Succeeded
 from tests.delivery.peer import Wire, peer, saying
 from tests.delivery.receiver import calling, deliver, execution
 

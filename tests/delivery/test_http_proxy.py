@@ -6,8 +6,8 @@ import pytest
 
 from pgsched.delivery.proxy import parse_proxy
 from pgsched.delivery.tls import trusting_context
+from pgsched.domain.attempt_outcome import Failed, Succeeded
 from pgsched.domain.options import Options
-from pgsched.domain.outcome import Failed, Succeeded
 from pgsched.errors import InvalidSettings
 from tests.delivery.proxying import proxying
 from tests.delivery.receiver import TLS, calling, execution, receiving, server_tls

@@ -15,8 +15,8 @@ from pgsched.delivery import opener, resolver
 from pgsched.delivery.egress import Egress
 from pgsched.delivery.resolver import Resolver
 from pgsched.delivery.slots import NoFreeSlot
+from pgsched.domain.attempt_outcome import Failed, Succeeded
 from pgsched.domain.options import Options
-from pgsched.domain.outcome import Failed, Succeeded
 from tests.delivery.peer import OK, peer, saying
 from tests.delivery.receiver import TLS, calling, execution, receiving, server_tls
 

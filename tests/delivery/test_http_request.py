@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsched.delivery.exceptions import FinalFailure
+from pgsched.delivery.exception_outcomes import FinalFailure
 from pgsched.delivery.request import compose
 from pgsched.delivery.signature import sign
 from pgsched.delivery.url import Origin, parse_url
+from pgsched.domain.attempt_outcome import Failed
 from pgsched.domain.options import Options
-from pgsched.domain.outcome import Failed
 from tests.delivery.receiver import ID, NOW, calling, deliver, execution, receiving
 
 

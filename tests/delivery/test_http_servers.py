@@ -6,8 +6,8 @@ import random
 import pytest
 
 from pgsched.delivery.http import HttpChannel
+from pgsched.domain.attempt_outcome import Succeeded
 from pgsched.domain.options import Options
-from pgsched.domain.outcome import Succeeded
 from tests.delivery.receiver import calling, execution
 from tests.delivery.servers import RECEIVERS, Server, server
 

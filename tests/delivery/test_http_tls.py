@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pgsched.delivery.tls import certificate_contexts, trusting_context
+from pgsched.domain.attempt_outcome import Failed, Succeeded
 from pgsched.domain.options import Options
-from pgsched.domain.outcome import Failed, Succeeded
 from pgsched.errors import InvalidSettings
 from tests.delivery.receiver import TLS, calling, execution, receiving, server_tls
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from pgsched.delivery.kafka import KafkaChannel, Producer
+from pgsched.domain.attempt_outcome import Failed, Outcome, Succeeded, Undeliverable
 from pgsched.domain.body import Body
 from pgsched.domain.cloudevent import CloudEvent
 from pgsched.domain.options import Options
-from pgsched.domain.outcome import Failed, Outcome, Succeeded, Undeliverable
 from tests.delivery.kafka_cluster import (
     NO_REPLICAS,
     NOT_LEADER,

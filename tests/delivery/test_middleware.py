@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from pgsched.delivery.exceptions import Retry
+from pgsched.delivery.exception_outcomes import Retry
 from pgsched.delivery.failure_log import FailureLog
-from pgsched.delivery.handlers import Context
+from pgsched.delivery.handler_call import Context
 from pgsched.delivery.python import App, PythonChannel
 from pgsched.delivery.threads import Threads
+from pgsched.domain.attempt_outcome import AlreadySettled, Failed, Outcome, Succeeded
 from pgsched.domain.options import Options
-from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Succeeded
 from pgsched.errors import InvalidInput
 from pgsched.event_emitter import Events
 from tests.delivery.receiver import execution

@@ -9,9 +9,9 @@ import msgspec
 import pydantic
 import pytest
 
-from pgsched.delivery.exceptions import FinalFailure
-from pgsched.delivery.handlers import Handler
-from pgsched.domain.outcome import Failed
+from pgsched.delivery.exception_outcomes import FinalFailure
+from pgsched.delivery.handler_call import Handler
+from pgsched.domain.attempt_outcome import Failed
 from pgsched.errors import InvalidInput
 from tests.delivery.receiver import execution
 

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from pgsched.delivery.redaction import redacted
+from pgsched.domain.attempt_outcome import LONGEST_ERROR, Failed, Succeeded
 from pgsched.domain.options import parse_options
-from pgsched.domain.outcome import LONGEST_ERROR, Failed, Succeeded
 from tests.delivery.receiver import Request, answering, calling, execution, receiving
 
 NAMED = parse_options(b'{"headers": {"authorization": {"secret": "token", "prefix": "Bearer "}, "x-shop": "42"}}')

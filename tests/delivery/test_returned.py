@@ -16,11 +16,11 @@ import msgspec
 import pydantic
 import pytest
 
-from pgsched.delivery.exceptions import Snooze
-from pgsched.delivery.handlers import Context
+from pgsched.delivery.exception_outcomes import Snooze
+from pgsched.delivery.handler_call import Context
 from pgsched.delivery.python import App
 from pgsched.delivery.threads import Threads
-from pgsched.domain.outcome import AlreadySettled, Failed, Postponed, Succeeded
+from pgsched.domain.attempt_outcome import AlreadySettled, Failed, Postponed, Succeeded
 from tests.delivery.test_middleware import said as said
 from tests.delivery.test_python_channel import Transactions, run
 from tests.delivery.test_python_channel import app as app

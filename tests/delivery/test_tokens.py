@@ -11,8 +11,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from pgsched.domain.attempt_outcome import Failed, Succeeded
 from pgsched.domain.options import Options, parse_options
-from pgsched.domain.outcome import Failed, Succeeded
 from tests.delivery.receiver import NOW, Request, Respond, answering, calling, execution, receiving
 
 

@@ -4,8 +4,16 @@ from datetime import timedelta
 
 import pytest
 
+from pgsched.domain.attempt_outcome import (
+    LONGEST_RETRY_AFTER,
+    AlreadySettled,
+    Failed,
+    Late,
+    Outcome,
+    Released,
+    Succeeded,
+)
 from pgsched.domain.circuit import OF_A_HOST, Window, asked_pause, is_healthy, is_target_fault
-from pgsched.domain.outcome import LONGEST_RETRY_AFTER, AlreadySettled, Failed, Late, Outcome, Released, Succeeded
 
 MINUTE = timedelta(minutes=1)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pgsched.domain.job_rules import parse_rules
-from pgsched.domain.occurrences import Missed
+from pgsched.domain.occurrence_counts import Missed
 from pgsched.domain.recurrence import Recurrence, recurrence
 from pgsched.domain.schedule import next_instant
 from pgsched.errors import InvalidSchedule

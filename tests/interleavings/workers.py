@@ -16,10 +16,10 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.gates import gates
 from pgsched.store.live import beginnings, executions, reaping
-from pgsched.store.live.edited_meanwhile import Recall, recall
 from pgsched.store.live.executions import Group, Lease, Share
 from pgsched.store.live.reaping import ReapRange
-from pgsched.store.live.settling import still_leased
+from pgsched.store.live.recall import Recall, recall
+from pgsched.store.live.settle_locks import still_leased
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.known_gates import GateCounts
 from pgsched.worker.settle.batch import Batch

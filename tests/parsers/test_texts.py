@@ -18,7 +18,7 @@ from pgsched.api.pages.session import local
 from pgsched.api.problems import Unreadable
 from pgsched.cli import parameters
 from pgsched.client.requests import check_address
-from pgsched.delivery.exceptions import FinalFailure
+from pgsched.delivery.exception_outcomes import FinalFailure
 from pgsched.delivery.http import parse_retry_after
 from pgsched.delivery.proxy import parse_proxy
 from pgsched.delivery.url import parse_url

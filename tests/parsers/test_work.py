@@ -27,9 +27,9 @@ from pgsched.delivery.exchange import Exchange
 from pgsched.delivery.pool import OriginSlots, PoolState
 from pgsched.delivery.redaction import redacted
 from pgsched.delivery.url import Origin
+from pgsched.domain.attempt_outcome import escaped, json_text
 from pgsched.domain.notification import parse_notice
 from pgsched.domain.options import parse_options
-from pgsched.domain.outcome import escaped, json_text
 from pgsched.event_emitter import printable
 from pgsched.password_hiding import without_passwords
 from tests.delivery.receiver import calling, execution

@@ -14,13 +14,13 @@ from psycopg.types.json import Jsonb
 
 from pgsched.domain.secret import SIGNING, new_signing_secret
 from pgsched.sealing import KeyRing, new_key
-from pgsched.store import internal, verbs
+from pgsched.store import internal_verbs, verbs
 from pgsched.store.core.connect import Connection as Session
 from pgsched.store.core.verb import verb
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import reaping
 
-DECLARED = [found for module in (verbs, internal) for found in vars(module).values() if isinstance(found, verb)]
+DECLARED = [found for module in (verbs, internal_verbs) for found in vars(module).values() if isinstance(found, verb)]
 """The functions of the database that Python calls."""
 Connection = psycopg.Connection[tuple[Any, ...]]
 

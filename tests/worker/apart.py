@@ -5,7 +5,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from pgsched.delivery.handlers import Context
+from pgsched.delivery.handler_call import Context
 from pgsched.delivery.python import App
 from pgsched.event_emitter import Events
 from pgsched.scheduler import Worker

@@ -9,12 +9,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgsched.delivery.handlers import Context
+from pgsched.delivery.handler_call import Context
 from pgsched.delivery.python import App
 from pgsched.event_emitter import Events, Field
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
-from pgsched.upkeep import days
+from pgsched.upkeep import retention
 from pgsched.worker.assignment import Assignment
 from tests.databases import Databases, Janitor, kept, lending_with
 
@@ -72,7 +72,7 @@ class Recorder:
 @pytest.fixture(autouse=True)
 def _few_days(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers make two days of history, not fifteen: to plan statements over them took most of the server's time."""
-    monkeypatch.setattr(days, "_AHEAD", _DAYS)
+    monkeypatch.setattr(retention, "_AHEAD", _DAYS)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import os
 import signal
 
 import pgsched
-from pgsched.delivery.handlers import Context
+from pgsched.delivery.handler_call import Context
 
 app = pgsched.App()
 _ledger = os.open(os.environ.get("LEDGER", os.devnull), os.O_WRONLY | os.O_APPEND | os.O_CREAT)

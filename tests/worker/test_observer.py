@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.delivery.exceptions import Fail, Retry
+from pgsched.delivery.exception_outcomes import Fail, Retry
 from pgsched.delivery.python import App
 from pgsched.event_emitter import Events
 from pgsched.observer import BatchClaimed, BatchDelivered, BatchSettled, Observer

@@ -8,8 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgsched.delivery.exceptions import Fail, Retry
-from pgsched.delivery.handlers import Context
+from pgsched.delivery.exception_outcomes import Fail, Retry
+from pgsched.delivery.handler_call import Context
 from pgsched.delivery.python import App
 from pgsched.worker.leased_claims import new_token
 from tests.worker.conftest import Connection, Recorder, Running, counting_app, until, until_history, value

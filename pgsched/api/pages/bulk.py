@@ -29,9 +29,9 @@ from pgsched.api.pages.routing import does, done, existing, shows
 from pgsched.api.parameters import Actor, JobId, Pooled, cursor, position
 from pgsched.api.problems import Unreadable
 from pgsched.api.request_reading import ApiRequest
+from pgsched.api_responses import page_of
 from pgsched.domain.duration import parse_shift
 from pgsched.errors import InvalidInput, PgschedError
-from pgsched.responses import page_of
 from pgsched.store import verbs
 from pgsched.store.bulk import operations
 from pgsched.store.bulk.values import COUNTED_WITHIN, Action, BulkAsked

@@ -17,8 +17,8 @@ from pgsched.api.pages.rendering import html, length, number
 from pgsched.api.pages.routing import client_page, does, done, shows
 from pgsched.api.parameters import Actor, Pooled
 from pgsched.api.request_reading import ApiRequest
+from pgsched.api_responses import page_of
 from pgsched.errors import NotFound
-from pgsched.responses import page_of
 from pgsched.store import verbs
 from pgsched.store.admin import clients
 from pgsched.store.gates import blocked_keys, limits, sidelined_targets

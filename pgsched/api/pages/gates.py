@@ -17,10 +17,10 @@ from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import client_page, does, done, shows
 from pgsched.api.parameters import Actor, Pooled
 from pgsched.api.request_reading import ApiRequest
+from pgsched.api_responses import page_of
 from pgsched.domain.duration import parse_duration
 from pgsched.domain.states import LIMIT_KINDS
 from pgsched.errors import InvalidInput
-from pgsched.responses import page_of
 from pgsched.store import verbs
 from pgsched.store.admin import audit
 from pgsched.store.gates import blocked_keys, limits, sidelined_targets

@@ -23,10 +23,10 @@ from pgsched.api.pages.routing import check_unchanged, does, done, existing, sho
 from pgsched.api.pages.week import Day, days_of, week_of
 from pgsched.api.parameters import Actor, JobId, Pooled, cursor, position
 from pgsched.api.request_reading import ApiRequest
+from pgsched.api_responses import job_of, jobs_of
 from pgsched.domain.duration import format_duration
 from pgsched.domain.states import JOB_STATES
 from pgsched.errors import InvalidInput, InvalidSchedule, PgschedError
-from pgsched.responses import job_of, jobs_of
 from pgsched.store import verbs
 from pgsched.store.bulk import operations
 from pgsched.store.jobs import edits

@@ -8,7 +8,7 @@ from typing import Any
 from psycopg import AsyncConnection
 
 from pgsched.domain.api_key import Token
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.core.query import one, rows
 
 
@@ -42,7 +42,7 @@ async def create(
 ) -> Token:
     """Makes a key; its token cannot be had again. Raises InvalidInput and Refused."""
     token = Token.new()
-    await internal.create_key(
+    await internal_verbs.create_key(
         connection,
         token.id,
         token.hash,
@@ -62,7 +62,7 @@ async def rotate(
 ) -> Token:
     """Another secret for a key; the former one is taken for so long. Raises NotFound, Conflict and Refused."""
     token = Token.new(id)
-    await internal.rotate_key(connection, id, token.hash, keep_for=keep_for, actor=actor)
+    await internal_verbs.rotate_key(connection, id, token.hash, keep_for=keep_for, actor=actor)
     return token
 
 

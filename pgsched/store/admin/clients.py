@@ -11,7 +11,7 @@ from psycopg import AsyncConnection
 from pgsched.domain.secret import SIGNING, new_signing_secret, parse_signing_secret
 from pgsched.errors import NotFound
 from pgsched.sealing import KeyRing
-from pgsched.store import internal, verbs
+from pgsched.store import internal_verbs, verbs
 from pgsched.store.admin.secrets import sealing
 from pgsched.store.admin.settings_json import changes_of
 from pgsched.store.core.query import rows
@@ -114,7 +114,7 @@ async def rotate_signing_secret(
     made = new_signing_secret() if secret is None else secret
     parse_signing_secret(made)
     sealed = sealing(ring).seal(client, SIGNING, made)
-    await internal.rotate_signing_secret(
+    await internal_verbs.rotate_signing_secret(
         connection, client, sealed=sealed, hint=made[-_HINT:], keep_for=keep_for, actor=actor
     )
     return made

@@ -11,7 +11,7 @@ from typing import Any
 from psycopg import AsyncConnection
 
 from pgsched.errors import Conflict
-from pgsched.store import internal, verbs
+from pgsched.store import internal_verbs, verbs
 from pgsched.store.admin import recovery
 from pgsched.store.bulk import advancing, operations
 from pgsched.store.bulk.values import BulkAsked
@@ -73,7 +73,7 @@ class HoldPolicy:
         while True:
             async with lend() as connection:
                 found = await operations.get_operation(connection, asked.id)
-                more = cancels and (await internal.advance_bulk(connection, asked.id, most=advancing.MOST)).more
+                more = cancels and (await internal_verbs.advance_bulk(connection, asked.id, most=advancing.MOST)).more
             if found.state == "stopped":
                 raise Conflict(
                     f"the bulk operation {asked.id} was stopped before it had cancelled all: nothing is released"

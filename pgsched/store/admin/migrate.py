@@ -9,7 +9,7 @@ from alembic import command
 from alembic.config import Config
 
 from pgsched.errors import Unavailable
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.admin.replacing import ROLES, at_the_most, check_not_newer, forget, is_current, pause
 from pgsched.store.admin.schema_revisions import expected_revision, is_newer, migrations_dir, mismatch, revisions
 from pgsched.store.core.fitness import check_fitness
@@ -70,7 +70,7 @@ def _advance_sequences(connection: psycopg.Connection[Any]) -> None:
     """Where the rows came by logical replication, the sequences have stayed behind them."""
     row = connection.execute(statement("admin/may_advance_sequences")).fetchone()
     if row and row[0]:
-        connection.execute(internal.advance_sequences.text())
+        connection.execute(internal_verbs.advance_sequences.text())
 
 
 def _is_done(connection: psycopg.Connection[Any]) -> bool:

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.core.query import rows
 from pgsched.store.core.transactions import Lend
 
@@ -84,6 +84,6 @@ async def spread(lend: Lend, rate: float, *, until: float = inf) -> tuple[int, b
                 return moved, False
             given = {"due_by": places[0].now, "begins": begins, "apart": apart, "most": _MOVED_AT_ONCE}
             async with lend() as connection:
-                latest = await internal.spread_overdue(connection, place.partition, **given)
+                latest = await internal_verbs.spread_overdue(connection, place.partition, **given)
             begins, moved = begins + latest * apart, moved + latest
     return moved, True

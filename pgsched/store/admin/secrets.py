@@ -10,7 +10,7 @@ from psycopg import AsyncConnection
 from pgsched.domain.secret import SIGNING, check_secret
 from pgsched.errors import Conflict
 from pgsched.sealing import CannotOpen, KeyRing
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.core.query import rows
 
 
@@ -50,7 +50,7 @@ async def put(
     check_secret(name, text)
     sealed = sealing(ring).seal(client, name, text)
     given = None if hosts is None else list(hosts)
-    return await internal.put_secret(connection, client, name, sealed=sealed, hosts=given, actor=actor)
+    return await internal_verbs.put_secret(connection, client, name, sealed=sealed, hosts=given, actor=actor)
 
 
 async def all_secrets(
@@ -78,7 +78,7 @@ async def _reseal_named(connection: AsyncConnection[Any], ring: KeyRing) -> int:
         for row in found:
             if not ring.is_newest(row.sealed):
                 anew = _anew(ring, row)
-                done += await internal.reseal(connection, row.client_id, row.name, before=row.sealed, after=anew)
+                done += await internal_verbs.reseal(connection, row.client_id, row.name, before=row.sealed, after=anew)
         last = found[-1]
     return done
 
@@ -91,7 +91,7 @@ async def _reseal_signing(connection: AsyncConnection[Any], ring: KeyRing) -> in
         for row in found:
             if not ring.is_newest(row.sealed):
                 anew = _anew(ring, row)
-                done += await internal.reseal_signing(connection, row.client_id, before=row.sealed, after=anew)
+                done += await internal_verbs.reseal_signing(connection, row.client_id, before=row.sealed, after=anew)
         last = found[-1]
     return done
 

@@ -8,7 +8,7 @@ from typing import Any
 from psycopg import AsyncConnection, Connection
 from psycopg.rows import class_row
 
-from pgsched.domain.partitions import queue_of
+from pgsched.domain.queue_partitions import queue_of
 from pgsched.errors import Conflict, NotFound
 from pgsched.store.core.query import column, rows, value
 from pgsched.store.core.sql import statement

@@ -14,7 +14,7 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.domain.recurrence import Recurrence
-from pgsched.store import internal, verbs
+from pgsched.store import internal_verbs, verbs
 from pgsched.store.bulk.backfills import MICROSECOND, Range, instants_in, recurrence_of
 from pgsched.store.bulk.values import Active, Chunk
 from pgsched.store.core.culprits import reason_of
@@ -68,7 +68,7 @@ async def advance(connection: AsyncConnection[Any], one: Active) -> Chunk:
     """Does the next chunk of an operation. Raises InvalidSchedule, or OverflowError, where a backfill cannot go on."""
     if one.action == "backfill":
         return await plan_chunk(connection, one.id, most=_PLANNED)
-    return await internal.advance_bulk(connection, one.id, most=MOST)
+    return await internal_verbs.advance_bulk(connection, one.id, most=MOST)
 
 
 async def give_up(connection: AsyncConnection[Any], id: UUID, error: Exception) -> bool:

@@ -6,7 +6,8 @@ those of the role. By default that is its login; where one login serves several 
 transaction, and functions are trusted with whatever that login may do.
 
 A session that is given back is cleared of settings, locks, cursors, listening and temporary tables, or else closed.
-One whose server has sent more than a call's errors, notices and notifications may have is ended (``bounded_session``).
+One whose server has sent more than a call's errors, notices and notifications may have is ended
+(``byte_limited_session``).
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
 from pgsched.errors import InvalidSettings, Unavailable
-from pgsched.store.core.bounded_session import MOST, Metered
+from pgsched.store.core.byte_limited_session import MOST, Metered
 from pgsched.store.core.pooler import check_sessions
 from pgsched.store.core.session_settings import KEPT_ALIVE, call
 from pgsched.store.core.sql import statement

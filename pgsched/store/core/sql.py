@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import LiteralString
 
-from pgsched.domain.partitions import first_of, partitions_of
+from pgsched.domain.queue_partitions import first_of, partitions_of
 
 
 @cache

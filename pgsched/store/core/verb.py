@@ -1,4 +1,4 @@
-"""Calls functions of the database from declarations, which are in ``store/verbs.py`` and ``store/internal.py``.
+"""Calls functions of the database from declarations, which are in ``store/verbs.py`` and ``store/internal_verbs.py``.
 
     @verb
     async def drop_queue(connection: Connection, name: str, *, actor: str | None) -> None: ...

@@ -18,7 +18,7 @@ from pgsched.sealing import KeyRing
 from pgsched.store.core.query import column, first
 from pgsched.store.core.session_settings import DOCTOR_LOCALLY
 from pgsched.store.core.transactions import Lend
-from pgsched.store.doctor import fleet, holding, reachability, schema, server, work
+from pgsched.store.doctor import database_connection, fleet, holding, schema, server, work
 from pgsched.store.doctor.finding import (
     BOUNDS,
     Bounds,
@@ -59,9 +59,9 @@ CHECKS: Mapping[str, Check] = {
     "wraparound": server.wraparound,
     "autovacuum": server.autovacuum,
     "dead rows": server.dead_rows,
-    "pooler": reachability.pooler,
-    "round trip": reachability.round_trip,
-    "clock": reachability.clock,
+    "pooler": database_connection.pooler,
+    "round trip": database_connection.round_trip,
+    "clock": database_connection.clock,
 }
 """All checks, by the names that findings carry, in the order in which they are made."""
 _WITHOUT_THE_SCHEMA = {

@@ -1,6 +1,6 @@
 """What is to be done, and whether it is: lateness, objectives, planning, long changes, the coming days, secrets."""
 
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.core.query import first, value
 from pgsched.store.doctor.finding import CheckContext, Finding, counted, error, note, seconds_in, warning
 from pgsched.store.lookup import overview, throughput
@@ -135,7 +135,7 @@ async def days(ground: CheckContext) -> list[Finding]:
 
 async def secrets(ground: CheckContext) -> list[Finding]:
     """Secrets that no key of secret_keys opens."""
-    if not (found := await internal.sealed_with(ground.connection)):
+    if not (found := await internal_verbs.sealed_with(ground.connection)):
         return []
     if ground.ring is None:
         return [

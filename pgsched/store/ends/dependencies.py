@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.query import column, rows
 from pgsched.store.core.sql import statement
@@ -48,7 +48,7 @@ async def release(connection: Connection, *, most: int, after: ReleasePosition |
     """Releases or skips what waited for executions that have ended, looking at so many ends, and at so many that wait
     for them as is quickly done."""
     end, behind = after or (None, None)
-    noted, decided, read_to, behind_to = await internal.release_dependents(
+    noted, decided, read_to, behind_to = await internal_verbs.release_dependents(
         connection, most=most, after=end, behind=behind
     )
     return ReleaseReport(noted, decided, ReleasePosition(read_to, behind_to) if read_to else None)

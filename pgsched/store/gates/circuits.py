@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.query import column
 
@@ -39,5 +39,5 @@ async def _change(connection: Connection, statement_name: str, /, **parameters: 
     """The names of the gates that a statement has changed; the workers are told of them."""
     found = await column(connection, statement_name, **parameters)
     if found:
-        await internal.notify_workers(connection, "gates")
+        await internal_verbs.notify_workers(connection, "gates")
     return found

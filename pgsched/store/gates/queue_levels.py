@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from pgsched.domain.partitions import partitions_from
+from pgsched.domain.queue_partitions import partitions_from
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.query import rows
 from pgsched.store.core.sql import statement, statement_over

@@ -7,7 +7,7 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import ClaimedExecution, by_partition, instant_text, uuid_text
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.core.sql import statement_in
 from pgsched.store.core.wire import Instant, Instants, Uuids
 
@@ -52,7 +52,7 @@ async def cancel_earlier(connection: Connection, row: ClaimedExecution) -> bool:
     stopped = [uuid_text(found[0]) for found in await cursor.fetchall()]
     for begin in range(0, len(stopped), _MOST_TOLD):
         told = ",".join(stopped[begin : begin + _MOST_TOLD])
-        await internal.notify_workers(connection, f"stop {told}")
+        await internal_verbs.notify_workers(connection, f"stop {told}")
     return not await _any_left(connection, row)
 
 

@@ -10,10 +10,10 @@ from pgsched.domain.after_rule import After, Decision, Other, OtherRun, WaitFor,
 from pgsched.domain.duration import MICROSECOND
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.errors import InvalidSchedule
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import Instant, to_datetime, to_instant
-from pgsched.store.jobs.definitions import ClaimedDefinition, claimed_definition
+from pgsched.store.jobs.definition_cache import ClaimedDefinition, claimed_definition
 
 Connection = AsyncConnection[Any]
 
@@ -37,7 +37,7 @@ async def queue_after(connection: Connection, row: ClaimedExecution, decided: Wa
         "carries_on": carries_on,
     }
     await connection.execute(statement_in("jobs/queue_after", row.partition), parameters)
-    await internal.notify_workers(connection, "release")
+    await internal_verbs.notify_workers(connection, "release")
 
 
 async def _other(

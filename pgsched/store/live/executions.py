@@ -12,13 +12,13 @@ import psycopg
 from psycopg import AsyncCursor
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.partitions import queue_of
+from pgsched.domain.queue_partitions import queue_of
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.sql import statement_among, statement_in, statement_over, together
 from pgsched.store.core.wire import LONG_AGO, Instant, Tokens, Uuids
-from pgsched.store.ends.deferred import with_own_tokens
+from pgsched.store.ends.completed_later import with_own_tokens
 from pgsched.store.jobs.claimed_next_rows import NOTHING_PLANNED, plan_successors
-from pgsched.store.jobs.definitions import Definitions
+from pgsched.store.jobs.definition_cache import Definitions
 from pgsched.store.live.looking import ALL_ROWS, PLAIN, RowFilter
 from pgsched.store.live.set_aside import SetAside
 
@@ -192,12 +192,36 @@ Groups = Mapping[int, Group]
 NOTHING = Group([], [])
 
 
+class AnsweredRow(NamedTuple):
+    """A row that succeeded, with its result as JSON text."""
+
+    id: bytes
+    token: int
+    status_code: int | None
+    result: str
+
+
 async def settle_succeeded(connection: Connection, code: int | None, groups: Groups) -> list[Answer]:
     """Moves succeeded rows into history. The answers' rowcounts are how many still were this worker's."""
     return [
         await connection.execute(statement_over("live/settle_succeeded", named), {**rows, "code": code}, binary=True)
         for named, rows in over_partitions(groups)
     ]
+
+
+async def settle_answered(connection: Connection, rows: Mapping[int, Sequence[AnsweredRow]]) -> list[Answer]:
+    """``settle_succeeded`` for rows of these partitions that succeeded with results."""
+    cursors = []
+    for partitions in together(rows):
+        named: dict[str, Any] = {"tokens": Tokens({row.token for p in partitions for row in rows.get(p, ())})}
+        for p in partitions:
+            some = rows.get(p, ())
+            named[f"ids_{p}"] = Uuids(row.id for row in some)
+            named[f"codes_{p}"] = [row.status_code for row in some]
+            named[f"results_{p}"] = [row.result for row in some]
+        text = statement_over("live/settle_answered", partitions)
+        cursors.append(await connection.execute(text, named, binary=True))
+    return cursors
 
 
 async def settle_discarded(connection: Connection, groups: Groups) -> list[Answer]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, LiteralString, NamedTuple
 
-from pgsched.domain.partitions import queue_of
+from pgsched.domain.queue_partitions import queue_of
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.sql import statement_among, statement_over, together
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO, Instant, Uuids

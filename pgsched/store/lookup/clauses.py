@@ -9,7 +9,7 @@ import orjson
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
-from pgsched.domain.partitions import PARTITIONS_PER_QUEUE
+from pgsched.domain.queue_partitions import PARTITIONS_PER_QUEUE
 from pgsched.domain.states import JOB_STATES, STATUSES
 
 Condition = sa.ColumnElement[bool]

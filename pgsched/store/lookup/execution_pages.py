@@ -12,7 +12,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from pgsched.domain.partitions import PARTITIONS_PER_QUEUE
+from pgsched.domain.queue_partitions import PARTITIONS_PER_QUEUE
 from pgsched.store.lookup.clauses import (
     FAILED,
     STATUS,

@@ -11,7 +11,7 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.outcome import NO_SLOT
+from pgsched.domain.attempt_outcome import NO_SLOT
 from pgsched.store.core.query import first, rows
 from pgsched.store.gates.sidelined_targets import Sidelined, sidelined
 from pgsched.store.lookup.overview import LivingWorker, QueueState, living_workers, queue_states

@@ -7,7 +7,7 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.outcome import NO_SLOT
+from pgsched.domain.attempt_outcome import NO_SLOT
 from pgsched.domain.states import STATUSES
 from pgsched.store.core.query import first, rows
 

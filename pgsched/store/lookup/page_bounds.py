@@ -12,7 +12,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from pgsched.domain.partitions import PARTITIONS_PER_QUEUE
+from pgsched.domain.queue_partitions import PARTITIONS_PER_QUEUE
 from pgsched.domain.states import LIVE_STATUSES
 from pgsched.store.lookup.clauses import FAILED, Condition, SortOrder, homes, table
 from pgsched.store.lookup.job_pages import jobs

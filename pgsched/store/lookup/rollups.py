@@ -9,7 +9,7 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.execution import instant_text
 from pgsched.domain.histogram import nothing
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 
 EVERYBODY = ""
 """Stands for all clients together; no client has this name."""
@@ -43,4 +43,4 @@ async def add(connection: AsyncConnection[Any], counted: Sequence[Counted], queu
         asdict(one) | {"minute": instant_text(one.minute), "queue": queue_names.get(one.queue, str(one.queue))}
         for one in counted
     ]
-    await internal.roll_up(connection, orjson.dumps(told).decode())
+    await internal_verbs.roll_up(connection, orjson.dumps(told).decode())

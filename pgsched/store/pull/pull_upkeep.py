@@ -11,7 +11,7 @@ import psycopg
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import ClaimedExecution, by_partition
-from pgsched.domain.partitions import partitions_of
+from pgsched.domain.queue_partitions import partitions_of
 from pgsched.store.core.culprits import is_of_a_row
 from pgsched.store.core.query import column
 from pgsched.store.core.sql import statement, statement_among, statement_over

@@ -18,7 +18,7 @@ from uuid import UUID
 
 from psycopg import AsyncCursor
 
-from pgsched.domain.partitions import PARTITION_BITS, PARTITIONS_PER_QUEUE
+from pgsched.domain.queue_partitions import PARTITION_BITS, PARTITIONS_PER_QUEUE
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import Instants, Texts, microseconds
 

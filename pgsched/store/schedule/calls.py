@@ -12,7 +12,7 @@ import orjson
 from psycopg import AsyncConnection
 
 from pgsched.domain.duration import format_duration
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.core.query import column, first, value
 from pgsched.store.schedule.schedule_parameters import Order
 
@@ -41,7 +41,7 @@ async def schedule_together(connection: AsyncConnection[Any], orders: Sequence[O
     another; raises what the database refuses one of them with, and then none is scheduled."""
     # One text of JSON, since psycopg takes longer to write an array than the rest of such a statement.
     given = orjson.dumps([_together(order) for order in orders], default=format_duration).decode()
-    found = await internal.schedule_together(connection, orders[0].client, given)
+    found = await internal_verbs.schedule_together(connection, orders[0].client, given)
     return [placed(row) for row in found]
 
 

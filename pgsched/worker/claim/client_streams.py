@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.partitions import queue_of
+from pgsched.domain.queue_partitions import queue_of
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.store.live.looking import RowFilter

@@ -4,10 +4,10 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from pgsched.domain.attempt_outcome import is_late
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.gate import CLIENT, ORDER, Gate
 from pgsched.domain.gate_appointments import AHEAD, JUST_IN_TIME, Appointment, appoint
-from pgsched.domain.outcome import is_late
 from pgsched.errors import InvalidInput
 from pgsched.service import Signal
 from pgsched.store.core.connect import Connection

@@ -22,7 +22,7 @@ from pgsched.domain.gate_appointments import AHEAD
 from pgsched.service import DutyCycle
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.culprits import by_halves, is_of_a_row
-from pgsched.store.ends.deferred import with_own_tokens
+from pgsched.store.ends.completed_later import with_own_tokens
 from pgsched.store.gates import gates
 from pgsched.store.live import claim_culprits
 from pgsched.store.live.executions import Lease

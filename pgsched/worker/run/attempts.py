@@ -14,12 +14,12 @@ import psycopg
 
 from pgsched.batched_lookups import Batched
 from pgsched.delivery.channel import Channel
-from pgsched.delivery.exceptions import describe
+from pgsched.delivery.exception_outcomes import describe
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.slots import NoFreeSlot
+from pgsched.domain.attempt_outcome import LATE, Failed, Outcome, Released, Succeeded, is_late
 from pgsched.domain.execution import KEPT_BACK, ClaimedExecution
 from pgsched.domain.options import DEFAULT_OPTIONS, Options
-from pgsched.domain.outcome import LATE, Failed, Outcome, Released, Succeeded, is_late
 from pgsched.domain.target import Scheme
 from pgsched.errors import InvalidInput
 from pgsched.event_emitter import Events
@@ -28,7 +28,7 @@ from pgsched.store.live import beginnings
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import WEIGHT, AttemptPace, InHand, Tenure
 from pgsched.worker.known_settings import KnownSettings
-from pgsched.worker.run.lanes import Lane
+from pgsched.worker.run.lane_watchdog import Lane
 from pgsched.worker.run.not_begun import Unbegun
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.shares import Shares

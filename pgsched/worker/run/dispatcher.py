@@ -21,15 +21,15 @@ from contextvars import Context
 from datetime import timedelta
 
 from pgsched.delivery.own_context import UNUSED, context_of_lanes, own_context
+from pgsched.domain.attempt_outcome import Released
 from pgsched.domain.execution import KEPT_BACK, ClaimedExecution
 from pgsched.domain.options import DEFAULT_OPTIONS
-from pgsched.domain.outcome import Released
 from pgsched.service import Signal
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import AttemptPace, Tenure
 from pgsched.worker.run.attempts import Attempts, Equipment, ended_by_drain
-from pgsched.worker.run.blocked_loop import RowsInHand
-from pgsched.worker.run.lanes import Lane, LaneWatch, Watchdog
+from pgsched.worker.run.blocked_loop_stand_in import RowsInHand
+from pgsched.worker.run.lane_watchdog import Lane, LaneWatch, Watchdog
 from pgsched.worker.run.not_begun import Unbegun
 from pgsched.worker.run.upcoming import StartOrder, Upcoming
 from pgsched.worker.run.waiting import Postponing, Waiting

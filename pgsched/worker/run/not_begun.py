@@ -18,9 +18,9 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from itertools import islice
 
+from pgsched.domain.attempt_outcome import Released
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import DEFAULT_OPTIONS
-from pgsched.domain.outcome import Released
 from pgsched.service import Signal
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.run.upcoming import StartOrder, Upcoming

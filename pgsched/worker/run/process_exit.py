@@ -5,8 +5,8 @@ worker's own tasks; then nothing goes on, and nothing in that process can be tru
 at once, and its supervisor (pgsched's own, systemd, Kubernetes) starts another. Within two seconds others have the
 rows that it had in hand. These count as lost, so that the culprit is soon called in isolation (``delivery.isolation``).
 
-The process is ended by the watchdog's thread while the loop stands still (``blocked_loop``); by its main task when
-a part of its worker has ended although nobody stopped it; and, where not even that thread can run, by a timer
+The process is ended by the watchdog's thread while the loop stands still (``blocked_loop_stand_in``); by its main
+task when a part of its worker has ended although nobody stopped it; and, where not even that thread can run, by a timer
 outside the interpreter, which the thread winds up again and again.
 
 After ``os.fork()`` two processes go on with the same sessions, connections and epoll: answers for one are read by the

@@ -20,9 +20,9 @@ from pgsched.service import Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.gates import ordering
 from pgsched.store.live import executions
-from pgsched.store.live.edited_meanwhile import Recall, recall
 from pgsched.store.live.executions import Group
-from pgsched.store.live.settling import still_leased
+from pgsched.store.live.recall import Recall, recall
+from pgsched.store.live.settle_locks import still_leased
 from pgsched.worker.assignment import RENEWALS, Assignment
 from pgsched.worker.leased_claims import SURE
 from pgsched.worker.run.dispatcher import Dispatcher

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 
 from pgsched.delivery.slots import Slots
+from pgsched.domain.attempt_outcome import NO_SLOT, Outcome, Released
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import DEFAULT_OPTIONS, Options
-from pgsched.domain.outcome import NO_SLOT, Outcome, Released
 from pgsched.event_emitter import Events
 
 _Rows = deque[tuple[float, ClaimedExecution]]

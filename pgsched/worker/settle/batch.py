@@ -7,10 +7,9 @@ from typing import Any
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.culprits import clean
-from pgsched.store.ends.deferred import AcceptedRow
+from pgsched.store.ends.completed_later import AcceptedRow
 from pgsched.store.gates.gates import HeldRow
-from pgsched.store.live.executions import Finished, Group, PostponedRow
-from pgsched.store.live.settling import AnsweredRow
+from pgsched.store.live.executions import AnsweredRow, Finished, Group, PostponedRow
 
 ByPartition = dict[int, Group]
 DISCARDED, RELEASED, CUT_SHORT = ("discarded", None), ("released", None), ("cut_short", None)

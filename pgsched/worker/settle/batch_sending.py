@@ -16,10 +16,10 @@ from psycopg import AsyncCursor
 
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.culprits import Culprit, by_halves, is_a_lock, is_of_a_row, reason_of
-from pgsched.store.ends import deferred
+from pgsched.store.ends import completed_later
 from pgsched.store.gates import gates
 from pgsched.store.gates.ordering import let_next
-from pgsched.store.live import executions, settling
+from pgsched.store.live import executions, settle_locks
 from pgsched.store.live.set_aside import SetAside, park
 from pgsched.worker.settle.batch import CUT_SHORT, DISCARDED, RELEASED, Batch
 
@@ -61,7 +61,7 @@ async def settle(connection: Connection, batch: Batch, *, turns: bool = True) ->
         for code, groups in batch.succeeded.items():
             moved += [("succeeded", one) for one in await executions.settle_succeeded(connection, code, groups)]
         if batch.answered:
-            moved += [("succeeded", one) for one in await settling.settle_answered(connection, batch.answered)]
+            moved += [("succeeded", one) for one in await executions.settle_answered(connection, batch.answered)]
         moved += [("succeeded", one) for one in await executions.settle_discarded(connection, batch.groups[DISCARDED])]
         for partition, group in batch.groups[RELEASED].items():
             moved.append(("released", await executions.release(connection, partition, group)))
@@ -72,7 +72,7 @@ async def settle(connection: Connection, batch: Batch, *, turns: bool = True) ->
         for partition, ends in batch.finished.items():
             finished[partition] = await executions.settle_finished(connection, partition, ends)
         for partition, accepted in batch.deferred.items():
-            await deferred.defer(connection, partition, accepted)
+            await completed_later.defer(connection, partition, accepted)
             settled.outcomes["deferred"] += len(accepted)
         for partition, held in batch.held.items():
             await gates.hold_in(connection, partition, held)
@@ -117,9 +117,9 @@ class LockAvoidingSettle:
     async def _work(self, ids: Sequence[bytes]) -> None:
         batch = self._batch.only(set(ids))
         async with self._connection.transaction():
-            free = await settling.lock_free(self._connection, batch.homes())
+            free = await settle_locks.lock_free(self._connection, batch.homes())
             if batch.jobs:
-                jobs = await settling.lock_free_jobs(self._connection, batch.jobs.values())
+                jobs = await settle_locks.lock_free_jobs(self._connection, batch.jobs.values())
                 free -= {id for id, job in batch.jobs.items() if job not in jobs}
             part = batch.only(free)
             settled = await settle(self._connection, part, turns=False)
@@ -127,7 +127,7 @@ class LockAvoidingSettle:
         self._settled.turns.update(part.keys.values())
         if part.count < batch.count:
             rest = batch.only({id for id, _ in batch.rows()} - free)
-            self._settled.locked |= await settling.still_leased(self._connection, rest.homes())
+            self._settled.locked |= await settle_locks.still_leased(self._connection, rest.homes())
 
     async def _put_away(self, culprit: Culprit[bytes]) -> None:
         """Settles a row without its answer; where that is refused, too, the row is set aside, although it has ended."""

@@ -10,10 +10,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from pgsched.domain.attempt_outcome import Deferred, Failed, Postponed, Succeeded
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.histogram import BUCKETS, nothing
-from pgsched.domain.outcome import Deferred, Failed, Postponed, Succeeded
-from pgsched.domain.partitions import queue_of
+from pgsched.domain.queue_partitions import queue_of
 from pgsched.observer import AttemptsEnded, Observer, QueueOutcome, Timed
 from pgsched.store.live.executions import Group
 from pgsched.store.lookup.rollups import EVERYBODY, Counted

@@ -16,11 +16,7 @@ import asyncio
 import time
 from typing import LiteralString, assert_never
 
-from pgsched.domain.capability import WORKER
-from pgsched.domain.duration import MICROSECOND
-from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.options import Options
-from pgsched.domain.outcome import (
+from pgsched.domain.attempt_outcome import (
     AlreadySettled,
     Deferred,
     Failed,
@@ -34,12 +30,16 @@ from pgsched.domain.outcome import (
     json_text,
     longest_deferred,
 )
+from pgsched.domain.capability import WORKER
+from pgsched.domain.duration import MICROSECOND
+from pgsched.domain.execution import ClaimedExecution
+from pgsched.domain.options import Options
 from pgsched.event_emitter import Events
 from pgsched.observer import AttemptsEnded, BatchDelivered, BatchSettled
 from pgsched.service import DutyCycle, Service, Signal
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.culprits import is_a_brief_lock, is_a_lock, is_of_a_row
-from pgsched.store.jobs.definitions import Definitions
+from pgsched.store.jobs.definition_cache import Definitions
 from pgsched.worker.circuits import Circuits
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import InHand

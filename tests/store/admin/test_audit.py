@@ -10,7 +10,7 @@ from pgsched.event_emitter import Events
 from pgsched.store.admin import workers
 from pgsched.store.core import connect
 from pgsched.store.core.connect import Link
-from pgsched.upkeep.days import Days
+from pgsched.upkeep.retention import Days
 from tests.store.store_arrange import TARGET, Connection, call, column, refused, row, schedule, value
 
 Verb = Callable[..., Any]

@@ -8,9 +8,9 @@ import pytest
 import pytest_asyncio
 
 from pgsched.event_emitter import Events
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.core.connect import Link
-from pgsched.upkeep.days import Days
+from pgsched.upkeep.retention import Days
 from tests.store.store_arrange import Connection, column, finish, schedule, value
 
 pytestmark = pytest.mark.oldest_postgresql
@@ -55,13 +55,13 @@ async def test_a_reader_of_history_keeps_a_day_from_being_made_and_nobody_waits_
 ) -> None:
     finish(db, schedule(db))
     connection, day = await link.get(), ("history", date(2090, 1, 1))
-    assert await internal.make_day(connection, *day)
+    assert await internal_verbs.make_day(connection, *day)
     with psycopg.connect(store_url) as reader:
         reader.execute("select count(*) from pgsched.history")
-        assert await internal.attach_day(connection, *day) is False
+        assert await internal_verbs.attach_day(connection, *day) is False
         assert value(db, WAITING) == 0
         finish(db, schedule(db))  # a settle goes on
-    assert await internal.attach_day(connection, *day) is True
+    assert await internal_verbs.attach_day(connection, *day) is True
     assert "history_20900101" in column(db, NAMES)
     db.execute("drop table pgsched_internal.history_20900101")
 
@@ -82,10 +82,10 @@ async def test_a_reader_of_history_keeps_a_day_from_being_dropped_and_nobody_wai
     with psycopg.connect(store_url) as reader:
         reader.execute("select count(*) from pgsched.history")
         connection = await link.get()
-        assert await internal.drop_day(connection, old_day) is False
+        assert await internal_verbs.drop_day(connection, old_day) is False
         assert value(db, WAITING) == 0
         finish(db, schedule(db))
-    assert await internal.drop_day(connection, old_day) is True
+    assert await internal_verbs.drop_day(connection, old_day) is True
     assert old_day not in column(db, NAMES)
 
 
@@ -94,7 +94,7 @@ async def test_an_open_settle_keeps_a_day_from_being_dropped_and_others_settle(
 ) -> None:
     with psycopg.connect(store_url) as settling:
         settling.execute("lock table pgsched.history in row exclusive mode")
-        assert await internal.drop_day(await link.get(), old_day) is False
+        assert await internal_verbs.drop_day(await link.get(), old_day) is False
         finish(db, schedule(db))
 
 
@@ -121,14 +121,14 @@ async def test_no_advisory_lock_of_any_login_keeps_days_from_being_made(
 async def test_another_worker_that_is_at_it_is_left_alone(db: Connection, link: Link, store_url: str) -> None:
     with psycopg.connect(store_url) as other:
         other.execute("select pgsched_internal.try_lock('days')")
-        assert not await internal.make_day(await link.get(), "history", date(2020, 1, 1))
+        assert not await internal_verbs.make_day(await link.get(), "history", date(2020, 1, 1))
 
 
 async def test_a_day_that_another_worker_has_attached_meanwhile_is_there(db: Connection, link: Link) -> None:
     connection, day = await link.get(), ("history", date(2090, 1, 2))
-    assert await internal.make_day(connection, *day)
+    assert await internal_verbs.make_day(connection, *day)
     assert value(db, "select pgsched_internal.attach_day('history', '2090-01-02')")
-    assert await internal.attach_day(connection, *day)
+    assert await internal_verbs.attach_day(connection, *day)
     db.execute("drop table pgsched_internal.history_20900102; delete from pgsched_internal.days where name ~ '2090'")
 
 
@@ -136,8 +136,8 @@ async def test_a_day_that_the_default_partition_has_rows_of_stays_with_it(db: Co
     finish(db, schedule(db), ago="9000 days")
     day = value(db, "select (finished_at at time zone 'UTC')::date from pgsched.history")
     connection = await link.get()
-    assert await internal.make_day(connection, "history", day)
-    assert await internal.attach_day(connection, "history", day) is True
+    assert await internal_verbs.make_day(connection, "history", day)
+    assert await internal_verbs.attach_day(connection, "history", day) is True
     assert f"history_{day:%Y%m%d}" not in column(db, NAMES)
     assert value(db, "select count(*) from pgsched_internal.history_default") == 1
-    assert await internal.drop_day(connection, f"history_{day:%Y%m%d}") is True
+    assert await internal_verbs.drop_day(connection, f"history_{day:%Y%m%d}") is True

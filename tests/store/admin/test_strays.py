@@ -13,7 +13,7 @@ from psycopg import sql
 
 from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Link
-from pgsched.upkeep.days import Days
+from pgsched.upkeep.retention import Days
 from tests.store.doctor.doctor_arrange import make_days
 from tests.store.store_arrange import Connection, column, finish, row, schedule, value
 

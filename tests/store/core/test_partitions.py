@@ -2,7 +2,7 @@
 
 import pytest
 
-from pgsched.domain.partitions import PARTITIONS_PER_QUEUE, first_of, partitions_of
+from pgsched.domain.queue_partitions import PARTITIONS_PER_QUEUE, first_of, partitions_of
 from tests.store.store_arrange import Connection, call, column, value
 
 pytestmark = pytest.mark.oldest_postgresql

@@ -14,7 +14,7 @@ import pytest
 
 import pgsched
 from pgsched.errors import InvalidInput
-from pgsched.store import internal, verbs
+from pgsched.store import internal_verbs, verbs
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.verb import BigInt, SmallInt, internal_verb, verb
 from tests.store.store_arrange import DECLARED
@@ -103,7 +103,7 @@ def _compare_answers(answer: Any, function: _Function) -> None:
     ]
 
 
-@pytest.mark.parametrize("module", [verbs, internal])
+@pytest.mark.parametrize("module", [verbs, internal_verbs])
 def test_a_declaration_has_no_body(module: Any) -> None:
     tree = ast.parse(inspect.getsource(module))
     functions = [node for node in tree.body if isinstance(node, ast.AsyncFunctionDef)]
@@ -125,9 +125,9 @@ async def test_only_the_arguments_that_are_passed_are_sent(db: Session, worker: 
 
 
 def test_integers_are_cast_and_rows_are_read_by_their_columns() -> None:
-    assert internal.tidy_keys.text("most") == "select pgsched_internal.tidy_keys(most => %(most)s::integer)"
+    assert internal_verbs.tidy_keys.text("most") == "select pgsched_internal.tidy_keys(most => %(most)s::integer)"
     assert verbs.release.text("id", "token") == "select pgsched.release(id => %(id)s, token => %(token)s::bigint)"
-    assert internal.look_up_keys.text("ids") == "select * from pgsched_internal.look_up_keys(ids => %(ids)s)"
+    assert internal_verbs.look_up_keys.text("ids") == "select * from pgsched_internal.look_up_keys(ids => %(ids)s)"
 
 
 async def test_text_that_postgresql_cannot_store_is_refused(worker: Connection) -> None:

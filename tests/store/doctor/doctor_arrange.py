@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import psycopg
 
 from pgsched.sealing import KeyRing
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.admin import workers
 from pgsched.store.core.transactions import lending, transaction_async
 from pgsched.store.doctor.examination import CHECKS, make
@@ -52,9 +52,9 @@ async def register(url: str, *, queues: list[str] | None = None, release: str = 
 async def make_days(url: str, *, ahead: int = 14) -> None:
     """The days that a worker has made."""
     async with transaction_async(url) as connection:
-        for parent, day in await internal.days_to_make(connection, ahead=ahead):
-            assert await internal.make_day(connection, parent, day)
-            assert await internal.attach_day(connection, parent, day)
+        for parent, day in await internal_verbs.days_to_make(connection, ahead=ahead):
+            assert await internal_verbs.make_day(connection, parent, day)
+            assert await internal_verbs.attach_day(connection, parent, day)
 
 
 @contextmanager

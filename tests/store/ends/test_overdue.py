@@ -7,7 +7,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.core.connect import Connection as Session
 from pgsched.store.ends import dependencies
 from tests.store.store_arrange import Connection, call, row, schedule, status, value
@@ -51,7 +51,7 @@ async def test_what_a_gate_holds_expires_at_its_time(db: Connection, planning: S
     early = held(db, gate=gate, options={"relevant_for": "2m"})
     plain = held(db, gate=gate)
     assert ((await dependencies.pending(planning)).overdue_in or 0) < 0
-    assert await internal.end_overdue(planning, most=10) == 1
+    assert await internal_verbs.end_overdue(planning, most=10) == 1
     assert [status(db, one) for one in (id, early, plain)] == ["expired", "held", "held"]
     assert row(db, "select reason, attempt from pgsched.history") == ("not begun within PT50S of its instant", 0)
     assert 55 < ((await dependencies.pending(planning)).overdue_in or 0) <= 60
@@ -59,7 +59,7 @@ async def test_what_a_gate_holds_expires_at_its_time(db: Connection, planning: S
 
 async def test_what_is_past_its_deadline_fails(db: Connection, planning: Session) -> None:
     id = held(db, options={"deadline": "30s"})
-    assert await internal.end_overdue(planning, most=10) == 1
+    assert await internal_verbs.end_overdue(planning, most=10) == 1
     assert status(db, id) == "failed"
 
 
@@ -69,7 +69,7 @@ async def test_the_time_counts_from_the_start_that_jitter_gave(db: Connection, p
         "update pgsched.executions e set start_at = s.at, held_until = s.at + interval '50 s'"
         " from (select pgsched.now() - interval '10 s') s(at)"
     )
-    assert await internal.end_overdue(planning, most=10) == 0
+    assert await internal_verbs.end_overdue(planning, most=10) == 0
     assert 35 < ((await dependencies.pending(planning)).overdue_in or 0) <= 40
 
 
@@ -80,7 +80,7 @@ async def test_what_is_over_by_a_default_expires_at_its_time(
     setting = "set_client" if "client" in whose else "set_queue"
     call(db, setting, **whose, changes={"options": {"relevant_for": "50s"}})
     id, longer = held(db), held(db, options={"relevant_for": "2m"})
-    assert await internal.end_overdue(planning, most=10) == 1
+    assert await internal_verbs.end_overdue(planning, most=10) == 1
     assert [status(db, one) for one in (id, longer)] == ["expired", "held"]
 
 
@@ -88,19 +88,19 @@ async def test_a_default_that_was_prolonged_keeps_nobody_waiting(db: Connection,
     call(db, "set_client", client="default", changes={"options": {"relevant_for": "50s"}})
     prolonged, over = held(db), held(db, age="55 s", options={"relevant_for": "52s"})
     call(db, "set_client", client="default", changes={"options": {"relevant_for": "2m"}})
-    assert await internal.end_overdue(planning, most=1) + await internal.end_overdue(planning, most=1) == 1
+    assert await internal_verbs.end_overdue(planning, most=1) + await internal_verbs.end_overdue(planning, most=1) == 1
     assert [status(db, one) for one in (prolonged, over)] == ["held", "expired"]
 
 
 async def test_what_is_set_aside_waits_for_somebody(db: Connection, planning: Session) -> None:
     held(db, gate="error", options={"relevant_for": "30s"})
     assert (await dependencies.pending(planning)).overdue_in is None
-    assert await internal.end_overdue(planning, most=10) == 0
+    assert await internal_verbs.end_overdue(planning, most=10) == 0
 
 
 async def test_whoever_is_told_of_what_expires_is_told(db: Connection, planning: Session) -> None:
     held(db, options={"relevant_for": "30s", "on_expired": "python:told"})
-    await internal.end_overdue(planning, most=10)
+    await internal_verbs.end_overdue(planning, most=10)
     assert value(db, "select payload ->> 'status' from pgsched.executions where target = 'python:told'") == "expired"
 
 
@@ -108,8 +108,8 @@ async def test_what_somebody_has_locked_is_left(db: Connection, planning: Sessio
     held(db, options={"relevant_for": "30s"})
     with psycopg.connect(store_url) as other:
         other.execute("select from pgsched.executions for update")
-        assert await internal.end_overdue(planning, most=10) == 0
-    assert await internal.end_overdue(planning, most=10) == 1
+        assert await internal_verbs.end_overdue(planning, most=10) == 0
+    assert await internal_verbs.end_overdue(planning, most=10) == 1
 
 
 @pytest.mark.parametrize("what", ["pgsched.executions where client_id = 'shop'", "pgsched.jobs"])
@@ -123,16 +123,16 @@ async def test_a_client_that_keeps_many_locked_keeps_no_other_waiting(
     other = held(db, client="bank", options={"deadline": "30s"})
     with psycopg.connect(store_url) as holder:
         holder.execute(f"select from {what} for update".encode())
-        assert await internal.end_overdue(planning, most=2) == 1
+        assert await internal_verbs.end_overdue(planning, most=2) == 1
         assert [status(db, one) for one in (*locked, other)] == ["held", "held", "held", "failed"]
-    assert await internal.end_overdue(planning, most=10) == 3
+    assert await internal_verbs.end_overdue(planning, most=10) == 3
 
 
 async def test_what_cannot_end_is_set_aside(db: Connection, planning: Session) -> None:
     id, other = held(db, options={"relevant_for": "30s"}), held(db, options={"relevant_for": "30s"})
     db.execute(f"alter table pgsched.history add constraint odd check (id <> '{id}') not valid".encode())
     try:
-        assert await internal.end_overdue(planning, most=10) == 1
+        assert await internal_verbs.end_overdue(planning, most=10) == 1
     finally:
         db.execute("alter table pgsched.history drop constraint odd")
     assert status(db, other) == "expired"

@@ -10,8 +10,7 @@ from psycopg import sql
 from pgsched.store.core.connect import Connection
 from pgsched.store.gates.ordering import let_next
 from pgsched.store.live import executions
-from pgsched.store.live.executions import Finished, Group
-from pgsched.store.live.settling import AnsweredRow, settle_answered
+from pgsched.store.live.executions import AnsweredRow, Finished, Group, settle_answered
 from tests.store.ends.dependency_arrange import after, release
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import call, column, reap, row, run_out, schedule

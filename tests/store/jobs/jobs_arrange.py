@@ -8,7 +8,7 @@ from psycopg.types.json import Jsonb
 
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO, to_instant
-from pgsched.store.jobs.definitions import Definitions
+from pgsched.store.jobs.definition_cache import Definitions
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Claimed, Lease, Share
 from tests.store.store_arrange import Connection as Session

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.core.connect import Connection
 from pgsched.store.ends import dependencies
 from pgsched.store.live.executions import Claimed
@@ -41,7 +41,7 @@ async def claimed(worker: Connection) -> list[UUID]:
 async def released(worker: Connection) -> None:
     """The releaser has its turns, and those of its sweep."""
     await dependencies.release(worker, most=100)
-    await internal.release_abandoned(worker, most=100, after=None)
+    await internal_verbs.release_abandoned(worker, most=100, after=None)
 
 
 def run_of(db: Session, id: UUID) -> UUID:

@@ -14,7 +14,7 @@ from pgsched.errors import InvalidSchedule
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import LONG_AGO, to_datetime, to_instant
-from pgsched.store.jobs import claimed_job_rows, definitions
+from pgsched.store.jobs import claimed_decisions, definition_cache
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Claimed, Lease, Share
 from tests.store.jobs.jobs_arrange import ALLOWED, BEGAN, HOUR, claim, job, planned_row, waiting
@@ -159,11 +159,11 @@ async def test_a_cron_job_goes_on_before_the_year_2000(db: Session, worker: Conn
 
 
 async def test_cron_jobs_that_share_schedule_and_second_share_one_search(db: Session, worker: Connection) -> None:
-    definitions._following.cache_clear()
+    definition_cache._following.cache_clear()
     for n in range(20):
         planned_row(db, job(db, cron="17 4 * * *"), BEGAN + timedelta(microseconds=n))
     assert len((await claim(worker)).rows) == 20
-    assert (definitions._following.cache_info().misses, definitions._following.cache_info().hits) == (1, 19)
+    assert (definition_cache._following.cache_info().misses, definition_cache._following.cache_info().hits) == (1, 19)
 
 
 async def test_cron_jobs_of_different_time_zones_do_not_share(db: Session, worker: Connection) -> None:
@@ -267,8 +267,8 @@ async def test_a_definition_is_read_once_for_each_revision(
         asked.append(name)
         return statement(name)
 
-    monkeypatch.setattr(definitions, "statement", noted)
-    known = definitions.Definitions()
+    monkeypatch.setattr(definition_cache, "statement", noted)
+    known = definition_cache.Definitions()
     edited = job(db, rules=ALLOWED)
     planned_row(db, edited, BEGAN)
     await claim(worker, definitions=known)
@@ -285,7 +285,7 @@ async def test_a_definition_is_read_once_for_each_revision(
 async def test_rules_that_say_nothing_cost_no_more_than_none(
     db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(definitions, "decide_instant", None)  # datetimes, and all that rules may say
+    monkeypatch.setattr(definition_cache, "decide_instant", None)  # datetimes, and all that rules may say
     plain = job(db, rules={})
     planned_row(db, plain, BEGAN)
     await claim(worker)
@@ -363,7 +363,7 @@ async def test_a_claim_at_once_leaves_recurring_rows_to_one_that_plans(db: Sessi
 async def test_what_a_claim_has_no_time_to_reckon_is_put_off_the_plainest_first(
     db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(claimed_job_rows, "_SECONDS", 0.0)
+    monkeypatch.setattr(claimed_decisions, "_SECONDS", 0.0)
     plain = job(db, every=HOUR)
     ruled = [job(db, every=HOUR, rules={"exclude": [f"* {hour} * * *"]}) for hour in (3, 4)]
     for one in (plain, *ruled):
@@ -377,7 +377,7 @@ async def test_what_a_claim_has_no_time_to_reckon_is_put_off_the_plainest_first(
 async def test_what_was_put_off_for_want_of_time_runs_for_its_own_instant(
     db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(claimed_job_rows, "_SECONDS", 0.0)
+    monkeypatch.setattr(claimed_decisions, "_SECONDS", 0.0)
     ruled = [job(db, every=HOUR, rules={"exclude": [f"* {hour} * * *"]}) for hour in (3, 4)]
     for one in ruled:
         planned_row(db, one, BEGAN)

@@ -12,7 +12,7 @@ from pgsched.store.core import connect
 from pgsched.store.core.connect import Link
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import JobFilter
-from pgsched.upkeep.days import Days
+from pgsched.upkeep.retention import Days
 from tests.store.bulk.bulk_arrange import bulk, count, progress
 from tests.store.store_arrange import (
     Connection,

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from pgsched.store.core.connect import Connection
-from pgsched.store.jobs.definitions import Definitions
+from pgsched.store.jobs.definition_cache import Definitions
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Finished
 from tests.store.jobs.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting

@@ -10,7 +10,7 @@ from pgsched.store.admin import workers
 from pgsched.store.core.connect import Connection
 from pgsched.store.ends import dependencies
 from pgsched.store.jobs import unplanned_jobs
-from pgsched.store.jobs.definitions import Definitions
+from pgsched.store.jobs.definition_cache import Definitions
 from tests.store.bulk.bulk_arrange import backfill
 from tests.store.jobs.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting
 from tests.store.store_arrange import TARGET, call, heard, listening, refused, row, schedule, status, value

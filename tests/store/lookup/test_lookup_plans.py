@@ -19,7 +19,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
-from pgsched.domain.outcome import NO_SLOT
+from pgsched.domain.attempt_outcome import NO_SLOT
 from pgsched.domain.states import STATUSES
 from pgsched.store.admin.audit import AuditFilter, page_of_changes, reach_of_changes
 from pgsched.store.bulk.operations import page_of_operations

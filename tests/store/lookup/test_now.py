@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from pgsched.domain.outcome import NO_SLOT
+from pgsched.domain.attempt_outcome import NO_SLOT
 from pgsched.store.core import connect
 from pgsched.store.lookup import now, overview
 from pgsched.store.lookup.now import Edge, Now

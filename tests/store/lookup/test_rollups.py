@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from pgsched.domain.histogram import BUCKETS, nothing, quantile
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.core import connect
 from pgsched.store.lookup import rollups
 from pgsched.store.lookup.rollups import EVERYBODY, Counted
@@ -63,8 +63,8 @@ async def test_ends_in_transactions_are_noted_with_them_and_added_once(
     finish(db, schedule(db, client="shop"), ended="failed")
     with db.transaction(force_rollback=True):
         db.execute("select pgsched.cancel(%s)", [schedule(db, client="shop")])
-    assert await internal.roll_up_notes(worker, most=10_000) == 4
-    assert await internal.roll_up_notes(worker, most=10_000) == 0
+    assert await internal_verbs.roll_up_notes(worker, most=10_000) == 4
+    assert await internal_verbs.roll_up_notes(worker, most=10_000) == 0
     found = Counter[object]()
     for client, cancelled, failed in db.execute("select client_id, cancelled, failed from pgsched.minutes"):
         found[client, "cancelled"] += cancelled
@@ -83,7 +83,7 @@ async def test_a_range_that_was_skipped_counts_as_so_many(db: Connection, worker
     db.execute(
         "select pgsched_internal.skip_range(j, now() - interval '1 hour', now(), 60, 'paused') from pgsched.jobs j"
     )
-    await internal.roll_up_notes(worker, most=10_000)
+    await internal_verbs.roll_up_notes(worker, most=10_000)
     assert set(column(db, "select skipped from pgsched.minutes where client_id is null")) == {60}
 
 

@@ -12,7 +12,7 @@ from pgsched.client import schedule_many
 from pgsched.errors import Conflict
 from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Link
-from pgsched.upkeep.days import Days
+from pgsched.upkeep.retention import Days
 from tests.store.admin.queue_arrange import queue, session
 from tests.store.bulk.bulk_arrange import advance, bulk
 from tests.store.ends.dead_letter_arrange import dead_letter, replay

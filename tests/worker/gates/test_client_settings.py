@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.delivery.handlers import Context
+from pgsched.delivery.handler_call import Context
 from pgsched.delivery.python import App
 from pgsched.delivery.signature import sign
 from pgsched.domain.secret import parse_signing_secret

@@ -4,7 +4,7 @@ import pytest
 
 from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.python import App
-from pgsched.domain.outcome import Failed
+from pgsched.domain.attempt_outcome import Failed
 from pgsched.event_emitter import Events
 from tests.delivery.receiver import execution
 from tests.worker.conftest import Connection, Recorder, Running, until_history, value

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from pgsched.delivery.failure_log import FailureLog
-from pgsched.delivery.handlers import Context
+from pgsched.delivery.handler_call import Context
 from pgsched.delivery.python import App
+from pgsched.domain.attempt_outcome import Late, Outcome, Released, Succeeded
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import Options
-from pgsched.domain.outcome import Late, Outcome, Released, Succeeded
 from pgsched.event_emitter import Events
 from pgsched.scheduler import Worker
 from pgsched.store.core.connect import Link
@@ -93,7 +93,7 @@ async def room() -> asyncio.Event:
 async def dispatcher(
     gate: Gate, settled: Settled, room: asyncio.Event, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Dispatcher]:
-    monkeypatch.setattr("pgsched.worker.run.lanes._WATCH_EVERY", 0.005)
+    monkeypatch.setattr("pgsched.worker.run.lane_watchdog._WATCH_EVERY", 0.005)
     clock = DatabaseClock()
     clock.observe(0, time.monotonic(), time.monotonic())
     directory = KnownSettings(Link("postgresql://", "nowhere"), Events())

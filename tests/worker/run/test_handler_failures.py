@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.delivery.exceptions import Fail, Retry
+from pgsched.delivery.exception_outcomes import Fail, Retry
 from pgsched.delivery.failure_log import LONGEST_TRACEBACK, FailureLog, Raised
 from pgsched.delivery.python import App
 from pgsched.delivery.threads import THREAD_NAME

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from pgsched.delivery.handlers import Context
+from pgsched.delivery.handler_call import Context
 from pgsched.delivery.python import App
 from pgsched.domain.execution import ClaimedExecution
 from tests.worker.apart import told, until_so

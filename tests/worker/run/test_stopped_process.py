@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pgsched.delivery.handlers import Context
+from pgsched.delivery.handler_call import Context
 from pgsched.delivery.python import App
 from tests.worker.apart import until_so
 from tests.worker.conftest import Connection, Running, until, until_history, value

@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from pgsched.delivery.failure_log import FailureLog
+from pgsched.domain.attempt_outcome import Outcome, Released, Succeeded
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import Options
-from pgsched.domain.outcome import Outcome, Released, Succeeded
 from pgsched.event_emitter import Events
 from pgsched.store.core.connect import Link
 from pgsched.worker.clock import DatabaseClock

@@ -53,7 +53,7 @@ _REPLACED = """
 import asyncio, time
 from pgsched.event_emitter import Events
 from pgsched.worker.run.process_exit import ProcessExit
-from pgsched.worker.run.lanes import Watchdog
+from pgsched.worker.run.lane_watchdog import Watchdog
 
 async def main():
     events = Events(lambda event, fields: print(event, fields, flush=True))

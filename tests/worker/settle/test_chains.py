@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.delivery.exceptions import Fail
+from pgsched.delivery.exception_outcomes import Fail
 from pgsched.delivery.python import App
 from tests.worker.conftest import Connection, Running, until, until_history, value
 

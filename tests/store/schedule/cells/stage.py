@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from pgsched.domain.attempt_outcome import is_late
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.options import parse_options
-from pgsched.domain.outcome import is_late
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO, to_datetime, to_instant
 from pgsched.store.ends import dependencies

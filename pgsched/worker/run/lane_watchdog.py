@@ -5,7 +5,7 @@ While the loop turns, one task does so for all lanes, several times a second: it
 A handler that computes or waits without awaiting stops everything else in its process: no other row starts, no answer
 is read, no lease is renewed. Nothing in the loop can report that, so a thread, the watchdog, looks whether the loop
 turns. It reports once for each time that the loop stands still, with its stack, and stands in for the loop meanwhile
-(``blocked_loop``). It also winds up the timer that ends a process in which not even this thread can run
+(``blocked_loop_stand_in``). It also winds up the timer that ends a process in which not even this thread can run
 (``process_exit``).
 """
 
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.event_emitter import Events
-from pgsched.worker.run.blocked_loop import RowsInHand, StandIn
+from pgsched.worker.run.blocked_loop_stand_in import RowsInHand, StandIn
 from pgsched.worker.run.process_exit import ExitStatus, ProcessExit
 
 _WATCH_EVERY, _IDLE_EVERY = 0.05, 0.5

@@ -16,13 +16,13 @@ from pgsched.cli.options import actor_option
 from pgsched.cli.reply import table
 from pgsched.own_files import check_directory, open_own
 from pgsched.settings import Settings
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.admin import archive as store
 from pgsched.store.core.transactions import Lend, lending
 
 history = CommandGroup("history")
 
-_STEPS: dict[internal.Step, str] = {
+_STEPS: dict[internal_verbs.Step, str] = {
     "adopted": "the days that had no table have one",
     "none": "no day is without a table",
     "apart": "there are tables between the days without one, or none for today and tomorrow: workers make those",
@@ -43,7 +43,7 @@ async def archive(connection: Any, settings: Settings, directory: Path, most: in
     A day is two files: its executions and their failed attempts. Existing files are replaced. Only the user who runs
     this may read them.
     """
-    found = (await internal.days_to_archive(connection))[:most]
+    found = (await internal_verbs.days_to_archive(connection))[:most]
     await connection.commit()
     _make(directory)
     written: list[dict[str, Any]] = []
@@ -54,7 +54,7 @@ async def archive(connection: Any, settings: Settings, directory: Path, most: in
                 await _write(lend, parent, day, file)
                 written.append({"day": day, "file": str(file), "bytes": file.stat().st_size})
             async with lend() as marking:
-                await internal.mark_archived(marking, day, actor=actor)
+                await internal_verbs.mark_archived(marking, day, actor=actor)
     lines = [[one["day"], one["file"], one["bytes"]] for one in written]
     return Answer({"items": written}, table(("day", "file", "bytes"), lines) if lines else "no day is to be archived")
 
@@ -68,7 +68,7 @@ async def mark(connection: Any, first: datetime, last: datetime | None, actor: s
     if last and last < first:
         raise click.UsageError("the last day is before the first")
     days = [first.date() + timedelta(n) for n in range(((last or first) - first).days + 1)]
-    marked = [day for day in days if await internal.mark_archived(connection, day, actor=actor)]
+    marked = [day for day in days if await internal_verbs.mark_archived(connection, day, actor=actor)]
     return Answer({"marked": marked}, f"{len(marked)} marked" if marked else "they were marked before")
 
 
@@ -79,7 +79,7 @@ async def adopt(connection: Any, settings: Settings) -> Answer:
     The default partition becomes the table of these days. No row is moved, and nothing waits for a lock.
     """
     await connection.commit()
-    found: dict[str, internal.Step] = {}
+    found: dict[str, internal_verbs.Step] = {}
     async with lending(settings.database_url or "") as lend:
         for parent in store.DAILY:
             found[parent] = await _adopt(lend, parent)
@@ -88,11 +88,11 @@ async def adopt(connection: Any, settings: Settings) -> Answer:
     return Answer({"items": items}, table(("table", "outcome"), lines))
 
 
-async def _adopt(lend: Lend, parent: str) -> internal.Step:
-    step: internal.Step = "busy"
+async def _adopt(lend: Lend, parent: str) -> internal_verbs.Step:
+    step: internal_verbs.Step = "busy"
     for _ in range(100):
         async with lend() as connection:
-            step = await internal.adopt_strays(connection, parent)
+            step = await internal_verbs.adopt_strays(connection, parent)
         if step in ("adopted", "none", "apart"):
             break
         await asyncio.sleep(0.05 if step == "busy" else 0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pgsched.domain.partitions import first_of, partitions_from, partitions_of, queue_of
+from pgsched.domain.queue_partitions import first_of, partitions_from, partitions_of, queue_of
 
 
 @pytest.mark.parametrize(("partition", "queue", "first"), [(0, 0, 0), (15, 0, 0), (16, 1, 16), (47, 2, 32)])

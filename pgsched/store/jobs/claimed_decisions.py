@@ -21,7 +21,7 @@ from pgsched.errors import InvalidSchedule
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import Tokens, Uuids, to_datetime, to_instant
 from pgsched.store.ends.ends_without_run import mark_invalid
-from pgsched.store.jobs.definitions import ClaimedDefinition
+from pgsched.store.jobs.definition_cache import ClaimedDefinition
 
 _SECONDS, _SECONDS_OF_RULES = 0.1, 0.03  # of computing
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from pgsched.store.doctor import reachability
+from pgsched.store.doctor import database_connection
 from tests.store.doctor.doctor_arrange import look, seen, slowed
 
 
@@ -20,8 +20,8 @@ async def test_a_notification_that_takes_its_time_is_told(database_url: str) -> 
 async def test_a_notification_that_does_not_arrive_is_an_error(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reachability, "_HEARD_WITHIN", 0.05)
-    monkeypatch.setattr(reachability, "listen", lambda *_: asyncio.sleep(0))
+    monkeypatch.setattr(database_connection, "_HEARD_WITHIN", 0.05)
+    monkeypatch.setattr(database_connection, "listen", lambda *_: asyncio.sleep(0))
     assert [severity for severity, _ in await seen(database_url, "round trip")] == ["error"]
 
 

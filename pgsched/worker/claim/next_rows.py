@@ -7,7 +7,7 @@ outlives the statement's answer, which may not have seen it.
 import time
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from pgsched.domain.partitions import queue_of
+from pgsched.domain.queue_partitions import queue_of
 from pgsched.service import Signal
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO
 from pgsched.store.live.executions import Claimed, Share
@@ -105,7 +105,7 @@ class Front:
         return self._clock.now() - REREAD
 
 
-class Horizon:
+class NextRows:
     """Instants are wire counts (microseconds since 2000-01-01 UTC). Claims look ``ahead`` by so many of them.
 
     ``due`` has the next waiting row of each partition, where one is known, and ``front`` from where to read.
@@ -220,8 +220,8 @@ class Horizon:
         """The partitions to claim from now, the earliest first: the worker's own with a row in sight; if there are
         none, the most overdue of the others, provided that the last look at them was a moment ago."""
         due, now = self.due, self._clock.now()
-        horizon = now + self.ahead
-        own = [p for p in self._assignment.own if due.get(p, horizon + 1) <= horizon]
+        until = now + self.ahead
+        own = [p for p in self._assignment.own if due.get(p, until + 1) <= until]
         if own:
             return sorted(own, key=due.__getitem__)
         if time.monotonic() - self.looked_at > LOOK_AGAIN:

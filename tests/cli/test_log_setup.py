@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.cli.logs import Relay, decided, formatter
+from pgsched.cli.log_setup import Relay, decided, formatter
 from pgsched.errors import InvalidSettings
 from pgsched.event_emitter import Events, logging_listener
 from pgsched.settings import Settings

@@ -12,7 +12,7 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.execution import ClaimedExecution, by_partition
 from pgsched.domain.options import parse_options
-from pgsched.domain.partitions import PARTITION_BITS
+from pgsched.domain.queue_partitions import PARTITION_BITS
 from pgsched.errors import InvalidInput
 from pgsched.store.core.sql import statement_in
 from pgsched.store.core.wire import Tokens, Uuids

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
-from pgsched.domain.outcome import LONGEST_ERROR, Failed, Outcome, Postponed
+from pgsched.domain.attempt_outcome import LONGEST_ERROR, Failed, Outcome, Postponed
 from pgsched.errors import PgschedError
 
 MOST_CAUSES = 20

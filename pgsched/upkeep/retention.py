@@ -15,7 +15,7 @@ from functools import partial
 
 from pgsched.event_emitter import Events
 from pgsched.service import Service
-from pgsched.store import internal
+from pgsched.store import internal_verbs
 from pgsched.store.admin import workers
 from pgsched.store.admin.archive import DAILY
 from pgsched.store.admin.installation_settings import get_installation
@@ -59,7 +59,7 @@ class Days(Service):
             self.events.emit("history.days", changed=changed)
         if jobs := await self._all_of(partial(workers.delete_ended_jobs, connection)):
             self.events.emit("jobs.deleted", jobs=jobs)
-        await self._all_of(partial(internal.tidy_keys, connection))
+        await self._all_of(partial(internal_verbs.tidy_keys, connection))
         await self._all_of(partial(workers.delete_progress, connection))
         delete_audit = partial(workers.delete_audit, connection, kept=rules.audit_days)
         if rules.audit_days and (rows := await self._all_of(delete_audit)):
@@ -68,9 +68,9 @@ class Days(Service):
 
     async def _make(self, connection: Connection) -> "_Progress":
         progress = _Progress(self._tries)
-        for parent, day in await internal.days_to_make(connection, ahead=_AHEAD):
-            if await progress.repeat(partial(internal.make_day, connection, parent, day)):
-                progress.count(await progress.repeat(partial(internal.attach_day, connection, parent, day)))
+        for parent, day in await internal_verbs.days_to_make(connection, ahead=_AHEAD):
+            if await progress.repeat(partial(internal_verbs.make_day, connection, parent, day)):
+                progress.count(await progress.repeat(partial(internal_verbs.attach_day, connection, parent, day)))
         return progress
 
     async def _adopt(self, connection: Connection) -> "_Progress":
@@ -80,19 +80,19 @@ class Days(Service):
         return progress
 
     async def _adopt_next(self, connection: Connection, parent: str) -> bool | None:
-        step = await internal.adopt_strays(connection, parent)
+        step = await internal_verbs.adopt_strays(connection, parent)
         return None if step in ("none", "apart") else step == "adopted"
 
     async def _drop(self, connection: Connection, kept: int) -> "_Progress":
         progress = _Progress(self._tries)
-        for name in await internal.days_to_drop(connection, kept=kept):
-            progress.count(await progress.repeat(partial(internal.drop_day, connection, name)))
-        await self._all_of(partial(internal.trim_default_days, connection, kept=kept))
+        for name in await internal_verbs.days_to_drop(connection, kept=kept):
+            progress.count(await progress.repeat(partial(internal_verbs.drop_day, connection, name)))
+        await self._all_of(partial(internal_verbs.trim_default_days, connection, kept=kept))
         return progress
 
     async def _keep_dead_letters(self, connection: Connection, kept: int) -> None:
-        moved = await self._all_of(partial(internal.keep_dead_letters, connection, kept=kept))
-        expired = await self._all_of(partial(internal.expire_dead_letters, connection))
+        moved = await self._all_of(partial(internal_verbs.keep_dead_letters, connection, kept=kept))
+        expired = await self._all_of(partial(internal_verbs.expire_dead_letters, connection))
         if moved or expired:
             self.events.emit("dead_letters.kept", moved=moved, expired=expired)
 

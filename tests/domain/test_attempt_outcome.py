@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pgsched.domain.attempt_outcome import error_text, is_late, json_text, longest_deferred
 from pgsched.domain.options import Options
-from pgsched.domain.outcome import error_text, is_late, json_text, longest_deferred
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from pgsched.cli.log_writing import LogWriter
+from pgsched.cli.nonblocking_log import LogWriter
 from pgsched.event_emitter import FIELDS, printable
 from pgsched.password_hiding import without_passwords
 from pgsched.settings import Settings

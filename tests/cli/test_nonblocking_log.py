@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from pgsched.cli import log_writing
-from pgsched.cli.log_writing import LogWriter
+from pgsched.cli import nonblocking_log
+from pgsched.cli.nonblocking_log import LogWriter
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_a_log_that_nobody_reads_stops_nobody_and_is_kept(pipe: tuple[int, int])
 
 
 def test_lines_beyond_what_is_kept_are_counted(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_writing, "_MOST_BEHIND", 10_000)
+    monkeypatch.setattr(nonblocking_log, "_MOST_BEHIND", 10_000)
     reads, writes = pipe
     logger, _ = _logger(writes)
     for number in range(3_000):

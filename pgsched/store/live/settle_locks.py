@@ -1,0 +1,33 @@
+"""Which rows a settle may lock at once: what is asked first where somebody else has locked some."""
+
+from collections.abc import Iterable
+
+from pgsched.store.core.connect import Connection
+from pgsched.store.core.sql import statement, statement_over
+from pgsched.store.core.wire import Uuids
+from pgsched.store.live.executions import Groups, over_partitions
+
+
+async def lock_free(connection: Connection, groups: Groups) -> set[bytes]:
+    """Those of a worker's rows that nobody else has locked; they are locked until the transaction ends."""
+    return await _leased(connection, groups, ("free",))
+
+
+async def still_leased(connection: Connection, groups: Groups) -> set[bytes]:
+    """Those that are still leased as they are named, also where somebody has locked them."""
+    return await _leased(connection, groups)
+
+
+async def lock_free_jobs(connection: Connection, jobs: Iterable[bytes]) -> set[bytes]:
+    """Those of these jobs that nobody else has locked; they are locked until the transaction ends."""
+    cursor = await connection.execute(statement("live/free_jobs"), {"jobs": Uuids(set(jobs))}, binary=True)
+    return {row[0] for row in await cursor.fetchall()}
+
+
+async def _leased(connection: Connection, groups: Groups, clauses: tuple[str, ...] = ()) -> set[bytes]:
+    found: set[bytes] = set()
+    for partitions, parameters in over_partitions(groups):
+        text = statement_over("live/leased_rows", partitions, clauses)
+        cursor = await connection.execute(text, parameters, binary=True)
+        found.update([row[0] for row in await cursor.fetchall()])
+    return found
