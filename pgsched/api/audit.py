@@ -8,8 +8,8 @@ from litestar.params import QueryParameter
 from pgsched.api.parameters import Limit, OnlyClient, Pooled
 from pgsched.api.routing import reads
 from pgsched.api_responses import Page, page_of
-from pgsched.store.admin import audit
 from pgsched.store.admin.audit import AuditEntry, AuditFilter
+from pgsched.store.lookup import audit_pages
 
 _Subject = Annotated[UUID | None, QueryParameter(name="subject", description="Only of this job or execution.")]
 _Kind = Annotated[
@@ -45,5 +45,5 @@ async def list_changes(
         [client] = own  # by an index, and not by passing over what others did
     wanted = AuditFilter(client=client, subject=subject, kind=kind, name=name, action=action, actor=by)
     async with database.page() as connection:
-        found = await audit.changes(connection, wanted, limit=limit + 1, after=after)
+        found = await audit_pages.changes(connection, wanted, limit=limit + 1, after=after)
     return page_of(found, limit, lambda row: row.id)

@@ -41,6 +41,7 @@ from pgsched.store.bulk.values import Action, BulkAsked
 from pgsched.store.core.lock_table import find_room
 from pgsched.store.ends import dependencies
 from pgsched.store.gates import blocked_keys, limits, sidelined_targets
+from pgsched.store.lookup import audit_pages
 from pgsched.store.lookup.events import horizon, list_events
 from pgsched.store.lookup.named import Kind, id_of
 from pgsched.store.lookup.rows import (
@@ -296,7 +297,7 @@ class DatabaseBackend:
 
     async def list_changes(self, *, limit: int, after: str | int | None, **wanted: Any) -> Page[audit.AuditEntry]:
         how: Any = {"limit": limit + 1, "after": None if after is None else int(after)}
-        found = await audit.changes(self._connection, audit.AuditFilter(**wanted), **how)
+        found = await audit_pages.changes(self._connection, audit.AuditFilter(**wanted), **how)
         return page_of(found, limit, lambda row: row.id)
 
     @property

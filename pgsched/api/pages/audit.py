@@ -9,8 +9,8 @@ from pgsched.api.pages.rendering import html
 from pgsched.api.pages.routing import shows
 from pgsched.api.parameters import Pooled
 from pgsched.api.request_reading import ApiRequest
-from pgsched.store.admin import audit
 from pgsched.store.admin.audit import AuditFilter
+from pgsched.store.lookup import audit_pages
 
 _PAGE = 50
 _LOOKED_THROUGH = 10_000
@@ -34,7 +34,7 @@ async def show_changes(
     )
     how: Any = {"after": whole_in("after", after), "most": _LOOKED_THROUGH}
     async with database.page() as connection:
-        found = await audit.changes(connection, wanted, limit=_PAGE + 1, **how)
+        found = await audit_pages.changes(connection, wanted, limit=_PAGE + 1, **how)
         rows = found[:_PAGE]
-        last = rows[-1].id if len(found) > _PAGE else await audit.reach(connection, wanted, **how)
+        last = rows[-1].id if len(found) > _PAGE else await audit_pages.reach(connection, wanted, **how)
     return html(request, "audit.html", rows=rows, asked=asked, **place(request, after, last))

@@ -22,10 +22,9 @@ from pgsched.domain.states import LIVE_STATUSES, STATUSES
 from pgsched.domain.target import Scheme, parse_target
 from pgsched.errors import Conflict, PgschedError
 from pgsched.store import verbs
-from pgsched.store.admin import audit
 from pgsched.store.admin.audit import AuditFilter
 from pgsched.store.ends import dependencies
-from pgsched.store.lookup import listings
+from pgsched.store.lookup import audit_pages, listings
 from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.rows import Execution
 from pgsched.store.schedule.edits import changes_of, edit, read
@@ -64,7 +63,7 @@ async def show_execution(request: ApiRequest, execution_id: ExecutionId, databas
         known = Records(
             attempts=await listings.attempts_of(connection, row.id),
             dependencies=await dependencies.dependencies_of(connection, row.id),
-            changes=await audit.changes(connection, AuditFilter(subject=row.id), limit=_MOST_CHANGES),
+            changes=await audit_pages.changes(connection, AuditFilter(subject=row.id), limit=_MOST_CHANGES),
         )
         progress = await listings.progress_of(connection, row)
         letter = await listings.get_dead_letter(connection, row.id) if row.status == "failed" else None
