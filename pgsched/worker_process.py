@@ -24,8 +24,8 @@ from pgsched.settings import Settings
 from pgsched.store.admin.schema_revisions import check_schema
 from pgsched.store.admin.workers import check_queues
 from pgsched.store.core.fitness import check_not_following
+from pgsched.store.core.own_connection import transaction
 from pgsched.store.core.pooler import check_sessions, watch_sessions
-from pgsched.store.core.transactions import transaction
 from pgsched.worker.run.event_loop import run_to_its_end
 from pgsched.worker.run.process_exit import ExitStatus, ProcessExit, end_forked_children, named
 

@@ -17,9 +17,9 @@ import psycopg
 from psycopg import AsyncConnection
 
 from pgsched.api.connection_pool import Database
-from pgsched.domain.notification import CHANNEL, parse_notice
 from pgsched.domain.queue_partitions import queue_of
 from pgsched.domain.round_robin import Payers, Turns
+from pgsched.domain.wake_notice import CHANNEL, parse_notice
 from pgsched.errors import PgschedError, Unavailable
 from pgsched.event_emitter import Events
 from pgsched.store import internal_verbs

@@ -26,9 +26,9 @@ from pgsched.api.shared_event_reader import Feed
 from pgsched.domain.api_key import EVERYBODY
 from pgsched.event_emitter import Events
 from pgsched.extras import extra
+from pgsched.optional_tracing import recording
 from pgsched.sealing import KeyRing
 from pgsched.settings import Settings, is_loopback
-from pgsched.tracing import recording
 
 
 class Parts:

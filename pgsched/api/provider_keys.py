@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from pgsched.domain.token_providers import may_be_asked
+from pgsched.domain.identity_providers import may_be_asked
 from pgsched.errors import Unavailable
 from pgsched.event_emitter import Events
 

@@ -15,7 +15,7 @@ from pgsched.api.provider_keys import SigningKeys
 from pgsched.api.quotas import RateLimits
 from pgsched.delivery.tls import trusting_context
 from pgsched.domain.api_key import Grant
-from pgsched.domain.token_providers import Provider, parse_providers
+from pgsched.domain.identity_providers import Provider, parse_providers
 from pgsched.errors import Unauthenticated
 from pgsched.event_emitter import Events
 from pgsched.settings import Settings

@@ -20,8 +20,8 @@ from pgsched.event_emitter import Events
 from pgsched.service import collect_seldom
 from pgsched.settings import Settings, is_loopback
 from pgsched.store import internal_verbs
+from pgsched.store.core.own_connection import transaction
 from pgsched.store.core.session_settings import AS_API, locally
-from pgsched.store.core.transactions import transaction
 
 _OWN_DESCRIPTORS = 200
 _IDLE = 130

@@ -27,7 +27,7 @@ from pgsched.api.provider_keys import Unusable, answered, asking, discovered
 from pgsched.api.provider_tokens import BearerTokens
 from pgsched.api.quotas import RateLimits
 from pgsched.delivery.tls import trusting_context
-from pgsched.domain.token_providers import Provider, SignIn, may_be_asked, parse_providers
+from pgsched.domain.identity_providers import Provider, SignIn, may_be_asked, parse_providers
 from pgsched.errors import InvalidSettings, Unauthenticated, Unavailable
 from pgsched.settings import Settings
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pgsched.cli.crontab_command import STARTERS, words_in
+from pgsched.cli.crontab_shell_words import STARTERS, words_in
 from pgsched.errors import InvalidInput
 
 _SETTING = re.compile(r"""^(["']?)([A-Za-z_][A-Za-z_0-9]*)\1[ \t]*=[ \t]*(.*)$""")

@@ -10,8 +10,8 @@ from psycopg import AsyncConnection
 
 from pgsched.errors import PgschedError
 from pgsched.settings import Settings
+from pgsched.store.core.own_connection import transaction_async
 from pgsched.store.core.refusals import refusal
-from pgsched.store.core.transactions import transaction_async
 
 _Found = TypeVar("_Found")
 

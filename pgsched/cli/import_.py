@@ -11,7 +11,7 @@ import click
 from pgsched.cli.cloud_scheduler import declared_from, jobs_in
 from pgsched.cli.command_group import CommandGroup
 from pgsched.cli.crontab import CrontabEntry, LeftOut, lines_of
-from pgsched.cli.crontab_command import address_of, calls, name_of, words_of
+from pgsched.cli.crontab_shell_words import address_of, calls, name_of, words_of
 from pgsched.cli.reply import Reply, json_option
 from pgsched.domain.body import check_body
 from pgsched.domain.declared_job import declared_in

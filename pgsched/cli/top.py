@@ -18,8 +18,8 @@ from pgsched.cli.parameters import Number
 from pgsched.cli.reply import Reply, json_option, table
 from pgsched.event_emitter import printable
 from pgsched.password_hiding import without_passwords
+from pgsched.store.core.own_connection import Lend, lending
 from pgsched.store.core.session_settings import DOCTOR_LOCALLY
-from pgsched.store.core.transactions import Lend, lending
 from pgsched.store.lookup.now import Edge, Now, look
 from pgsched.store.lookup.now_lines import Shown, WorkerLine, lines_of
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pgsched.cli.api_and_worker import shown, worker_program
 from pgsched.cli.child import api_program
 from pgsched.cli.configuration import EVERYTHING, load_settings, settings_options
 from pgsched.cli.data_directory import Ownership, owned
@@ -26,7 +27,6 @@ from pgsched.cli.migrate import bring_up
 from pgsched.cli.own_api_key import own_key
 from pgsched.cli.own_secret_keys import own_secret_keys
 from pgsched.cli.postgres_restarts import keep_running
-from pgsched.cli.processes import shown, worker_program
 from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.supervisor import Supervisor
 from pgsched.cli.welcome import Welcome, embedded_psql, plain_psql

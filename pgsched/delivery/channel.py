@@ -2,7 +2,7 @@
 
 A channel delivers one execution to its target and returns an Outcome. It never raises, except CancelledError when
 its caller ends the attempt, and NoFreeSlot before anything has begun. Each channel catches all other exceptions and
-passes them to ``exceptions.outcome_of``, so that exceptions become outcomes in one place.
+passes them to ``exception_outcomes.outcome_of``, so that exceptions become outcomes in one place.
 """
 
 from collections.abc import Callable, Coroutine, Mapping

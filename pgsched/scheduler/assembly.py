@@ -10,8 +10,8 @@ import psycopg
 from pgsched.delivery.python import App
 from pgsched.event_emitter import Events
 from pgsched.metrics.files import Counting, Writing
+from pgsched.scheduler.attempt_parts import NO_CONTAINMENT, AttemptParts, Containment
 from pgsched.scheduler.common_parts import CommonParts
-from pgsched.scheduler.deliveries import NO_CONTAINMENT, Containment, Deliveries
 from pgsched.scheduler.row_supply import RowSupply
 from pgsched.service import Signal
 from pgsched.settings import Settings
@@ -48,14 +48,14 @@ class Assembly:
         warms: bool = True,
     ) -> None:
         self.common = common = CommonParts(settings, app=app, events=events)
-        self.deliveries = Deliveries(common, containment)
+        self.attempt_parts = AttemptParts(common, containment)
         self.assignment = Assignment(
             name=f"{socket.gethostname()}:{os.getpid()}",
             instance=common.instance,
             queues=settings.queue_names,
             lease=common.lease,
             concurrency=settings.concurrency,
-            delivers=self.deliveries.capabilities,
+            delivers=self.attempt_parts.capabilities,
         )
         self.minutes = Minutes(common.clock, common.known_settings.has_settings)
         primaries = Primaries(common.events, common.url, common.lineage)
@@ -74,7 +74,7 @@ class Assembly:
         )
         self.relieved: Signal[[]] = Signal()
         self.dispatcher = self._make_dispatcher(containment)
-        capabilities = Capabilities(common.chores, common.events, self.assignment, mine=self.deliveries.capabilities)
+        capabilities = Capabilities(common.chores, common.events, self.assignment, mine=self.attempt_parts.capabilities)
         self.supply = RowSupply(common, self.assignment, self.dispatcher, capabilities=capabilities, warms=warms)
         self.renewer = Renewer(
             common.renewing,
@@ -109,7 +109,7 @@ class Assembly:
                     await claiming.leases.close()
                 if self.assignment.number:
                     await workers.retire(await self.common.chores.get(), self.assignment.number)
-        parts = (self.settler, self.listener, self.supply.sweeper, self.upkeep, self.deliveries, self.common)
+        parts = (self.settler, self.listener, self.supply.sweeper, self.upkeep, self.attempt_parts, self.common)
         for part in parts:
             with contextlib.suppress(psycopg.Error, OSError):
                 await part.close()
@@ -133,12 +133,12 @@ class Assembly:
         shares = Shares(lanes=settings.concurrency, is_wanted=common.known_settings.are_several, relieved=self.relieved)
         watchdog = Watchdog(common.events, stand_in=stand_in, process_exit=process_exit)
         return Dispatcher(
-            self.deliveries.equip(self.settler, shares),
+            self.attempt_parts.equip(self.settler, shares),
             common.clock,
             concurrency=settings.concurrency,
             ahead=settings.look_ahead,
             sure=SURE * settings.lease,
-            watch=LaneWatch(watchdog, beaten=self.deliveries.threads.beat),
+            watch=LaneWatch(watchdog, beaten=self.attempt_parts.threads.beat),
         )
 
     def _make_writing(self, counting: Counting) -> Writing:
@@ -177,7 +177,7 @@ class Assembly:
         claimer, reaper = self.supply.claimer, self.upkeep.reaper
         self.settler.expected.connect(claimer.expect)
         self.settler.counted.connect(self.minutes.ended)
-        self.settler.failed.connect(self.deliveries.failures.failed)
+        self.settler.failed.connect(self.attempt_parts.failures.failed)
         self.settler.held.connect(self.supply.capabilities.note_held)
         self.dispatcher.unbegun.asks.connect(self.renewer.wake)
         for relieved in (self.relieved, reaper.reaped):

@@ -9,8 +9,8 @@ from pgsched.store.core.connect import Connection, Link
 from pgsched.store.live.warming import warm_claims
 from pgsched.worker.assignment import Assignment
 from pgsched.worker.claim.claimer import Claimer
+from pgsched.worker.claim.earliest_due import EarliestDue
 from pgsched.worker.claim.fairness import Fairness
-from pgsched.worker.claim.next_rows import NextRows
 from pgsched.worker.claim.row_selection import RowSelection
 from pgsched.worker.claim.sweeper import Sweeper
 from pgsched.worker.gates.admission import Admission
@@ -54,14 +54,14 @@ class RowSupply:
         )
         self.fairness = Fairness(common.known_settings)
         self.selection = RowSelection(self.admission, self.fairness, capabilities, dispatcher.shares)
-        self.next_rows = NextRows(assignment, common.clock, ahead=round(settings.look_ahead * 1e6))
+        self.earliest_due = EarliestDue(assignment, common.clock, ahead=round(settings.look_ahead * 1e6))
         self.sweeper = Sweeper(
             common.link("sweep"),
             common.events,
             assignment,
             common.clock,
             dispatcher,
-            front=self.next_rows.front,
+            front=self.earliest_due.front,
             every=settings.poll_interval,
             selection=self.selection,
         )
@@ -74,7 +74,7 @@ class RowSupply:
             admission=self.admission,
             fairness=self.fairness,
             sweeper=self.sweeper,
-            next_rows=self.next_rows,
+            earliest_due=self.earliest_due,
             selection=self.selection,
         )
         self._connect()

@@ -10,7 +10,7 @@ from pgsched.delivery.python import App
 from pgsched.event_emitter import Events
 from pgsched.metrics.files import Counting
 from pgsched.scheduler.assembly import Assembly
-from pgsched.scheduler.deliveries import NO_CONTAINMENT, Containment
+from pgsched.scheduler.attempt_parts import NO_CONTAINMENT, Containment
 from pgsched.service import Service
 from pgsched.settings import Settings
 
@@ -94,4 +94,4 @@ class Worker:
     @property
     def has_stragglers(self) -> bool:
         """Whether handlers go on after the drain because they cannot be ended or resist it."""
-        return self.parts.deliveries.threads.go_on() or self.parts.dispatcher.stragglers
+        return self.parts.attempt_parts.threads.go_on() or self.parts.dispatcher.stragglers

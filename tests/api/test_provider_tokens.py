@@ -19,7 +19,7 @@ from pgsched.api.app import create_app
 from pgsched.api.authentication import Authentication
 from pgsched.api.connection_pool import Database
 from pgsched.api.provider_tokens import BearerTokens
-from pgsched.domain.token_providers import parse_providers
+from pgsched.domain.identity_providers import parse_providers
 from pgsched.errors import InvalidSettings, Refused, TooManyRequests, Unauthenticated, Unavailable
 from pgsched.event_emitter import Events
 from pgsched.settings import Settings

@@ -15,7 +15,7 @@ from pgsched.api import sign_in
 from pgsched.api.app import create_app
 from pgsched.api.pages.provider import PendingSignIn
 from pgsched.api.pages.session import BEGUN, COOKIE
-from pgsched.domain.token_providers import parse_providers
+from pgsched.domain.identity_providers import parse_providers
 from pgsched.errors import InvalidSettings
 from pgsched.settings import Settings
 from tests.api.oidc_arrange import ED, Faked, faked_provider, real_provider

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from pgsched.cli.crontab_command import address_of, words_of
+from pgsched.cli.crontab_shell_words import address_of, words_of
 from pgsched.cli.main import cli
 from tests.cli.conftest import Run
 from tests.cli.import_arrange import declared

@@ -54,7 +54,7 @@ def test_the_revisions_that_are_read_are_those_that_alembic_finds() -> None:
 def test_a_worker_and_the_api_start_without_what_only_migrations_need() -> None:
     """Alembic takes longer to import than all that a worker needs."""
     program = (
-        "import sys, pgsched.cli.processes, pgsched.worker_process;"
+        "import sys, pgsched.cli.api_and_worker, pgsched.worker_process;"
         "print([*{'alembic', 'sqlalchemy'} & {*sys.modules}]);"
         "import pgsched.api.server, pgsched.api.app; print('alembic' in sys.modules)"
     )

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pgsched.cli.apply import jobs_of
 from pgsched.cli.cloud_scheduler import declared_from, jobs_in
 from pgsched.cli.crontab import CrontabEntry, lines_of
-from pgsched.cli.crontab_command import address_of, name_of, words_of
+from pgsched.cli.crontab_shell_words import address_of, name_of, words_of
 from pgsched.cli.main import cli
 from pgsched.errors import InvalidInput, InvalidSettings
 from pgsched.settings import Settings, load, unread

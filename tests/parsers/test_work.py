@@ -20,7 +20,7 @@ from pgsched.api.pages.forms import read_form
 from pgsched.api.pages.session import cookie_in
 from pgsched.api.problems import Unreadable
 from pgsched.api.provider_keys import Unusable, answered
-from pgsched.cli import crontab, crontab_command
+from pgsched.cli import crontab, crontab_shell_words
 from pgsched.client.events import EventStream
 from pgsched.delivery.connection import Connection
 from pgsched.delivery.exchange import Exchange
@@ -28,8 +28,8 @@ from pgsched.delivery.pool import OriginSlots, PoolState
 from pgsched.delivery.redaction import redacted
 from pgsched.delivery.url import Origin
 from pgsched.domain.attempt_outcome import escaped, json_text
-from pgsched.domain.notification import parse_notice
 from pgsched.domain.options import parse_options
+from pgsched.domain.wake_notice import parse_notice
 from pgsched.event_emitter import printable
 from pgsched.password_hiding import without_passwords
 from tests.delivery.receiver import calling, execution
@@ -205,12 +205,12 @@ FROM_SERVERS: dict[str, tuple[int, Callable[[int], object]]] = {
     "an event in pieces of a byte": (20_000, lambda n: _events(_bytewise(b"data: " + b"x" * n))),
 }
 FROM_FILES: dict[str, tuple[int, Callable[[int], object]]] = {
-    "blanks in a crontab": (10_000, lambda n: crontab_command.words_of("curl " + " " * n + "x")),
-    "redirections in a crontab": (2_000, lambda n: crontab_command.words_of("curl " + "> " * n + "x")),
-    "quotes in a crontab": (10_000, lambda n: crontab_command.words_of("curl " + "'" * n + '"')),
+    "blanks in a crontab": (10_000, lambda n: crontab_shell_words.words_of("curl " + " " * n + "x")),
+    "redirections in a crontab": (2_000, lambda n: crontab_shell_words.words_of("curl " + "> " * n + "x")),
+    "quotes in a crontab": (10_000, lambda n: crontab_shell_words.words_of("curl " + "'" * n + '"')),
     "words in a crontab": (
         10_000,
-        lambda n: crontab_command.address_of(crontab_command.words_of("curl" + " -o x" * n)),
+        lambda n: crontab_shell_words.address_of(crontab_shell_words.words_of("curl" + " -o x" * n)),
     ),
     "a crontab": (4_000, lambda n: list(crontab.lines_of("* * * * * curl x\n" * n, with_user=False))),
 }

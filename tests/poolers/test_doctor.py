@@ -1,6 +1,6 @@
 """The doctor behind a pooler: it makes its checks there, and says what the pool is good for."""
 
-from pgsched.store.core.transactions import lending
+from pgsched.store.core.own_connection import lending
 from pgsched.store.doctor.examination import CHECKS, examine
 
 

@@ -13,7 +13,7 @@ from tests.worker.conftest import Connection, Running, until_history
 WALK = "The walk of one row"
 DUE = "select pgsched.schedule('python:do', fire_at => now() - interval '1 second')"
 JOB = "select pgsched.schedule('python:do', every => '1 second')"
-NOTICED = {"worker/claim/listener.py", "domain/notification.py"}
+NOTICED = {"worker/claim/listener.py", "domain/wake_notice.py"}
 """What takes notifications: a run of a job is planned before its instant, and none is needed."""
 EARLY_OR_LATE = {"worker/run/upcoming.py", "worker/run/alarm.py", "worker/claim/client_streams.py"}
 """What holds a row that was claimed before its instant, as the run of a job is unless the machine is slow; and what

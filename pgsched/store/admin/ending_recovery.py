@@ -15,7 +15,7 @@ from pgsched.store import internal_verbs, verbs
 from pgsched.store.admin import recovery
 from pgsched.store.bulk import advancing, operations
 from pgsched.store.bulk.values import BulkAsked
-from pgsched.store.core.transactions import Lend
+from pgsched.store.core.own_connection import Lend
 from pgsched.store.lookup.rows import ExecutionFilter
 
 _UNDONE = ("scheduled", "retrying", "running")

@@ -12,9 +12,9 @@ import psycopg
 
 from pgsched.errors import Unavailable
 from pgsched.store.admin.replacing import at_the_most, pause
+from pgsched.store.core.own_connection import connect
 from pgsched.store.core.session_settings import session_of_command, waiting_for_locks
 from pgsched.store.core.sql import statement
-from pgsched.store.core.transactions import connect
 
 Connection = psycopg.Connection[Any]
 _AT_ONCE = waiting_for_locks("100ms")

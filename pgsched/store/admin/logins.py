@@ -27,8 +27,8 @@ from psycopg import sql
 from pgsched.own_files import open_own
 from pgsched.store import verbs
 from pgsched.store.core.lock_table import public_revokes
+from pgsched.store.core.own_connection import transaction
 from pgsched.store.core.sql import statement
-from pgsched.store.core.transactions import transaction
 
 _WORKER = ("pgsched_up", "pgsched_worker")
 _API = ("pgsched_api_up", "pgsched_api")

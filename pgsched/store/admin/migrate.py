@@ -13,9 +13,9 @@ from pgsched.store import internal_verbs
 from pgsched.store.admin.replacing import ROLES, at_the_most, check_not_newer, forget, is_current, pause
 from pgsched.store.admin.schema_revisions import expected_revision, is_newer, migrations_dir, mismatch, revisions
 from pgsched.store.core.fitness import check_fitness
+from pgsched.store.core.own_connection import transaction
 from pgsched.store.core.refusals import refusal
 from pgsched.store.core.sql import statement
-from pgsched.store.core.transactions import transaction
 
 
 def alembic_config(url: str | None = None, *, output: TextIO | None = None) -> Config:

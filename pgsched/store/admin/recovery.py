@@ -12,8 +12,8 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.store import internal_verbs
+from pgsched.store.core.own_connection import Lend
 from pgsched.store.core.query import rows
-from pgsched.store.core.transactions import Lend
 
 _LOOKED_AT, _SHOWN = 20_000, 10
 _MOVED_AT_ONCE = 5_000

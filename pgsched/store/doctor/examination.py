@@ -15,9 +15,9 @@ from pgsched.errors import PgschedError, Unavailable
 from pgsched.event_emitter import printable
 from pgsched.password_hiding import without_passwords
 from pgsched.sealing import KeyRing
+from pgsched.store.core.own_connection import Lend
 from pgsched.store.core.query import column, first
 from pgsched.store.core.session_settings import DOCTOR_LOCALLY
-from pgsched.store.core.transactions import Lend
 from pgsched.store.doctor import database_connection, fleet, holding, schema, server, work
 from pgsched.store.doctor.finding import (
     BOUNDS,

@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 
 from pgsched.domain.execution import ClaimedExecution
-from pgsched.domain.notification import CHANNEL
+from pgsched.domain.wake_notice import CHANNEL
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import UNIX_TO_WIRE
 from pgsched.store.live.executions import Group
 
 _AT_ONCE = 16
-"""Partitions that fit into one notification (``domain.notification.MOST_ROWS``)."""
+"""Partitions that fit into one notification (``domain.wake_notice.MOST_ROWS``)."""
 
 
 async def end_own_transactions(connection: Connection, instance: str) -> None:
@@ -29,6 +29,6 @@ async def announce(connection: Connection, rows: Iterable[ClaimedExecution]) -> 
         await connection.execute(statement("live/announce"), {"channel": CHANNEL, "said": said})
 
 
-async def suspect(connection: Connection, row: ClaimedExecution) -> None:
+async def mark_for_isolation(connection: Connection, row: ClaimedExecution) -> None:
     """Has it called in isolation once it is taken back from this worker."""
-    await connection.execute(statement_in("live/suspect", row.partition), Group.of([row]).parameters())
+    await connection.execute(statement_in("live/mark_for_isolation", row.partition), Group.of([row]).parameters())

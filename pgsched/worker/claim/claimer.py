@@ -10,7 +10,7 @@ everybody else. A full batch means there is more: then the next turn follows at 
 ended.
 
 A worker claims from its own partitions, and helps with another's once something there is overdue. While it is polling
-(``announced_polling``) it claims from all of them every few milliseconds.
+(``polling_instead_of_notify``) it claims from all of them every few milliseconds.
 """
 
 import asyncio
@@ -23,10 +23,10 @@ from pgsched.store.core.wire import FAR_OFF, LONG_AGO
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.store.live.looking import ALL_ROWS, RowFilter
-from pgsched.worker.claim.announced_polling import LOOK_EVERY, Polling
 from pgsched.worker.claim.client_streams import Stream, spread
+from pgsched.worker.claim.earliest_due import LATE, LOOK_AGAIN, SMALLEST_SHARE, EarliestDue
 from pgsched.worker.claim.fairness import Fairness
-from pgsched.worker.claim.next_rows import LATE, LOOK_AGAIN, SMALLEST_SHARE, NextRows
+from pgsched.worker.claim.polling_instead_of_notify import LOOK_EVERY, Polling
 from pgsched.worker.claim.row_selection import RowSelection
 from pgsched.worker.claim.sweeper import Sweeper
 from pgsched.worker.gates.admission import Admission
@@ -52,14 +52,14 @@ class Claimer(Claiming):
         admission: Admission,
         fairness: Fairness,
         sweeper: Sweeper,
-        next_rows: NextRows,
+        earliest_due: EarliestDue,
         selection: RowSelection,
     ) -> None:
         super().__init__(leases)
         self._dispatcher, self._batch, self._poll = dispatcher, batch, poll.total_seconds()
-        self._ahead = timedelta(microseconds=next_rows.ahead)
+        self._ahead = timedelta(microseconds=earliest_due.ahead)
         self._admission, self._fairness, self._are_several = admission, fairness, fairness.known.are_several
-        self._sweeper, self._selection, self._next_rows = sweeper, selection, next_rows
+        self._sweeper, self._selection, self._earliest_due = sweeper, selection, earliest_due
         self._polling, self._everybody = Polling(), Stream(divide=fairness.rooms)
         self._claimed_at = float("-inf")
         self._owed_behind = 0.0
@@ -70,7 +70,7 @@ class Claimer(Claiming):
         the queue is paused."""
         if partition not in self._assignment.open:
             return False
-        self._next_rows.hear(partition, instant)
+        self._earliest_due.hear(partition, instant)
         self.wake()
         return True
 
@@ -80,20 +80,20 @@ class Claimer(Claiming):
 
     def look(self) -> None:
         """Forgets what is known of the partitions and looks at them now."""
-        self._next_rows.forget()
+        self._earliest_due.forget()
         self.wake()
 
     def reopen(self) -> None:
         """Takes note that other partitions than before may be claimed from."""
-        self._next_rows.keep(self._assignment.open)
+        self._earliest_due.keep(self._assignment.open)
         self.look()
 
     async def turn(self) -> float:
         if not self._assignment.number or not self._selection.is_ready:
             return _NOT_YET
         await self.leases.give_back()
-        self._next_rows.pass_over(self._selection.passed_over)
-        if time.monotonic() - self._next_rows.looked_at >= self._look_interval:
+        self._earliest_due.pass_over(self._selection.passed_over)
+        if time.monotonic() - self._earliest_due.looked_at >= self._look_interval:
             await self._look()
         free, partitions = self._dispatcher.free, self._assignment.open
         if self._polling.is_called_for and not self._polling.on and free and partitions:
@@ -101,7 +101,7 @@ class Claimer(Claiming):
         if self._polling.on and not (free and partitions):
             await self.stop_polling()
             await self._look()
-        wanted = partitions if self._polling.on else self._next_rows.wanted()
+        wanted = partitions if self._polling.on else self._earliest_due.wanted()
         if not (wanted or self._sweeper.found or (self._fairness.apart and partitions)):
             return await self._until_next()
         if (pause := self._pause(wanted, free)) > 0:
@@ -123,13 +123,15 @@ class Claimer(Claiming):
         if free < self._dispatcher.capacity // 2 and since < _LITTLE_ROOM:
             return _LITTLE_ROOM - since
         return (
-            self._next_rows.gathering_pause(wanted[0], self._claimed_at) if wanted and not self._sweeper.found else 0.0
+            self._earliest_due.gathering_pause(wanted[0], self._claimed_at)
+            if wanted and not self._sweeper.found
+            else 0.0
         )
 
     async def recover(self, error: Exception) -> None:
         await super().recover(error)
         self._polling.lose()
-        self._next_rows.look_again()
+        self._earliest_due.look_again()
 
     # The streams.
 
@@ -175,30 +177,30 @@ class Claimer(Claiming):
             free -= await self._claim_latest(self._bound(free // 2))
         least = 0 if self._are_left and self._everybody.has_priorities else SMALLEST_SHARE
         if (room := self._bound(max(free, least))) > 0:
-            shares = self._next_rows.shares(wanted, room, batch=self._batch, divide=self._fairness.rooms)
+            shares = self._earliest_due.shares(wanted, room, batch=self._batch, divide=self._fairness.rooms)
             await self._claim(shares)
-            self._are_left = self._next_rows.is_due(wanted)
+            self._are_left = self._earliest_due.is_due(wanted)
 
     async def _claim_first(self, partitions: Sequence[int], free: int) -> int:
         """Claims what goes before the rest by its priority, once claims are late. Returns how many rows."""
-        if not self._are_left or not self._next_rows.is_due(partitions, late=LATE):
+        if not self._are_left or not self._earliest_due.is_due(partitions, late=LATE):
             return 0
         rows = self._selection.row_filter
         return await self._everybody.claim_by_priority(self._take, partitions, self._bound(free), rows)
 
     async def _claim_latest(self, room: int) -> int:
         """Claims the rows that became due last, beside those that have waited longest."""
-        moment_back, partitions = self._next_rows.front.moment_back, self._assignment.own or self._assignment.open
+        moment_back, partitions = self._earliest_due.front.moment_back, self._assignment.own or self._assignment.open
         shares = spread(partitions, room, batch=self._batch, low=lambda _: moment_back)
         return len((await self._take(shares, self._selection.latest)).taken)
 
     async def _claim_evenly(self, partitions: Sequence[int], free: int) -> None:
         """Claims from all partitions alike, for a worker that is polling, and ends that once it is not worth it."""
-        started, low = time.monotonic(), self._next_rows.front.begin_now
+        started, low = time.monotonic(), self._earliest_due.front.begin_now
         await self._polling.keep(await self._link.get())
         shares = spread(partitions, self._bound(free), batch=self._batch, low=low)
         found = await self._claim(shares, look=False) if shares else 0
-        self._are_left = self._next_rows.is_due(partitions)
+        self._are_left = self._earliest_due.is_due(partitions)
         if not self._polling.found(found, time.monotonic() - started):
             await self.stop_polling()
             await self._look()
@@ -218,8 +220,8 @@ class Claimer(Claiming):
         """Claims by instant for everybody, and looks beyond where nothing is left. Returns how many rows."""
         rows, asked = self._selection.row_filter, sum(share.batch for share in shares)
         plain = (rows is ALL_ROWS or rows.is_by_target) and not self._admission.known_gates.names
-        at_once = plain and len(shares) == 1 and self._next_rows.is_heard(shares[0].partition)
-        self._next_rows.asking()
+        at_once = plain and len(shares) == 1 and self._earliest_due.is_heard(shares[0].partition)
+        self._earliest_due.asking()
         now, started = self._clock.now(), time.monotonic()
         answer = await self._ask(shares, rows, at_once=at_once)
         slow = max(self._admission.admitted, len(answer.taken) if self._are_several() else 0)
@@ -227,12 +229,12 @@ class Claimer(Claiming):
             self._everybody.took(self._claimed_at - started, slow, of=len(answer.taken))
         if self._are_several() or self._fairness.apart:
             self._fairness.observe(answer.taken, asked, now)
-        emptied = self._next_rows.claimed(shares, answer, all_kinds=not at_once)
+        emptied = self._earliest_due.claimed(shares, answer, all_kinds=not at_once)
         if self._are_left:
             self._everybody.went_by_instant(answer.taken, asked=asked)
         if look and emptied:
             await asyncio.sleep(0)  # what was claimed starts first
-            await self._look_on(emptied, shares[0].low if at_once else now + self._next_rows.ahead)
+            await self._look_on(emptied, shares[0].low if at_once else now + self._earliest_due.ahead)
         return len(answer.taken)
 
     async def _take(self, shares: Sequence[Share], rows: RowFilter, *, ahead: timedelta | None = None) -> Claimed:
@@ -242,7 +244,7 @@ class Claimer(Claiming):
         if rows.only is None and not rows.latest_first and len(answer.taken) >= room:
             self._fairness.observe(answer.taken, room, self._clock.now())
         for partition, instant in answer.planned.items():
-            self._next_rows.hear(partition, instant)
+            self._earliest_due.hear(partition, instant)
         return answer
 
     async def _ask(
@@ -263,28 +265,28 @@ class Claimer(Claiming):
 
     async def _look_on(self, partitions: list[int], beyond: int) -> None:
         """Looks for waiting rows in partitions that a claim has emptied up to its look-ahead."""
-        self._next_rows.asking()
+        self._earliest_due.asking()
         found = await self._next_due(dict.fromkeys(partitions, beyond))
-        self._next_rows.seen_beyond(partitions, found.due, found.now)
+        self._earliest_due.seen_beyond(partitions, found.due, found.now)
 
     async def _look(self) -> None:
         """Looks for the next waiting row of every partition."""
         partitions = self._assignment.open
         await self._link.get()  # to connect is no part of the round trip
-        self._next_rows.asking()
+        self._earliest_due.asking()
         if not partitions:
-            self._next_rows.seen([], {}, 0)
+            self._earliest_due.seen([], {}, 0)
             return
         sent, sweeps = time.monotonic(), self._can_sweep
         lows = {
-            partition: LONG_AGO if sweeps else self._next_rows.front.look_from(partition) for partition in partitions
+            partition: LONG_AGO if sweeps else self._earliest_due.front.look_from(partition) for partition in partitions
         }
         found = await self._next_due(lows)
         received = time.monotonic()
         self._clock.observe(found.now, sent, received)
         if sweeps:
             self._sweeper.sweeps.swept(received - sent)
-        self._next_rows.seen(partitions, found.due, found.now)
+        self._earliest_due.seen(partitions, found.due, found.now)
 
     @property
     def _can_sweep(self) -> bool:
@@ -303,10 +305,10 @@ class Claimer(Claiming):
 
     async def _until_next(self) -> float:
         """Seconds until the earliest of its own rows in sight, the next look at others' partitions, or the poll."""
-        until_poll = self._next_rows.looked_at + self._look_interval - time.monotonic()
-        until_help = self._next_rows.until_help()
+        until_poll = self._earliest_due.looked_at + self._look_interval - time.monotonic()
+        until_help = self._earliest_due.until_help()
         if until_help is not None and until_help <= 0:
             await self._look()
-            return 0.0 if self._next_rows.wanted() else LOOK_AGAIN
-        known = (until_poll, self._next_rows.until_own(), until_help)
+            return 0.0 if self._earliest_due.wanted() else LOOK_AGAIN
+        known = (until_poll, self._earliest_due.until_own(), until_help)
         return max(min(seconds for seconds in known if seconds is not None), 0.0)

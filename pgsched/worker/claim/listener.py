@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from psycopg import AsyncConnection, OperationalError
 
-from pgsched.domain.notification import CHANNEL, MOST_ROWS, STOP, parse_notice
+from pgsched.domain.wake_notice import CHANNEL, MOST_ROWS, STOP, parse_notice
 from pgsched.event_emitter import Events
 from pgsched.service import Service
 from pgsched.store.core.connect import Connection, Link

@@ -1,6 +1,6 @@
 """The sweeper: finds due rows that stand behind the front, where claims no longer read.
 
-Claims and looks begin a moment back, not at the left edge of the index (``next_rows``). A row can stand further
+Claims and looks begin a moment back, not at the left edge of the index (``earliest_due``). A row can stand further
 back: its notification was silenced or lost, its transaction was long, or a worker that left handed it back. And
 while a client is passed over, claims begin no further back than a moment ago, because to pass over a row is to read
 it: a client over its limit may have a million due rows, and a claim that read past all of them would keep every
@@ -34,7 +34,7 @@ from pgsched.store.live import looking
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.store.live.looking import InstantRange
 from pgsched.worker.assignment import Assignment
-from pgsched.worker.claim.next_rows import HELP_AFTER, Front
+from pgsched.worker.claim.earliest_due import HELP_AFTER, Front
 from pgsched.worker.claim.row_selection import RowSelection
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.run.dispatcher import Dispatcher

@@ -36,7 +36,7 @@ from pgsched.store.live.reaping import release_claims
 from pgsched.worker.assignment import RENEWALS, Assignment
 from pgsched.worker.in_hand import InHand, Tenure
 from pgsched.worker.leased_claims import SURE
-from pgsched.worker.run.not_begun import Unbegun
+from pgsched.worker.run.not_begun import NotBegun
 from pgsched.worker.run.process_exit import ExitStatus, ProcessExit
 
 _SPARED = 0.5
@@ -51,7 +51,7 @@ class RowsInHand:
 
     tenure: Tenure
     in_hand: InHand
-    unbegun: Unbegun
+    unbegun: NotBegun
 
     def give_up(self, void_until: float) -> list[ClaimedExecution]:
         """Keeps the loop from starting a row before it has handed back those that have not begun. Returns these rows,
@@ -133,7 +133,7 @@ class StandIn:
         if is_over:
             self._is_over = True
             if culprit is not None:
-                await blocked_loop.suspect(connection, culprit)
+                await blocked_loop.mark_for_isolation(connection, culprit)
         elif now >= self._renew_at:
             self._renew_at = now + self._lease.total_seconds() / RENEWALS
             self._is_over = not await self._assignment.renew(connection)

@@ -14,8 +14,8 @@ from pgsched.delivery.handler_transaction import TransactionalCompletion
 from pgsched.domain.api_key import Grant
 from pgsched.event_emitter import Events
 from pgsched.store.core.connect import connect
+from pgsched.store.core.own_connection import lending, transaction_async
 from pgsched.store.core.role_sessions import Sessions
-from pgsched.store.core.transactions import lending, transaction_async
 from tests.docs.fences import ROOT
 
 Opened = AsyncIterator[psycopg.AsyncConnection[Any]]
@@ -96,7 +96,7 @@ async def test_a_session_of_a_client_is_bounded_and_noticed(database_url: str) -
 _MADE = re.compile(r"(?:psycopg|\b[A-Z]\w*)\.connect\(|ConnectionPool(?:\[.*\])?\($", re.M)
 _WHERE = {
     "api/long_polls.py", "api/connection_pool.py", "delivery/handler_transaction.py", "store/core/connect.py",
-    "store/core/role_sessions.py", "store/core/transactions.py",
+    "store/core/role_sessions.py", "store/core/own_connection.py",
     # for as long as one question takes, and within a bound of time
     "store/admin/logins.py", "store/core/lineage.py", "store/core/pooler.py", "store/doctor/database_connection.py",
     "embedded/server.py",

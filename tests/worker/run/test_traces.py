@@ -25,8 +25,8 @@ from pgsched.api.app import create_app
 from pgsched.client.trace import current_traceparent
 from pgsched.delivery.python import App
 from pgsched.errors import InvalidSettings
+from pgsched.optional_tracing import recording
 from pgsched.settings import Settings
-from pgsched.tracing import recording
 from tests.api.serving import serving
 from tests.delivery.receiver import Request, answering, receiving
 from tests.worker.conftest import Connection, Running, until_history, value
@@ -208,7 +208,7 @@ def test_without_opentelemetry_nothing_of_it_is_imported_and_tracing_says_what_t
         import pgsched.scheduler, pgsched.api.app
         from pgsched.client.trace import current_traceparent
         from pgsched.settings import Settings
-        from pgsched.tracing import recording
+        from pgsched.optional_tracing import recording
         assert current_traceparent() is None and recording(Settings(), "x") is None
         try:
             recording(Settings(tracing=True), "x")

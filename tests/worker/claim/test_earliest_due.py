@@ -7,9 +7,9 @@ import pytest
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Claimed, Share
-from pgsched.worker.claim.next_rows import NextRows
+from pgsched.worker.claim.earliest_due import EarliestDue
 from pgsched.worker.clock import DatabaseClock
-from tests.worker.claim.test_announced_polling import ring
+from tests.worker.claim.test_polling_instead_of_notify import ring
 from tests.worker.conftest import Connection, Recorder, Running, counting_app, numbered, until_history, value
 
 SECOND = 1_000_000
@@ -17,14 +17,14 @@ NOW = 800_000_000 * SECOND
 AHEAD = SECOND // 5
 
 
-def made() -> NextRows:
+def made() -> EarliestDue:
     clock = DatabaseClock()
     clock.observe(NOW, time.monotonic(), time.monotonic())
-    return NextRows(numbered(1), clock, ahead=AHEAD)
+    return EarliestDue(numbered(1), clock, ahead=AHEAD)
 
 
 @pytest.fixture
-def next_rows() -> NextRows:
+def earliest_due() -> EarliestDue:
     """What is known after a look that found a row due in partition 1 in a minute, and nothing in partition 2."""
     found = made()
     found.asking()
@@ -43,92 +43,92 @@ def test_before_the_first_look_everything_is_read() -> None:
     assert made().front.low(1) == LONG_AGO
 
 
-def test_a_look_tells_what_is_due(next_rows: NextRows) -> None:
-    assert next_rows.due == {1: NOW + 60 * SECOND}
+def test_a_look_tells_what_is_due(earliest_due: EarliestDue) -> None:
+    assert earliest_due.due == {1: NOW + 60 * SECOND}
 
 
-def test_after_a_look_reading_begins_a_moment_back(next_rows: NextRows) -> None:
-    assert NOW - 5 * SECOND < next_rows.front.low(1) == next_rows.front.low(2) < NOW
+def test_after_a_look_reading_begins_a_moment_back(earliest_due: EarliestDue) -> None:
+    assert NOW - 5 * SECOND < earliest_due.front.low(1) == earliest_due.front.low(2) < NOW
 
 
-def test_a_row_that_waits_from_earlier_on_is_not_left_behind(next_rows: NextRows) -> None:
-    next_rows.seen([1], {1: NOW - 3600 * SECOND}, NOW)
-    assert next_rows.front.low(1) == next_rows.due[1] == NOW - 3600 * SECOND
+def test_a_row_that_waits_from_earlier_on_is_not_left_behind(earliest_due: EarliestDue) -> None:
+    earliest_due.seen([1], {1: NOW - 3600 * SECOND}, NOW)
+    assert earliest_due.front.low(1) == earliest_due.due[1] == NOW - 3600 * SECOND
 
 
-def test_a_row_heard_of_behind_the_low_mark_moves_it_back(next_rows: NextRows) -> None:
-    next_rows.hear(2, NOW - 3600 * SECOND)
-    assert next_rows.front.low(2) == next_rows.due[2] == NOW - 3600 * SECOND
+def test_a_row_heard_of_behind_the_low_mark_moves_it_back(earliest_due: EarliestDue) -> None:
+    earliest_due.hear(2, NOW - 3600 * SECOND)
+    assert earliest_due.front.low(2) == earliest_due.due[2] == NOW - 3600 * SECOND
 
 
-def test_reaching_back_reads_from_there_on_and_forgets_nothing(next_rows: NextRows) -> None:
-    next_rows.front.reach_back(NOW - 3600 * SECOND)
-    assert next_rows.front.low(1) == next_rows.front.low(2) == NOW - 3600 * SECOND
-    next_rows.front.reach_back(NOW)
-    assert next_rows.front.low(1) == NOW - 3600 * SECOND
-    assert next_rows.due == {1: NOW + 60 * SECOND}
+def test_reaching_back_reads_from_there_on_and_forgets_nothing(earliest_due: EarliestDue) -> None:
+    earliest_due.front.reach_back(NOW - 3600 * SECOND)
+    assert earliest_due.front.low(1) == earliest_due.front.low(2) == NOW - 3600 * SECOND
+    earliest_due.front.reach_back(NOW)
+    assert earliest_due.front.low(1) == NOW - 3600 * SECOND
+    assert earliest_due.due == {1: NOW + 60 * SECOND}
 
 
-def test_a_row_heard_of_that_is_later_than_the_next_changes_nothing(next_rows: NextRows) -> None:
-    before = next_rows.front.low(1)
-    next_rows.hear(1, NOW + 61 * SECOND)
-    assert (next_rows.due[1], next_rows.front.low(1)) == (NOW + 60 * SECOND, before)
+def test_a_row_heard_of_that_is_later_than_the_next_changes_nothing(earliest_due: EarliestDue) -> None:
+    before = earliest_due.front.low(1)
+    earliest_due.hear(1, NOW + 61 * SECOND)
+    assert (earliest_due.due[1], earliest_due.front.low(1)) == (NOW + 60 * SECOND, before)
 
 
-def test_what_was_heard_while_a_look_was_under_way_outlives_its_answer(next_rows: NextRows) -> None:
-    next_rows.asking()
-    next_rows.hear(2, NOW - 3600 * SECOND)
-    next_rows.seen([1, 2], {}, NOW)
-    assert next_rows.due == {2: NOW - 3600 * SECOND}
-    assert next_rows.front.low(2) == NOW - 3600 * SECOND
+def test_what_was_heard_while_a_look_was_under_way_outlives_its_answer(earliest_due: EarliestDue) -> None:
+    earliest_due.asking()
+    earliest_due.hear(2, NOW - 3600 * SECOND)
+    earliest_due.seen([1, 2], {}, NOW)
+    assert earliest_due.due == {2: NOW - 3600 * SECOND}
+    assert earliest_due.front.low(2) == NOW - 3600 * SECOND
 
 
-def test_what_was_heard_before_a_look_was_sent_is_for_the_look_to_say(next_rows: NextRows) -> None:
-    next_rows.hear(2, NOW)
-    next_rows.asking()
-    next_rows.seen([1, 2], {}, NOW)
-    assert next_rows.due == {}
+def test_what_was_heard_before_a_look_was_sent_is_for_the_look_to_say(earliest_due: EarliestDue) -> None:
+    earliest_due.hear(2, NOW)
+    earliest_due.asking()
+    earliest_due.seen([1, 2], {}, NOW)
+    assert earliest_due.due == {}
 
 
-def test_what_was_heard_while_a_claim_was_under_way_outlives_its_answer(next_rows: NextRows) -> None:
-    next_rows.asking()
-    next_rows.hear(1, NOW)
-    next_rows.claimed([Share(1, next_rows.front.low(1), 16)], Claimed([], [], {}))
-    assert next_rows.due[1] == NOW
+def test_what_was_heard_while_a_claim_was_under_way_outlives_its_answer(earliest_due: EarliestDue) -> None:
+    earliest_due.asking()
+    earliest_due.hear(1, NOW)
+    earliest_due.claimed([Share(1, earliest_due.front.low(1), 16)], Claimed([], [], {}))
+    assert earliest_due.due[1] == NOW
 
 
-def test_a_share_taken_whole_has_the_next_claim_begin_where_it_ended(next_rows: NextRows) -> None:
+def test_a_share_taken_whole_has_the_next_claim_begin_where_it_ended(earliest_due: EarliestDue) -> None:
     taken = [row(NOW + 2), row(NOW + 1), row(NOW)]
-    assert next_rows.claimed([Share(1, next_rows.front.low(1), 3)], Claimed(taken, taken, {})) == []
-    assert next_rows.front.low(1) == next_rows.due[1] == NOW + 2
-    assert next_rows._taken[1] == 3
+    assert earliest_due.claimed([Share(1, earliest_due.front.low(1), 3)], Claimed(taken, taken, {})) == []
+    assert earliest_due.front.low(1) == earliest_due.due[1] == NOW + 2
+    assert earliest_due._taken[1] == 3
 
 
-def test_a_share_not_taken_whole_has_nothing_left(next_rows: NextRows) -> None:
-    low = next_rows.front.low(1)
-    assert next_rows.claimed([Share(1, low, 3)], Claimed([row(NOW)], [row(NOW)], {})) == [1]
-    assert 1 not in next_rows.due
-    assert next_rows.front.low(1) == low
-    assert next_rows._taken[1] == 1
+def test_a_share_not_taken_whole_has_nothing_left(earliest_due: EarliestDue) -> None:
+    low = earliest_due.front.low(1)
+    assert earliest_due.claimed([Share(1, low, 3)], Claimed([row(NOW)], [row(NOW)], {})) == [1]
+    assert 1 not in earliest_due.due
+    assert earliest_due.front.low(1) == low
+    assert earliest_due._taken[1] == 1
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-def test_a_successor_that_is_overdue_is_next(next_rows: NextRows, batch: int) -> None:
+def test_a_successor_that_is_overdue_is_next(earliest_due: EarliestDue, batch: int) -> None:
     planned = {1: NOW - 3600 * SECOND}
-    next_rows.claimed([Share(1, next_rows.front.low(1), batch)], Claimed([row(NOW)], [row(NOW)], planned))
-    assert next_rows.due[1] == next_rows.front.low(1) == NOW - 3600 * SECOND
+    earliest_due.claimed([Share(1, earliest_due.front.low(1), batch)], Claimed([row(NOW)], [row(NOW)], planned))
+    assert earliest_due.due[1] == earliest_due.front.low(1) == NOW - 3600 * SECOND
 
 
-def test_after_forgetting_everything_is_read(next_rows: NextRows) -> None:
-    next_rows.forget()
-    assert next_rows.front.low(1) == LONG_AGO
+def test_after_forgetting_everything_is_read(earliest_due: EarliestDue) -> None:
+    earliest_due.forget()
+    assert earliest_due.front.low(1) == LONG_AGO
 
 
-def test_what_was_forgotten_while_a_look_was_under_way_stays_forgotten(next_rows: NextRows) -> None:
-    next_rows.asking()
-    next_rows.forget()
-    next_rows.seen([1], {}, NOW)
-    assert next_rows.front.low(1) == LONG_AGO
+def test_what_was_forgotten_while_a_look_was_under_way_stays_forgotten(earliest_due: EarliestDue) -> None:
+    earliest_due.asking()
+    earliest_due.forget()
+    earliest_due.seen([1], {}, NOW)
+    assert earliest_due.front.low(1) == LONG_AGO
 
 
 async def test_a_recurring_row_is_not_passed_over_by_a_full_claim_of_rows_that_just_came_in(
@@ -180,7 +180,7 @@ async def test_rows_of_a_queue_it_does_not_serve_leave_a_worker_asleep(
 async def test_rows_of_an_unserved_queue_start_no_polling(
     db: Connection, running: Running, recorder: Recorder, orders: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pgsched.worker.claim.announced_polling._WORTH", 0)  # it would stay on it
+    monkeypatch.setattr("pgsched.worker.claim.polling_instead_of_notify._WORTH", 0)  # it would stay on it
     monkeypatch.setattr("pgsched.worker.claim.listener.WITHIN", 5.0)
     app, _ = counting_app()
     async with running(app, poll_interval=30.0, queues="orders"):

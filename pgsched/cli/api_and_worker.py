@@ -27,7 +27,7 @@ from pgsched.metrics.counters import Counters
 from pgsched.metrics.files import Counting
 from pgsched.settings import Settings
 from pgsched.store.admin.workers import of_host
-from pgsched.store.core.transactions import transaction
+from pgsched.store.core.own_connection import transaction
 
 if TYPE_CHECKING:
     from pgsched.metrics.serving import MetricsPage

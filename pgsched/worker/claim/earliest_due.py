@@ -105,7 +105,7 @@ class Front:
         return self._clock.now() - REREAD
 
 
-class NextRows:
+class EarliestDue:
     """Instants are wire counts (microseconds since 2000-01-01 UTC). Claims look ``ahead`` by so many of them.
 
     ``due`` has the next waiting row of each partition, where one is known, and ``front`` from where to read.

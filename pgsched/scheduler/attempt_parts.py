@@ -12,9 +12,9 @@ from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.handler_transaction import TransactionalCompletion
 from pgsched.delivery.isolation import Isolation, StartChild
 from pgsched.delivery.threads import Threads
+from pgsched.optional_tracing import recording
 from pgsched.scheduler.channels import make_channels
 from pgsched.scheduler.common_parts import CommonParts
-from pgsched.tracing import recording
 from pgsched.worker.run.attempts import Beginnings, Equipment
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.process_exit import ProcessExit
@@ -39,7 +39,7 @@ class Containment:
 NO_CONTAINMENT = Containment()
 
 
-class Deliveries:
+class AttemptParts:
     """Makes what attempts use, and closes it after the last one."""
 
     def __init__(self, common: CommonParts, containment: Containment) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsched.domain.notification import EARLIEST, LATEST, Notice, parse_notice
+from pgsched.domain.wake_notice import EARLIEST, LATEST, Notice, parse_notice
 
 SECOND = 1_000_000
 ID = UUID("0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47")
