@@ -157,7 +157,7 @@ class Claimer(Claiming):
             return 0
         self._fairness.leave(self._selection.held)
         partitions, count = self._assignment.own or self._assignment.open, 0
-        budgets = self._fairness.budgets(free, capacity=self._dispatcher.capacity, taken=self._dispatcher.taken())
+        budgets = self._fairness.budgets(free, capacity=self._dispatcher.capacity, taken=self._dispatcher.taken)
         for stream, budget in budgets:
             if stream.client in self._selection.crowded:
                 continue

@@ -22,7 +22,8 @@ from pgsched.store.live.executions import Claimed, Share
 from pgsched.store.live.looking import RowFilter
 
 _FIRST = 500  # rows for which a client's stream asks before it is known how long that takes
-_LONG = 0.03  # seconds that a claim may take while others wait for it
+LONG = 0.03
+"""Seconds that a claim may take while others wait for it."""
 _FEWEST = 64
 _PARTITIONS = 4  # that one claim of a single client reads
 _FROM_THE_EDGE = 10.0  # seconds after which marks are dropped, for what came in behind them
@@ -49,12 +50,12 @@ class Stream:
 
     ``deficit`` is the room that is owed to it, and ``most`` how many rows one claim of it may ask for, so that it stays
     quick: a claim decides row by row whose turn it is under an ordering key and what a gate lets pass, and claims for
-    other clients wait for it, as do settles in the same partitions.
+    other clients wait for it, as do settles in the same partitions. It may take ``longest`` seconds.
     """
 
     def __init__(self, client: str = "", *, divide: Divide | None = None) -> None:
         self.client, self._divide = client, divide
-        self.deficit, self.most = 0.0, _FIRST if client else math.inf
+        self.deficit, self.most, self.longest = 0.0, _FIRST if client else math.inf, LONG
         self._marks, self._ordinary = dict[int, int](), dict[int, int]()
         self._marked_at = time.monotonic()
         self._turn, self._owed = 0, 0.0
@@ -73,9 +74,11 @@ class Stream:
         are. More may have been admitted than were claimed in the end, if the claim failed or was made again.
         """
         theirs = seconds * slow / max(of, slow) if slow else 0.0
-        if theirs > _LONG:
+        if theirs > self.longest:
             self.most = max(min(self.most, slow) // 2, _FEWEST)
-        elif theirs < _LONG / 2 and 2 * of >= min(self.most, _FIRST):  # a smaller claim says nothing of larger ones
+        elif theirs < self.longest / 2 and 2 * of >= min(
+            self.most, _FIRST
+        ):  # a smaller claim says nothing of larger ones
             self.most = self.most * 2 if self.most < 1 << 16 else math.inf
 
     async def claim(
