@@ -1,4 +1,4 @@
-"""What was done in each minute, by queue and client: added by workers, and read."""
+"""What was done in each minute, by queue and client, as workers add it; ``throughput`` reads it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
