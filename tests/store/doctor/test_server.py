@@ -1,5 +1,7 @@
 """What the server has only so much of, staged with bounds that are low enough to be reached."""
 
+import re
+
 import psycopg
 from psycopg import sql
 
@@ -94,4 +96,6 @@ async def test_a_table_of_dead_rows_is_told(db: Connection, database_url: str) -
         assert await seen(database_url, "dead rows") == []
         [(severity, text)] = await seen(database_url, "dead rows", dead_rows=20)
     assert severity == "warning"
-    assert text.startswith("pgsched.clients has 50 dead rows")
+    # Of what another test has left in the table, the server may have cleaned up a few meanwhile.
+    [count] = re.findall(r"^pgsched\.clients has (\d+) dead rows", text)
+    assert 40 <= int(count) <= 50
