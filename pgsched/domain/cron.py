@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
 
-from pgsched.domain.cron_expression import FIRST_WALL_TIME, Expression, read
+from pgsched.domain.cron_expression import FIRST_WALL_TIME, Matches, read
 from pgsched.domain.duration import SECOND
 from pgsched.domain.time_zone import LAST_YEAR, OffsetSpan, spans, zone_named
 from pgsched.errors import InvalidSchedule
@@ -73,7 +73,7 @@ def next_occurrence(cron: Cron, after: datetime) -> datetime | None:
     if after.year >= LAST_YEAR:
         return None
     earliest = max(after.replace(microsecond=0, tzinfo=None), FIRST_WALL_TIME) + SECOND
-    matches = read(cron.expression)
+    matches = Matches(cron.expression)
     for span in spans(cron.timezone, earliest):
         found = _first_in(span, earliest, cron, matches)
         if found is not None:
@@ -88,7 +88,7 @@ def clock_note(cron: Cron, at: datetime) -> str | None:
         return f"{'second' if local.fold else 'first'} of two {_clock_face(local)}: the clocks go back"
     instant = at.astimezone(UTC).replace(tzinfo=None)
     span = next(spans(cron.timezone, instant))
-    matches = read(cron.expression)
+    matches = Matches(cron.expression)
     if instant != span.opens or not shifts_to_opening(span, cron, matches):
         return None
     skipped, wall = matches.first_from(span.opens + span.before), local.replace(tzinfo=None)
@@ -107,14 +107,14 @@ def walls_in(span: OffsetSpan, cron: Cron, *, fixed: bool) -> tuple[datetime, da
     return low, high
 
 
-def shifts_to_opening(span: OffsetSpan, cron: Cron, matches: Expression) -> bool:
+def shifts_to_opening(span: OffsetSpan, cron: Cron, matches: Matches) -> bool:
     """Whether a gap just before the span swallowed a time that therefore fires at the span's opening."""
     if span.before >= span.offset or not matches.fixed or cron.gap is not Gap.SHIFT:
         return False
     return matches.first_from(span.opens + span.before) < span.opens + span.offset
 
 
-def _first_in(span: OffsetSpan, earliest: datetime, cron: Cron, matches: Expression) -> datetime | None:
+def _first_in(span: OffsetSpan, earliest: datetime, cron: Cron, matches: Matches) -> datetime | None:
     if span.opens >= earliest and shifts_to_opening(span, cron, matches):
         return span.opens
     low, high = walls_in(span, cron, fixed=matches.fixed)

@@ -89,6 +89,22 @@ class Expression:
         return datetime.max
 
 
+class Matches:
+    """The times of an expression; the last answer is kept for as long as it holds: the spans of a zone ask one after
+    the other, and to search takes milliseconds where years lie between two times."""
+
+    def __init__(self, expression: str) -> None:
+        self._read = read(expression)
+        self.fixed = self._read.fixed
+        self._asked = self._found = datetime.max
+
+    def first_from(self, wall: datetime) -> datetime:
+        """The first match at or after ``wall``, a whole second; datetime.max when there is none within 50 years."""
+        if not self._asked <= wall <= self._found:
+            self._asked, self._found = wall, self._read.first_from(wall)
+        return self._found
+
+
 @lru_cache(maxsize=16384)
 def _times(written: str) -> croniter:
     """Made where it is used only, since that takes long; what is excluded, for one, is never looked for."""

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple, assert_never
 
 from pgsched.domain.cron import Cron, shifts_to_opening, walls_in
-from pgsched.domain.cron_expression import DAY, Expression, read
+from pgsched.domain.cron_expression import DAY, Expression, Matches, read
 from pgsched.domain.duration import SECOND
 from pgsched.domain.schedule import Every, Once, Schedule
 from pgsched.domain.time_zone import OffsetSpan, spans
@@ -106,7 +106,7 @@ def _stretches(timezone: str, year: int) -> tuple[OffsetStretch, ...]:
 @lru_cache(maxsize=16384)
 def _firing_stretches(cron: Cron, year: int) -> tuple[tuple[OffsetStretch, ...], tuple[int, ...]]:
     """Where the cron's times are taken from the wall clock as they are, and where it fires for times in a gap."""
-    times = read(cron.expression)
+    times = Matches(cron.expression)
     found, openings = list[OffsetStretch](), list[int]()
     for span in _spans_of(cron.timezone, year):
         low, high = (_seconds(end - span.offset) for end in walls_in(span, cron, fixed=times.fixed))

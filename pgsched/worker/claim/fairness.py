@@ -9,7 +9,7 @@ is one among the others again.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.worker.claim.client_streams import LONG, Stream
@@ -59,18 +59,19 @@ class Fairness:
         whole = sum(map(self.known.queue_weight, queues))
         return {queue: max(free * self.known.queue_weight(queue) // whole, 1) for queue in queues}
 
-    def budgets(
-        self, free: int, *, capacity: int, taken: Callable[[], Mapping[str, int]]
-    ) -> Iterator[tuple[Stream, int]]:
+    def budgets(self, free: int, *, capacity: int, taken: Callable[[str], int]) -> Iterator[tuple[Stream, int]]:
         """The room of each client that has a stream; what is left is for all others. ``taken`` tells how much of the
-        whole ``capacity`` each client has already: it is asked for each, since the claims before it took a while."""
+        whole ``capacity`` a client has already: it is asked for each in its turn, since the claims before it took a
+        while."""
         whole = sum(map(self.known.weight, self.apart)) + self._weight_of_others()
         for client, stream in list(self.apart.items()):
             share = self.known.weight(client) / whole
             # More rows take longer: what a greater weight asks for is not cut where each is as quick as the others'.
             stream.longest = LONG * max(share * len(self.apart), 1)
             stream.deficit = min(stream.deficit + free * share, free)
-            left = max(capacity * share, 1) - taken().get(client, 0)
+            if stream.deficit < 1:
+                continue
+            left = max(capacity * share, 1) - taken(client)
             if (budget := int(min(stream.deficit, left))) > 0:
                 yield stream, budget
 

@@ -15,7 +15,6 @@ Rows that others may have by now (``in_hand.Tenure``) are handed back.
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Collection, Iterable
 from contextvars import Context
 from datetime import timedelta
@@ -109,11 +108,10 @@ class Dispatcher:
         """The same, for those who claim nothing."""
         return max(self._slots_left, 0) if self.tenure.is_alive and not self._payloads.is_full else 0
 
-    def taken(self) -> Counter[str]:
-        """How much of the room each client takes."""
-        in_hand = Counter([row.client_id for row in self.in_hand.rows.values()])
-        in_hand.subtract(self._waiting.by_client())
-        return in_hand
+    def taken(self, client: str) -> int:
+        """How much of the room this client takes."""
+        in_hand = [row.client_id for row in self.in_hand.rows.values()].count(client)
+        return in_hand - self._waiting.by_client()[client]
 
     @property
     def free_for_held(self) -> int:
