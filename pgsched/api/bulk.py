@@ -22,6 +22,7 @@ from pgsched.store import verbs
 from pgsched.store.bulk import operations
 from pgsched.store.bulk.values import Action, BulkAsked, BulkDetail, BulkOperation
 from pgsched.store.core.text import check_text
+from pgsched.store.lookup import bulk_pages
 from pgsched.store.lookup.rows import filter_json
 
 OperationId = Annotated[UUID, PathParameter(description="A bulk operation's id.")]
@@ -144,14 +145,14 @@ async def list_bulk(
 ) -> Page[BulkOperation]:
     """Returns each with its progress."""
     wanted: Any = {"action": action, "job": job, "limit": limit + 1, "after": position(after)}
-    found = await database.ask(operations.list_operations, **wanted)
+    found = await database.ask(bulk_pages.list_operations, **wanted)
     return page_of(found, limit, lambda row: cursor(row.id))
 
 
 @reads("/bulk/{operation_id:str}", "Get a bulk operation and its progress", 404)
 async def get_bulk(operation_id: OperationId, database: Pooled) -> BulkDetail:
     """With the runs of a backfill."""
-    return await database.ask(operations.get_detail, operation_id)
+    return await database.ask(bulk_pages.get_detail, operation_id)
 
 
 @removes("/bulk/{operation_id:str}", "Stop a bulk operation", 404, scope="operate")

@@ -37,11 +37,10 @@ from pgsched.settings import Settings
 from pgsched.store import verbs
 from pgsched.store.admin import audit, clients, queues, secrets, worker_listing
 from pgsched.store.bulk import operations
-from pgsched.store.bulk.values import Action, BulkAsked
+from pgsched.store.bulk.values import Action, BulkAsked, BulkDetail, BulkOperation
 from pgsched.store.core.lock_table import find_room
 from pgsched.store.ends import dependencies
 from pgsched.store.gates import blocked_keys, limits, sidelined_targets
-from pgsched.store.lookup import audit_pages
 from pgsched.store.lookup.events import horizon, list_events
 from pgsched.store.lookup.named import Kind, id_of
 from pgsched.store.lookup.rows import (
@@ -80,13 +79,16 @@ def _does(verb: Callable[..., Awaitable[_Found]]) -> _Method[_Found]:
     return do
 
 
-def _switches(verb: Callable[..., Awaitable[bool]], kind: verbs.PausedKind) -> _Method[bool]:
-    """Pauses or resumes what has this name or number, as a method."""
+def _switches(kind: verbs.PausedKind) -> tuple[_Method[bool], _Method[bool]]:
+    """Pauses, and resumes, what has this name or number, as two methods."""
 
-    async def switch(self: "DatabaseBackend", name: object, **given: Any) -> bool:
-        return await verb(self._connection, kind, str(name), **given, actor=self._actor)
+    def method(verb: Callable[..., Awaitable[bool]]) -> _Method[bool]:
+        async def switch(self: "DatabaseBackend", name: object, **given: Any) -> bool:
+            return await verb(self._connection, kind, str(name), **given, actor=self._actor)
 
-    return switch
+        return switch
+
+    return method(verbs.pause), method(verbs.resume)
 
 
 def _lists(
@@ -119,30 +121,28 @@ class DatabaseBackend:
     def __init__(self, connection: AsyncConnection[Any], settings: Settings, actor: str | None) -> None:
         self._connection, self._settings, self._actor = connection, settings, actor
 
-    pause, resume = _switches(verbs.pause, "job"), _switches(verbs.resume, "job")
+    pause, resume = _switches("job")
     trigger = _does(verbs.trigger)
     discard = _does(verbs.discard)
-    get_bulk = _asks(operations.get_detail)
-    list_bulk = _lists(operations.list_operations, lambda row: row.id, read=_place)
     stop_bulk = _does(verbs.stop_bulk)
     list_clients = _lists(clients.all_clients, lambda row: row.client)
     get_client = _asks(clients.get_client)
     change_client = _does(clients.set_client)
-    hold_client, release_client = _switches(verbs.pause, "client"), _switches(verbs.resume, "client")
+    hold_client, release_client = _switches("client")
     drop_client = _does(verbs.drop_client)
     drop_signing_secret = _does(verbs.drop_signing_secret)
     list_queues = _asks(queues.all_queues)
     get_queue = _asks(queues.get_queue)
     change_queue = _does(queues.set_queue)
-    pause_queue, resume_queue = _switches(verbs.pause, "queue"), _switches(verbs.resume, "queue")
+    pause_queue, resume_queue = _switches("queue")
     drop_queue = _does(verbs.drop_queue)
     list_workers = _asks(worker_listing.all_workers)
     get_worker = _asks(worker_listing.get_worker)
-    drain_worker, resume_worker = _switches(verbs.pause, "worker"), _switches(verbs.resume, "worker")
+    drain_worker, resume_worker = _switches("worker")
     list_limits = _lists(limits.all_limits, lambda row: f"{row.kind}:{row.name}")
     drop_limit = _does(verbs.drop_limit)
     list_sidelined = _lists(sidelined_targets.sidelined, lambda row: row.gate)
-    sideline, restore = _switches(verbs.pause, "target"), _switches(verbs.resume, "target")
+    sideline, restore = _switches("target")
     list_blocked = _lists(blocked_keys.blocked_keys, lambda row: row.execution_id, read=_place)
     list_secrets = _lists(secrets.all_secrets, lambda row: row.name)
     drop_secret = _does(verbs.drop_secret)
@@ -245,6 +245,17 @@ class DatabaseBackend:
         asked = {"dry_run": dry_run, "actor": self._actor, **given}
         return await operations.ask(self._connection, action, filter_json(wanted), **asked)
 
+    async def get_bulk(self, id: UUID) -> BulkDetail:
+        from pgsched.store.lookup import bulk_pages
+
+        return await bulk_pages.get_detail(self._connection, id)
+
+    async def list_bulk(self, *, limit: int, after: str | None, **wanted: Any) -> Page[BulkOperation]:
+        from pgsched.store.lookup import bulk_pages
+
+        how: Any = {"limit": limit + 1, "after": _place(after), **wanted}
+        return page_of(await bulk_pages.list_operations(self._connection, **how), limit, lambda row: row.id)
+
     async def list_dead_letters(
         self, *, state: str, sort: str, limit: int, after: str | None, **wanted: Any
     ) -> Page[DeadLetter]:
@@ -296,6 +307,8 @@ class DatabaseBackend:
         return await secrets.put(self._connection, self._ring, client, name, value, hosts=hosts, actor=self._actor)
 
     async def list_changes(self, *, limit: int, after: str | int | None, **wanted: Any) -> Page[audit.AuditEntry]:
+        from pgsched.store.lookup import audit_pages
+
         how: Any = {"limit": limit + 1, "after": None if after is None else int(after)}
         found = await audit_pages.changes(self._connection, audit.AuditFilter(**wanted), **how)
         return page_of(found, limit, lambda row: row.id)

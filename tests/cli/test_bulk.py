@@ -13,8 +13,8 @@ from pgsched.cli import bulk
 from pgsched.cli.bulk import watch_to_its_end
 from pgsched.cli.reply import Reply
 from pgsched.errors import Conflict
-from pgsched.store.bulk.operations import get_operation
 from pgsched.store.bulk.values import BulkOperation
+from pgsched.store.lookup.bulk_pages import get_operation
 from tests.cli.conftest import Run
 from tests.store.ends.dead_letter_arrange import dead_letter
 from tests.store.store_arrange import schedule
@@ -134,7 +134,7 @@ def test_one_that_has_just_been_asked_for_is_followed(run: Run, db: Db, monkeypa
         db.execute(end)
         return found
 
-    monkeypatch.setattr("pgsched.store.bulk.operations.get_operation", ended)
+    monkeypatch.setattr("pgsched.store.lookup.bulk_pages.get_operation", ended)
     for words in (["cancel"], ["reschedule", "--by", "1h"]):
         found = run("bulk", *words, "--client", "shop", "--watch")
         assert found.stdout.endswith("1\n")

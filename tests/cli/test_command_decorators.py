@@ -371,6 +371,15 @@ def test_the_entry_point_imports_nothing_heavy() -> None:
     assert found.stdout.strip() == "[]"
 
 
+def test_what_commands_ask_the_database_by_does_without_sqlalchemy() -> None:
+    import subprocess
+    import sys
+
+    code = "import sys; import pgsched.cli.database_backend; print('sqlalchemy' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"
+
+
 def test_an_execution_waits_for_others(ask: Any, run: Run) -> None:
     first = ask("schedule", TARGET, "--delay", "1h")["id"]
     second = ask("schedule", TARGET, "--delay", "1h", "--key", "extract")["id"]

@@ -35,7 +35,7 @@ from pgsched.errors import InvalidInput, PgschedError
 from pgsched.store import verbs
 from pgsched.store.bulk import operations
 from pgsched.store.bulk.values import COUNTED_WITHIN, Action, BulkAsked
-from pgsched.store.lookup import listings
+from pgsched.store.lookup import bulk_pages, listings
 from pgsched.store.lookup.rows import filter_json
 
 _OF_EXECUTIONS: tuple[Action, ...] = ("cancel", "reschedule")
@@ -86,14 +86,14 @@ async def start_bulk_of_page(request: ApiRequest, database: Pooled, actor: Actor
 
 @shows("/bulk", scope="read")
 async def show_bulk(request: ApiRequest, database: Pooled, after: Text = None) -> Response[Any]:
-    found = await database.ask(operations.list_operations, limit=51, after=position(after or None))
+    found = await database.ask(bulk_pages.list_operations, limit=51, after=position(after or None))
     shown = page_of(found, 50, lambda row: cursor(row.id))
     return html(request, "bulk.html", rows=shown.items, **place(request, after, shown.next))
 
 
 @shows("/bulk/{operation_id:uuid}", scope="read")
 async def show_operation(request: ApiRequest, operation_id: OperationId, database: Pooled) -> Response[Any]:
-    row = await database.ask(operations.get_operation, operation_id)
+    row = await database.ask(bulk_pages.get_operation, operation_id)
     return html(request, "bulk_operation.html", row=row, filter=msgspec.json.decode(row.filter))
 
 

@@ -28,9 +28,8 @@ from pgsched.domain.duration import format_duration
 from pgsched.domain.states import JOB_STATES
 from pgsched.errors import InvalidInput, InvalidSchedule, PgschedError
 from pgsched.store import verbs
-from pgsched.store.bulk import operations
 from pgsched.store.jobs import edits
-from pgsched.store.lookup import listings
+from pgsched.store.lookup import bulk_pages, listings
 from pgsched.store.lookup.rows import MOST_OUTCOMES, EditPreview, ExecutionFilter, JobFilter, JobRow
 
 _SHOWN = 10
@@ -89,7 +88,7 @@ async def show_job(request: ApiRequest, job_id: JobId, database: Pooled) -> Resp
         fires = await next_instants(connection, row, _COMING)
         runs = await listings.list_executions(connection, ExecutionFilter(job=job_id), limit=_RUNS, contents=False)
         last = await listings.last_outcomes(connection, [job_id], MOST_OUTCOMES)
-        filled = await operations.list_operations(connection, action="backfill", job=job_id, limit=_BACKFILLS)
+        filled = await bulk_pages.list_operations(connection, action="backfill", job=job_id, limit=_BACKFILLS)
         now = await verbs.now(connection)
     shown = {"payload": row.payload, "options": without_secrets(row.options), "rules": row.rules, "labels": row.labels}
     return html(
@@ -173,8 +172,8 @@ def _as_fields(row: JobRow) -> dict[str, str]:
     }
     if row.cron:
         plain |= {"gap": row.gap, "overlap": row.overlap}
-    options = None if row.options is None else without_secrets(row.options)
-    return plain | as_fields(payload=row.payload, options=options, rules=row.rules, labels=row.labels)
+    options, rules = without_secrets(row.options), row.rules
+    return plain | as_fields(payload=row.payload, options=options, rules=rules, labels=row.labels)
 
 
 def _changes(row: JobRow, form: Mapping[str, str]) -> dict[str, Any]:

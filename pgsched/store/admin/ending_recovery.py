@@ -16,6 +16,7 @@ from pgsched.store.admin import recovery
 from pgsched.store.bulk import advancing, operations
 from pgsched.store.bulk.values import BulkAsked
 from pgsched.store.core.own_connection import Lend
+from pgsched.store.lookup import bulk_pages
 from pgsched.store.lookup.rows import ExecutionFilter
 
 _UNDONE = ("scheduled", "retrying", "running")
@@ -72,7 +73,7 @@ class HoldPolicy:
         assert asked.id is not None
         while True:
             async with lend() as connection:
-                found = await operations.get_operation(connection, asked.id)
+                found = await bulk_pages.get_operation(connection, asked.id)
                 more = cancels and (await internal_verbs.advance_bulk(connection, asked.id, most=advancing.MOST)).more
             if found.state == "stopped":
                 raise Conflict(

@@ -9,7 +9,7 @@ from pgsched.store.admin.audit import AuditEntry, AuditFilter
 from pgsched.store.lookup.clauses import equal, row_of, table
 from pgsched.store.lookup.query_texts import found, found_value
 
-_log = table("audit_log", "client_id", *(AuditEntry.__dataclass_fields__.keys() - {"client"}))
+_log = table("audit_log", "client_id", *(name for name in AuditEntry.__dataclass_fields__ if name != "client"))
 
 
 def page_of_changes(

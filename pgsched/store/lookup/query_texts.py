@@ -11,12 +11,13 @@ from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 import sqlalchemy as sa
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, AsyncCursor
 from psycopg.rows import class_row, scalar_row
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Compiled
 
 from pgsched.store.core.query import reading
+from pgsched.store.core.text import check_texts
 from pgsched.store.lookup.clauses import json_of
 
 Build = Callable[..., sa.Select[Any] | None]
@@ -49,7 +50,7 @@ async def found(
     if query is None:
         return []
     async with reading(connection, class_row(row)) as cursor:
-        await cursor.execute(query.text, query.parameters)
+        await _send(cursor, query)
         return await cursor.fetchall()
 
 
@@ -59,8 +60,13 @@ async def found_value(connection: AsyncConnection[Any], build: Build, wanted: An
     if query is None:
         return None
     async with reading(connection, scalar_row) as cursor:
-        await cursor.execute(query.text, query.parameters)
+        await _send(cursor, query)
         return await cursor.fetchone()
+
+
+async def _send(cursor: AsyncCursor[Any], query: Query) -> None:
+    check_texts(query.parameters)
+    await cursor.execute(query.text, query.parameters)
 
 
 def query_of(build: Build, wanted: Any = None, **others: Any) -> Query | None:

@@ -3,12 +3,13 @@
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from pgsched.store.bulk import advancing, operations
+from pgsched.store.bulk import advancing
 from pgsched.store.bulk.values import BulkDetail, Chunk
 from pgsched.store.core import connect
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Lease, Share
+from pgsched.store.lookup import bulk_pages
 from tests.store.bulk.bulk_arrange import backfill
 from tests.store.store_arrange import Connection, column, finish, value
 
@@ -26,7 +27,7 @@ async def plan(planning: connect.Connection, id: UUID, *, most: int = 250) -> Ch
 
 
 async def progress(planning: connect.Connection, id: UUID) -> BulkDetail:
-    return await operations.get_detail(planning, id)
+    return await bulk_pages.get_detail(planning, id)
 
 
 def planned(db: Connection, job: UUID) -> list[int]:

@@ -188,19 +188,22 @@ async def test_failures_in_a_row_are_counted_no_further_than_can_be(db: Session)
     assert row(db, "select state::text, failures from pgsched.jobs") == ("paused", 0)
 
 
+async def turn_of_bulk_operations(url: str) -> None:
+    link = Link(url, "test", raw=False)
+    try:
+        await Bulk(link, link, Events()).turn()
+    finally:
+        await link.drop()
+
+
 async def test_a_backfill_that_cannot_be_planned_is_ended_with_the_reason_and_others_go_on(
     db: Session, store_url: str
 ) -> None:
     ids = [schedule(db, cron="0 * * * *", target="python:report", key=f"b-{n}") for n in range(3)]
     asked = [backfill(db, id, "2026-03-01T00:00Z", "2026-03-01T05:00Z") for id in ids]
     db.execute(f"alter table pgsched.executions add constraint odd check (job_id is distinct from '{ids[1]}')".encode())
-    link = Link(store_url, "test", raw=False)
-    backfiller = Bulk(link, link, Events())
-    try:
-        await backfiller.turn()
-    finally:
-        await link.drop()
-        db.execute("alter table pgsched.executions drop constraint odd")
+    await turn_of_bulk_operations(store_url)
+    db.execute("alter table pgsched.executions drop constraint odd")
     states = [row(db, "select state, reason from pgsched.bulk_operations where id = %s", [id]) for id in asked]
     assert [state for state, _ in states] == ["active", "stopped", "active"]
     assert "odd" in states[1][1]
@@ -212,13 +215,8 @@ async def test_a_replay_goes_on_without_one_that_cannot_be_scheduled(db: Session
     odd, theirs = dead_letter(db, target="python:odd"), dead_letter(db)
     asked = bulk(db, "replay", {"status_code": 503}, rate=1000)
     db.execute("alter table pgsched.executions add constraint odd check (target <> 'python:odd')")
-    link = Link(store_url, "test", raw=False)
-    replayer = Bulk(link, link, Events())
-    try:
-        await replayer.turn()
-    finally:
-        await link.drop()
-        db.execute("alter table pgsched.executions drop constraint odd")
+    await turn_of_bulk_operations(store_url)
+    db.execute("alter table pgsched.executions drop constraint odd")
     assert row(db, "select state, done, failed from pgsched.bulk_operations where id = %s", [asked]) == (
         "finished", 6, 1,
     )  # fmt: skip
@@ -234,13 +232,8 @@ async def test_a_replay_that_cannot_go_on_is_ended_with_the_reason_and_others_go
         f"alter table pgsched.bulk_operations add constraint odd check (id <> '{odd}' or reached is null"
         " or state = 'stopped')".encode()
     )
-    link = Link(store_url, "test", raw=False)
-    replayer = Bulk(link, link, Events())
-    try:
-        await replayer.turn()
-    finally:
-        await link.drop()
-        db.execute("alter table pgsched.bulk_operations drop constraint odd")
+    await turn_of_bulk_operations(store_url)
+    db.execute("alter table pgsched.bulk_operations drop constraint odd")
     found = [row(db, "select state, reason from pgsched.bulk_operations where id = %s", [id]) for id in (odd, fine)]
     assert (found[0][0], "odd" in found[0][1], found[1][0]) == ("stopped", True, "finished")
 

@@ -22,9 +22,9 @@ from sqlalchemy.dialects import postgresql
 from pgsched.domain.attempt_outcome import NO_SLOT
 from pgsched.domain.states import STATUSES
 from pgsched.store.admin.audit import AuditFilter
-from pgsched.store.bulk.operations import page_of_operations
 from pgsched.store.core.sql import statement, statement_with
 from pgsched.store.lookup.audit_pages import page_of_changes, reach_of_changes
+from pgsched.store.lookup.bulk_pages import page_of_operations
 from pgsched.store.lookup.clauses import SortOrder
 from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters, reasons_of_dead_letters
 from pgsched.store.lookup.execution_pages import page_of_executions

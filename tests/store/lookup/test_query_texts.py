@@ -9,7 +9,6 @@ from uuid import UUID
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 
 from pgsched.store.lookup import query_texts
 from pgsched.store.lookup.clauses import SortOrder
@@ -21,7 +20,6 @@ from pgsched.store.lookup.query_texts import Query, query_of
 from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter
 from tests.store.lookup.lookup_arrange import DEAD_LETTER_STATES
 
-_dialect = postgresql.psycopg.dialect()  # type: ignore[no-untyped-call]
 ID = UUID("0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 VALUES: dict[str, Any] = {
@@ -48,7 +46,7 @@ def with_values(query: Query | None) -> str | None:
 def same(query: Query | None, anew: sa.Select[Any] | None) -> bool:
     if anew is None:
         return query is None
-    compiled = anew.compile(dialect=_dialect)
+    compiled = anew.compile(dialect=query_texts._dialect)
     return with_values(query) == with_values(Query(compiled.string.encode(), dict(compiled.params)))
 
 

@@ -1,0 +1,60 @@
+"""Pages of bulk operations, and a single one."""
+
+from dataclasses import fields
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+from psycopg import AsyncConnection
+
+from pgsched.errors import NotFound
+from pgsched.store.bulk.values import BulkDetail, BulkOperation, Runs
+from pgsched.store.core.query import rows
+from pgsched.store.lookup.clauses import SortOrder, equal, row_of, table
+from pgsched.store.lookup.query_texts import found
+
+_operations = table("bulk_operations", "job_id", *BulkOperation.__dataclass_fields__)
+
+
+def page_of_operations(
+    *,
+    limit: int,
+    id: UUID | None = None,
+    action: str | None = None,
+    job: UUID | None = None,
+    after: UUID | None = None,
+) -> sa.Select[Any]:
+    """The newest first. Indexes: the primary key, bulk_operations_job."""
+    columns = _operations.c
+    wanted = equal((columns.id, id), (columns.action, action), (columns.job_id, job))
+    page = row_of(BulkOperation, _operations).where(*wanted, *SortOrder.NEWEST.between(columns.id, after))
+    return page.order_by(columns.id.desc()).limit(limit)
+
+
+async def get_operation(connection: AsyncConnection[Any], id: UUID) -> BulkOperation:
+    """Raises NotFound."""
+    for one in await found(connection, BulkOperation, page_of_operations, id=id, limit=1):
+        return one
+    raise NotFound(f"there is no bulk operation {id}; look it up among the bulk operations")
+
+
+async def get_detail(connection: AsyncConnection[Any], id: UUID) -> BulkDetail:
+    """The same with the runs of a backfill, which takes longer the more there are. Raises NotFound."""
+    operation = await get_operation(connection, id)
+    shown = {field.name: getattr(operation, field.name) for field in fields(operation)}
+    runs = await rows(connection, Runs, "bulk/runs", operation=id)  # none but of a backfill
+    return BulkDetail(**shown, runs=runs[0] if runs else None)
+
+
+async def list_operations(
+    connection: AsyncConnection[Any],
+    *,
+    action: str | None = None,
+    job: UUID | None = None,
+    limit: int,
+    after: UUID | None = None,
+) -> list[BulkOperation]:
+    """At most ``limit`` of them, of an action or a job or of all, older than the one with the id ``after``, the newest
+    first."""
+    asked: Any = {"action": action, "job": job, "after": after, "limit": limit}
+    return await found(connection, BulkOperation, page_of_operations, **asked)
