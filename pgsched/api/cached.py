@@ -14,13 +14,12 @@ class Cached(Generic[_Found]):
     def __init__(self, look: Callable[[], Awaitable[_Found]], *, seconds: float) -> None:
         self._look, self._seconds = look, seconds
         self._turn = asyncio.Lock()
-        self._found: _Found | None = None
-        self._at = float("-inf")
+        self._kept: tuple[float, _Found] | None = None
 
     async def get(self) -> _Found:
         """Raises what the look raises."""
         async with self._turn:
-            if self._found is None or time.monotonic() - self._at > self._seconds:
-                self._found = await self._look()
-                self._at = time.monotonic()
-            return self._found
+            if self._kept is None or time.monotonic() - self._kept[0] > self._seconds:
+                found = await self._look()
+                self._kept = time.monotonic(), found
+            return self._kept[1]

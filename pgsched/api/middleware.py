@@ -70,7 +70,7 @@ class RequestCounts:
 
 
 def limited(app: AsgiApp) -> AsgiApp:
-    """The application, served on connections of ``connections``."""
+    """The application, served on connections of ``http_connections``."""
 
     async def within_limits(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":

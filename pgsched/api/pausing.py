@@ -6,7 +6,7 @@ from typing import Annotated, Any, get_args
 
 from litestar.handlers import HTTPRouteHandler
 
-from pgsched.api.parameters import Actor, Noted, Pooled
+from pgsched.api.parameters import Actor, Noted, Pooled, note_in
 from pgsched.api.routing import acts
 from pgsched.store import verbs
 from pgsched.store.verbs import PausedKind
@@ -29,7 +29,7 @@ def pausable(
 
     def route(verb: Callable[..., Awaitable[bool]], title: str, says: str | None) -> HTTPRouteHandler:
         async def change(name: Any, database: Pooled, actor: Actor, data: Noted = None) -> Any:
-            changed = await database.ask(verb, kind, str(name), note=data.note if data else None, actor=actor)
+            changed = await database.ask(verb, kind, str(name), note=note_in(data), actor=actor)
             return answer(**{field: name, "changed": changed})
 
         change.__annotations__ |= {"name": Annotated[of, replace(described, name=parameter)], "return": answer}

@@ -16,7 +16,6 @@ from pgsched.client.requests import (
     check_names,
     named,
     path,
-    present,
 )
 from pgsched.domain.states import Sort
 from pgsched.store.lookup.rows import DeadLetter
@@ -62,7 +61,7 @@ class DeadLetterMethods:
     ) -> Call[Page[DeadLetter]]:
         """One page, newest or oldest first. ``state`` is ``open``, ``replayed``, ``discarded`` or ``all``."""
         check_names(wanted, DeadLetterQuery)
-        asked = as_label(present(between(wanted))) | {"state": state, "sort": sort, "limit": limit, "after": after}
+        asked = as_label(between(wanted)) | {"state": state, "sort": sort, "limit": limit, "after": after}
         return Call("GET", path("dead-letters"), Page[DeadLetter], query=asked)
 
     iter_dead_letters = pages(list_dead_letters)

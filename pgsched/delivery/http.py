@@ -23,13 +23,13 @@ from pgsched.delivery.error_text import in_plain_text, leads_to
 from pgsched.delivery.exception_outcomes import outcome_of
 from pgsched.delivery.exchange import DeliveryFailed, Exchange
 from pgsched.delivery.opener import Opener
-from pgsched.delivery.pool import Pool
+from pgsched.delivery.pool import OriginSlots, Pool
 from pgsched.delivery.proxy import WANTS_CREDENTIALS, Proxy, Tunneller
 from pgsched.delivery.request import compose
 from pgsched.delivery.slots import NoFreeSlot, alone
 from pgsched.delivery.tls import certificate_for
 from pgsched.delivery.tokens import LONGEST_ANSWER
-from pgsched.delivery.url import Origin, Url, parse_url
+from pgsched.delivery.url import Url, parse_url
 from pgsched.domain.attempt_outcome import LONGEST_ERROR, Deferred, Failed, Outcome, Released, Succeeded
 from pgsched.domain.execution import ClaimedExecution
 from pgsched.domain.gate import host_of
@@ -101,8 +101,7 @@ class HttpChannel:
         return self._outcome(answer, options)
 
     async def _call(self, execution: ClaimedExecution, url: Url, options: Options, deadline: float) -> Exchange:
-        asked, hop = (self._proxy.asked_for(url), self._proxy.hop(url)) if self._proxy else (url, "")
-        host = self._pool.origin_with_slot(self._origin_for(url, execution.client_id), execution.client_id)
+        host, asked, hop = self._route(url, execution.client_id)
         request = compose(
             execution,
             asked,
@@ -141,8 +140,7 @@ class HttpChannel:
         return await filled.redact(answer)
 
     async def _post_form(self, url: Url, lines: str, form: str, client: str, deadline: float) -> Exchange:
-        asked, hop = (self._proxy.asked_for(url), self._proxy.hop(url)) if self._proxy else (url, "")
-        host = self._pool.origin_with_slot(self._origin_for(url, client), client)
+        host, asked, hop = self._route(url, client)
         request = (
             f"POST {asked.path} HTTP/1.1\r\nHost: {asked.authority}\r\n"
             f"{hop}{lines}User-Agent: pgsched/{__version__}\r\n"
@@ -156,13 +154,17 @@ class HttpChannel:
         self._credentials.close()
         await self._pool.close()
 
-    def _origin_for(self, url: Url, client: str) -> Origin:
-        """The origin, with the certificate that the settings have for the client there. Where the client has one of its
-        own, no other is shown."""
+    def _route(self, url: Url, client: str) -> tuple[OriginSlots, Url, str]:
+        """Who gives the exchange its slot, the URL to ask for, and the header line for the proxy. Raises NoFreeSlot.
+
+        The origin has the certificate that the settings have for the client there. Where the client has one of its own,
+        no other is shown.
+        """
         origin = url.origin
-        if not self._certificates or not origin.tls or origin.context is not None:
-            return origin
-        return origin._replace(context=certificate_for(origin.host, client, self._certificates))
+        if self._certificates and origin.tls and origin.context is None:
+            origin = origin._replace(context=certificate_for(origin.host, client, self._certificates))
+        host = self._pool.origin_with_slot(origin, client)
+        return (host, self._proxy.asked_for(url), self._proxy.hop(url)) if self._proxy else (host, url, "")
 
     def _outcome(self, answer: Exchange, options: Options) -> Outcome:
         if answer.status == WANTS_CREDENTIALS and self._proxy is not None:
