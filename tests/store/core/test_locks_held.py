@@ -57,6 +57,7 @@ def db(queues_url: str) -> Iterator[Connection]:
     with session(queues_url) as connection:
         yield connection
         connection.execute("delete from pgsched.executions; delete from pgsched.history; delete from pgsched.jobs")
+        connection.execute("delete from pgsched_internal.keys")  # else a next test's looks up what had the same key
 
 
 def locks(db: Connection) -> int:
